@@ -1,0 +1,102 @@
+# lamina_add_layer(NAME [SOURCES file...] [SHADERS directory] [LIBRARIES target...])
+#
+# Makes the plugin library of the layer NAME from NAME.cpp (or SOURCES) beside the caller's CMakeLists.txt and from
+# every *.comp in SHADERS (default: the project's shaders/NAME, or ./shaders where that does not exist). Each
+# NAME_OF_FILE.comp becomes one kernel; shaders may include each other and <shaders>/common. The kernels are compiled to
+# SPIR-V for Vulkan 1.1 and embedded; the sources get them as "NAME.kernels.hpp":
+#
+#     namespace lamina_kernels {
+#     enum : uint32_t { layer_norm, ... };   // the kernels, by the names of their files
+#     inline constexpr std::array all{...};  // for the contract
+#     }
+#
+# Example, a whole out-of-tree project:
+#
+#     find_package(Lamina REQUIRED)
+#     lamina_add_layer(rms_norm)
+#
+# Plugins are put into ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the build folder's lib/lamina/plugins).
+include_guard(GLOBAL)
+
+find_program(LAMINA_GLSLANG NAMES glslangValidator glslang REQUIRED
+             DOC "glslang's compiler (Debian: glslang-tools)")
+if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)
+  set(LAMINA_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/lamina/plugins)
+endif()
+
+# Compiles every shader in DIRECTORY and writes <output>/NAME.kernels.hpp; sets OUT to what must be built first.
+function(lamina_embed_shaders NAME DIRECTORY OUTPUT OUT)
+  file(GLOB shaders CONFIGURE_DEPENDS ${DIRECTORY}/*.comp)
+  if(NOT shaders)
+    message(FATAL_ERROR "lamina_add_layer(${NAME}): no *.comp in ${DIRECTORY}")
+  endif()
+  file(MAKE_DIRECTORY ${OUTPUT})
+  set(made "")
+  set(includes "")
+  set(names "")
+  set(entries "")
+  foreach(shader IN LISTS shaders)
+    get_filename_component(kernel ${shader} NAME_WE)
+    set(header ${OUTPUT}/${kernel}.spv.h)
+    add_custom_command(
+      OUTPUT ${header}
+      COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 -I${LAMINA_SHADER_DIRECTORY} -I${DIRECTORY}
+              --vn ${kernel}_spirv --depfile ${header}.d -o ${header} ${shader}
+      DEPENDS ${shader}
+      DEPFILE ${header}.d
+      COMMENT "Compiling ${NAME}/${kernel}.comp"
+      VERBATIM)
+    list(APPEND made ${header})
+    string(APPEND includes "#include \"${kernel}.spv.h\"\n")
+    string(APPEND names "    ${kernel},\n")
+    string(APPEND entries "    lamina_kernel{\"${kernel}\", ${kernel}_spirv, std::size(${kernel}_spirv)},\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${OUTPUT}/${NAME}.kernels.hpp @ONLY CONTENT
+"// Made by lamina_add_layer(${NAME}).
+#pragma once
+#include <lamina/plugin.h>
+
+#include <array>
+#include <iterator>
+${includes}
+namespace lamina_kernels {
+enum : uint32_t {
+${names}};
+inline constexpr std::array all{
+${entries}};
+} // namespace lamina_kernels
+")
+  set(${OUT} ${made} PARENT_SCOPE)
+endfunction()
+
+# A plugin library called NAME from SOURCES: what layers and executors have in common.
+function(lamina_add_plugin NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_library(lamina_plugin_${NAME} MODULE ${arg_SOURCES})
+  target_link_libraries(lamina_plugin_${NAME} PRIVATE Lamina::plugin ${arg_LIBRARIES})
+  target_compile_features(lamina_plugin_${NAME} PRIVATE cxx_std_20)
+  set_target_properties(lamina_plugin_${NAME} PROPERTIES
+    OUTPUT_NAME ${NAME} PREFIX "lamina_" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LIBRARY_OUTPUT_DIRECTORY ${LAMINA_PLUGIN_OUTPUT_DIRECTORY})
+  if(COMMAND lamina_internal_target) # inside Lamina's own tree: its warnings, its install rules
+    lamina_internal_target(lamina_plugin_${NAME})
+    install(TARGETS lamina_plugin_${NAME} LIBRARY DESTINATION ${LAMINA_INSTALL_PLUGINS})
+  endif()
+endfunction()
+
+function(lamina_add_layer NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHADERS" "SOURCES;LIBRARIES")
+  if(NOT arg_SOURCES)
+    set(arg_SOURCES ${NAME}.cpp)
+  endif()
+  if(NOT arg_SHADERS)
+    set(arg_SHADERS ${LAMINA_SHADER_DIRECTORY}/${NAME})
+    if(NOT EXISTS ${arg_SHADERS})
+      set(arg_SHADERS ${CMAKE_CURRENT_SOURCE_DIR}/shaders)
+    endif()
+  endif()
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.kernels)
+  lamina_embed_shaders(${NAME} ${arg_SHADERS} ${generated} made)
+  lamina_add_plugin(${NAME} SOURCES ${arg_SOURCES} ${made} LIBRARIES ${arg_LIBRARIES})
+  target_include_directories(lamina_plugin_${NAME} PRIVATE ${generated})
+endfunction()

@@ -1,0 +1,107 @@
+// The host API: run models of layer plugins on a Vulkan GPU or on the CPU.
+//
+//     lamina::Runtime runtime;
+//     auto model = runtime.load("models/g2p");
+//     auto session = runtime.session(model, runtime.device("auto"));
+//     for (const auto &text : session.generate({"vulkan", "transformer"})) std::cout << text << '\n';
+//
+// Everything throws lamina::Error (error.hpp). Objects are cheap handles; they may be copied and outlive each other.
+// Different sessions may be used from different threads; one session by one thread at a time.
+#pragma once
+
+#include <lamina/error.hpp>
+#include <lamina/tensor.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lamina {
+
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+struct RuntimeOptions {
+    std::vector<std::filesystem::path> plugin_folders; // before $LAMINA_PLUGIN_PATH and the install's own folder
+    bool validation = false;                           // Vulkan's validation layers, core and synchronization
+};
+
+// A device by description; opening is left to the session.
+struct Device {
+    std::string id;   // "cpu", "reference", "vulkan:0"
+    std::string name; // of the hardware: "NVIDIA H200"
+    std::string kind; // "discrete", "integrated", "virtual", "software", "cpu"
+    std::string driver, api_version, uuid; // empty for the CPU
+    uint64_t memory_bytes = 0;
+    std::vector<std::string> unusable; // why it cannot be used; empty: it can
+    std::string reason;                // why device() took it
+};
+
+namespace detail {
+struct RuntimeState;
+struct ModelState;
+struct SessionState;
+} // namespace detail
+
+class Model {
+  public:
+    [[nodiscard]] const std::filesystem::path &folder() const;
+    [[nodiscard]] const std::string &name() const;
+
+  private:
+    friend class Runtime;
+    friend class Session;
+    friend struct detail::RuntimeState;
+    std::shared_ptr<const detail::ModelState> state_;
+};
+
+struct SessionOptions {
+    std::map<std::string, std::string, std::less<>> variants; // layer id -> variant; others: the device's choice
+    bool keep_all = false;                                    // run() can return any tensor, at the cost of memory
+};
+
+struct GenerateOptions {
+    size_t batch = 64;
+    std::function<void(size_t done, size_t all)> progress; // after every batch
+};
+
+class Session {
+  public:
+    // Runs one graph. Inputs by the graph's names; the result holds its outputs, and with keep_all the tensors in `taps`.
+    [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps = {});
+
+    // Text in, text out, in the same order: greedy decoding as the model's "generation" block says. An empty line gives
+    // an empty line. Throws Error(input) for a text with unknown tokens or beyond the model's length.
+    [[nodiscard]] std::vector<std::string> generate(const std::vector<std::string> &texts, const GenerateOptions &options = {});
+
+    [[nodiscard]] const Device &device() const;
+
+  private:
+    friend class Runtime;
+    std::shared_ptr<detail::SessionState> state_;
+};
+
+class Runtime {
+  public:
+    explicit Runtime(const RuntimeOptions &options = {});
+
+    // Every device, usable or not: Vulkan's in the loader's order, then the CPU.
+    [[nodiscard]] std::vector<Device> devices() const;
+    // "auto": the best of discrete, integrated, virtual, then cpu; a software Vulkan driver never. "cpu", "vulkan:N",
+    // "uuid:...", and "reference" (plain references alone). Throws Error(no_device) when it is absent or unusable.
+    [[nodiscard]] Device device(const std::string &id = "auto") const;
+    // Why there is no Vulkan device; empty when there is one.
+    [[nodiscard]] std::string no_vulkan() const;
+
+    // Reads and checks a model folder, all of it, against the plugins at hand.
+    [[nodiscard]] Model load(const std::filesystem::path &folder) const;
+    [[nodiscard]] Session session(const Model &model, const Device &device, const SessionOptions &options = {}) const;
+
+  private:
+    std::shared_ptr<detail::RuntimeState> state_;
+};
+
+} // namespace lamina

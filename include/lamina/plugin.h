@@ -1,0 +1,251 @@
+/* Lamina plugin ABI: the contract between a layer and the runtime, in C11.
+ *
+ * A plugin is a shared library that holds one layer: what it computes as data (the contract), a plain CPU reference,
+ * and for every shape a plan, which is a list of GLSL compute dispatches, again as data. A plugin never touches Vulkan.
+ *
+ * Lifetimes and threads, all of them:
+ *   - A plugin has no instances, no init and no mutable globals. Its functions are pure and re-entrant and may be called
+ *     from any thread. What they are handed is valid during the call; what they hand over is copied before it returns.
+ *   - The descriptor that lamina_plugin_query() returns lives as long as the library, which is never unloaded.
+ *   - Nothing is allocated on one side and freed on the other. No exception crosses the boundary.
+ *
+ * C++ authors include <lamina/plugin.hpp>, which wraps all of this. Strings are UTF-8 and end in NUL.
+ */
+#ifndef LAMINA_PLUGIN_H
+#define LAMINA_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LAMINA_MAGIC 0x414E4D4Cu /* "LMNA" in memory */
+#define LAMINA_ABI_MAJOR 1u      /* host and plugin differ: refused */
+#define LAMINA_ABI_MINOR 0u      /* only ever appends fields; read under struct_size */
+#define LAMINA_MAX_RANK 8
+#define LAMINA_MAX_PUSH_BYTES 128 /* what every Vulkan device offers */
+
+typedef int32_t lamina_status;
+enum {
+    LAMINA_OK = 0,
+    LAMINA_INVALID = 1,     /* the caller's parameters, shapes or values are wrong */
+    LAMINA_UNSUPPORTED = 2, /* right, but this variant or kernel does not do it: the host takes another one */
+    LAMINA_INTERNAL = 3     /* a defect of the plugin */
+};
+
+/* No enum type stands in a struct: its size is the compiler's choice. */
+enum { LAMINA_LAYER = 1, LAMINA_EXECUTOR = 2 };                            /* lamina_prefix.kind */
+enum { LAMINA_SANITIZER_NONE = 0, LAMINA_SANITIZER_ADDRESS = 1 };          /* lamina_prefix.sanitizer */
+enum { LAMINA_F32 = 1, LAMINA_F16 = 2, LAMINA_BF16 = 4, LAMINA_I32 = 8 };  /* dtypes, as bits of a set */
+enum { LAMINA_INT = 1, LAMINA_REAL = 2, LAMINA_BOOL = 3, LAMINA_CHOICE = 4 }; /* lamina_param.kind */
+enum { LAMINA_REQUIRED = 1 };                                              /* lamina_param.flags */
+enum {
+    LAMINA_OPTIONAL = 1, /* lamina_port.flags: may be left out */
+    LAMINA_SEQUENCE = 2  /* lamina_port.flags: axes 0 and 1 change places when the parameter batch_first is 0 */
+};
+enum { LAMINA_STANDS_IN = 1 }; /* lamina_tensor.flags: left out in the model; the tensor of the port that it follows */
+enum { LAMINA_IN = 0, LAMINA_WEIGHT = 1, LAMINA_OUT = 2, LAMINA_STATE = 3, LAMINA_SCRATCH = 4 }; /* lamina_ref.role */
+
+/* Device features that a variant may need. The baseline needs none: plain 32-bit GLSL. */
+#define LAMINA_FEATURE_FLOAT16 (1ull << 0)             /* shaderFloat16 */
+#define LAMINA_FEATURE_STORAGE16 (1ull << 1)           /* storageBuffer16BitAccess */
+#define LAMINA_FEATURE_SUBGROUP_BASIC (1ull << 2)      /* in compute, as the next three */
+#define LAMINA_FEATURE_SUBGROUP_ARITHMETIC (1ull << 3)
+#define LAMINA_FEATURE_SUBGROUP_SHUFFLE (1ull << 4)
+#define LAMINA_FEATURE_SUBGROUP_BALLOT (1ull << 5)
+#define LAMINA_FEATURE_INT64 (1ull << 6)               /* shaderInt64 */
+#define LAMINA_FEATURE_COOPERATIVE_MATRIX (1ull << 7)  /* VK_KHR_cooperative_matrix, in compute */
+
+/* ---- The contract ---- */
+
+/* A parameter of a layer, as it stands in model.json. Values travel as double: INT is exact up to 2^53, BOOL is 0 or 1,
+ * CHOICE is the index into `choices`. */
+typedef struct lamina_param {
+    const char *name;
+    const char *summary;
+    const char *choices; /* CHOICE: "relu|gelu|silu", else NULL */
+    const char *follows; /* left out: the value of this earlier parameter, instead of `dflt`; or NULL */
+    double dflt, min, max;
+    uint32_t kind, flags;
+} lamina_param;
+
+/* A tensor that a layer takes or gives.
+ *
+ * `dims` names the axes, outermost first: "B T C". A name means one size wherever it stands in the contract. Beside
+ * names there may be numbers, parameters ("heads"), and products, quotients, sums and differences of these without
+ * blanks ("heads*D", "V/2", "Tk+1"); "..." may stand once, first, for any number of axes that are the same wherever
+ * "..." stands. Every name must follow from the inputs, the weights and the parameters.
+ *
+ * `values`, for I32 inputs: "LO HI", two such expressions; LO <= value < HI. The host refuses other values before it
+ * dispatches anything, so kernels may index with them. NULL: any value.
+ *
+ * `follows`: when this optional port is left out, the earlier port of the same list named here stands in for it (the
+ * source of self attention is the query). The plugin then sees that tensor. */
+typedef struct lamina_port {
+    const char *name;
+    const char *summary;
+    const char *dims;
+    const char *values;
+    const char *follows;
+    uint32_t dtypes, flags;
+} lamina_port;
+
+/* What a kernel's result may differ from the reference: in every row (the last axis) of every output,
+ *     max|kernel - reference| <= rtol * max|reference| + atol,   with non-finite values in the same places.
+ * One entry for each arithmetic that a variant uses; the host caps what may be declared. */
+typedef struct lamina_tolerance {
+    double rtol, atol;
+    uint32_t arithmetic; /* LAMINA_F32, LAMINA_F16 or LAMINA_BF16 */
+    uint32_t reserved;
+} lamina_tolerance;
+
+/* A compiled compute shader with the entry point "main". Bindings (all in set 0), their access (from readonly and
+ * writeonly), push-constant size, workgroup size and specialization constants are read from the SPIR-V. */
+typedef struct lamina_kernel {
+    const char *name;
+    const uint32_t *spirv;
+    size_t words;
+} lamina_kernel;
+
+/* One way to compute the layer. Variant 0 is the baseline: it needs nothing and runs on any Vulkan 1.1 device (at most
+ * 256 invocations a workgroup, any subgroup size, 16 KiB of shared memory, bindings of at most max_binding_bytes). */
+typedef struct lamina_variant {
+    const char *name;
+    const char *summary;
+    uint64_t needs;      /* LAMINA_FEATURE_ bits */
+    uint32_t arithmetic; /* in which products are formed: picks the tolerance */
+    uint32_t reserved;
+} lamina_variant;
+
+/* ---- What a call sees ---- */
+
+/* Dense, row-major. `rank` 0: an optional port that was left out. `data` is NULL except in `reference` and in CPU
+ * kernels, where every floating-point tensor is F32: the host widens F16 and BF16 weights, exactly. */
+typedef struct lamina_tensor {
+    void *data;
+    int64_t dim[LAMINA_MAX_RANK];
+    uint32_t dtype, rank;
+    uint32_t flags, reserved;
+} lamina_tensor;
+
+typedef struct lamina_matrix_shape { /* a cooperative-matrix shape that the device offers, at subgroup scope */
+    uint32_t m, n, k, in_dtype, acc_dtype;
+} lamina_matrix_shape;
+
+typedef struct lamina_device { /* capabilities; never a vendor */
+    size_t struct_size;
+    uint64_t features;          /* LAMINA_FEATURE_ bits */
+    uint64_t max_binding_bytes; /* the most that one binding may span; at least 128 MiB */
+    uint64_t binding_align;     /* offsets of lamina_ref are multiples of this; a power of two, at most 256 */
+    const lamina_matrix_shape *matrices;
+    uint32_t n_matrices;
+    uint32_t subgroup;          /* invocations in a subgroup */
+    uint32_t max_invocations, max_local[3], max_groups[3];
+    uint32_t shared_bytes;
+} lamina_device;
+
+/* Arrays in the order of the contract's lists. Everything that the contract says has been checked. */
+typedef struct lamina_call {
+    size_t struct_size;
+    const double *params;
+    const lamina_tensor *in;
+    const lamina_tensor *weight;
+    const lamina_tensor *out;
+    const lamina_tensor *state;
+    const lamina_device *device; /* NULL except in `plan` */
+} lamina_call;
+
+/* ---- The plan ---- */
+
+/* Memory that a kernel is bound to: `bytes` from `offset` of a port or of scratch; bytes 0 means to the end. An
+ * optional port that was left out may be bound: the kernel finds 16 bytes of zeros, which it may only read.
+ * F16 and BF16 weights are padded with zeros to a multiple of 16 bytes. */
+typedef struct lamina_ref {
+    uint64_t offset, bytes;
+    uint32_t role, index; /* LAMINA_SCRATCH: as handed out by lamina_host.scratch */
+} lamina_ref;
+
+typedef struct lamina_spec { /* a specialization constant */
+    uint32_t id, bits;
+} lamina_spec;
+
+typedef struct lamina_dispatch {
+    const lamina_ref *bind; /* bind[i] is binding i of set 0 */
+    const lamina_spec *spec;
+    const void *push;
+    uint32_t n_bind, n_spec, push_bytes;
+    uint32_t kernel; /* index into lamina_layer.kernels */
+    uint32_t groups[3];
+    uint32_t reserved;
+} lamina_dispatch;
+
+/* What the host offers during a call. */
+typedef struct lamina_host {
+    size_t struct_size;
+    void *context;
+    /* Says why, before the call returns a status that is not LAMINA_OK. One sentence: what, expected, found. */
+    void (*error)(const struct lamina_host *, const char *message);
+    /* In `plan`: temporary memory. Its contents are undefined: debug runs fill it with NaN. */
+    lamina_status (*scratch)(const struct lamina_host *, uint64_t bytes, lamina_ref *out);
+    /* In `plan`: appends a dispatch. They run in this order; the host alone places barriers, from the access that
+     * each kernel declares, so a dispatch sees all that earlier ones wrote. */
+    lamina_status (*dispatch)(const struct lamina_host *, const lamina_dispatch *);
+} lamina_host;
+
+/* ---- The descriptors ---- */
+
+typedef struct lamina_prefix { /* first in every descriptor; it never moves and never changes */
+    uint32_t magic, abi_major, abi_minor, kind, sanitizer, struct_size;
+} lamina_prefix;
+
+typedef struct lamina_layer {
+    lamina_prefix prefix;
+    const char *id;      /* as in model.json: lower_case */
+    const char *version; /* the plugin's own, for people */
+    const char *summary;
+    const char *source;  /* the paper or formula */
+    const lamina_param *params;
+    const lamina_port *inputs, *weights, *outputs;
+    const lamina_port *states; /* read and written in place, kept from run to run (a KV cache); F32 */
+    const lamina_kernel *kernels;
+    const lamina_variant *variants;
+    const lamina_tolerance *tolerances;
+    /* Conformance cases beside those the host makes up: "B=2 T=37 C=113 eps=1e-5 +bias weights=f16 x=offset".
+     * NAME=VALUE sets a dim, a parameter or, by a port's name, its class of values; +PORT gives an optional port. */
+    const char *const *cases;
+    uint32_t n_params, n_inputs, n_weights, n_outputs, n_states, n_kernels, n_variants, n_tolerances, n_cases;
+    uint32_t reserved;
+
+    /* Checks what dims cannot say; NULL where there is nothing to check. Shapes only: data is NULL. */
+    lamina_status (*check)(const lamina_call *, const lamina_host *);
+    /* Computes the outputs (and states) plainly, accumulating in double: the truth that kernels are held to. */
+    lamina_status (*reference)(const lamina_call *, const lamina_host *);
+    /* Emits the dispatches of one variant through the host. LAMINA_UNSUPPORTED: not for these shapes. */
+    lamina_status (*plan)(const lamina_call *, uint32_t variant, const lamina_host *);
+} lamina_layer;
+
+/* A fast way to run one layer on the CPU. Held to the layer's reference by the same cases as its GPU kernels. */
+typedef struct lamina_cpu_kernel {
+    const char *layer;
+    lamina_status (*run)(const lamina_call *, const lamina_host *); /* LAMINA_UNSUPPORTED: the reference runs instead */
+} lamina_cpu_kernel;
+
+/* The plugin that makes the device `cpu`: every layer runs by its reference, or faster where there is a kernel here. */
+typedef struct lamina_executor {
+    lamina_prefix prefix;
+    const char *id, *version, *summary;
+    const lamina_cpu_kernel *kernels;
+    uint32_t n_kernels;
+    uint32_t reserved;
+} lamina_executor;
+
+/* The sole symbol that a plugin exports. NULL: this plugin cannot serve a host of that ABI. */
+const lamina_prefix *lamina_plugin_query(uint32_t host_abi_major, uint32_t host_abi_minor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

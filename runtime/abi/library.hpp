@@ -1,0 +1,62 @@
+// Plugins as the host sees them: loaded, checked, never unloaded.
+#pragma once
+
+#include <lamina/error.hpp>
+#include <lamina/plugin.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::abi {
+
+// A layer plugin whose descriptor has been checked from end to end.
+struct Layer {
+    const lamina_layer *contract = nullptr;
+    std::filesystem::path path;
+    uint64_t hash = 0; // of the library's bytes: what verdicts about its kernels are keyed by
+
+    [[nodiscard]] std::string_view id() const { return contract->id; }
+};
+
+struct Executor {
+    const lamina_executor *descriptor = nullptr;
+    std::filesystem::path path;
+
+    // The fast CPU kernel for a layer; null when the reference runs it.
+    [[nodiscard]] const lamina_cpu_kernel *kernel(std::string_view layer) const;
+};
+
+struct Rejected {
+    std::filesystem::path path;
+    std::string reason; // what was expected and found
+};
+
+// Every plugin that was found. Immutable once made; shared by all that run layers.
+class Registry {
+  public:
+    // Loads every lamina_*.so in these folders, in order. A library that cannot be used is listed in rejected(), and the
+    // rest goes on. The same layer in two libraries: the first folder's wins and the other is rejected; twice in one
+    // folder: both are rejected. World-writable files and folders are refused. A folder that does not exist: Error(plugin).
+    static std::shared_ptr<const Registry> discover(const std::vector<std::filesystem::path> &folders);
+
+    // --plugin-dir values, then $LAMINA_PLUGIN_PATH (colon-separated), then the folder that belongs to this library.
+    static std::vector<std::filesystem::path> search_path(const std::vector<std::filesystem::path> &first);
+
+    // Throws Error(plugin) with the nearest known name, and the reason where its library was rejected.
+    [[nodiscard]] const Layer &layer(std::string_view id) const;
+    [[nodiscard]] const std::map<std::string, Layer, std::less<>> &layers() const { return layers_; }
+    [[nodiscard]] const Executor *executor() const { return executor_ ? executor_.get() : nullptr; } // the device cpu
+    [[nodiscard]] const std::vector<Rejected> &rejected() const { return rejected_; }
+
+  private:
+    std::map<std::string, Layer, std::less<>> layers_;
+    std::unique_ptr<Executor> executor_;
+    std::vector<Rejected> rejected_;
+};
+
+} // namespace lamina::abi

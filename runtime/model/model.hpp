@@ -1,0 +1,74 @@
+// A model folder: graphs of layers (model.json), weights (model.safetensors) and vocabularies.
+#pragma once
+
+#include "abi/call.hpp"
+#include "model/safetensors.hpp"
+#include "model/vocabulary.hpp"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lamina::model {
+
+// A tensor that a graph is given. `dims` are names and numbers ("B S 160"); a name is one size all over the graph.
+struct GraphInput {
+    std::string name;
+    DType dtype = DType::f32;
+    std::string dims;
+};
+
+// One layer of a graph, repeats unrolled and names resolved.
+struct Node {
+    std::string name;  // unique in the model; also the name of its first output
+    std::string type;  // a layer's id
+    std::string place; // where it stands in model.json: "/graphs/encode/layers/2/layers/0"
+    std::map<std::string, abi::ParamValue, std::less<>> params;
+    // Port -> tensor. The empty port is the layer's first input when model.json left it out: the previous layer's output.
+    // A tensor is a graph input or "NODE" (first output) or "NODE.PORT" (any other output) of an earlier node.
+    std::map<std::string, std::string, std::less<>> inputs;
+    // Port -> name in the safetensors file, where model.json maps it; all others are "NODE.PORT".
+    std::map<std::string, std::string, std::less<>> weights;
+};
+
+struct Graph {
+    std::string name;
+    std::vector<GraphInput> inputs;
+    std::vector<Node> nodes;
+    std::map<std::string, std::string, std::less<>> outputs; // name -> tensor
+};
+
+// How text becomes token ids: one vocabulary entry a character, or a word between blanks.
+struct TextCodec {
+    std::string vocabulary; // file in the model folder
+    bool characters = true; // else split at blanks
+    bool lowercase = false;
+};
+
+// How to generate a sequence. Every name is an input or output of a graph, or an entry of a vocabulary; checked on load.
+struct Generation {
+    std::string encode, decode;                   // graphs; encode is empty for decoder-only models
+    std::string source_ids, source_lengths;       // inputs of encode (and lengths of decode, too)
+    std::string memory;                           // output of encode and input of decode
+    std::string target_ids, position, logits;     // inputs of decode; its output, (B, T, V)
+    std::string start, end;                       // entries of the target vocabulary
+    int64_t max_length = 0;                       // generated tokens, the end not counted
+    TextCodec source, target;
+};
+
+struct Model {
+    std::filesystem::path folder;
+    std::string name, summary;
+    std::map<std::string, Graph, std::less<>> graphs;
+    Safetensors weights;
+    std::optional<Generation> generation;
+    std::map<std::string, Vocabulary, std::less<>> vocabularies; // by file name
+
+    // Throws Error(input): which file, where in it, what was expected and found.
+    static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
+};
+
+} // namespace lamina::model

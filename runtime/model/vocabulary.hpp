@@ -1,0 +1,34 @@
+// A vocabulary: a UTF-8 text file with one token a line; the line's number, from 0, is the token's id.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace lamina::model {
+
+class Vocabulary {
+  public:
+    Vocabulary() = default;
+    // Throws Error(input) with the line: empty tokens, duplicates, invalid UTF-8, an empty file.
+    static Vocabulary open(const std::filesystem::path &file);
+
+    [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
+    [[nodiscard]] const std::string &token(int32_t id) const { return tokens_.at(static_cast<size_t>(id)); }
+    [[nodiscard]] size_t size() const { return tokens_.size(); }
+
+    // Token ids of a text: a token a character (a UTF-8 code point), or a word between blanks; ASCII letters lowered
+    // first when asked for. Throws Error(input) that quotes the first token that is not in the vocabulary and its column.
+    [[nodiscard]] std::vector<int32_t> encode(std::string_view text, bool characters, bool lowercase) const;
+    [[nodiscard]] std::string decode(const std::vector<int32_t> &ids, std::string_view separator) const;
+
+  private:
+    std::vector<std::string> tokens_;
+    std::unordered_map<std::string, int32_t> ids_;
+};
+
+} // namespace lamina::model

@@ -1,0 +1,23 @@
+// Where temporary tensors lie in one block of memory: tensors whose lifetimes do not meet share bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lamina::plan {
+
+struct Lifetime {
+    uint64_t bytes = 0;
+    size_t first = 0, last = 0; // steps, both inclusive
+};
+
+struct ArenaLayout {
+    std::vector<uint64_t> offsets; // one a lifetime, multiples of `align`
+    uint64_t bytes = 0;
+};
+
+// Largest first, each at the lowest offset where it meets no other that lives at the same time.
+[[nodiscard]] ArenaLayout lay_out(std::span<const Lifetime> lifetimes, uint64_t align);
+
+} // namespace lamina::plan

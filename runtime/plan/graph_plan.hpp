@@ -1,0 +1,51 @@
+// A graph with every shape solved: the tensors, and the layer calls between them. Knows no device.
+#pragma once
+
+#include "abi/call.hpp"
+#include "model/model.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lamina::plan {
+
+struct PlannedTensor {
+    enum class Kind { input, weight, activation, state };
+    std::string name; // graph input, name in the safetensors file, "NODE" or "NODE.PORT"
+    TensorType type;
+    Kind kind = Kind::activation;
+    bool output = false; // of the graph: may not share memory with what comes after it
+};
+
+inline constexpr int32_t none = -1; // a port that is left out
+
+struct Step {
+    std::string name; // the node's
+    abi::LayerCall call;
+    std::vector<int32_t> in, weight, out, state; // indices into GraphPlan::tensors, in the contract's order; or none
+};
+
+struct GraphPlan {
+    std::string graph;
+    std::vector<PlannedTensor> tensors;
+    std::vector<Step> steps;
+    std::map<std::string, int32_t, std::less<>> inputs, outputs; // by the graph's names
+
+    [[nodiscard]] int32_t tensor(std::string_view name) const; // Throws Error(input) with the nearest name.
+};
+
+// Shapes of the graph's inputs, and the length of its states ("M" in a state's dims; 0: run without states).
+struct GraphShapes {
+    std::map<std::string, TensorType, std::less<>> inputs;
+    int64_t state_length = 0;
+};
+
+// Throws Error(input) that names the layer, its place in model.json, what was expected and found.
+[[nodiscard]] GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
+                                   const GraphShapes &shapes);
+
+// Names of weights that no layer of any graph uses: a misspelt optional weight must not pass for one that is left out.
+[[nodiscard]] std::vector<std::string> unused_weights(const model::Model &model, const abi::Registry &plugins);
+
+} // namespace lamina::plan

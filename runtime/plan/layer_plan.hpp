@@ -1,0 +1,49 @@
+// The plan of one layer as the plugin emitted it, checked against its kernels and the device.
+#pragma once
+
+#include "abi/call.hpp"
+#include "plan/reflect.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace lamina::plan {
+
+struct Binding {
+    uint32_t role = 0, index = 0; // LAMINA_IN, ...; index into the contract's list, or the number of a scratch block
+    uint64_t offset = 0, bytes = 0; // resolved: never "to the end"; bytes 0 only for a port that was left out
+    bool reads = true, writes = true;
+};
+
+struct Dispatch {
+    uint32_t kernel = 0;
+    std::array<uint32_t, 3> groups{1, 1, 1};
+    std::vector<Binding> bindings;
+    std::vector<lamina_spec> specs; // sorted by id
+    std::vector<std::byte> push;
+};
+
+struct LayerPlan {
+    std::vector<Dispatch> dispatches;
+    std::vector<uint64_t> scratch; // bytes of each block
+};
+
+// The kernels of a layer, reflected once.
+class Kernels {
+  public:
+    explicit Kernels(const abi::Layer &layer);
+    [[nodiscard]] const KernelInfo &operator[](uint32_t i) const { return infos_.at(i); }
+    [[nodiscard]] size_t size() const { return infos_.size(); }
+
+  private:
+    std::vector<KernelInfo> infos_;
+};
+
+// Asks the plugin for a plan and checks it: kernels and roles exist, bindings are as many as the kernel's, aligned, inside
+// their tensor and under the device's limit, inputs and weights are only read, groups and workgroup sizes fit the device,
+// push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) on a plan that
+// breaks a rule. Nothing, and the reason, when the variant does not do these shapes or the device lacks a feature.
+[[nodiscard]] std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
+                                                  const lamina_device &device, std::string &why_not);
+
+} // namespace lamina::plan

@@ -1,0 +1,49 @@
+// A planned graph made ready to run on one device: memory laid out, kernels built, replayed at every run.
+#pragma once
+
+#include "plan/graph_plan.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace lamina::plan {
+
+class Program {
+  public:
+    virtual ~Program() = default;
+    // Sets a graph input, whole. Inputs keep their values from run to run. Sizes are the plan's; else Error(input).
+    virtual void write(int32_t tensor, std::span<const std::byte> bytes) = 0;
+    // Runs every step and waits. Throws Error(device_lost) with the step that was running, Error(input) for I32 inputs
+    // out of the range that their contract names (checked here, before anything runs).
+    virtual void run() = 0;
+    // Reads a graph output; with keep_all, any activation or state too.
+    virtual void read(int32_t tensor, std::span<std::byte> bytes) = 0;
+
+    [[nodiscard]] const GraphPlan &plan() const { return plan_; }
+    // "baseline", or for the CPU "reference" or "cpu_fallback": how a step is computed.
+    [[nodiscard]] virtual std::string variant(size_t step) const = 0;
+
+  protected:
+    explicit Program(GraphPlan plan) : plan_(std::move(plan)) {}
+    // Throws Error(input) when `bytes` for this input break the range of any layer that takes it.
+    void check_values(int32_t tensor, std::span<const std::byte> bytes) const;
+    GraphPlan plan_;
+};
+
+struct ProgramOptions {
+    bool keep_all = false;   // every activation keeps its own memory, so that all can be read afterwards
+    bool poison = false;     // activations and scratch hold NaN before every run, to expose reads of unwritten memory
+    // Which variant computes a step: a name, "" for the device's choice. Error(input) where it does not fit.
+    std::map<std::string, std::string, std::less<>> variant_of_layer; // by layer id
+};
+
+// A device with one model's weights resident. Programs of a backend share the weights and states by name.
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    [[nodiscard]] virtual std::unique_ptr<Program> compile(GraphPlan plan, const ProgramOptions &options) = 0;
+};
+
+} // namespace lamina::plan

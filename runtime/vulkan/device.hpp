@@ -1,0 +1,60 @@
+// Vulkan devices: found, described, opened. No Vulkan type leaves this folder through this header.
+#pragma once
+
+#include "abi/library.hpp"
+#include "model/safetensors.hpp"
+#include "plan/program.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lamina::vulkan {
+
+struct DeviceInfo {
+    enum class Kind { discrete, integrated, virtual_gpu, software, other };
+    uint32_t index = 0; // N of "vulkan:N", in the loader's order
+    std::string name, driver, driver_version, api_version;
+    std::array<uint8_t, 16> uuid{};
+    Kind kind = Kind::other;
+    uint64_t memory_bytes = 0; // of the largest device-local heap
+    lamina_device capabilities{};
+    std::vector<lamina_matrix_shape> matrices;
+    std::vector<std::string> unusable; // every reason why Lamina cannot run here; empty: it can
+
+    [[nodiscard]] std::string uuid_text() const;  // "uuid:8-4-4-4-12"
+    [[nodiscard]] std::string cache_key() const;  // uuid and driver version: what pipelines and verdicts are keyed by
+};
+
+struct InstanceOptions {
+    bool validation = false; // the Khronos layer, core and synchronization checks; Error(no_device) where it is missing
+};
+
+class Device;
+
+// The loader and its devices. One a process is enough; it is safe to share.
+class Instance {
+  public:
+    // Null, and why, when there is no Vulkan on this machine (no libvulkan, no driver).
+    static std::shared_ptr<Instance> create(const InstanceOptions &options, std::string &why_not);
+
+    [[nodiscard]] virtual const std::vector<DeviceInfo> &devices() const = 0;
+    // Throws Error(no_device) with every reason when the device is unusable.
+    [[nodiscard]] virtual std::shared_ptr<Device> open(uint32_t index) = 0;
+    // Messages of the validation layers so far, and their number by errors and warnings.
+    [[nodiscard]] virtual std::vector<std::string> validation_messages() const = 0;
+    virtual ~Instance() = default;
+};
+
+// An open device. Thread-safe: programs of one device may run from several threads, one at a time.
+class Device {
+  public:
+    virtual ~Device() = default;
+    [[nodiscard]] virtual const DeviceInfo &info() const = 0;
+    // Uploads the weights that programs ask for when they first do. Throws Error(memory) with need and have.
+    [[nodiscard]] virtual std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
+                                                                 model::Safetensors weights) = 0;
+};
+
+} // namespace lamina::vulkan

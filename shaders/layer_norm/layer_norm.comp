@@ -1,0 +1,58 @@
+// Layer normalization: y = (x - mean) / sqrt(variance + eps) * weight + bias, over the last axis.
+//
+// x, y (rows, C); weight, bias (C), either may be left out.
+// Dispatch: one workgroup a row; its invocations take the columns in turn, and two barriers join their sums.
+//
+// Everything is shifted by the row's first value before it is summed. For a row of mean 10^4 and deviation 1 a float
+// holds the mean itself to no better than 5e-4, but x - x[0] is exact, so the shifted mean is as good as the input.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common/weight.glsl"
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 64) in;
+
+layout(push_constant) uniform Push {
+    uint rows;
+    uint cols;
+    float eps;
+};
+layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+WEIGHT(weight, 1, 0)
+WEIGHT(bias, 2, 1)
+layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
+
+shared float partial_sum[64];
+shared float partial_square[64];
+
+void main() {
+    const uint row = workgroup_number();
+    if (row >= rows) return; // the same for the whole workgroup
+    const uint lane = gl_LocalInvocationID.x;
+    const uint base = row * cols;
+    const float shift = x[base];
+
+    float sum = 0.0;
+    for (uint c = lane; c < cols; c += 64u) sum += x[base + c] - shift;
+    partial_sum[lane] = sum;
+    barrier();
+    float mean = 0.0; // of x - shift
+    for (uint i = 0u; i < 64u; ++i) mean += partial_sum[i];
+    mean /= float(cols);
+
+    float square = 0.0;
+    for (uint c = lane; c < cols; c += 64u) {
+        const float d = (x[base + c] - shift) - mean;
+        square += d * d;
+    }
+    partial_square[lane] = square;
+    barrier();
+    float variance = 0.0;
+    for (uint i = 0u; i < 64u; ++i) variance += partial_square[i];
+    const float scale = inversesqrt(variance / float(cols) + eps);
+
+    for (uint c = lane; c < cols; c += 64u) {
+        const float normal = ((x[base + c] - shift) - mean) * scale;
+        y[base + c] = normal * (weight_dtype == 0u ? 1.0 : weight(c)) + bias(c);
+    }
+}
