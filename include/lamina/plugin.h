@@ -46,7 +46,14 @@ enum {
     LAMINA_SEQUENCE = 2  /* lamina_port.flags: axes 0 and 1 change places when the parameter batch_first is 0 */
 };
 enum { LAMINA_STANDS_IN = 1 }; /* lamina_tensor.flags: left out in the model; the tensor of the port that it follows */
-enum { LAMINA_IN = 0, LAMINA_WEIGHT = 1, LAMINA_OUT = 2, LAMINA_STATE = 3, LAMINA_SCRATCH = 4 }; /* lamina_ref.role */
+enum { /* lamina_ref.role */
+    LAMINA_IN = 0,
+    LAMINA_WEIGHT = 1,
+    LAMINA_OUT = 2,
+    LAMINA_STATE = 3,
+    LAMINA_SCRATCH = 4,
+    LAMINA_CONSTANT = 5
+};
 
 /* Device features that a variant may need. The baseline needs none: plain 32-bit GLSL. */
 #define LAMINA_FEATURE_FLOAT16 (1ull << 0)             /* shaderFloat16 */
@@ -164,7 +171,7 @@ typedef struct lamina_call {
  * F16 and BF16 weights are padded with zeros to a multiple of 16 bytes. */
 typedef struct lamina_ref {
     uint64_t offset, bytes;
-    uint32_t role, index; /* LAMINA_SCRATCH: as handed out by lamina_host.scratch */
+    uint32_t role, index; /* LAMINA_SCRATCH, LAMINA_CONSTANT: as handed out by lamina_host.scratch and .constant */
 } lamina_ref;
 
 typedef struct lamina_spec { /* a specialization constant */
@@ -192,6 +199,9 @@ typedef struct lamina_host {
     /* In `plan`: appends a dispatch. They run in this order; the host alone places barriers, from the access that
      * each kernel declares, so a dispatch sees all that earlier ones wrote. */
     lamina_status (*dispatch)(const struct lamina_host *, const lamina_dispatch *);
+    /* In `plan`: a small table that the plugin has computed and kernels may only read. The bytes are copied before this
+     * returns and uploaded once, when the plan is built. */
+    lamina_status (*constant)(const struct lamina_host *, const void *data, uint64_t bytes, lamina_ref *out);
 } lamina_host;
 
 /* ---- The descriptors ---- */

@@ -233,6 +233,15 @@ class Plan {
         return ref;
     }
 
+    // A table that kernels read: its values are copied here and reach the device once, before the first run.
+    template <class T> [[nodiscard]] lamina_ref constant(std::span<const T> values) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        lamina_ref ref{};
+        if (host_->constant(host_, values.data(), values.size_bytes(), &ref) != LAMINA_OK)
+            throw std::runtime_error("the host refused a constant");
+        return ref;
+    }
+
     // n workgroups as a grid that the device takes: a kernel finds its number as y * gl_NumWorkGroups.x + x, and
     // returns when it is not below n.
     [[nodiscard]] Groups spread(int64_t n) const {
