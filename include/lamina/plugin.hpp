@@ -155,9 +155,9 @@ class Tensor {
 // The rows of a port declared with sequence(): row(b, t) in either layout.
 struct Sequence {
     int64_t batch, length, channels, batch_stride, time_stride; // strides in rows
-    Sequence(const Tensor &t, bool batch_first)
-        : batch(t.dim(batch_first ? 0 : 1)), length(t.dim(batch_first ? 1 : 0)), channels(t.rank() > 2 ? t.dim(2) : 1),
-          batch_stride(batch_first ? length : 1), time_stride(batch_first ? 1 : batch) {}
+    Sequence(const Tensor &t, bool batch_major)
+        : batch(t.dim(batch_major ? 0 : 1)), length(t.dim(batch_major ? 1 : 0)), channels(t.rank() > 2 ? t.dim(2) : 1),
+          batch_stride(batch_major ? length : 1), time_stride(batch_major ? 1 : batch) {}
     [[nodiscard]] int64_t row(int64_t b, int64_t t) const { return b * batch_stride + t * time_stride; }
 };
 
@@ -210,9 +210,9 @@ struct Window { // consecutive rows of a weight that fit into one binding
 
 class Plan {
   public:
-    Plan(const Call &call, uint32_t variant, const lamina_host &host) : variant(variant), call_(&call), host_(&host) {}
+    Plan(const Call &call, uint32_t which, const lamina_host &host) : variant(which), call_(&call), host_(&host) {}
 
-    const uint32_t variant;
+    const uint32_t variant; // index into the contract's variants
 
     [[nodiscard]] lamina_ref in(std::string_view name) const {
         return whole(LAMINA_IN, Call::find(call_->layer().inputs, call_->layer().n_inputs, name));

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,9 +38,13 @@ class LayerCall {
     [[nodiscard]] const std::vector<double> &params() const { return params_; } // in the contract's order
 
     // In the contract's order. Empty shape: left out. A port that another stands in for has that one's type.
-    [[nodiscard]] const std::vector<TensorType> &types(PortList list) const { return lists_[static_cast<size_t>(list)].types; }
+    [[nodiscard]] const std::vector<TensorType> &types(PortList list) const {
+        return lists_[static_cast<size_t>(list)].types;
+    }
     // The port of the same list whose tensor is bound: itself, or the one that stands in for it.
-    [[nodiscard]] const std::vector<uint32_t> &bound(PortList list) const { return lists_[static_cast<size_t>(list)].bound; }
+    [[nodiscard]] const std::vector<uint32_t> &bound(PortList list) const {
+        return lists_[static_cast<size_t>(list)].bound;
+    }
 
     // The values that an I32 input may hold: [lo, hi). Nothing when any value will do.
     [[nodiscard]] std::optional<std::pair<int64_t, int64_t>> values(uint32_t input) const;
@@ -48,12 +53,13 @@ class LayerCall {
     struct Data {
         std::vector<void *> in, weight, out, state;
     };
-    void reference(const Data &data) const;                                  // throws Error
-    bool run(const lamina_cpu_kernel &kernel, const Data &data) const;       // false: UNSUPPORTED
+    void reference(const Data &data) const;                            // throws Error
+    bool run(const lamina_cpu_kernel &kernel, const Data &data) const; // false: UNSUPPORTED
 
     // Calls the plugin's plan(); the callbacks receive what it emits. False, and the reason, when it is UNSUPPORTED.
     struct PlanSink {
         std::function<lamina_ref(uint64_t bytes)> scratch;
+        std::function<lamina_ref(std::span<const std::byte>)> constant;
         std::function<void(const lamina_dispatch &)> dispatch; // may throw Error
     };
     bool plan(uint32_t variant, const lamina_device &device, const PlanSink &sink, std::string &why_not) const;
@@ -69,7 +75,11 @@ class LayerCall {
     std::vector<double> params_;
     List lists_[4];
 
-    [[nodiscard]] std::vector<lamina_tensor> tensors(PortList list, const std::vector<void *> *data) const;
+    struct Arguments;
+
+    void resolve(PortList which, const std::map<std::string, TensorType, std::less<>> &given);
+    void solve();
+    void infer_outputs();
 };
 
 } // namespace lamina::abi

@@ -39,9 +39,10 @@ struct Rejected {
 // Every plugin that was found. Immutable once made; shared by all that run layers.
 class Registry {
   public:
-    // Loads every lamina_*.so in these folders, in order. A library that cannot be used is listed in rejected(), and the
-    // rest goes on. The same layer in two libraries: the first folder's wins and the other is rejected; twice in one
-    // folder: both are rejected. World-writable files and folders are refused. A folder that does not exist: Error(plugin).
+    // Loads every lamina_*.so in these folders, in order. A library that cannot be used is listed in rejected(), and
+    // the rest goes on. The same layer in two libraries: the first folder's wins and the other is rejected; twice in
+    // one folder: both are rejected. World-writable files and folders are refused. A folder that does not exist:
+    // Error(plugin).
     static std::shared_ptr<const Registry> discover(const std::vector<std::filesystem::path> &folders);
 
     // --plugin-dir values, then $LAMINA_PLUGIN_PATH (colon-separated), then the folder that belongs to this library.

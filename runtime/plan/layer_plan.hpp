@@ -10,7 +10,7 @@
 namespace lamina::plan {
 
 struct Binding {
-    uint32_t role = 0, index = 0; // LAMINA_IN, ...; index into the contract's list, or the number of a scratch block
+    uint32_t role = 0, index = 0; // LAMINA_IN, ...; index into the contract's list, or the number of a scratch block or constant
     uint64_t offset = 0, bytes = 0; // resolved: never "to the end"; bytes 0 only for a port that was left out
     bool reads = true, writes = true;
 };
@@ -25,7 +25,8 @@ struct Dispatch {
 
 struct LayerPlan {
     std::vector<Dispatch> dispatches;
-    std::vector<uint64_t> scratch; // bytes of each block
+    std::vector<uint64_t> scratch;                  // bytes of each block
+    std::vector<std::vector<std::byte>> constants; // read-only data, uploaded once
 };
 
 // The kernels of a layer, reflected once.

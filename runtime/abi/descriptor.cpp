@@ -1,0 +1,159 @@
+#include "abi/descriptor.hpp"
+
+#include "abi/dims.hpp"
+
+#include <lamina/plugin.hpp> // LAMINA_SANITIZER: what this host was built with
+
+#include <cmath>
+#include <set>
+#include <sstream>
+
+namespace lamina::abi {
+namespace {
+
+// The loosest agreement with its reference that a plugin may declare, by arithmetic.
+constexpr double max_rtol_f32 = 1e-3, max_rtol_f16 = 2e-2, max_atol = 1e-3;
+
+bool blank(const char *text) { return text == nullptr || *text == '\0'; }
+
+bool is_identifier(const char *text) {
+    if (blank(text)) return false;
+    for (const char *c = text; *c != '\0'; ++c)
+        if (!((*c >= 'a' && *c <= 'z') || *c == '_' || (c != text && *c >= '0' && *c <= '9'))) return false;
+    return true;
+}
+
+std::string fault_of_params(const lamina_layer &layer) {
+    std::set<std::string> seen;
+    for (uint32_t i = 0; i < layer.n_params; ++i) {
+        const lamina_param &p = layer.params[i];
+        if (!is_identifier(p.name)) return "parameter " + std::to_string(i) + " has no lower_case name";
+        const std::string name = std::string("parameter '") + p.name + "'";
+        if (p.kind < LAMINA_INT || p.kind > LAMINA_CHOICE) return name + ": unknown kind " + std::to_string(p.kind);
+        if ((p.kind == LAMINA_CHOICE) == blank(p.choices))
+            return name + ": choices belong to kind CHOICE, and to no other";
+        if (p.follows != nullptr && !seen.contains(p.follows))
+            return name + " follows '" + p.follows + "', which does not stand before it";
+        if (!(p.min <= p.max)) return name + ": min exceeds max";
+        if ((p.flags & LAMINA_REQUIRED) == 0 && p.follows == nullptr && !(p.dflt >= p.min && p.dflt <= p.max))
+            return name + ": the default is out of its own range";
+        if (!seen.insert(p.name).second) return name + " stands twice";
+    }
+    return "";
+}
+
+std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *list, bool may_follow) {
+    std::set<std::string> seen;
+    if (n != 0 && ports == nullptr) return std::string("a null list of ") + list;
+    for (uint32_t i = 0; i < n; ++i) {
+        const lamina_port &p = ports[i];
+        if (!is_identifier(p.name)) return std::string(list) + " " + std::to_string(i) + " has no lower_case name";
+        const std::string name = std::string(list) + " '" + p.name + "'";
+        if (blank(p.dims)) return name + " has no dims";
+        if (p.dtypes == 0 || p.dtypes > 15) return name + ": unknown dtypes " + std::to_string(p.dtypes);
+        if (p.follows != nullptr && (!may_follow || !seen.contains(p.follows)))
+            return name + " follows '" + p.follows + "', which does not stand before it";
+        if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": values are for I32 ports";
+        if (!seen.insert(p.name).second) return name + " stands twice";
+        try {
+            (void)names_in(p.dims);
+            if (p.values != nullptr && std::istringstream(p.values).str().find(' ') == std::string::npos)
+                return name + ": expected values of the form \"LO HI\", found \"" + p.values + "\"";
+            if (p.values != nullptr) (void)names_in(p.values);
+        } catch (const Error &e) {
+            return name + ": " + e.what();
+        }
+    }
+    return "";
+}
+
+std::string fault_of_kernels(const lamina_layer &layer) {
+    if (layer.n_kernels == 0 || layer.kernels == nullptr) return "no kernels";
+    for (uint32_t i = 0; i < layer.n_kernels; ++i) {
+        const lamina_kernel &k = layer.kernels[i];
+        if (blank(k.name)) return "kernel " + std::to_string(i) + " has no name";
+        if (k.spirv == nullptr || k.words < 5 || k.spirv[0] != 0x07230203u)
+            return std::string("kernel '") + k.name + "' is not SPIR-V";
+    }
+    if (layer.n_variants == 0 || layer.variants == nullptr) return "no variants";
+    for (uint32_t i = 0; i < layer.n_variants; ++i) {
+        if (blank(layer.variants[i].name)) return "variant " + std::to_string(i) + " has no name";
+        for (uint32_t j = 0; j < i; ++j)
+            if (std::string(layer.variants[i].name) == layer.variants[j].name)
+                return std::string("variant '") + layer.variants[i].name + "' stands twice";
+    }
+    if (layer.variants[0].needs != 0)
+        return std::string("variant 0, '") + layer.variants[0].name + "', is the baseline and may need no features";
+    return "";
+}
+
+std::string fault_of_tolerances(const lamina_layer &layer) {
+    if (layer.n_tolerances == 0 || layer.tolerances == nullptr) return "no tolerances";
+    for (uint32_t i = 0; i < layer.n_tolerances; ++i) {
+        const lamina_tolerance &t = layer.tolerances[i];
+        const double cap = t.arithmetic == LAMINA_F32 ? max_rtol_f32 : max_rtol_f16;
+        if (!(t.rtol >= 0 && t.rtol <= cap) || !(t.atol >= 0 && t.atol <= max_atol)) {
+            std::ostringstream out;
+            out << "tolerance " << i << " is looser than a plugin may declare: expected rtol <= " << cap
+                << " and atol <= " << max_atol << ", found " << t.rtol << " and " << t.atol;
+            return out.str();
+        }
+    }
+    for (uint32_t v = 0; v < layer.n_variants; ++v) {
+        bool found = false;
+        for (uint32_t i = 0; i < layer.n_tolerances; ++i)
+            found |= layer.tolerances[i].arithmetic == layer.variants[v].arithmetic;
+        if (!found) return std::string("variant '") + layer.variants[v].name + "' has no tolerance for its arithmetic";
+    }
+    return "";
+}
+
+std::string expected_found(const char *what, uint64_t expected, uint64_t found) {
+    std::ostringstream out;
+    out << what << ": expected " << expected << ", found " << found;
+    return out.str();
+}
+
+} // namespace
+
+std::string fault_of_prefix(const lamina_prefix &prefix) {
+    if (prefix.magic != LAMINA_MAGIC) return expected_found("magic number", LAMINA_MAGIC, prefix.magic);
+    if (prefix.abi_major != LAMINA_ABI_MAJOR)
+        return expected_found("ABI major version", LAMINA_ABI_MAJOR, prefix.abi_major);
+    if (prefix.sanitizer != LAMINA_SANITIZER)
+        return expected_found("sanitizer (build plugin and host alike)", LAMINA_SANITIZER, prefix.sanitizer);
+    if (prefix.kind != LAMINA_LAYER && prefix.kind != LAMINA_EXECUTOR)
+        return "unknown kind " + std::to_string(prefix.kind) + ": expected a layer (1) or an executor (2)";
+    const size_t size = prefix.kind == LAMINA_LAYER ? sizeof(lamina_layer) : sizeof(lamina_executor);
+    if (prefix.struct_size < size) return expected_found("descriptor size", size, prefix.struct_size);
+    return "";
+}
+
+std::string fault_of(const lamina_layer &layer) {
+    if (!is_identifier(layer.id)) return "the layer's id is not a lower_case name";
+    if (layer.version == nullptr || layer.summary == nullptr || layer.source == nullptr)
+        return "version, summary or source is null";
+    if (layer.n_params != 0 && layer.params == nullptr) return "a null list of parameters";
+    if (layer.n_inputs == 0 || layer.n_outputs == 0) return "a layer has at least one input and one output";
+    if (layer.n_cases == 0 || layer.cases == nullptr) return "no conformance cases: nothing could prove its kernels";
+    if (layer.reference == nullptr || layer.plan == nullptr) return "no reference or no plan";
+    for (const std::string &fault :
+         {fault_of_params(layer), fault_of_ports(layer.inputs, layer.n_inputs, "input", true),
+          fault_of_ports(layer.weights, layer.n_weights, "weight", true),
+          fault_of_ports(layer.outputs, layer.n_outputs, "output", false),
+          fault_of_ports(layer.states, layer.n_states, "state", false), fault_of_kernels(layer),
+          fault_of_tolerances(layer)})
+        if (!fault.empty()) return fault;
+    return "";
+}
+
+std::string fault_of(const lamina_executor &executor) {
+    if (!is_identifier(executor.id)) return "the executor's id is not a lower_case name";
+    if (executor.n_kernels != 0 && executor.kernels == nullptr) return "a null list of kernels";
+    for (uint32_t i = 0; i < executor.n_kernels; ++i)
+        if (blank(executor.kernels[i].layer) || executor.kernels[i].run == nullptr)
+            return "CPU kernel " + std::to_string(i) + " names no layer or has no function";
+    return "";
+}
+
+} // namespace lamina::abi

@@ -1,0 +1,16 @@
+// Checks what a plugin says about itself before anything else of it is used.
+#pragma once
+
+#include <lamina/plugin.h>
+
+#include <string>
+
+namespace lamina::abi {
+
+// "" when the descriptor is sound; else what is wrong, expected and found. The prefix is checked before any other
+// field.
+[[nodiscard]] std::string fault_of_prefix(const lamina_prefix &prefix);
+[[nodiscard]] std::string fault_of(const lamina_layer &layer);
+[[nodiscard]] std::string fault_of(const lamina_executor &executor);
+
+} // namespace lamina::abi
