@@ -1,0 +1,30 @@
+// "Did you mean": the name that a misspelt one was probably meant to be.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina {
+
+// The candidate with the fewest edits (a letter added, dropped, changed, or two neighbours swapped) from `name`, the
+// first of several; nothing when none is within a third of its length, and one edit at least.
+[[nodiscard]] std::optional<std::string> nearest(std::string_view name, const std::vector<std::string> &candidates);
+
+// What goes behind an error about an unknown name: "; did you mean 'heads'?", or nothing.
+[[nodiscard]] std::string did_you_mean(std::string_view name, const std::vector<std::string> &candidates);
+
+// The keys of a map (or the elements of a set) of names, as candidates.
+template <class Names> [[nodiscard]] std::vector<std::string> names_of(const Names &names) {
+    std::vector<std::string> out;
+    for (const auto &entry : names) {
+        if constexpr (requires { entry.first; })
+            out.emplace_back(entry.first);
+        else
+            out.emplace_back(entry);
+    }
+    return out;
+}
+
+} // namespace lamina
