@@ -234,7 +234,7 @@ class Plan {
     }
 
     // A table that kernels read: its values are copied here and reach the device once, before the first run.
-    template <class T> [[nodiscard]] lamina_ref constant(std::span<const T> values) {
+    template <class T> [[nodiscard]] lamina_ref constant(std::span<T> values) {
         static_assert(std::is_trivially_copyable_v<T>);
         lamina_ref ref{};
         if (host_->constant(host_, values.data(), values.size_bytes(), &ref) != LAMINA_OK)

@@ -1,0 +1,67 @@
+// Embedding: token ids become rows of a table. README.md has the maths.
+#include <lamina/plugin.hpp>
+
+#include "embedding.kernels.hpp"
+
+namespace {
+using namespace lamina::plugin;
+
+struct Embedding {
+    static constexpr auto id = "embedding";
+    static constexpr auto summary = "table[id] * scale";
+    static constexpr auto source = "Vaswani et al.: Attention Is All You Need, arXiv:1706.03762, section 3.4";
+
+    static constexpr std::array params{
+        real("scale", "what rows are multiplied by; sqrt(C) in the Transformer", 1, -1e6, 1e6),
+    };
+    static constexpr std::array inputs{
+        indices("ids", "...", "0 V", "token ids"),
+    };
+    static constexpr std::array weights{
+        weight("table", "V C", "one row for each token of the vocabulary"),
+    };
+    static constexpr std::array outputs{
+        output("y", "... C", "the rows of the ids"),
+    };
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{
+        baseline("one workgroup of 64 an id"),
+    };
+    static constexpr std::array tolerances{tolerance(1e-6, 0)};
+    static constexpr std::array cases{
+        "B=2 T=3 V=11 C=160",
+        "B=2 T=37 V=97 C=113 scale=10.63 weights=f16",
+        "B=1 T=5 V=3 C=257 scale=-2 weights=bf16",
+        "B=3 T=2 V=1 C=1 weights=f16",
+        "B=1 T=64 V=1009 C=64 scale=8",
+    };
+
+    static void reference(const Call &call) {
+        const Tensor ids = call.in("ids"), table = call.weight("table"), y = call.out("y");
+        const double scale = call.real("scale");
+        for (int64_t i = 0; i < ids.size(); ++i) {
+            const auto from = table.row(ids.i32()[static_cast<size_t>(i)]), to = y.row(i);
+            for (size_t c = 0; c < from.size(); ++c) to[c] = static_cast<float>(from[c] * scale);
+        }
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        const Tensor ids = call.in("ids"), table = call.weight("table");
+        const int64_t cols = table.cols();
+        (void)u32(ids.size() * cols); // the kernel counts elements in 32 bits
+        for (const Window &window : plan.windows(plan.weight("table"), table.dim(0), cols * table.element_bytes())) {
+            const struct {
+                uint32_t n, cols, first, count;
+                float scale;
+            } push{u32(ids.size()), u32(cols), u32(window.first), u32(window.count),
+                   static_cast<float>(call.real("scale"))};
+            plan.dispatch(lamina_kernels::embedding, plan.spread(ids.size()),
+                          {plan.in("ids"), window.ref, plan.out("y")}, push, {{0, dtype_of(table)}});
+        }
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(Embedding)

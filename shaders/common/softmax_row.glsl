@@ -1,0 +1,45 @@
+// What softmax and log_softmax know of a row: its maximum m and the sum of exp(x - m). For a workgroup of 64 and a
+// buffer x[] declared before this file is included; every invocation calls each function, and all get the same result.
+//
+// Drivers differ on NaN and infinity in comparisons and in exp(), so neither is left to them: NaN is told by its bits,
+// and exp() is asked only for values from -87 (where floats end) to 0.
+
+shared float row_partial_maximum[64];
+shared float row_partial_sum[64];
+
+bool is_nan(float v) { return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u; }
+
+// exp(v) for v <= 0 and -infinity; NaN stays NaN.
+float shifted_exp(float v) {
+    if (is_nan(v)) return v;
+    return v > -87.0 ? exp(v) : 0.0;
+}
+
+// NaN is skipped here: it reaches the result through the sum. Finite even when all of the row is -infinity, so that
+// x - maximum is then -infinity, and not NaN.
+float row_maximum(uint base, uint cols) {
+    const uint lane = gl_LocalInvocationID.x;
+    float maximum = -3.402823466e38;
+    for (uint c = lane; c < cols; c += 64u) {
+        const float v = x[base + c];
+        if (v > maximum) maximum = v;
+    }
+    row_partial_maximum[lane] = maximum;
+    barrier();
+    for (uint i = 0u; i < 64u; ++i) {
+        if (row_partial_maximum[i] > maximum) maximum = row_partial_maximum[i];
+    }
+    return maximum;
+}
+
+// At least 1, except: 0 when all of the row is -infinity; NaN when it holds NaN or +infinity.
+float row_sum(uint base, uint cols, float maximum) {
+    const uint lane = gl_LocalInvocationID.x;
+    float sum = 0.0;
+    for (uint c = lane; c < cols; c += 64u) sum += shifted_exp(x[base + c] - maximum);
+    row_partial_sum[lane] = sum;
+    barrier();
+    sum = 0.0;
+    for (uint i = 0u; i < 64u; ++i) sum += row_partial_sum[i];
+    return sum;
+}

@@ -1,0 +1,18 @@
+// Dropout at inference: y = x, copied as bits, so that nothing about a value can change on the way.
+//
+// x, y: any shape, n elements in all.
+// Dispatch: one invocation an element.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 64) in;
+
+layout(push_constant) uniform Push { uint n; };
+layout(std430, set = 0, binding = 0) readonly buffer X { uint x[]; };
+layout(std430, set = 0, binding = 1) writeonly buffer Y { uint y[]; };
+
+void main() {
+    const uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
+    if (i < n) y[i] = x[i];
+}

@@ -1,0 +1,26 @@
+// Sines and cosines of position / wavelength, the same bits here and in plugins/positional_encoding/sinusoid.hpp.
+//
+// GLSL's sin() and cos() promise 2^-11 from -pi to pi and nothing beyond. So the phase is counted in turns, in integers,
+// where whole turns drop out exactly; and the sine of the rest is a polynomial whose every + and * rounds once: `precise`
+// forbids to fuse or to reorder them, and fma() does not appear.
+
+// The upper half of position * turns, whole turns dropped: the phase in units of 2^-32 turn. `turns` is in units of
+// 2^-64 turn, its lower half first.
+uint phase(uint position, uvec2 turns) {
+    uint carry, low;
+    umulExtended(position, turns.x, carry, low);
+    return position * turns.y + carry;
+}
+
+// (sine, cosine) of a phase in units of 2^-32 turn, to 1e-7.
+vec2 sine_cosine(uint phase) {
+    const uint p = (phase + 16u) >> 5;             // 2^27 a turn: what a float holds of an eighth of it
+    const uint quarter = (p + (1u << 24)) >> 25;   // the nearest multiple of a quarter turn, 0 to 4
+    precise const float t = float(int(p - (quarter << 25))) * 5.9604644775390625e-8;
+    precise const float u = t * t; // t in eighths of a turn from there, -1 to 1
+    precise const float s = t * (0.785398126 + u * (-0.0807451382 + u * (0.00248939241 + u * -3.55940028e-05)));
+    precise const float c = 1.0 + u * (-0.308425128 + u * (0.0158542823 + u * (-0.000325863133 + u * 3.49026232e-06)));
+    const float sine = (quarter & 1u) != 0u ? c : s;
+    const float cosine = (quarter & 1u) != 0u ? s : c;
+    return vec2((quarter & 2u) != 0u ? -sine : sine, ((quarter + 1u) & 2u) != 0u ? -cosine : cosine);
+}
