@@ -50,9 +50,8 @@ double choice_index(const lamina_param &p, const std::string &value, const std::
         if (choice == value) return static_cast<double>(all.size());
         all.push_back(choice);
     }
-    std::string message = where + ": expected one of " + p.choices + ", found \"" + value + "\"";
-    if (const auto guess = nearest(value, all)) message += "; did you mean \"" + *guess + "\"?";
-    throw Error(ErrorCode::input, message);
+    throw Error(ErrorCode::input,
+                where + ": expected one of " + p.choices + ", found \"" + value + "\"" + did_you_mean(value, all));
 }
 
 double number_of(const lamina_param &p, const ParamValue &value, const std::string &where) {
@@ -96,9 +95,8 @@ std::vector<double> resolve_params(const lamina_layer &layer,
     }
     for (const auto &[name, value] : given)
         if (std::find(names.begin(), names.end(), name) == names.end()) {
-            std::string message = where + ": " + layer.id + " has no parameter '" + name + "'";
-            if (const auto guess = nearest(name, names)) message += "; did you mean '" + *guess + "'?";
-            throw Error(ErrorCode::input, message);
+            throw Error(ErrorCode::input,
+                        where + ": " + layer.id + " has no parameter '" + name + "'" + did_you_mean(name, names));
         }
     return out;
 }
@@ -115,7 +113,7 @@ bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params
     return true;
 }
 
-std::string names_of(uint32_t dtypes) {
+std::string dtype_names(uint32_t dtypes) {
     std::string out;
     for (const DType d : {DType::f32, DType::f16, DType::bf16, DType::i32})
         if ((dtypes & static_cast<uint32_t>(d)) != 0) out += (out.empty() ? "" : " or ") + std::string(name_of(d));
@@ -182,6 +180,38 @@ bool succeeded(lamina_status status, const HostState &state, const std::string &
 
 } // namespace
 
+// The C structs of one call, alive as long as it.
+struct LayerCall::Arguments {
+    std::vector<lamina_tensor> in, weight, out, state;
+    lamina_call call{};
+
+    Arguments(const LayerCall &c, const Data *data, const lamina_device *device)
+        : in(tensors(c, PortList::in, data ? &data->in : nullptr)),
+          weight(tensors(c, PortList::weight, data ? &data->weight : nullptr)),
+          out(tensors(c, PortList::out, data ? &data->out : nullptr)),
+          state(tensors(c, PortList::state, data ? &data->state : nullptr)) {
+        call.struct_size = sizeof call;
+        call.params = c.params_.data();
+        call.in = in.data(), call.weight = weight.data(), call.out = out.data(), call.state = state.data();
+        call.device = device;
+    }
+
+    static std::vector<lamina_tensor> tensors(const LayerCall &c, PortList which, const std::vector<void *> *data) {
+        const auto &types = c.types(which);
+        std::vector<lamina_tensor> out(types.size());
+        for (size_t i = 0; i < types.size(); ++i) {
+            lamina_tensor &t = out[i];
+            const bool floating = types[i].dtype != DType::i32;
+            t.dtype = static_cast<uint32_t>(data != nullptr && floating ? DType::f32 : types[i].dtype);
+            t.rank = static_cast<uint32_t>(types[i].shape.size());
+            std::copy(types[i].shape.begin(), types[i].shape.end(), t.dim);
+            t.data = data != nullptr ? (*data)[i] : nullptr;
+            t.flags = c.bound(which)[i] != i ? static_cast<uint32_t>(LAMINA_STANDS_IN) : 0u;
+        }
+        return out;
+    }
+};
+
 LayerCall::LayerCall(const Layer &layer, const std::map<std::string, ParamValue, std::less<>> &params,
                      const CallTypes &types, std::string where)
     : layer_(&layer), where_(std::move(where)), params_(resolve_params(*layer.contract, params, where_)) {
@@ -213,7 +243,7 @@ void LayerCall::resolve(PortList which, const std::map<std::string, TensorType, 
         if (it != given.end()) {
             if ((port.dtypes & static_cast<uint32_t>(it->second.dtype)) == 0)
                 throw Error(ErrorCode::input, where_ + ": " + noun + " '" + port.name + "': expected " +
-                                                  names_of(port.dtypes) + ", found " + name_of(it->second.dtype));
+                                                  dtype_names(port.dtypes) + ", found " + name_of(it->second.dtype));
             if (it->second.shape.empty() || it->second.shape.size() > LAMINA_MAX_RANK ||
                 element_count(it->second.shape) == 0)
                 throw Error(ErrorCode::input, where_ + ": " + noun + " '" + port.name +
@@ -235,9 +265,8 @@ void LayerCall::resolve(PortList which, const std::map<std::string, TensorType, 
     }
     for (const auto &[name, type] : given)
         if (std::find(names.begin(), names.end(), name) == names.end()) {
-            std::string message = where_ + ": " + layer_->contract->id + " has no " + noun + " '" + name + "'";
-            if (const auto guess = nearest(name, names)) message += "; did you mean '" + *guess + "'?";
-            throw Error(ErrorCode::input, message);
+            throw Error(ErrorCode::input, where_ + ": " + layer_->contract->id + " has no " + noun + " '" + name + "'" +
+                                              did_you_mean(name, names));
         }
 }
 
@@ -286,38 +315,6 @@ std::optional<std::pair<int64_t, int64_t>> LayerCall::values(uint32_t input) con
                                            "': the contract's values \"" + text + "\" name something unknown");
     return std::pair(*lo, *hi);
 }
-
-// The C structs of one call, alive as long as it.
-struct LayerCall::Arguments {
-    std::vector<lamina_tensor> in, weight, out, state;
-    lamina_call call{};
-
-    Arguments(const LayerCall &c, const Data *data, const lamina_device *device)
-        : in(tensors(c, PortList::in, data ? &data->in : nullptr)),
-          weight(tensors(c, PortList::weight, data ? &data->weight : nullptr)),
-          out(tensors(c, PortList::out, data ? &data->out : nullptr)),
-          state(tensors(c, PortList::state, data ? &data->state : nullptr)) {
-        call.struct_size = sizeof call;
-        call.params = c.params_.data();
-        call.in = in.data(), call.weight = weight.data(), call.out = out.data(), call.state = state.data();
-        call.device = device;
-    }
-
-    static std::vector<lamina_tensor> tensors(const LayerCall &c, PortList which, const std::vector<void *> *data) {
-        const auto &types = c.types(which);
-        std::vector<lamina_tensor> out(types.size());
-        for (size_t i = 0; i < types.size(); ++i) {
-            lamina_tensor &t = out[i];
-            const bool floating = types[i].dtype != DType::i32;
-            t.dtype = static_cast<uint32_t>(data != nullptr && floating ? DType::f32 : types[i].dtype);
-            t.rank = static_cast<uint32_t>(types[i].shape.size());
-            std::copy(types[i].shape.begin(), types[i].shape.end(), t.dim);
-            t.data = data != nullptr ? (*data)[i] : nullptr;
-            t.flags = c.bound(which)[i] != i ? static_cast<uint32_t>(LAMINA_STANDS_IN) : 0u;
-        }
-        return out;
-    }
-};
 
 void LayerCall::reference(const Data &data) const {
     HostState state;

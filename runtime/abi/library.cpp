@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 namespace lamina::abi {
 namespace {
@@ -99,57 +100,69 @@ std::vector<fs::path> Registry::search_path(const std::vector<fs::path> &first) 
     return out;
 }
 
-std::shared_ptr<const Registry> Registry::discover(const std::vector<fs::path> &folders) {
-    auto registry = std::make_shared<Registry>();
-    std::map<std::string, size_t>
-        folder_of; // of each layer: a later folder's twin is hidden, one in the same is a fault
-    for (size_t f = 0; f < folders.size(); ++f) {
-        if (world_writable(folders[f]))
-            throw Error(ErrorCode::plugin, "plugin folder " + folders[f].string() +
+// Fills a registry, library by library.
+class Registry::Finder {
+  public:
+    explicit Finder(Registry &registry) : registry_(registry) {}
+
+    void search(const fs::path &folder) {
+        ++folder_;
+        if (world_writable(folder))
+            throw Error(ErrorCode::plugin, "plugin folder " + folder.string() +
                                                " is writable by every user: code from it is not loaded; chmod o-w it");
-        for (const fs::path &path : libraries_in(folders[f])) {
-            const auto reject = [&](const std::string &why) { registry->rejected_.push_back({path, why}); };
-            if (world_writable(path)) {
-                reject("it is writable by every user: chmod o-w it");
-                continue;
-            }
-            std::string fault;
-            const lamina_prefix *prefix = query(path, fault);
-            if (prefix == nullptr) {
-                reject(fault);
-            } else if (prefix->kind == LAMINA_EXECUTOR) {
-                const auto *executor = reinterpret_cast<const lamina_executor *>(prefix);
-                fault = fault_of(*executor);
-                if (fault.empty() && registry->executor_ != nullptr)
-                    fault = "there is an executor already: " + registry->executor_->path.string();
-                if (!fault.empty())
-                    reject(fault);
-                else
-                    registry->executor_ = std::make_unique<Executor>(Executor{executor, path});
-            } else {
-                const auto *layer = reinterpret_cast<const lamina_layer *>(prefix);
-                fault = fault_of(*layer);
-                if (!fault.empty()) {
-                    reject(fault);
-                    continue;
-                }
-                const auto [it, fresh] = registry->layers_.try_emplace(layer->id, Layer{layer, path, 0});
-                if (fresh) {
-                    it->second.hash = hash_of(read_file(path));
-                    folder_of[layer->id] = f;
-                } else if (folder_of[layer->id] == f) {
-                    const std::string id = layer->id;
-                    const fs::path other = it->second.path;
-                    reject("layer '" + id + "' is also in " + other.string());
-                    registry->rejected_.push_back({other, "layer '" + id + "' is also in " + path.string()});
-                    registry->layers_.erase(it);
-                } else {
-                    reject("layer '" + it->first + "' comes from " + it->second.path.string() +
-                           ", which is searched first");
-                }
-            }
+        for (const fs::path &path : libraries_in(folder)) load(path);
+    }
+
+  private:
+    void load(const fs::path &path) {
+        std::string fault = "it is writable by every user: chmod o-w it";
+        const lamina_prefix *prefix = world_writable(path) ? nullptr : query(path, fault);
+        if (prefix == nullptr)
+            reject(path, fault);
+        else if (prefix->kind == LAMINA_EXECUTOR)
+            add(*reinterpret_cast<const lamina_executor *>(prefix), path);
+        else
+            add(*reinterpret_cast<const lamina_layer *>(prefix), path);
+    }
+
+    void add(const lamina_executor &executor, const fs::path &path) {
+        std::string fault = fault_of(executor);
+        if (fault.empty() && registry_.executor_ != nullptr)
+            fault = "there is an executor already: " + registry_.executor_->path.string();
+        if (!fault.empty()) return reject(path, fault);
+        registry_.executor_ = std::make_unique<Executor>(Executor{&executor, path});
+    }
+
+    void add(const lamina_layer &layer, const fs::path &path) {
+        if (const std::string fault = fault_of(layer); !fault.empty()) return reject(path, fault);
+        const std::string id = layer.id;
+        const auto known = registry_.layers_.find(id);
+        if (known == registry_.layers_.end() && !twice_.contains(id)) {
+            registry_.layers_.emplace(id, Layer{&layer, path, hash_of(read_file(path))});
+            folder_of_[id] = folder_;
+        } else if (folder_of_[id] != folder_) {
+            reject(path, "layer '" + id + "' is found in a folder that is searched before this one");
+        } else {
+            reject(path, "layer '" + id + "' is in this folder twice: neither is taken");
+            if (known == registry_.layers_.end()) return;
+            reject(known->second.path, "layer '" + id + "' is in this folder twice: neither is taken");
+            registry_.layers_.erase(known);
+            twice_.insert(id);
         }
     }
+
+    void reject(const fs::path &path, const std::string &why) { registry_.rejected_.push_back({path, why}); }
+
+    Registry &registry_;
+    size_t folder_ = 0;
+    std::map<std::string, size_t> folder_of_; // a later folder's twin is hidden; one in the same folder is a fault
+    std::set<std::string> twice_;
+};
+
+std::shared_ptr<const Registry> Registry::discover(const std::vector<fs::path> &folders) {
+    auto registry = std::make_shared<Registry>();
+    Finder finder(*registry);
+    for (const fs::path &folder : folders) finder.search(folder);
     return registry;
 }
 
@@ -157,9 +170,7 @@ const Layer &Registry::layer(std::string_view id) const {
     const auto it = layers_.find(id);
     if (it != layers_.end()) return it->second;
     std::string message = "no plugin provides the layer '" + std::string(id) + "'";
-    std::vector<std::string> names;
-    for (const auto &[name, layer] : layers_) names.push_back(name);
-    if (const auto guess = nearest(id, names)) message += "; did you mean '" + *guess + "'?";
+    message += did_you_mean(id, names_of(layers_));
     for (const Rejected &r : rejected_)
         if (r.path.stem() == "lamina_" + std::string(id))
             message += "; " + r.path.string() + " was refused: " + r.reason;

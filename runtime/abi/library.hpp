@@ -55,6 +55,7 @@ class Registry {
     [[nodiscard]] const std::vector<Rejected> &rejected() const { return rejected_; }
 
   private:
+    class Finder;
     std::map<std::string, Layer, std::less<>> layers_;
     std::unique_ptr<Executor> executor_;
     std::vector<Rejected> rejected_;

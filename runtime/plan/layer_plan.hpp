@@ -10,7 +10,8 @@
 namespace lamina::plan {
 
 struct Binding {
-    uint32_t role = 0, index = 0; // LAMINA_IN, ...; index into the contract's list, or the number of a scratch block or constant
+    uint32_t role = 0,
+             index = 0; // LAMINA_IN, ...; index into the contract's list, or the number of a scratch block or constant
     uint64_t offset = 0, bytes = 0; // resolved: never "to the end"; bytes 0 only for a port that was left out
     bool reads = true, writes = true;
 };
@@ -25,7 +26,7 @@ struct Dispatch {
 
 struct LayerPlan {
     std::vector<Dispatch> dispatches;
-    std::vector<uint64_t> scratch;                  // bytes of each block
+    std::vector<uint64_t> scratch;                 // bytes of each block
     std::vector<std::vector<std::byte>> constants; // read-only data, uploaded once
 };
 
@@ -40,10 +41,11 @@ class Kernels {
     std::vector<KernelInfo> infos_;
 };
 
-// Asks the plugin for a plan and checks it: kernels and roles exist, bindings are as many as the kernel's, aligned, inside
-// their tensor and under the device's limit, inputs and weights are only read, groups and workgroup sizes fit the device,
-// push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) on a plan that
-// breaks a rule. Nothing, and the reason, when the variant does not do these shapes or the device lacks a feature.
+// Asks the plugin for a plan and checks it: kernels and roles exist, bindings are as many as the kernel's, aligned,
+// inside their tensor and under the device's limit, inputs and weights are only read, groups and workgroup sizes fit
+// the device, push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) on a
+// plan that breaks a rule. Nothing, and the reason, when the variant does not do these shapes or the device lacks a
+// feature.
 [[nodiscard]] std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
                                                   const lamina_device &device, std::string &why_not);
 

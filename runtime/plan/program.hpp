@@ -33,8 +33,8 @@ class Program {
 };
 
 struct ProgramOptions {
-    bool keep_all = false;   // every activation keeps its own memory, so that all can be read afterwards
-    bool poison = false;     // activations and scratch hold NaN before every run, to expose reads of unwritten memory
+    bool keep_all = false; // every activation keeps its own memory, so that all can be read afterwards
+    bool poison = false;   // activations and scratch hold NaN before every run, to expose reads of unwritten memory
     // Which variant computes a step: a name, "" for the device's choice. Error(input) where it does not fit.
     std::map<std::string, std::string, std::less<>> variant_of_layer; // by layer id
 };

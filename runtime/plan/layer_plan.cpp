@@ -1,0 +1,191 @@
+#include "plan/layer_plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lamina::plan {
+namespace {
+
+// Checks what one plan emits, dispatch by dispatch, and keeps it.
+class Recorder {
+  public:
+    Recorder(const abi::LayerCall &call, const Kernels &kernels, const lamina_variant &variant,
+             const lamina_device &device)
+        : call_(call), kernels_(kernels), variant_(variant), device_(device) {}
+
+    lamina_ref scratch(uint64_t bytes) {
+        if (bytes == 0) fail("it asks for 0 bytes of scratch");
+        plan.scratch.push_back((bytes + 15) / 16 * 16);
+        return {0, 0, LAMINA_SCRATCH, static_cast<uint32_t>(plan.scratch.size() - 1)};
+    }
+
+    lamina_ref constant(std::span<const std::byte> bytes) {
+        if (bytes.empty()) fail("it asks for an empty constant");
+        std::vector<std::byte> padded(bytes.begin(), bytes.end());
+        padded.resize((bytes.size() + 15) / 16 * 16);
+        plan.constants.push_back(std::move(padded));
+        return {0, 0, LAMINA_CONSTANT, static_cast<uint32_t>(plan.constants.size() - 1)};
+    }
+
+    void dispatch(const lamina_dispatch &d) {
+        place_ = ": dispatch " + std::to_string(plan.dispatches.size());
+        if (d.kernel >= kernels_.size())
+            fail("expected a kernel below " + std::to_string(kernels_.size()) + ", found " + std::to_string(d.kernel));
+        const KernelInfo &kernel = kernels_[d.kernel];
+        place_ += std::string(" of kernel '") + call_.layer().contract->kernels[d.kernel].name + "'";
+        Dispatch out;
+        out.kernel = d.kernel;
+        check_kernel(kernel);
+        take_specs(d, kernel, out);
+        take_geometry(d, kernel, out);
+        take_push(d, kernel, out);
+        take_bindings(d, kernel, out);
+        plan.dispatches.push_back(std::move(out));
+        place_.clear();
+    }
+
+    LayerPlan plan;
+
+  private:
+    [[noreturn]] void fail(const std::string &why) const {
+        throw Error(ErrorCode::plugin, call_.where() + ": the plan of variant '" + variant_.name +
+                                           "' breaks its contract" + place_ + ": " + why);
+    }
+
+    void check_kernel(const KernelInfo &kernel) const {
+        if ((kernel.features & ~variant_.needs) != 0)
+            fail("the kernel uses device features that the variant does not name in `needs`");
+        if (kernel.shared_bytes > device_.shared_bytes)
+            fail("it needs " + std::to_string(kernel.shared_bytes) + " bytes of shared memory; the device has " +
+                 std::to_string(device_.shared_bytes));
+    }
+
+    void take_specs(const lamina_dispatch &d, const KernelInfo &kernel, Dispatch &out) const {
+        out.specs.assign(d.spec, d.spec + d.n_spec);
+        std::sort(out.specs.begin(), out.specs.end(), [](const auto &a, const auto &b) { return a.id < b.id; });
+        for (size_t i = 0; i < out.specs.size(); ++i) {
+            const uint32_t id = out.specs[i].id;
+            if (std::none_of(kernel.specs.begin(), kernel.specs.end(), [&](const auto &s) { return s.id == id; }))
+                fail("the kernel has no specialization constant " + std::to_string(id));
+            if (i != 0 && out.specs[i - 1].id == id)
+                fail("specialization constant " + std::to_string(id) + " is given twice");
+        }
+    }
+
+    void take_geometry(const lamina_dispatch &d, const KernelInfo &kernel, Dispatch &out) const {
+        uint64_t invocations = 1;
+        for (unsigned axis = 0; axis < 3; ++axis) {
+            if (d.groups[axis] == 0 || d.groups[axis] > device_.max_groups[axis])
+                fail("expected 1 to " + std::to_string(device_.max_groups[axis]) + " workgroups along axis " +
+                     std::to_string(axis) + ", found " + std::to_string(d.groups[axis]));
+            out.groups[axis] = d.groups[axis];
+            uint32_t local = kernel.local[axis];
+            for (const lamina_spec &s : out.specs)
+                if (kernel.local_spec[axis] == s.id) local = s.bits;
+            if (local == 0 || local > device_.max_local[axis])
+                fail("expected a workgroup size of 1 to " + std::to_string(device_.max_local[axis]) + " along axis " +
+                     std::to_string(axis) + ", found " + std::to_string(local));
+            invocations *= local;
+        }
+        if (invocations > device_.max_invocations)
+            fail("expected at most " + std::to_string(device_.max_invocations) + " invocations a workgroup, found " +
+                 std::to_string(invocations));
+    }
+
+    void take_push(const lamina_dispatch &d, const KernelInfo &kernel, Dispatch &out) const {
+        if (d.push_bytes != kernel.push_bytes)
+            fail("expected " + std::to_string(kernel.push_bytes) + " bytes of push constants, found " +
+                 std::to_string(d.push_bytes));
+        out.push.resize(d.push_bytes);
+        if (d.push_bytes != 0) std::memcpy(out.push.data(), d.push, d.push_bytes);
+    }
+
+    void take_bindings(const lamina_dispatch &d, const KernelInfo &kernel, Dispatch &out) const {
+        if (d.n_bind != kernel.bindings.size())
+            fail("expected " + std::to_string(kernel.bindings.size()) + " bindings, found " + std::to_string(d.n_bind));
+        for (uint32_t i = 0; i < d.n_bind; ++i) out.bindings.push_back(resolve(d.bind[i], kernel.bindings[i]));
+    }
+
+    [[nodiscard]] Binding resolve(const lamina_ref &ref, const KernelBinding &access) const {
+        const std::string name = "binding " + std::to_string(access.binding);
+        const bool read_only = ref.role == LAMINA_IN || ref.role == LAMINA_WEIGHT || ref.role == LAMINA_CONSTANT;
+        if (read_only && access.writes)
+            fail(name + " is an input, weight or constant, but the kernel may write to it: declare it readonly");
+        Binding b{ref.role, ref.index, ref.offset, ref.bytes, access.reads, access.writes};
+        const uint64_t size = bytes_of(ref, b, name);
+        if (size == 0) { // left out: the zeros that stand there may not be written
+            if (access.writes) fail(name + " is a port that was left out, but the kernel may write to it");
+            b.offset = b.bytes = 0;
+            return b;
+        }
+        if (ref.offset % device_.binding_align != 0)
+            fail(name + " begins at " + std::to_string(ref.offset) + ", not a multiple of " +
+                 std::to_string(device_.binding_align));
+        if (ref.offset >= size || ref.bytes > size - ref.offset)
+            fail(name + ": " + std::to_string(ref.bytes) + " bytes from " + std::to_string(ref.offset) +
+                 " leave a tensor of " + std::to_string(size));
+        if (b.bytes == 0) b.bytes = size - ref.offset;
+        if (b.bytes > device_.max_binding_bytes)
+            throw Error(ErrorCode::no_device, call_.where() + place_ + ": " + name + " spans " +
+                                                  std::to_string(b.bytes) + " bytes; this device binds at most " +
+                                                  std::to_string(device_.max_binding_bytes) +
+                                                  ": use a smaller batch or shorter sequences");
+        return b;
+    }
+
+    // Of the memory behind a ref; 0 where a port was left out. Redirects b to the port that stands in.
+    uint64_t bytes_of(const lamina_ref &ref, Binding &b, const std::string &name) const {
+        if (ref.role == LAMINA_SCRATCH && ref.index < plan.scratch.size()) return plan.scratch[ref.index];
+        if (ref.role == LAMINA_CONSTANT && ref.index < plan.constants.size()) return plan.constants[ref.index].size();
+        if (ref.role > LAMINA_STATE) fail(name + ": no such role or scratch block");
+        const auto list = static_cast<abi::PortList>(ref.role);
+        const auto &types = call_.types(list);
+        if (ref.index >= types.size())
+            fail(name + ": the contract has no port " + std::to_string(ref.index) + " of that role");
+        const TensorType &type = types[ref.index];
+        if (type.shape.empty()) return 0;
+        b.index = call_.bound(list)[ref.index];
+        return (type.bytes() + 15) / 16 * 16; // tensors are padded: see lamina_ref
+    }
+
+    const abi::LayerCall &call_;
+    const Kernels &kernels_;
+    const lamina_variant &variant_;
+    const lamina_device &device_;
+    std::string place_;
+};
+
+// lamina_ref.role and PortList count alike.
+static_assert(LAMINA_IN == static_cast<int>(abi::PortList::in) &&
+              LAMINA_WEIGHT == static_cast<int>(abi::PortList::weight) &&
+              LAMINA_OUT == static_cast<int>(abi::PortList::out) &&
+              LAMINA_STATE == static_cast<int>(abi::PortList::state));
+
+} // namespace
+
+Kernels::Kernels(const abi::Layer &layer) {
+    const lamina_layer &contract = *layer.contract;
+    for (uint32_t i = 0; i < contract.n_kernels; ++i)
+        infos_.push_back(
+            reflect(contract.kernels[i], layer.path.string() + ": kernel '" + contract.kernels[i].name + "'"));
+}
+
+std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
+                                    const lamina_device &device, std::string &why_not) {
+    const lamina_variant &v = call.layer().contract->variants[variant];
+    if ((v.needs & ~device.features) != 0) {
+        why_not = std::string("variant '") + v.name + "' needs features that the device lacks";
+        return std::nullopt;
+    }
+    Recorder recorder(call, kernels, v, device);
+    abi::LayerCall::PlanSink sink;
+    sink.scratch = [&](uint64_t bytes) { return recorder.scratch(bytes); };
+    sink.constant = [&](std::span<const std::byte> bytes) { return recorder.constant(bytes); };
+    sink.dispatch = [&](const lamina_dispatch &d) { recorder.dispatch(d); };
+    if (!call.plan(variant, device, sink, why_not)) return std::nullopt;
+    if (recorder.plan.dispatches.empty())
+        throw Error(ErrorCode::plugin, call.where() + ": the plan of variant '" + v.name + "' dispatches nothing");
+    return std::move(recorder.plan);
+}
+
+} // namespace lamina::plan
