@@ -1,0 +1,54 @@
+"""Made by tools/golden.py: torch.nn.MultiheadAttention, whose masks say what to leave out; ours say what to keep."""
+
+import torch
+from golden import parameters, random, write
+
+B, TQ, TK, C, HEADS = 2, 4, 5, 12, 3
+
+
+def weights(module):
+    if module.in_proj_weight is not None:
+        query, key, value = module.in_proj_weight.chunk(3)
+    else:
+        query, key, value = module.q_proj_weight, module.k_proj_weight, module.v_proj_weight
+    found = {"query_weight": query, "key_weight": key, "value_weight": value, "out_weight": module.out_proj.weight}
+    if module.in_proj_bias is not None:
+        query, key, value = module.in_proj_bias.chunk(3)
+        found |= {"query_bias": query, "key_bias": key, "value_bias": value, "out_bias": module.out_proj.bias}
+    return found
+
+
+def attend(module, query, source, **masks):
+    return module(query, source, source, need_weights=False, **masks)[0]
+
+
+module = parameters(torch.nn.MultiheadAttention(C, HEADS, batch_first=True))
+params = {"heads": HEADS}
+x = random(B, TQ, C)
+later = torch.ones(TQ, TQ, dtype=torch.bool).triu(1)
+
+write(__file__, "self", params, {"query": x}, {"y": attend(module, x, x)}, weights(module))
+write(__file__, "causal", params | {"causal": True}, {"query": x}, {"y": attend(module, x, x, attn_mask=later)},
+      weights(module))
+write(__file__, "residual", params, {"query": x, "residual": (r := random(B, TQ, C))}, {"y": r + attend(module, x, x)},
+      weights(module))
+write(__file__, "sequence_first", params | {"causal": True, "batch_first": False}, {"query": x.transpose(0, 1)},
+      {"y": attend(module, x, x, attn_mask=later).transpose(0, 1)}, weights(module))
+
+no_bias = parameters(torch.nn.MultiheadAttention(C, HEADS, bias=False, batch_first=True))
+write(__file__, "self_no_bias", params, {"query": x}, {"y": attend(no_bias, x, x)}, weights(no_bias))
+
+# A source of other length and width than the query's.
+cross = parameters(torch.nn.MultiheadAttention(C, HEADS, kdim=8, vdim=8, batch_first=True))
+source = random(B, TK, 8)
+write(__file__, "cross", params, {"query": x, "source": source}, {"y": attend(cross, x, source)}, weights(cross))
+
+lengths = torch.tensor([TK, 2])
+padding = torch.arange(TK) >= lengths[:, None]
+write(__file__, "cross_key_lengths", params, {"query": x, "source": source, "key_lengths": lengths},
+      {"y": attend(cross, x, source, key_padding_mask=padding)}, weights(cross))
+
+keep = torch.rand(B, TQ, TK) < 0.6
+keep[:, :, 0] = True  # PyTorch gives NaN where nothing is kept
+write(__file__, "cross_keep_mask", params, {"query": x, "source": source, "keep_mask": keep},
+      {"y": attend(cross, x, source, attn_mask=~keep.repeat_interleave(HEADS, 0))}, weights(cross))

@@ -1,0 +1,15 @@
+"""Made by tools/golden.py: torch.softmax."""
+
+import torch
+from golden import random, write
+
+x = random(2, 3, 11)
+write(__file__, "plain", {}, {"x": x}, {"y": torch.softmax(x, -1)})
+
+large = random(4, 11, scale=80.0)  # exp() of these overflows
+write(__file__, "large", {}, {"x": large}, {"y": torch.softmax(large, -1)})
+
+masked = random(3, 11)
+masked[torch.rand(3, 11) < 0.4] = -torch.inf
+masked[:, 0] = 0.5
+write(__file__, "masked", {}, {"x": masked}, {"y": torch.softmax(masked, -1)})

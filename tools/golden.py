@@ -1,0 +1,87 @@
+"""Golden files: a layer's inputs, weights and outputs as PyTorch computes them.
+
+Every plugins/LAYER/golden/make.py writes the *.safetensors files beside it through write(); tests/golden holds the
+layer's reference to them. PyTorch computes in float64 from values that float32 (or the weight's own type) holds exactly,
+so that the files carry no rounding but that of the stored outputs.
+
+    /usr/bin/python3 tools/golden.py             makes all files anew
+    /usr/bin/python3 tools/golden.py attention   makes those of some layers
+
+Needs Python 3.9, PyTorch and NumPy (Debian: python3-torch).
+"""
+
+import json
+import pathlib
+import runpy
+import struct
+import sys
+
+import torch
+
+DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int32: "I32"}
+
+
+def random(*shape, dtype=torch.float32, scale=1.0):
+    """Normal random values that `dtype` holds exactly, in float64 to compute with."""
+    return (torch.randn(*shape, dtype=torch.float64) * scale).to(dtype).to(torch.float64)
+
+
+def parameters(module):
+    """Gives every parameter of a module float64 values that float32 holds exactly, biases and norms included."""
+    module = module.to(torch.float64).eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(random(*parameter.shape, scale=0.5))
+    return module
+
+
+def write(make_file, case, params, inputs, outputs, weights=None):
+    """Writes CASE.safetensors beside make_file, whose folder is plugins/LAYER/golden.
+
+    `params` are the layer's parameters as in model.json. `inputs`, `weights` and `outputs` map ports to tensors; they are
+    stored as "in.PORT", "weight.PORT" and "out.PORT". float64 becomes F32, integers and booleans become I32.
+    """
+    folder = pathlib.Path(make_file).resolve().parent
+    tensors = {}
+    for role, ports in (("in", inputs), ("weight", weights or {}), ("out", outputs)):
+        for port, tensor in ports.items():
+            tensors[f"{role}.{port}"] = stored(tensor.detach())
+    metadata = {"layer": folder.parent.name, "params": json.dumps(params), "torch": torch.__version__}
+    (folder / f"{case}.safetensors").write_bytes(safetensors(tensors, metadata))
+
+
+def stored(tensor):
+    """The tensor in a dtype that the file holds. Only outputs may lose bits by it."""
+    if tensor.dtype == torch.float64:
+        tensor = tensor.to(torch.float32)
+    elif not tensor.dtype.is_floating_point:
+        tensor = tensor.to(torch.int32)
+    return tensor.contiguous()
+
+
+def safetensors(tensors, metadata):
+    """The bytes of a safetensors file: u64 length of the JSON header, the header, the tensors back to back."""
+    header, data = {"__metadata__": metadata}, b""
+    for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0])):
+        # bfloat16 has no NumPy twin: its bits travel as int16.
+        bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
+        begin = len(data)
+        data += bits.numpy().astype(bits.numpy().dtype.newbyteorder("<")).tobytes()
+        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, len(data)]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def main():
+    sys.modules["golden"] = sys.modules["__main__"]
+    plugins = pathlib.Path(__file__).resolve().parent.parent / "plugins"
+    for script in sorted(plugins.glob("*/golden/make.py")):
+        if len(sys.argv) == 1 or script.parent.parent.name in sys.argv[1:]:
+            torch.manual_seed(20170612)
+            runpy.run_path(str(script), run_name="__main__")
+            print(script.parent.parent.name, *sorted(file.name for file in script.parent.glob("*.safetensors")))
+
+
+if __name__ == "__main__":
+    main()
