@@ -16,19 +16,23 @@ class Safetensors {
   public:
     struct Entry {
         TensorType type;
-        std::span<const std::byte> bytes; // in the file's memory map, which lives as long as this object or a copy of it
+        std::span<const std::byte>
+            bytes; // in the file's memory map, which lives as long as this object or a copy of it
     };
 
     Safetensors() = default; // no tensors
-    // Maps the file and checks all of its header. Dtypes other than F32, F16, BF16 and I32 are listed but refused when
-    // used by a layer. Throws Error(input).
+    // Maps the file and checks all of its header. Throws Error(input): file, tensor, what was expected and found.
     static Safetensors open(const std::filesystem::path &file);
 
+    // Bytes are not aligned: the format lets a tensor of any dtype begin at any offset.
     [[nodiscard]] const std::map<std::string, Entry, std::less<>> &entries() const { return entries_; }
+    // Tensors of dtypes that no layer takes, which may lie in the file unused: name -> dtype ("F64").
+    [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &metadata() const { return metadata_; }
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
 
-    // Writes tensors (and __metadata__) to a temporary name and renames it. Throws Error(failure).
+    // Writes tensors (and __metadata__) to a temporary name and renames it. Throws Error(failure); Error(input) for a
+    // name that the format cannot hold.
     static void write(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
                       const std::map<std::string, std::string, std::less<>> &metadata = {});
 
@@ -36,7 +40,7 @@ class Safetensors {
     std::filesystem::path file_;
     std::shared_ptr<const void> map_;
     std::map<std::string, Entry, std::less<>> entries_;
-    std::map<std::string, std::string, std::less<>> metadata_;
+    std::map<std::string, std::string, std::less<>> others_, metadata_;
 };
 
 } // namespace lamina::model

@@ -14,7 +14,8 @@ namespace lamina::model {
 class Vocabulary {
   public:
     Vocabulary() = default;
-    // Throws Error(input) with the line: empty tokens, duplicates, invalid UTF-8, an empty file.
+    // Lines may end in CR LF. Throws Error(input) with the line: empty tokens, duplicates, invalid UTF-8, an empty
+    // file.
     static Vocabulary open(const std::filesystem::path &file);
 
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
@@ -22,11 +23,16 @@ class Vocabulary {
     [[nodiscard]] size_t size() const { return tokens_.size(); }
 
     // Token ids of a text: a token a character (a UTF-8 code point), or a word between blanks; ASCII letters lowered
-    // first when asked for. Throws Error(input) that quotes the first token that is not in the vocabulary and its column.
+    // first when asked for. Throws Error(input) that quotes the first token that is not in the vocabulary and its
+    // column.
     [[nodiscard]] std::vector<int32_t> encode(std::string_view text, bool characters, bool lowercase) const;
+    // Throws Error(input) for an id that is not in the vocabulary.
     [[nodiscard]] std::string decode(const std::vector<int32_t> &ids, std::string_view separator) const;
 
   private:
+    [[nodiscard]] int32_t known(std::string_view token, std::string_view text, size_t at) const;
+
+    std::filesystem::path file_;
     std::vector<std::string> tokens_;
     std::unordered_map<std::string, int32_t> ids_;
 };

@@ -1,0 +1,72 @@
+// Strict JSON: every value knows its file and its place (a JSON pointer, RFC 6901), so that every error can name them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lamina::model {
+
+// A view of one value; its document must outlive it. All functions throw Error(input): "FILE: PLACE: MESSAGE".
+class JsonValue {
+  public:
+    JsonValue(const nlohmann::json &value, const std::string &file, std::string place)
+        : value_(&value), file_(&file), place_(std::move(place)) {}
+
+    [[nodiscard]] const std::string &place() const {
+        return place_;
+    } // "/graphs/encode/layers/2"; empty: the whole file
+    [[noreturn]] void fail(const std::string &message) const;
+
+    // ---- Objects ----
+    // Fails on a key that is not in the list, with the nearest that is.
+    void allow_keys(std::initializer_list<const char *> keys) const;
+    [[nodiscard]] bool has(const char *key) const;
+    [[nodiscard]] JsonValue at(const char *key) const;                            // fails when it is absent
+    [[nodiscard]] std::vector<std::pair<std::string, JsonValue>> members() const; // sorted by key
+
+    // ---- Arrays ----
+    [[nodiscard]] std::vector<JsonValue> items() const;
+
+    // ---- Scalars ----
+    [[nodiscard]] bool is_boolean() const { return value_->is_boolean(); }
+    [[nodiscard]] bool is_number() const { return value_->is_number(); }
+    [[nodiscard]] bool is_string() const { return value_->is_string(); }
+    [[nodiscard]] bool boolean() const;
+    [[nodiscard]] double number() const;
+    [[nodiscard]] const std::string &string() const;
+    [[nodiscard]] int64_t integer(int64_t lowest, int64_t highest) const; // both inclusive
+
+    // "a number", "an object with 3 entries"
+    [[nodiscard]] std::string description() const;
+
+  private:
+    void expect(bool right, const char *what) const;
+    [[nodiscard]] JsonValue child(const nlohmann::json &value, std::string_view key) const;
+
+    const nlohmann::json *value_;
+    const std::string *file_;
+    std::string place_;
+};
+
+class JsonDocument {
+  public:
+    // Refuses invalid UTF-8, a key that stands twice in one object, values nested more than 64 deep, numbers beyond
+    // double, and anything behind the value. `file` begins every message.
+    JsonDocument(std::string_view text, std::string file);
+    JsonDocument(const JsonDocument &) = delete;
+    JsonDocument &operator=(const JsonDocument &) = delete;
+
+    [[nodiscard]] JsonValue root() const { return {value_, file_, ""}; }
+
+  private:
+    std::string file_;
+    nlohmann::json value_;
+};
+
+} // namespace lamina::model

@@ -1,0 +1,173 @@
+#include "model/npy_header.hpp"
+
+#include "model/utf8.hpp"
+
+#include <lamina/plugin.h>
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string_view>
+
+namespace lamina::model {
+namespace {
+
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr uint64_t longest_header = 1 << 16; // NumPy writes less than 200 bytes
+
+[[noreturn]] void refuse(const std::string &file, const std::string &why) {
+    throw Error(ErrorCode::input, file + ": " + why);
+}
+
+// Reads the literal from left to right; the three keys may stand in any order, each once.
+class Literal {
+  public:
+    Literal(std::string_view text, const std::string &file) : text_(text), file_(file) {}
+
+    NpyHeader read() {
+        NpyHeader header;
+        std::set<std::string, std::less<>> seen;
+        expect('{');
+        while (!take('}')) {
+            const std::string key = string();
+            expect(':');
+            if (!seen.insert(key).second) fail("the key " + in_quotes(key) + " stands twice");
+            if (key == "descr")
+                read_type(header);
+            else if (key == "fortran_order")
+                header.fortran_order = boolean();
+            else if (key == "shape")
+                header.shape = shape();
+            else
+                fail("an unknown key " + in_quotes(key));
+            if (!take(',') && !at('}')) fail("expected ',' or '}'");
+        }
+        skip_blanks();
+        if (position_ != text_.size()) fail("something follows the dictionary");
+        for (const char *key : {"descr", "fortran_order", "shape"})
+            if (!seen.contains(key)) fail("the key '" + std::string(key) + "' is missing");
+        return header;
+    }
+
+  private:
+    [[noreturn]] void fail(const std::string &why) const {
+        refuse(file_, "the .npy header, at its byte " + std::to_string(position_) + ": " + why);
+    }
+    void skip_blanks() { position_ = std::min(text_.find_first_not_of(" \t\r\n", position_), text_.size()); }
+    bool at(char c) {
+        skip_blanks();
+        return position_ < text_.size() && text_[position_] == c;
+    }
+    bool take(char c) {
+        const bool there = at(c);
+        if (there) ++position_;
+        return there;
+    }
+    void expect(char c) {
+        if (!take(c)) fail(std::string("expected '") + c + "'");
+    }
+
+    // 'text' or "text"; none of ours holds an escape.
+    std::string string() {
+        const char quote = at('"') ? '"' : '\'';
+        expect(quote);
+        const size_t end = text_.find(quote, position_);
+        if (end == std::string_view::npos) fail("a string without an end");
+        std::string out(text_.substr(position_, end - position_));
+        position_ = end + 1;
+        return out;
+    }
+
+    bool boolean() {
+        skip_blanks();
+        for (const std::string_view word : {"True", "False"})
+            if (text_.substr(position_).starts_with(word)) {
+                position_ += word.size();
+                return word == "True";
+            }
+        fail("expected True or False");
+    }
+
+    int64_t integer() {
+        skip_blanks();
+        int64_t value = -1;
+        const char *begin = text_.data() + position_, *end = text_.data() + text_.size();
+        const auto [stop, error] = std::from_chars(begin, end, value);
+        if (error != std::errc() || value < 0) fail("expected a size from 0 to 2^63 - 1");
+        position_ += static_cast<size_t>(stop - begin);
+        (void)take('L'); // Python 2 wrote 3L
+        return value;
+    }
+
+    Shape shape() { // (), (3,), (3, 4), (3, 4,)
+        Shape out;
+        expect('(');
+        while (!take(')')) {
+            if (out.size() == LAMINA_MAX_RANK) fail("more than " + std::to_string(LAMINA_MAX_RANK) + " axes");
+            out.push_back(integer());
+            if (!take(',') && !at(')')) fail("expected ',' or ')'");
+        }
+        return out;
+    }
+
+    void read_type(NpyHeader &header) {
+        if (at('[') || at('(')) fail("a structured dtype; expected a plain one, like '<f4'");
+        const std::string type = string();
+        const auto refuse_type = [&](const std::string &why) { fail("the dtype " + in_quotes(type) + " " + why); };
+        if (type.size() < 3) refuse_type("is none that is read here (f2, f4, f8, i1 to i8, u1 to u8, b1)");
+        if (type[1] == 'O') refuse_type("holds Python objects, which would have to be unpickled; that is not done");
+        if (type[0] == '>')
+            refuse_type("is big-endian; save it with array.astype('<" + printable(type.substr(1)) + "')");
+        constexpr std::string_view known = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1";
+        const std::string_view width = std::string_view(type).substr(1);
+        if ((type[0] != '<' && type[0] != '|') || width.size() != 2 || width[1] == ' ' ||
+            known.find(width) == std::string_view::npos)
+            refuse_type("is none that is read here (f2, f4, f8, i1 to i8, u1 to u8, b1)");
+        header.kind = width[0];
+        header.item_bytes = static_cast<size_t>(width[1] - '0');
+    }
+
+    std::string_view text_;
+    const std::string &file_;
+    size_t position_ = 0;
+};
+
+void check_size(const NpyHeader &header, uint64_t data_bytes, const std::string &file) {
+    int64_t product = static_cast<int64_t>(header.item_bytes);
+    for (const int64_t dim : header.shape)
+        if (__builtin_mul_overflow(product, dim, &product))
+            refuse(file, "the shape " + to_string(header.shape) + " overflows 64 bits");
+    if (static_cast<uint64_t>(product) != data_bytes)
+        refuse(file, "expected " + std::to_string(product) + " bytes of data for the shape " + to_string(header.shape) +
+                         ", found " + std::to_string(data_bytes) +
+                         (data_bytes < static_cast<uint64_t>(product) ? " (cut short?)" : ""));
+}
+
+} // namespace
+
+NpyHeader NpyHeader::parse(std::span<const std::byte> bytes, std::span<const std::byte> &data,
+                           const std::string &file) {
+    const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    if (!text.starts_with(magic)) refuse(file, "not a .npy file: it does not begin with \\x93NUMPY");
+    const auto number = [&](size_t at, size_t width) {
+        if (text.size() < at + width) refuse(file, "cut short inside the .npy header");
+        uint64_t value = 0;
+        for (size_t i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(text[at + i]);
+        return value;
+    };
+    const uint64_t version = number(magic.size(), 1);
+    if (version < 1 || version > 3)
+        refuse(file, "version " + std::to_string(version) + " of the .npy format; 1 to 3 are read");
+    const size_t width = version == 1 ? 2 : 4, begin = magic.size() + 2 + width;
+    const uint64_t length = number(magic.size() + 2, width);
+    if (length > longest_header)
+        refuse(file, "a .npy header of " + std::to_string(length) + " bytes; at most 65536 are read");
+    if (length > text.size() - begin) refuse(file, "cut short inside the .npy header");
+    NpyHeader header = Literal(text.substr(begin, static_cast<size_t>(length)), file).read();
+    data = bytes.subspan(begin + static_cast<size_t>(length));
+    check_size(header, data.size(), file);
+    return header;
+}
+
+} // namespace lamina::model

@@ -1,0 +1,155 @@
+#include "model/safetensors.hpp"
+
+#include "abi/file.hpp"
+#include "model/safetensors_header.hpp"
+#include "model/utf8.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lamina::model {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and its bytes are used as they are");
+
+constexpr uint64_t length_bytes = 8; // the u64 before the header
+constexpr uint64_t longest_header = 100'000'000;
+
+struct Mapping {
+    std::shared_ptr<const void> owner;
+    std::span<const std::byte> bytes;
+};
+
+struct Descriptor {
+    int number;
+    ~Descriptor() {
+        if (number >= 0) ::close(number);
+    }
+};
+
+[[noreturn]] void refuse(const std::string &file, const std::string &why) {
+    throw Error(ErrorCode::input, file + ": " + why);
+}
+
+Mapping map_file(const std::filesystem::path &path) {
+    const std::string file = path.string();
+    const auto system_reason = [] { return std::generic_category().message(errno); };
+    // Not blocking: to open a pipe must not wait for its writer.
+    const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    struct stat status {};
+    if (descriptor.number < 0 || ::fstat(descriptor.number, &status) != 0) refuse(file, system_reason());
+    if (!S_ISREG(status.st_mode)) refuse(file, "expected an ordinary file");
+    const auto size = static_cast<size_t>(status.st_size);
+    if (size < length_bytes)
+        refuse(file, "not a safetensors file: " + std::to_string(size) +
+                         " bytes; expected 8 for the header's length, then the header");
+    void *at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
+    if (at == MAP_FAILED) refuse(file, "cannot be mapped: " + system_reason());
+    return {std::shared_ptr<const void>(at, [size](const void *p) { ::munmap(const_cast<void *>(p), size); }),
+            {static_cast<const std::byte *>(at), size}};
+}
+
+std::string_view header_text(std::span<const std::byte> bytes, const std::string &file) {
+    uint64_t length = 0;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    const std::string claim = "not a safetensors file: its header would be " + std::to_string(length) + " bytes; ";
+    if (length > longest_header) refuse(file, claim + "at most " + std::to_string(longest_header) + " are read");
+    if (length > bytes.size() - length_bytes)
+        refuse(file, claim + "the file has " + std::to_string(bytes.size() - length_bytes) + " (cut short?)");
+    return {reinterpret_cast<const char *>(bytes.data()) + length_bytes, static_cast<size_t>(length)};
+}
+
+// The format's name of a dtype that layers take.
+const char *format_name(DType dtype) {
+    switch (dtype) {
+    case DType::f32:
+        return "F32";
+    case DType::f16:
+        return "F16";
+    case DType::bf16:
+        return "BF16";
+    case DType::i32:
+        return "I32";
+    }
+    throw Error(ErrorCode::failure, "a tensor of no dtype");
+}
+
+std::optional<DType> usable(std::string_view name) {
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32})
+        if (name == format_name(dtype)) return dtype;
+    return std::nullopt;
+}
+
+} // namespace
+
+Safetensors Safetensors::open(const std::filesystem::path &file) {
+    const Mapping mapping = map_file(file);
+    const std::string_view text = header_text(mapping.bytes, file.string());
+    const std::span<const std::byte> data = mapping.bytes.subspan(length_bytes + text.size());
+    SafetensorsHeader header = SafetensorsHeader::parse(text, data.size(), file.string());
+
+    Safetensors out;
+    out.file_ = file;
+    out.map_ = mapping.owner;
+    out.metadata_ = std::move(header.metadata);
+    for (auto &tensor : header.tensors) {
+        if (const auto dtype = usable(tensor.dtype))
+            out.entries_.emplace(tensor.name, Entry{{*dtype, std::move(tensor.shape)},
+                                                    data.subspan(tensor.begin, tensor.end - tensor.begin)});
+        else
+            out.others_.emplace(tensor.name, tensor.dtype);
+    }
+    return out;
+}
+
+void Safetensors::write(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
+                        const std::map<std::string, std::string, std::less<>> &metadata) {
+    // Wide elements first, as the reference implementation does: with the padded header every tensor is aligned.
+    std::vector<std::pair<const std::string *, const Tensor *>> order;
+    for (const auto &[name, tensor] : tensors) order.emplace_back(&name, &tensor);
+    std::stable_sort(order.begin(), order.end(), [](const auto &a, const auto &b) {
+        return size_of(a.second->dtype()) > size_of(b.second->dtype());
+    });
+
+    nlohmann::json header = nlohmann::json::object();
+    if (!metadata.empty()) header["__metadata__"] = metadata;
+    size_t end = 0;
+    for (const auto &[name, tensor] : order) {
+        if (*name == "__metadata__" || first_invalid_utf8(*name) != name->size())
+            refuse(file.string(), "a tensor cannot be called " + in_quotes(*name));
+        const size_t begin = end;
+        end += tensor->bytes().size();
+        header[*name] = {
+            {"dtype", format_name(tensor->dtype())}, {"shape", tensor->shape()}, {"data_offsets", {begin, end}}};
+    }
+    std::string text;
+    try {
+        text = header.dump();
+    } catch (const nlohmann::json::type_error &) {
+        refuse(file.string(), "the metadata is not valid UTF-8");
+    }
+    text.append((8 - text.size() % 8) % 8, ' ');
+
+    std::vector<std::byte> bytes(length_bytes + text.size());
+    const uint64_t length = text.size();
+    std::memcpy(bytes.data(), &length, sizeof length);
+    std::memcpy(bytes.data() + length_bytes, text.data(), text.size());
+    bytes.reserve(bytes.size() + end);
+    for (const auto &entry : order)
+        bytes.insert(bytes.end(), entry.second->bytes().begin(), entry.second->bytes().end());
+    write_file(file, bytes);
+}
+
+} // namespace lamina::model

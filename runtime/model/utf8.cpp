@@ -1,0 +1,55 @@
+#include "model/utf8.hpp"
+
+#include <cstdint>
+
+namespace lamina::model {
+
+size_t utf8_length(std::string_view text, size_t at) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
+    const unsigned char lead = byte(0);
+    if (lead < 0x80) return 1;
+    const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || text.size() - at < length) return 0;
+    for (size_t i = 1; i < length; ++i)
+        if ((byte(i) & 0xC0) != 0x80) return 0;
+    // The second byte bounds what the lead byte leaves open (Unicode 15, table 3-7).
+    if (lead == 0xE0 && byte(1) < 0xA0) return 0; // overlong
+    if (lead == 0xED && byte(1) > 0x9F) return 0; // surrogates
+    if (lead == 0xF0 && byte(1) < 0x90) return 0; // overlong
+    if (lead == 0xF4 && byte(1) > 0x8F) return 0; // above U+10FFFF
+    return length;
+}
+
+size_t first_invalid_utf8(std::string_view text) {
+    size_t at = 0;
+    while (at < text.size()) {
+        const size_t length = utf8_length(text, at);
+        if (length == 0) break;
+        at += length;
+    }
+    return at;
+}
+
+std::string printable(std::string_view text) {
+    constexpr size_t longest = 120; // bytes
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        if (at >= longest) return out + "...";
+        const size_t length = utf8_length(text, at);
+        const auto byte = static_cast<unsigned char>(text[at]);
+        const bool c1_control = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
+        if (length == 0 || byte < 0x20 || byte == 0x7F || c1_control) {
+            constexpr std::string_view digits = "0123456789abcdef";
+            out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+            at += 1;
+        } else {
+            out += text.substr(at, length);
+            at += length;
+        }
+    }
+    return out;
+}
+
+std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
+
+} // namespace lamina::model

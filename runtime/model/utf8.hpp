@@ -1,0 +1,24 @@
+// Text from files that may be broken: UTF-8, and how to show it in a message.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lamina::model {
+
+// The bytes of the code point that begins at text[at], 1 to 4; 0 when what stands there is not valid UTF-8 (overlong
+// forms, surrogates and values above U+10FFFF are not).
+[[nodiscard]] size_t utf8_length(std::string_view text, size_t at);
+
+// The offset of the first byte that is not valid UTF-8; text.size() when all of it is.
+[[nodiscard]] size_t first_invalid_utf8(std::string_view text);
+
+// The text as one line that is safe on a terminal: control characters and invalid bytes as \x1b, long text cut with
+// "...".
+[[nodiscard]] std::string printable(std::string_view text);
+
+// printable() between single quotes.
+[[nodiscard]] std::string in_quotes(std::string_view text);
+
+} // namespace lamina::model
