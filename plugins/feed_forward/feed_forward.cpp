@@ -1,0 +1,118 @@
+// The feed-forward layer of a transformer block, plain or gated. README.md has the maths.
+#include <lamina/plugin/product.hpp>
+
+#include "feed_forward.kernels.hpp"
+
+namespace {
+using namespace lamina::plugin;
+
+struct FeedForward {
+    static constexpr auto id = "feed_forward";
+    static constexpr auto summary = "down(act(up(x))) + residual, or gated: down(act(gate(x)) * up(x)) + residual";
+    static constexpr auto source = "Vaswani et al.: Attention Is All You Need, arXiv:1706.03762, section 3.3; gated: "
+                                   "Shazeer: GLU Variants Improve Transformer, arXiv:2002.05202";
+
+    static constexpr std::array params{activation_param};
+    static constexpr std::array inputs{
+        input("x", "... C", "tokens"),
+        optional(input("residual", "... C", "added to the result")),
+    };
+    static constexpr std::array weights{
+        weight("up_weight", "H C", "to the hidden layer"),
+        optional(weight("up_bias", "H", "added to the hidden layer's product; 0 when left out")),
+        optional(weight("gate_weight", "H C", "to the gate; when given, it is the gate that is activated")),
+        optional(weight("gate_bias", "H", "added to the gate's product; 0 when left out")),
+        weight("down_weight", "C H", "back to the tokens"),
+        optional(weight("down_bias", "C", "added to the result; 0 when left out")),
+    };
+    static constexpr std::array outputs{
+        output("y", "... C", "tokens"),
+    };
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{
+        baseline("sums in registers, no shared memory"),
+        variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
+    };
+    static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
+    static constexpr std::array cases{
+        "B=1 T=1 C=1 H=1 +up_bias +down_bias",
+        "B=2 T=9 C=64 H=256 activation=relu +up_bias +down_bias +residual",
+        "B=2 T=9 C=64 H=256 activation=gelu +up_bias +down_bias +residual weights=f16",
+        "B=1 T=17 C=37 H=131 activation=gelu_tanh +up_bias +down_bias",
+        "B=3 T=5 C=52 H=96 activation=silu +gate_weight",
+        "B=3 T=23 C=40 H=129 activation=silu +gate_weight +gate_bias +up_bias +down_bias +residual weights=bf16",
+        "B=1 T=3 C=127 H=61 activation=gelu +gate_weight +gate_bias +residual",
+        "B=1 T=65 C=63 H=65 activation=relu weights=f16",
+        "B=1 T=6 C=32 H=64 activation=gelu +up_bias x=offset",
+    };
+
+    static void check(const Call &call) {
+        if (call.weight("gate_bias") && !call.weight("gate_weight"))
+            throw Invalid("gate_bias is given without gate_weight: give both, or leave both out");
+    }
+
+    static void reference(const Call &call) {
+        const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
+        const bool gated = static_cast<bool>(call.weight("gate_weight"));
+        const Activation activation = activation_of(call);
+        for (int64_t r = 0; r < x.rows(); ++r) {
+            std::vector<double> hidden = product_reference(x.row(r), call.weight("up_weight"), call.weight("up_bias"));
+            if (gated) {
+                const auto gate = product_reference(x.row(r), call.weight("gate_weight"), call.weight("gate_bias"));
+                for (size_t h = 0; h < hidden.size(); ++h) hidden[h] *= activate(activation, gate[h]);
+            } else {
+                for (double &h : hidden) h = activate(activation, h);
+            }
+            const auto down = product_reference(hidden, call.weight("down_weight"), call.weight("down_bias"));
+            for (size_t c = 0; c < down.size(); ++c)
+                y.row(r)[c] = static_cast<float>(down[c] + (residual ? residual.row(r)[c] : 0.0));
+        }
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        constexpr ProductKernels product{lamina_kernels::feed_forward, lamina_kernels::feed_forward_vec4,
+                                         lamina_kernels::feed_forward_tiled, lamina_kernels::feed_forward_few_rows};
+        const int64_t rows = call.in("x").rows(), hidden_bytes = rows * call.weight("up_weight").rows() * 4;
+        const Activation activation = activation_of(call);
+        const lamina_ref hidden = plan.scratch(hidden_bytes);
+        if (call.weight("gate_weight")) {
+            const lamina_ref gate = plan.scratch(hidden_bytes);
+            plan_product(call, plan, product,
+                         {.rows = rows,
+                          .x = plan.in("x"),
+                          .weight = "gate_weight",
+                          .bias = "gate_bias",
+                          .y = gate,
+                          .activation = activation});
+            plan_product(call, plan, product,
+                         {.rows = rows,
+                          .x = plan.in("x"),
+                          .weight = "up_weight",
+                          .bias = "up_bias",
+                          .y = hidden,
+                          .combine = Combine::multiply,
+                          .z = gate});
+        } else {
+            plan_product(call, plan, product,
+                         {.rows = rows,
+                          .x = plan.in("x"),
+                          .weight = "up_weight",
+                          .bias = "up_bias",
+                          .y = hidden,
+                          .activation = activation});
+        }
+        plan_product(call, plan, product,
+                     {.rows = rows,
+                      .x = hidden,
+                      .weight = "down_weight",
+                      .bias = "down_bias",
+                      .y = plan.out("y"),
+                      .combine = call.in("residual") ? Combine::add : Combine::none,
+                      .z = plan.in("residual")});
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(FeedForward)

@@ -1,0 +1,63 @@
+// Linear: y = x Wᵀ + b over the last axis. README.md has the maths.
+#include <lamina/plugin/product.hpp>
+
+#include "linear.kernels.hpp"
+
+namespace {
+using namespace lamina::plugin;
+
+struct Linear {
+    static constexpr auto id = "linear";
+    static constexpr auto summary = "x * transpose(weight) + bias, over the last axis";
+    static constexpr auto source = "Vaswani et al.: Attention Is All You Need, arXiv:1706.03762, section 3.4";
+
+    static constexpr std::array inputs{
+        input("x", "... K", "rows of K values"),
+    };
+    static constexpr std::array weights{
+        weight("weight", "N K", "one row for each output value"),
+        optional(weight("bias", "N", "added to the product; 0 when left out")),
+    };
+    static constexpr std::array outputs{
+        output("y", "... N", "rows of N values"),
+    };
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{
+        baseline("sums in registers, no shared memory"),
+        variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
+    };
+    static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
+    static constexpr std::array cases{
+        "B=1 T=1 K=1 N=1 +bias",
+        "B=1 T=1 K=64 N=127 +bias weights=f16",
+        "B=2 T=37 K=113 N=131 +bias",
+        "B=2 T=37 K=113 N=131 +bias weights=f16",
+        "B=3 T=5 K=61 N=65 weights=bf16",
+        "B=4 T=16 K=128 N=128 +bias",
+        "B=5 T=13 K=68 N=63 +bias weights=bf16",
+        "B=1 T=7 K=260 N=129 weights=f16",
+        "B=3 T=3 K=67 N=29 +bias",
+        "B=1 T=2 K=2048 N=5 +bias x=offset",
+    };
+
+    static void reference(const Call &call) {
+        const Tensor x = call.in("x"), y = call.out("y");
+        for (int64_t r = 0; r < x.rows(); ++r) {
+            const std::vector<double> row = product_reference(x.row(r), call.weight("weight"), call.weight("bias"));
+            std::transform(row.begin(), row.end(), y.row(r).begin(), [](double v) { return static_cast<float>(v); });
+        }
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        constexpr ProductKernels product{lamina_kernels::linear, lamina_kernels::linear_vec4,
+                                         lamina_kernels::linear_tiled, lamina_kernels::linear_few_rows};
+        plan_product(
+            call, plan, product,
+            {.rows = call.in("x").rows(), .x = plan.in("x"), .weight = "weight", .bias = "bias", .y = plan.out("y")});
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(Linear)

@@ -1,0 +1,55 @@
+// product.glsl by way of shared memory, for GPUs.
+//
+// Dispatch: a workgroup of 256 computes 64 rows x 64 columns, each invocation 4 x 4 of them. Sixteen columns of X and of
+// W at a time come to shared memory, turned so that four rows lie side by side: an invocation then reads its 4 rows and
+// its 4 columns as one vec4 each, for 16 multiply-adds. The odd 17 spreads them over the memory banks.
+
+#include "common/product.glsl"
+
+layout(local_size_x = 256) in;
+
+shared vec4 x_tile[16][17]; // [k][row / 4]
+shared vec4 w_tile[16][17]; // [k][column / 4]
+
+void main() {
+    const uint col_tiles = (cols + 63u) / 64u;
+    const uint tile = workgroup_number();
+    const uint first_row = tile / col_tiles * 64u, tile_col = tile % col_tiles * 64u;
+    if (first_row >= rows || !wanted(first_row, 64u)) return; // the same for the whole workgroup
+
+    const uint lane = gl_LocalInvocationID.x;
+    const uint low = lane % 16u, high = lane / 16u;
+    // Loads: 4 rows at one k. Rows beyond the edge repeat the last one, and finish() drops what becomes of them.
+    const uvec4 four = high * 4u + uvec4(0u, 1u, 2u, 3u);
+    const uvec4 x_row = min(first_row + four, uvec4(rows - 1u)) * inner;
+    const uvec4 w_row = min(tile_col + four, uvec4(cols - 1u)) * inner;
+
+    vec4 sum0 = vec4(0.0), sum1 = vec4(0.0), sum2 = vec4(0.0), sum3 = vec4(0.0);
+    for (uint first = 0u; first < inner; first += 16u) {
+        const uint k = first + low;
+        vec4 x_four = vec4(0.0), w_four = vec4(0.0);
+        if (k < inner) {
+            x_four = vec4(x[x_row.x + k], x[x_row.y + k], x[x_row.z + k], x[x_row.w + k]);
+            w_four = vec4(weight(w_row.x + k), weight(w_row.y + k), weight(w_row.z + k), weight(w_row.w + k));
+        }
+        barrier(); // everyone is done with the tile before
+        x_tile[low][high] = x_four;
+        w_tile[low][high] = w_four;
+        barrier();
+        for (uint i = 0u; i < 16u; ++i) {
+            const vec4 a = x_tile[i][high], b = w_tile[i][low];
+            sum0 += a.x * b;
+            sum1 += a.y * b;
+            sum2 += a.z * b;
+            sum3 += a.w * b;
+        }
+    }
+
+    for (uint j = 0u; j < 4u; ++j) {
+        const uint col = tile_col + low * 4u + j;
+        finish(first_row + four.x, col, sum0[j]);
+        finish(first_row + four.y, col, sum1[j]);
+        finish(first_row + four.z, col, sum2[j]);
+        finish(first_row + four.w, col, sum3[j]);
+    }
+}
