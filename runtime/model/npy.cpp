@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace lamina::model {
 namespace {
@@ -40,12 +41,13 @@ Tensor convert(const NpyHeader &header, std::span<const std::byte> data, const s
     for (size_t i = 0; i < data.size() / sizeof(From); ++i) {
         From value;
         std::memcpy(&value, data.data() + i * sizeof(From), sizeof value);
-        to[i] = static_cast<To>(value);
         if constexpr (real) {
-            if (std::isinf(to[i]) && !std::isinf(value)) does_not_fit(file, i, std::to_string(value), "F32");
+            if (std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max())
+                does_not_fit(file, i, std::to_string(value), "F32");
         } else if (!std::in_range<int32_t>(value)) {
             does_not_fit(file, i, std::to_string(value), "I32");
         }
+        to[i] = static_cast<To>(value);
     }
     return out;
 }

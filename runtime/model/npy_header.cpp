@@ -4,9 +4,10 @@
 
 #include <lamina/plugin.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <string_view>
 
@@ -119,10 +120,10 @@ class Literal {
         if (type[1] == 'O') refuse_type("holds Python objects, which would have to be unpickled; that is not done");
         if (type[0] == '>')
             refuse_type("is big-endian; save it with array.astype('<" + printable(type.substr(1)) + "')");
-        constexpr std::string_view known = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1";
         const std::string_view width = std::string_view(type).substr(1);
-        if ((type[0] != '<' && type[0] != '|') || width.size() != 2 || width[1] == ' ' ||
-            known.find(width) == std::string_view::npos)
+        constexpr std::array<std::string_view, 12> known{"f2", "f4", "f8", "i1", "i2", "i4",
+                                                         "i8", "u1", "u2", "u4", "u8", "b1"};
+        if ((type[0] != '<' && type[0] != '|') || std::find(known.begin(), known.end(), width) == known.end())
             refuse_type("is none that is read here (f2, f4, f8, i1 to i8, u1 to u8, b1)");
         header.kind = width[0];
         header.item_bytes = static_cast<size_t>(width[1] - '0');
