@@ -27,8 +27,9 @@ struct Node {
     std::string type;  // a layer's id
     std::string place; // where it stands in model.json: "/graphs/encode/layers/2/layers/0"
     std::map<std::string, abi::ParamValue, std::less<>> params;
-    // Port -> tensor. The empty port is the layer's first input when model.json left it out: the previous layer's output.
-    // A tensor is a graph input or "NODE" (first output) or "NODE.PORT" (any other output) of an earlier node.
+    // Port -> tensor. The empty port, which every node but a graph's first has, is the previous node's output: it goes
+    // to the layer's first input unless that one is named here, too. A tensor is a graph input or "NODE" (first output)
+    // or "NODE.PORT" (any other output; whether the layer has that port is not checked here) of an earlier node.
     std::map<std::string, std::string, std::less<>> inputs;
     // Port -> name in the safetensors file, where model.json maps it; all others are "NODE.PORT".
     std::map<std::string, std::string, std::less<>> weights;
@@ -38,7 +39,7 @@ struct Graph {
     std::string name;
     std::vector<GraphInput> inputs;
     std::vector<Node> nodes;
-    std::map<std::string, std::string, std::less<>> outputs; // name -> tensor
+    std::map<std::string, std::string, std::less<>> outputs; // name -> tensor, which is never a graph input
 };
 
 // How text becomes token ids: one vocabulary entry a character, or a word between blanks.
@@ -48,14 +49,15 @@ struct TextCodec {
     bool lowercase = false;
 };
 
-// How to generate a sequence. Every name is an input or output of a graph, or an entry of a vocabulary; checked on load.
+// How to generate a sequence. Every name is an input or output of a graph, or an entry of a vocabulary; checked on
+// load.
 struct Generation {
-    std::string encode, decode;                   // graphs; encode is empty for decoder-only models
-    std::string source_ids, source_lengths;       // inputs of encode (and lengths of decode, too)
-    std::string memory;                           // output of encode and input of decode
-    std::string target_ids, position, logits;     // inputs of decode; its output, (B, T, V)
-    std::string start, end;                       // entries of the target vocabulary
-    int64_t max_length = 0;                       // generated tokens, the end not counted
+    std::string encode, decode;               // graphs; encode is empty for decoder-only models
+    std::string source_ids, source_lengths;   // inputs of encode (and lengths of decode, too)
+    std::string memory;                       // output of encode and input of decode
+    std::string target_ids, position, logits; // inputs of decode; its output, (B, T, V)
+    std::string start, end;                   // entries of the target vocabulary
+    int64_t max_length = 0;                   // generated tokens, the end not counted
     TextCodec source, target;
 };
 
@@ -67,7 +69,8 @@ struct Model {
     std::optional<Generation> generation;
     std::map<std::string, Vocabulary, std::less<>> vocabularies; // by file name
 
-    // Throws Error(input): which file, where in it, what was expected and found.
+    // Checks everything that can be known without the plugins; a folder without model.safetensors is a model without
+    // weights. Throws Error(input): which file, where in it, what was expected and found.
     static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
 };
 

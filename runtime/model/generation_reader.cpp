@@ -1,0 +1,134 @@
+#include "model/generation_reader.hpp"
+
+#include "abi/nearest.hpp"
+#include "model/utf8.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace lamina::model {
+namespace {
+
+constexpr int64_t longest_generation = 100000;
+
+const Graph &graph_at(const JsonValue &name, const Model &model) {
+    const auto found = model.graphs.find(name.string());
+    if (found == model.graphs.end())
+        name.fail("no graph " + in_quotes(name.string()) + did_you_mean(name.string(), names_of(model.graphs)));
+    return found->second;
+}
+
+size_t rank_of(const GraphInput &input) {
+    return static_cast<size_t>(std::count(input.dims.begin(), input.dims.end(), ' ')) + 1;
+}
+
+const GraphInput *find_input(const Graph &graph, const std::string &name) {
+    const auto found =
+        std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const GraphInput &i) { return i.name == name; });
+    return found == graph.inputs.end() ? nullptr : &*found;
+}
+
+// The name of an input, which must have this dtype and rank; `dims` shows them in the message ("B T").
+std::string input_at(const JsonValue &name, const Graph &graph, DType dtype, size_t rank, const char *dims) {
+    const GraphInput *input = find_input(graph, name.string());
+    if (input == nullptr) {
+        std::vector<std::string> known;
+        for (const GraphInput &i : graph.inputs) known.push_back(i.name);
+        name.fail("the graph '" + graph.name + "' has no input " + in_quotes(name.string()) +
+                  did_you_mean(name.string(), known));
+    }
+    if (input->dtype != dtype || rank_of(*input) != rank)
+        name.fail("expected an input of " + std::string(name_of(dtype)) + " with dims like \"" + dims + "\"; '" +
+                  input->name + "' is " + name_of(input->dtype) + " \"" + input->dims + "\"");
+    return input->name;
+}
+
+std::string output_at(const JsonValue &name, const Graph &graph) {
+    if (!graph.outputs.contains(name.string()))
+        name.fail("the graph '" + graph.name + "' has no output " + in_quotes(name.string()) +
+                  did_you_mean(name.string(), names_of(graph.outputs)));
+    return name.string();
+}
+
+// Generation sets the inputs that it knows; any other would have no value.
+void check_all_set(const JsonValue &place, const Graph &graph, std::initializer_list<std::string> set) {
+    for (const GraphInput &input : graph.inputs)
+        if (std::find(set.begin(), set.end(), input.name) == set.end())
+            place.fail("nothing gives the input '" + input.name + "' of the graph '" + graph.name + "' a value");
+}
+
+TextCodec codec_at(const JsonValue &value, Model &model) {
+    value.allow_keys({"vocabulary", "split", "lowercase"});
+    TextCodec codec;
+    const JsonValue file = value.at("vocabulary");
+    codec.vocabulary = file.string();
+    const std::filesystem::path path = codec.vocabulary;
+    const bool inside =
+        path.filename() == path && codec.vocabulary != ".." && codec.vocabulary.find('\0') == std::string::npos;
+    if (!inside || codec.vocabulary.empty())
+        file.fail("expected the name of a file in the model folder, found " + in_quotes(codec.vocabulary));
+    const std::string &split = value.at("split").string();
+    if (split != "characters" && split != "words")
+        value.at("split").fail("expected \"characters\" or \"words\", found " + in_quotes(split) +
+                               did_you_mean(split, {"characters", "words"}));
+    codec.characters = split == "characters";
+    if (value.has("lowercase")) codec.lowercase = value.at("lowercase").boolean();
+    if (!model.vocabularies.contains(codec.vocabulary))
+        model.vocabularies.emplace(codec.vocabulary, Vocabulary::open(model.folder / path));
+    return codec;
+}
+
+std::string token_at(const JsonValue &name, const Generation &generation, const Model &model) {
+    const std::string &file = generation.target.vocabulary;
+    if (!model.vocabularies.find(file)->second.id(name.string()))
+        name.fail("no token " + in_quotes(name.string()) + " in " + file);
+    return name.string();
+}
+
+// The keys of encoder-decoder models: all of them or none.
+bool has_encoder(const JsonValue &value) {
+    const char *present = nullptr, *absent = nullptr;
+    for (const char *key : {"encode", "source", "source_ids", "source_lengths", "memory"})
+        (value.has(key) ? present : absent) = key;
+    if (present != nullptr && absent != nullptr)
+        value.fail("'" + std::string(present) + "' needs the key '" + absent +
+                   "' beside it; a decoder-only model has neither");
+    return present != nullptr;
+}
+
+void read_encoder(const JsonValue &value, const Graph &decode, Generation &generation, Model &model) {
+    const Graph &encode = graph_at(value.at("encode"), model);
+    generation.encode = encode.name;
+    generation.source_ids = input_at(value.at("source_ids"), encode, DType::i32, 2, "B S");
+    generation.source_lengths = input_at(value.at("source_lengths"), encode, DType::i32, 1, "B");
+    if (find_input(decode, generation.source_lengths) != nullptr)
+        (void)input_at(value.at("source_lengths"), decode, DType::i32, 1, "B");
+    generation.memory = output_at(value.at("memory"), encode);
+    (void)input_at(value.at("memory"), decode, DType::f32, 3, "B S C");
+    generation.source = codec_at(value.at("source"), model);
+    check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
+}
+
+} // namespace
+
+Generation read_generation(const JsonValue &value, Model &model) {
+    value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "memory", "target_ids", "position", "logits",
+                      "start", "end", "max_length", "source", "target"});
+    Generation generation;
+    const Graph &decode = graph_at(value.at("decode"), model);
+    generation.decode = decode.name;
+    generation.target_ids = input_at(value.at("target_ids"), decode, DType::i32, 2, "B T");
+    generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
+    generation.logits = output_at(value.at("logits"), decode);
+    if (has_encoder(value)) read_encoder(value, decode, generation, model);
+    check_all_set(value, decode,
+                  {generation.target_ids, generation.position, generation.memory, generation.source_lengths});
+
+    generation.target = codec_at(value.at("target"), model);
+    generation.start = token_at(value.at("start"), generation, model);
+    generation.end = token_at(value.at("end"), generation, model);
+    generation.max_length = value.at("max_length").integer(1, longest_generation);
+    return generation;
+}
+
+} // namespace lamina::model

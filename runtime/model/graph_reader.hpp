@@ -1,0 +1,34 @@
+// The graphs of model.json: repeats unrolled, names resolved.
+#pragma once
+
+#include "model/json.hpp"
+#include "model/model.hpp"
+
+#include <set>
+#include <string>
+
+namespace lamina::model {
+
+// Names of graphs, layers, variables, inputs and outputs: letters, digits, '_', '-' and '.'. Fails at `place`
+// otherwise.
+void check_name(const std::string &name, const JsonValue &place);
+
+class GraphReader {
+  public:
+    // Mapped weights must be in `weights`.
+    explicit GraphReader(const Safetensors &weights) : weights_(&weights) {}
+
+    // Reads the graphs of one model, one call each: a layer's name is unique in all of them.
+    [[nodiscard]] Graph read(const std::string &name, const JsonValue &value);
+
+  private:
+    struct Scope;
+    void read_layer(const JsonValue &value, const std::string &index, Scope &scope, Graph &graph);
+    void read_repeat(const JsonValue &value, Scope &scope, Graph &graph);
+    [[nodiscard]] std::string weight(const JsonValue &value, const std::string &index) const;
+
+    const Safetensors *weights_;
+    std::set<std::string, std::less<>> layers_; // of all graphs so far
+};
+
+} // namespace lamina::model

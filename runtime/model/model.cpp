@@ -1,0 +1,56 @@
+#include "model/model.hpp"
+
+#include "abi/file.hpp"
+#include "model/generation_reader.hpp"
+#include "model/graph_reader.hpp"
+#include "model/json.hpp"
+#include "model/utf8.hpp"
+
+namespace lamina::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *format = "lamina/1";
+constexpr uint64_t largest_json = 64u << 20;
+
+Safetensors open_weights(const fs::path &file) {
+    std::error_code ignored; // what is wrong with a file that is there, opening it says better
+    return fs::exists(fs::symlink_status(file, ignored)) ? Safetensors::open(file) : Safetensors();
+}
+
+void check_format(const JsonValue &root) {
+    if (!root.has("format"))
+        root.fail("the key 'format' is missing; expected \"format\": \"" + std::string(format) + "\"");
+    const std::string &found = root.at("format").string();
+    if (found != format) root.at("format").fail("expected \"" + std::string(format) + "\", found " + in_quotes(found));
+}
+
+} // namespace
+
+std::shared_ptr<const Model> Model::load(const fs::path &folder) {
+    const fs::path file = folder / "model.json";
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored))
+        throw Error(ErrorCode::input,
+                    folder.string() + ": no such folder; expected one with model.json and model.safetensors");
+    const std::vector<std::byte> bytes = read_file(file, largest_json);
+    const JsonDocument document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file.string());
+    const JsonValue root = document.root();
+    check_format(root);
+    root.allow_keys({"format", "name", "summary", "graphs", "generation"});
+
+    const auto model = std::make_shared<Model>();
+    model->folder = folder;
+    model->name = root.at("name").string();
+    check_name(model->name, root.at("name"));
+    if (root.has("summary")) model->summary = root.at("summary").string();
+    model->weights = open_weights(folder / "model.safetensors");
+    GraphReader reader(model->weights);
+    for (const auto &[name, graph] : root.at("graphs").members()) model->graphs.emplace(name, reader.read(name, graph));
+    if (model->graphs.empty()) root.at("graphs").fail("expected at least one graph");
+    if (root.has("generation")) model->generation = read_generation(root.at("generation"), *model);
+    return model;
+}
+
+} // namespace lamina::model
