@@ -44,6 +44,7 @@ namespace detail {
 struct RuntimeState;
 struct ModelState;
 struct SessionState;
+struct Access;
 } // namespace detail
 
 class Model {
@@ -53,8 +54,7 @@ class Model {
 
   private:
     friend class Runtime;
-    friend class Session;
-    friend struct detail::RuntimeState;
+    friend struct detail::Access;
     std::shared_ptr<const detail::ModelState> state_;
 };
 
@@ -81,6 +81,7 @@ class Session {
 
   private:
     friend class Runtime;
+    friend struct detail::Access;
     std::shared_ptr<detail::SessionState> state_;
 };
 
@@ -101,6 +102,7 @@ class Runtime {
     [[nodiscard]] Session session(const Model &model, const Device &device, const SessionOptions &options = {}) const;
 
   private:
+    friend struct detail::Access;
     std::shared_ptr<detail::RuntimeState> state_;
 };
 

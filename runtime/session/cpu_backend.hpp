@@ -11,6 +11,7 @@ namespace lamina::session {
 
 // executor null: references alone, the truth that everything else is compared with.
 [[nodiscard]] std::unique_ptr<plan::Backend> make_cpu_backend(std::shared_ptr<const abi::Registry> plugins,
-                                                              model::Safetensors weights, const abi::Executor *executor);
+                                                              model::Safetensors weights,
+                                                              const abi::Executor *executor);
 
 } // namespace lamina::session

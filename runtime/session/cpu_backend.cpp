@@ -1,0 +1,145 @@
+#include "session/cpu_backend.hpp"
+
+#include "plan/lifetimes.hpp"
+#include "session/widen.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace lamina::session {
+namespace {
+
+using Memory = std::shared_ptr<std::vector<float>>; // 32-bit words: I32 tensors live in them, too
+
+Memory allocate(size_t bytes) { return std::make_shared<std::vector<float>>((bytes + 3) / 4); }
+
+class CpuBackend;
+
+class CpuProgram final : public plan::Program {
+  public:
+    CpuProgram(plan::GraphPlan plan, const plan::ProgramOptions &options, CpuBackend &backend);
+
+    void write(int32_t tensor, std::span<const std::byte> bytes) override {
+        expect_size(tensor, bytes.size());
+        check_values(tensor, bytes);
+        std::memcpy(at(tensor), bytes.data(), bytes.size());
+    }
+
+    void run() override {
+        if (poison_) std::fill(arena_.begin(), arena_.end(), std::numeric_limits<float>::quiet_NaN());
+        for (size_t s = 0; s < plan_.steps.size(); ++s) {
+            const plan::Step &step = plan_.steps[s];
+            const abi::LayerCall::Data data{pointers(step.in), pointers(step.weight), pointers(step.out),
+                                            pointers(step.state)};
+            if (kernels_[s] == nullptr || !step.call.run(*kernels_[s], data)) step.call.reference(data);
+        }
+    }
+
+    void read(int32_t tensor, std::span<std::byte> bytes) override {
+        expect_size(tensor, bytes.size());
+        std::memcpy(bytes.data(), at(tensor), bytes.size());
+    }
+
+    [[nodiscard]] std::string variant(size_t step) const override {
+        return kernels_[step] != nullptr ? executor_id_ : "reference";
+    }
+
+  private:
+    void expect_size(int32_t tensor, size_t bytes) const {
+        const plan::PlannedTensor &t = plan_.tensors[static_cast<size_t>(tensor)];
+        if (t.type.bytes() != bytes)
+            throw Error(ErrorCode::input, "tensor '" + t.name + "': expected " + std::to_string(t.type.bytes()) +
+                                              " bytes, found " + std::to_string(bytes));
+    }
+    void *at(int32_t tensor) { return memory_[static_cast<size_t>(tensor)]; }
+    std::vector<void *> pointers(const std::vector<int32_t> &tensors) {
+        std::vector<void *> out;
+        for (const int32_t t : tensors) out.push_back(t == plan::none ? nullptr : at(t));
+        return out;
+    }
+
+    bool poison_;
+    std::string executor_id_;
+    std::vector<const lamina_cpu_kernel *> kernels_; // one a step; null: the reference
+    std::vector<float> arena_;
+    std::vector<Memory> owned_;  // what lies outside the arena: inputs; and shares of weights and states
+    std::vector<void *> memory_; // one a tensor
+};
+
+class CpuBackend final : public plan::Backend {
+  public:
+    CpuBackend(std::shared_ptr<const abi::Registry> plugins, model::Safetensors weights, const abi::Executor *executor)
+        : plugins_(std::move(plugins)), file_(std::move(weights)), executor_(executor) {}
+
+    [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
+                                                         const plan::ProgramOptions &options) override {
+        return std::make_unique<CpuProgram>(std::move(plan), options, *this);
+    }
+
+    // F32, widened from the file once and shared by all programs.
+    Memory weight(const std::string &name) {
+        Memory &memory = weights_[name];
+        if (memory == nullptr) {
+            const model::Safetensors::Entry &entry = file_.entries().at(name);
+            memory = allocate(static_cast<size_t>(element_count(entry.type.shape)) * sizeof(float));
+            widen(entry.type.dtype, entry.bytes, *memory);
+        }
+        return memory;
+    }
+
+    // Shared by the programs that agree on its size: a prompt and the steps after it.
+    Memory state(const plan::PlannedTensor &tensor) {
+        Memory &memory = states_[{tensor.name, tensor.type.bytes()}];
+        if (memory == nullptr) memory = allocate(tensor.type.bytes());
+        return memory;
+    }
+
+    [[nodiscard]] const abi::Executor *executor() const { return executor_; }
+
+  private:
+    std::shared_ptr<const abi::Registry> plugins_; // keeps the layers' contracts alive
+    model::Safetensors file_;
+    const abi::Executor *executor_;
+    std::map<std::string, Memory> weights_;
+    std::map<std::pair<std::string, size_t>, Memory> states_;
+};
+
+CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
+    : Program(std::move(graph)), poison_(options.poison) {
+    const abi::Executor *executor = backend.executor();
+    if (executor != nullptr) executor_id_ = executor->descriptor->id;
+    for (const plan::Step &step : plan_.steps) {
+        const auto asked = options.variant_of_layer.find(step.call.layer().id());
+        const bool reference = asked != options.variant_of_layer.end() && asked->second == "reference";
+        if (asked != options.variant_of_layer.end() && !reference && !asked->second.empty() &&
+            asked->second != executor_id_)
+            throw Error(ErrorCode::input, "layer '" + std::string(step.call.layer().id()) + "' has no variant '" +
+                                              asked->second + "' on the CPU: there are 'reference'" +
+                                              (executor ? " and '" + executor_id_ + "'" : ""));
+        kernels_.push_back(executor == nullptr || reference ? nullptr : executor->kernel(step.call.layer().id()));
+    }
+    const std::vector<plan::Lifetime> lifetimes = plan::lifetimes_of(plan_, options.keep_all);
+    const plan::ArenaLayout layout = plan::lay_out(lifetimes, 64);
+    arena_.resize(layout.bytes / sizeof(float));
+    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+        const plan::PlannedTensor &tensor = plan_.tensors[t];
+        if (tensor.kind == plan::PlannedTensor::Kind::activation) {
+            memory_.push_back(arena_.data() + layout.offsets[t] / sizeof(float));
+            continue;
+        }
+        owned_.push_back(tensor.kind == plan::PlannedTensor::Kind::weight  ? backend.weight(tensor.name)
+                         : tensor.kind == plan::PlannedTensor::Kind::state ? backend.state(tensor)
+                                                                           : allocate(tensor.type.bytes()));
+        memory_.push_back(owned_.back()->data());
+    }
+}
+
+} // namespace
+
+std::unique_ptr<plan::Backend> make_cpu_backend(std::shared_ptr<const abi::Registry> plugins,
+                                                model::Safetensors weights, const abi::Executor *executor) {
+    return std::make_unique<CpuBackend>(std::move(plugins), std::move(weights), executor);
+}
+
+} // namespace lamina::session

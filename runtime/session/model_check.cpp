@@ -1,0 +1,53 @@
+#include "session/model_check.hpp"
+
+#include "plan/graph_plan.hpp"
+#include "session/generation_shapes.hpp"
+
+namespace lamina::session {
+namespace {
+
+void refuse_unused_weights(const model::Model &model, const abi::Registry &plugins) {
+    const std::vector<std::string> unused = plan::unused_weights(model, plugins);
+    if (unused.empty()) return;
+    std::string message = model.weights.file().string() + ": no layer of " + (model.folder / "model.json").string() +
+                          " uses '" + unused.front() + "'";
+    if (unused.size() > 1) message += " and " + std::to_string(unused.size() - 1) + " more tensors";
+    throw Error(ErrorCode::input, message + ": a layer's weights are named LAYER.PORT ('lamina inspect' lists them)");
+}
+
+void check_generation(const model::Model &model, const abi::Registry &plugins) {
+    const model::Generation &g = *model.generation;
+    const int64_t batch = 2, length = 1;
+    TensorType memory;
+    if (!g.encode.empty()) {
+        const auto plan = plan::plan_graph(model, model.graphs.at(g.encode), plugins, encode_shapes(g, batch, length));
+        memory = plan.tensors[static_cast<size_t>(plan.outputs.at(g.memory))].type;
+    }
+    const auto plan = plan::plan_graph(model, model.graphs.at(g.decode), plugins,
+                                       decode_shapes(g, batch, 1, memory, g.max_length + 1));
+    const TensorType &logits = plan.tensors[static_cast<size_t>(plan.outputs.at(g.logits))].type;
+    const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(g.target.vocabulary).size());
+    if (logits.shape.size() != 3 || logits.shape[2] != vocabulary)
+        throw Error(ErrorCode::input, (model.folder / "model.json").string() + ": /generation/logits: expected '" +
+                                          g.logits + "' to be (B, T, " + std::to_string(vocabulary) +
+                                          "), one value for each entry of " + g.target.vocabulary + ", found " +
+                                          to_string(logits.shape) + " for B = 2, T = 1");
+}
+
+} // namespace
+
+void check_model(const model::Model &model, const abi::Registry &plugins) {
+    for (const auto &[name, graph] : model.graphs)
+        for (const model::Node &node : graph.nodes) {
+            try {
+                (void)plugins.layer(node.type);
+            } catch (const Error &e) {
+                throw Error(e.code(), (model.folder / "model.json").string() + ": " + node.place + ": layer '" +
+                                          node.name + "': " + e.what());
+            }
+        }
+    refuse_unused_weights(model, plugins);
+    if (model.generation) check_generation(model, plugins);
+}
+
+} // namespace lamina::session

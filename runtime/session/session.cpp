@@ -1,0 +1,72 @@
+// lamina::Session: graphs run by shape, each shape planned and recorded once.
+#include "session/state.hpp"
+
+#include "session/generation.hpp"
+
+namespace lamina {
+namespace {
+
+std::string key_of(const std::string &graph, const plan::GraphShapes &shapes) {
+    std::string key = graph + " " + std::to_string(shapes.state_length);
+    for (const auto &[name, type] : shapes.inputs) key += " " + name + to_string(type.shape);
+    return key;
+}
+
+Tensor read(plan::Program &program, int32_t index) {
+    Tensor out(program.plan().tensors[static_cast<size_t>(index)].type);
+    program.read(index, out.bytes());
+    return out;
+}
+
+} // namespace
+
+namespace detail {
+
+plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
+    for (auto it = programs_.begin(); it != programs_.end(); ++it)
+        if (it->first == key) {
+            programs_.splice(programs_.begin(), programs_, it);
+            return *it->second;
+        }
+    programs_.emplace_front(key, make());
+    if (programs_.size() > most) programs_.pop_back();
+    return *programs_.front().second;
+}
+
+plan::Program &SessionState::program(const std::string &graph, const plan::GraphShapes &shapes) {
+    return programs.get(key_of(graph, shapes), [&] {
+        plan::ProgramOptions program_options;
+        program_options.keep_all = options.keep_all;
+        program_options.variant_of_layer = options.variants;
+        return backend->compile(plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes),
+                                program_options);
+    });
+}
+
+} // namespace detail
+
+const Device &Session::device() const { return state_->device; }
+
+TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
+    if (!state_->model->graphs.contains(graph))
+        throw Error(ErrorCode::input, state_->model->folder.string() + " has no graph '" + graph + "'");
+    if (!taps.empty() && !state_->options.keep_all)
+        throw Error(ErrorCode::usage, "tensors inside a graph can be read by sessions with keep_all only");
+    plan::GraphShapes shapes;
+    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+    plan::Program &program = state_->program(graph, shapes);
+    for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
+    std::vector<int32_t> tapped;
+    for (const std::string &tap : taps) tapped.push_back(program.plan().tensor(tap));
+    program.run();
+    TensorMap out;
+    for (const auto &[name, index] : program.plan().outputs) out[name] = read(program, index);
+    for (size_t i = 0; i < taps.size(); ++i) out[taps[i]] = read(program, tapped[i]);
+    return out;
+}
+
+std::vector<std::string> Session::generate(const std::vector<std::string> &texts, const GenerateOptions &options) {
+    return session::generate(*state_, texts, options);
+}
+
+} // namespace lamina

@@ -1,0 +1,71 @@
+// What stands behind the handles of lamina.hpp.
+#pragma once
+
+#include "abi/library.hpp"
+#include "model/model.hpp"
+#include "plan/program.hpp"
+#include "vulkan/device.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace lamina::detail {
+
+struct RuntimeState {
+    RuntimeOptions options;
+    std::shared_ptr<const abi::Registry> plugins;
+
+    // Vulkan is loaded when it is first asked for: a session on the CPU never touches it. Null where there is none.
+    [[nodiscard]] vulkan::Instance *vulkan();
+    [[nodiscard]] const std::string &no_vulkan(); // why vulkan() is null
+
+    // A backend with the weights of a model on a device of Runtime::device().
+    [[nodiscard]] std::unique_ptr<plan::Backend> backend(const Device &device, const model::Safetensors &weights);
+
+  private:
+    std::once_flag vulkan_once_;
+    std::shared_ptr<vulkan::Instance> vulkan_;
+    std::string no_vulkan_;
+    void load_vulkan();
+};
+
+struct ModelState {
+    std::shared_ptr<const model::Model> model;
+};
+
+// Programs by graph and shapes, the most recently used first. Bounded: every length of input makes a program of its
+// own.
+class ProgramCache {
+  public:
+    using Make = std::function<std::unique_ptr<plan::Program>()>;
+    plan::Program &get(const std::string &key, const Make &make);
+
+  private:
+    static constexpr size_t most = 32;
+    std::list<std::pair<std::string, std::unique_ptr<plan::Program>>> programs_;
+};
+
+struct SessionState {
+    std::shared_ptr<RuntimeState> runtime;
+    std::shared_ptr<const model::Model> model;
+    Device device;
+    SessionOptions options;
+    std::unique_ptr<plan::Backend> backend;
+    ProgramCache programs;
+
+    // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
+    [[nodiscard]] plan::Program &program(const std::string &graph, const plan::GraphShapes &shapes);
+};
+
+// Runtime, Model and Session are handles; the rooms above reach what is behind them here.
+struct Access {
+    static const std::shared_ptr<RuntimeState> &state(const Runtime &r);
+    static const std::shared_ptr<const model::Model> &model(const Model &m);
+    static SessionState &state(Session &s);
+};
+
+} // namespace lamina::detail

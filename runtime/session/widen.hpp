@@ -1,0 +1,18 @@
+// F16 and BF16 to F32, exactly.
+#pragma once
+
+#include <lamina/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lamina::session {
+
+[[nodiscard]] float widen_f16(uint16_t bits);  // IEEE 754 binary16, subnormals, infinities and NaNs included
+[[nodiscard]] float widen_bf16(uint16_t bits); // the upper half of an F32
+
+// Fills `out` with the elements of `bytes`; F32 and I32 are copied bit by bit. `bytes` may be unaligned.
+void widen(DType dtype, std::span<const std::byte> bytes, std::span<float> out);
+
+} // namespace lamina::session
