@@ -16,7 +16,7 @@
 #     lamina_add_layer(rms_norm)
 #
 # Plugins are put into ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the build folder's lib/lamina/plugins).
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 find_program(LAMINA_GLSLANG NAMES glslangValidator glslang REQUIRED
              DOC "glslang's compiler (Debian: glslang-tools)")
@@ -78,8 +78,9 @@ function(lamina_add_plugin NAME)
   set_target_properties(lamina_plugin_${NAME} PROPERTIES
     OUTPUT_NAME ${NAME} PREFIX "lamina_" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     LIBRARY_OUTPUT_DIRECTORY ${LAMINA_PLUGIN_OUTPUT_DIRECTORY})
-  if(COMMAND lamina_internal_target) # inside Lamina's own tree: its warnings, its install rules
+  if(COMMAND lamina_internal_target) # inside Lamina's own tree: its warnings, its target, its install rules
     lamina_internal_target(lamina_plugin_${NAME})
+    add_dependencies(plugins lamina_plugin_${NAME})
     install(TARGETS lamina_plugin_${NAME} LIBRARY DESTINATION ${LAMINA_INSTALL_PLUGINS})
   endif()
 endfunction()

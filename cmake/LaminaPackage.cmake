@@ -1,0 +1,27 @@
+# What `cmake --install` puts beside the command and the plugins: liblamina, the headers, and the package through which
+# other projects use the host API (Lamina::lamina) and build layers of their own (Lamina::plugin, lamina_add_layer()).
+include(CMakePackageConfigHelpers)
+
+# The rooms of the runtime as one library. It shows lamina.hpp's classes and nothing else: see liblamina.map.
+add_library(lamina_library SHARED $<TARGET_OBJECTS:lamina_session>)
+add_library(Lamina::lamina ALIAS lamina_library)
+target_link_libraries(lamina_library PUBLIC lamina_plugin_headers PRIVATE lamina_session)
+target_link_options(lamina_library PRIVATE -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/liblamina.map)
+set_target_properties(lamina_library PROPERTIES
+  OUTPUT_NAME lamina EXPORT_NAME lamina VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/liblamina.map)
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Lamina)
+set(LAMINA_INSTALL_SHADERS ${CMAKE_INSTALL_DATADIR}/lamina/shaders)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/LaminaConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfig.cmake
+  INSTALL_DESTINATION ${package} PATH_VARS LAMINA_INSTALL_SHADERS)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+
+install(TARGETS lamina_library lamina_plugin_headers EXPORT LaminaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT LaminaTargets NAMESPACE Lamina:: DESTINATION ${package})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/LaminaLayer.cmake
+        DESTINATION ${package})
+install(DIRECTORY include/lamina DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY shaders/common DESTINATION ${LAMINA_INSTALL_SHADERS})
+install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/lamina PATTERN "*.py" EXCLUDE)
