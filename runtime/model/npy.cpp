@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -17,6 +18,12 @@ static_assert(std::endian::native == std::endian::little, "elements are copied a
 [[noreturn]] void does_not_fit(const std::string &file, size_t element, const std::string &value, const char *dtype) {
     throw Error(ErrorCode::input,
                 file + ": element " + std::to_string(element) + " is " + value + ", which does not fit " + dtype);
+}
+
+std::string scientific(double value) {
+    std::ostringstream out;
+    out << value;
+    return out.str();
 }
 
 // IEEE 754 binary16 to binary32, exact.
@@ -43,7 +50,7 @@ Tensor convert(const NpyHeader &header, std::span<const std::byte> data, const s
         std::memcpy(&value, data.data() + i * sizeof(From), sizeof value);
         if constexpr (real) {
             if (std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max())
-                does_not_fit(file, i, std::to_string(value), "F32");
+                does_not_fit(file, i, scientific(value), "F32");
         } else if (!std::in_range<int32_t>(value)) {
             does_not_fit(file, i, std::to_string(value), "I32");
         }

@@ -116,7 +116,7 @@ class Literal {
         if (at('[') || at('(')) fail("a structured dtype; expected a plain one, like '<f4'");
         const std::string type = string();
         const auto refuse_type = [&](const std::string &why) { fail("the dtype " + in_quotes(type) + " " + why); };
-        if (type.size() < 3) refuse_type("is none that is read here (f2, f4, f8, i1 to i8, u1 to u8, b1)");
+        if (type.size() < 2) refuse_type("is none that is read here (f2, f4, f8, i1 to i8, u1 to u8, b1)");
         if (type[1] == 'O') refuse_type("holds Python objects, which would have to be unpickled; that is not done");
         if (type[0] == '>')
             refuse_type("is big-endian; save it with array.astype('<" + printable(type.substr(1)) + "')");
