@@ -1,0 +1,128 @@
+// What is refused before a plugin's functions are ever called.
+#include "abi/descriptor.hpp"
+
+#include "catch.hpp"
+#include "test_layer.hpp"
+
+using namespace lamina::abi;
+using test::TestLayer;
+
+namespace {
+
+// The fault of a layer that is sound but for what `breaks` does to it.
+std::string fault_after(const std::function<void(TestLayer &)> &breaks) {
+    TestLayer layer;
+    breaks(layer);
+    return fault_of(*layer.layer().contract);
+}
+
+} // namespace
+
+TEST_CASE("a sound descriptor has no fault") {
+    CHECK(fault_after([](TestLayer &) {}).empty());
+    CHECK(fault_of_prefix(TestLayer().contract.prefix).empty());
+}
+
+TEST_CASE("a foreign prefix is refused with what was expected and found") {
+    lamina_prefix prefix = TestLayer().contract.prefix;
+    SECTION("magic") {
+        prefix.magic = 7;
+        CHECK_THAT(fault_of_prefix(prefix), matchers::contains("found 7"));
+    }
+    SECTION("another ABI") {
+        prefix.abi_major = LAMINA_ABI_MAJOR + 1;
+        CHECK_THAT(fault_of_prefix(prefix), matchers::contains("ABI major version: expected 1, found 2"));
+    }
+    SECTION("another sanitizer") {
+        prefix.sanitizer ^= 1u;
+        CHECK_THAT(fault_of_prefix(prefix), matchers::contains("sanitizer"));
+    }
+    SECTION("an unknown kind") {
+        prefix.kind = 3;
+        CHECK_THAT(fault_of_prefix(prefix), matchers::contains("unknown kind 3"));
+    }
+    SECTION("a descriptor that is cut short") {
+        prefix.struct_size -= 8;
+        CHECK_THAT(fault_of_prefix(prefix), matchers::contains("descriptor size"));
+    }
+    SECTION("a longer descriptor is a later minor version, and is taken") {
+        prefix.struct_size += 64, prefix.abi_minor += 1;
+        CHECK(fault_of_prefix(prefix).empty());
+    }
+}
+
+TEST_CASE("names are lower_case and stand once") {
+    CHECK_THAT(fault_after([](auto &l) { l.contract.id = "Layer Norm"; }), matchers::contains("id"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[1].name = "heads"; }), matchers::contains("'heads' stands twice"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[2].name = "query"; }), matchers::contains("'query' stands twice"));
+    CHECK_THAT(fault_after([](auto &l) { l.weights[0].name = ""; }), matchers::contains("no lower_case name"));
+    CHECK_THAT(fault_after([](auto &l) { l.variants.push_back(l.variants[0]); }),
+               matchers::contains("'baseline' stands twice"));
+}
+
+TEST_CASE("parameters are whole: kind, choices, range, default") {
+    CHECK_THAT(fault_after([](auto &l) { l.params[0].kind = 9; }), matchers::contains("unknown kind 9"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[3].choices = nullptr; }), matchers::contains("choices"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[0].choices = "a|b"; }), matchers::contains("choices"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[0].dflt = 65; }), matchers::contains("out of its own range"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[0].min = 70; }), matchers::contains("min exceeds max"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[0].follows = "kv_heads"; }),
+               matchers::contains("does not stand before it"));
+}
+
+TEST_CASE("ports are whole: dims, dtypes, values, what they follow") {
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[0].dims = ""; }), matchers::contains("no dims"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[0].dims = "B (T)"; }), matchers::contains("malformed"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[0].dtypes = 64; }), matchers::contains("dtypes 64"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[0].values = "0 B"; }), matchers::contains("I32"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[2].values = "0"; }), matchers::contains("LO HI"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[1].follows = "lengths"; }), matchers::contains("'lengths'"));
+    CHECK_THAT(fault_after([](auto &l) { l.outputs[0].follows = "y"; }), matchers::contains("follows"));
+}
+
+TEST_CASE("a layer without inputs, outputs, kernels, variants, cases or functions is refused") {
+    CHECK_FALSE(fault_after([](auto &l) { l.inputs.clear(); }).empty());
+    CHECK_FALSE(fault_after([](auto &l) { l.outputs.clear(); }).empty());
+    CHECK_THAT(fault_after([](auto &l) { l.kernels.clear(); }), matchers::contains("no kernels"));
+    CHECK_THAT(fault_after([](auto &l) { l.variants.clear(); }), matchers::contains("no variants"));
+    CHECK_THAT(fault_after([](auto &l) { l.cases.clear(); }), matchers::contains("no conformance cases"));
+    CHECK_FALSE(fault_after([](auto &l) { l.contract.reference = nullptr; }).empty());
+    CHECK_FALSE(fault_after([](auto &l) { l.contract.plan = nullptr; }).empty());
+    static constexpr uint32_t text[5] = {1, 2, 3, 4, 5};
+    CHECK_THAT(fault_after([](auto &l) { l.kernels[0].spirv = text; }), matchers::contains("not SPIR-V"));
+}
+
+TEST_CASE("the baseline needs no device feature") {
+    CHECK_THAT(fault_after([](auto &l) { l.variants[0].needs = LAMINA_FEATURE_FLOAT16; }),
+               matchers::contains("may need no features"));
+}
+
+TEST_CASE("a tolerance too loose to prove anything is refused") {
+    const auto with = [](double rtol, double atol, uint32_t arithmetic) {
+        return fault_after([=](auto &l) { l.tolerances.push_back(test::tolerance(rtol, atol, arithmetic)); });
+    };
+    CHECK(with(1e-3, 1e-3, LAMINA_F32).empty());
+    CHECK_THAT(with(1.1e-3, 0, LAMINA_F32), matchers::contains("looser than a plugin may declare"));
+    CHECK_THAT(with(0, 1.1e-3, LAMINA_F32), matchers::contains("looser"));
+    CHECK(with(2e-2, 0, LAMINA_F16).empty());
+    CHECK_THAT(with(2.1e-2, 0, LAMINA_F16), matchers::contains("looser"));
+    CHECK_THAT(with(std::numeric_limits<double>::quiet_NaN(), 0, LAMINA_F32), matchers::contains("looser"));
+    CHECK_THAT(with(-1, 0, LAMINA_F32), matchers::contains("looser"));
+}
+
+TEST_CASE("every variant's arithmetic has a tolerance") {
+    CHECK_THAT(fault_after([](auto &l) { l.variants.push_back(test::variant("half", "", 0, LAMINA_F16)); }),
+               matchers::contains("'half' has no tolerance"));
+}
+
+TEST_CASE("an executor's kernels name their layer and have a function") {
+    lamina_cpu_kernel kernel{"linear",
+                             [](const lamina_call *, const lamina_host *) -> lamina_status { return LAMINA_OK; }};
+    lamina_executor executor{};
+    executor.id = "cpu_fallback", executor.kernels = &kernel, executor.n_kernels = 1;
+    CHECK(fault_of(executor).empty());
+    kernel.run = nullptr;
+    CHECK_THAT(fault_of(executor), matchers::contains("no function"));
+    executor.kernels = nullptr;
+    CHECK_THAT(fault_of(executor), matchers::contains("null list"));
+}
