@@ -1,0 +1,5 @@
+// attention.comp for head dims that are a multiple of 4: channels are read and written four at a time.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define VEC4
+#include "attend_registers.glsl"

@@ -1,0 +1,54 @@
+// What the kernels of attention share: their operands, and which keys a query may attend to.
+//
+// Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O stand as in the layer's sequence,
+// (B, T) or (T, B), and so do rows of K and V unless they are a cache (B, M): hence the strides, all in rows.
+// key_lengths (B), keep_mask (B, Tq, Tk), score_bias (B, heads, Tq, Tk), position (B): each may be left out.
+
+layout(push_constant) uniform Push {
+    uint batch;
+    uint queries;  // Tq
+    uint keys;     // Tk
+    uint key_rows; // of K and V in a sequence: Tk, or a cache's M
+    uint heads;
+    uint kv_heads;
+    uint query_batch_stride;
+    uint query_time_stride;
+    uint key_batch_stride;
+    uint key_time_stride;
+    float scale; // 1 / sqrt(D)
+};
+layout(constant_id = 0) const uint HEAD_DIM = 64u; // D
+layout(constant_id = 1) const bool CAUSAL = false;
+layout(constant_id = 2) const bool GROWING = false; // the keys are the queries' own, behind those of earlier steps
+layout(constant_id = 3) const bool HAS_POSITION = false;
+layout(constant_id = 4) const bool HAS_LENGTHS = false;
+layout(constant_id = 5) const bool HAS_MASK = false;
+layout(constant_id = 6) const bool HAS_BIAS = false;
+
+layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
+layout(std430, set = 0, binding = 1) readonly buffer K { float k[]; };
+layout(std430, set = 0, binding = 2) readonly buffer V { float v[]; };
+layout(std430, set = 0, binding = 3) readonly buffer Position { int position[]; };
+layout(std430, set = 0, binding = 4) readonly buffer Lengths { int key_lengths[]; };
+layout(std430, set = 0, binding = 5) readonly buffer Mask { int keep_mask[]; };
+layout(std430, set = 0, binding = 6) readonly buffer Bias { float score_bias[]; };
+layout(std430, set = 0, binding = 7) writeonly buffer O { float o[]; };
+
+// The least score: finite, so that exp(LEAST - LEAST) is a number. A query that may attend to no key keeps it.
+const float LEAST = -1.7e38;
+
+uint query_row(uint b, uint t) { return b * query_batch_stride + t * query_time_stride; }
+uint key_row(uint b, uint j) { return b * key_batch_stride + j * key_time_stride; }
+
+// The keys of sequence b that query t may attend to lie before this one.
+uint keys_end(uint b, uint t) {
+    const uint first_query = HAS_POSITION ? uint(position[b]) : 0u;
+    uint end = GROWING ? first_query + queries : keys;
+    if (HAS_LENGTHS) end = min(end, uint(key_lengths[b]));
+    if (CAUSAL) end = min(end, first_query + t + 1u);
+    return min(end, key_rows);
+}
+bool is_kept(uint b, uint t, uint j) { return !HAS_MASK || keep_mask[(b * queries + t) * keys + j] != 0; }
+float bias_of(uint b, uint h, uint t, uint j) {
+    return HAS_BIAS ? score_bias[((b * heads + h) * queries + t) * keys + j] : 0.0;
+}
