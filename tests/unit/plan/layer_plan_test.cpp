@@ -1,0 +1,215 @@
+// Plans that break their contract are refused. The layer is layer_norm with its own kernel and a plan of the test's.
+#include "plan/layer_plan.hpp"
+
+#include "catch.hpp"
+
+#include <lamina/plugin.hpp>
+
+#include <limits>
+
+using namespace lamina;
+using namespace lamina::plan;
+
+namespace {
+
+// What a test makes of the one dispatch that layer_norm plans: x, weight, bias, y; 12 bytes; constants 0 and 1.
+struct Emitted {
+    std::vector<lamina_ref> bind{
+        {0, 0, LAMINA_IN, 0}, {0, 0, LAMINA_WEIGHT, 0}, {0, 0, LAMINA_WEIGHT, 1}, {0, 0, LAMINA_OUT, 0}};
+    std::vector<lamina_spec> spec{{0, LAMINA_F32}, {1, 0}};
+    std::array<uint32_t, 3> push{6, 37, 0};
+    lamina_dispatch dispatch{};
+    uint64_t scratch = 0;
+    std::string constant;
+    lamina_status status = LAMINA_OK;
+};
+
+Emitted emitted; // by plan() below, which the C ABI calls
+
+lamina_status plan_emitted(const lamina_call *, uint32_t, const lamina_host *host) {
+    lamina_ref ref{};
+    if (emitted.scratch != 0 && host->scratch(host, emitted.scratch, &ref) != LAMINA_OK) return LAMINA_INTERNAL;
+    if (!emitted.constant.empty() &&
+        host->constant(host, emitted.constant.data(), emitted.constant.size(), &ref) != LAMINA_OK)
+        return LAMINA_INTERNAL;
+    if (emitted.dispatch.groups[0] != std::numeric_limits<uint32_t>::max()) {
+        lamina_dispatch d = emitted.dispatch;
+        d.bind = emitted.bind.data(), d.n_bind = static_cast<uint32_t>(emitted.bind.size());
+        d.spec = emitted.spec.data(), d.n_spec = static_cast<uint32_t>(emitted.spec.size());
+        d.push = emitted.push.data();
+        (void)host->dispatch(host, &d); // a plugin that looks away: the host must refuse all the same
+    }
+    return emitted.status;
+}
+
+class BadPlan {
+  public:
+    BadPlan() : registry_(abi::Registry::discover({LAMINA_PLUGIN_DIR})), layer_(registry_->layer("layer_norm")) {
+        contract_ = *layer_.contract;
+        contract_.plan = plan_emitted;
+        layer_.contract = &contract_;
+        device.struct_size = sizeof device;
+        device.max_binding_bytes = 128u << 20u, device.binding_align = 256;
+        device.max_invocations = 256, device.shared_bytes = 16384;
+        for (int axis = 0; axis < 3; ++axis) device.max_local[axis] = 256, device.max_groups[axis] = 65535;
+        types.in["x"] = {DType::f32, {6, 37}};
+        types.weight["weight"] = {DType::f32, {37}};
+        emitted = {};
+        emitted.dispatch.groups[0] = 6, emitted.dispatch.groups[1] = emitted.dispatch.groups[2] = 1;
+        emitted.dispatch.push_bytes = 12;
+    }
+
+    std::optional<LayerPlan> plan() {
+        const abi::LayerCall call(layer_, {}, types, "layer 'n'");
+        return plan_layer(call, Kernels(layer_), 0, device, why_not);
+    }
+    std::string refusal() {
+        return message_of([&] { (void)plan(); });
+    }
+
+    lamina_device device{};
+    abi::CallTypes types;
+    std::string why_not;
+
+  private:
+    std::shared_ptr<const abi::Registry> registry_;
+    abi::Layer layer_;
+    lamina_layer contract_{};
+};
+
+} // namespace
+
+TEST_CASE("a kernel tells its bindings, constants, push size and workgroup size") {
+    const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    const KernelInfo kernel = Kernels(registry->layer("layer_norm"))[0];
+    REQUIRE(kernel.bindings.size() == 4);
+    for (size_t i = 0; i < 4; ++i) {
+        CHECK(kernel.bindings[i].reads == (i < 3));
+        CHECK(kernel.bindings[i].writes == (i == 3));
+    }
+    CHECK(kernel.push_bytes == 12);
+    CHECK(kernel.specs.size() == 2);
+    CHECK(kernel.local == std::array<uint32_t, 3>{64, 1, 1});
+    CHECK(kernel.shared_bytes == 2 * 64 * 4);
+    CHECK(kernel.features == 0);
+}
+
+TEST_CASE("a sound plan is kept with every binding resolved") {
+    BadPlan test;
+    emitted.scratch = 100;
+    emitted.constant = "seven b";
+    const auto plan = test.plan();
+    REQUIRE(plan.has_value());
+    CHECK(plan->scratch == std::vector<uint64_t>{112});
+    REQUIRE(plan->constants.size() == 1);
+    CHECK(plan->constants[0].size() == 16);
+    REQUIRE(plan->dispatches.size() == 1);
+    const auto &bindings = plan->dispatches[0].bindings;
+    REQUIRE(bindings.size() == 4);
+    CHECK(bindings[0].bytes == 6 * 37 * 4 + 8); // padded to 16
+    CHECK(bindings[2].bytes == 0);              // the bias is left out
+    CHECK(bindings[3].writes);
+}
+
+TEST_CASE("a plan that breaks a rule is refused, with the layer, the variant, the dispatch and the kernel named") {
+    BadPlan test;
+    const auto refused_for = [&](const char *why) {
+        const std::string message = test.refusal();
+        CHECK_THAT(message, matchers::contains("layer 'n': the plan of variant 'baseline' breaks its contract"));
+        CHECK_THAT(message, matchers::contains(why));
+    };
+    SECTION("no such kernel") {
+        emitted.dispatch.kernel = 9;
+        refused_for("expected a kernel below");
+    }
+    SECTION("too few bindings") {
+        emitted.bind.pop_back();
+        refused_for("expected 4 bindings, found 3");
+    }
+    SECTION("an input that the kernel writes to") {
+        std::swap(emitted.bind[0], emitted.bind[3]);
+        refused_for("the kernel may write to it");
+    }
+    SECTION("a weight that was left out, written to") {
+        emitted.bind[3] = {0, 0, LAMINA_WEIGHT, 1};
+        refused_for("the kernel may write to it");
+    }
+    SECTION("a port that does not exist") {
+        emitted.bind[0].index = 1;
+        refused_for("no port 1");
+    }
+    SECTION("a role that does not exist") {
+        emitted.bind[0].role = 6;
+        refused_for("no such role");
+    }
+    SECTION("scratch that was never asked for") {
+        emitted.bind[3] = {0, 0, LAMINA_SCRATCH, 0};
+        refused_for("no such role or scratch block");
+    }
+    SECTION("an offset that bindings cannot have") {
+        emitted.bind[0].offset = 4;
+        refused_for("not a multiple of 256");
+    }
+    SECTION("bytes beyond the tensor") {
+        emitted.bind[0].bytes = 6 * 37 * 4 + 12;
+        refused_for("leave a tensor of 896");
+    }
+    SECTION("bytes that wrap around") {
+        emitted.bind[0].offset = 256, emitted.bind[0].bytes = std::numeric_limits<uint64_t>::max() - 128;
+        refused_for("leave a tensor of 896");
+    }
+    SECTION("an offset beyond the tensor") {
+        emitted.bind[0].offset = 1024;
+        refused_for("leave a tensor of 896");
+    }
+    SECTION("no workgroups") {
+        emitted.dispatch.groups[1] = 0;
+        refused_for("workgroups along axis 1, found 0");
+    }
+    SECTION("too many workgroups") {
+        emitted.dispatch.groups[2] = 65536;
+        refused_for("workgroups along axis 2, found 65536");
+    }
+    SECTION("a larger workgroup than the device's") {
+        test.device.max_invocations = 32;
+        refused_for("at most 32 invocations");
+    }
+    SECTION("more shared memory than the device's") {
+        test.device.shared_bytes = 256;
+        refused_for("512 bytes of shared memory");
+    }
+    SECTION("a push block of another size") {
+        emitted.dispatch.push_bytes = 8;
+        refused_for("expected 12 bytes of push constants, found 8");
+    }
+    SECTION("a specialization constant that the kernel lacks") {
+        emitted.spec[1].id = 7;
+        refused_for("no specialization constant 7");
+    }
+    SECTION("a specialization constant twice") {
+        emitted.spec[1].id = 0;
+        refused_for("given twice");
+    }
+    SECTION("an empty plan") {
+        emitted.dispatch.groups[0] = std::numeric_limits<uint32_t>::max();
+        CHECK_THAT(test.refusal(), matchers::contains("dispatches nothing"));
+    }
+}
+
+TEST_CASE("a tensor beyond what a device binds is the device's limit, not the plugin's fault") {
+    BadPlan test;
+    test.device.max_binding_bytes = 512;
+    try {
+        (void)test.plan();
+        FAIL("nothing was thrown");
+    } catch (const Error &e) {
+        CHECK(e.code() == ErrorCode::no_device);
+        CHECK_THAT(e.what(), matchers::contains("binds at most 512"));
+    }
+}
+
+TEST_CASE("an unsupported variant is no error, and is not half a plan") {
+    BadPlan test;
+    emitted.status = LAMINA_UNSUPPORTED;
+    CHECK_FALSE(test.plan().has_value());
+}
