@@ -1,0 +1,12 @@
+// The CPU kernels, a file each. What they compute is said by the plugins whose names they bear.
+#pragma once
+
+#include <lamina/plugin/executor.hpp>
+
+namespace lamina::plugin::cpu_fallback {
+
+void attention(const CpuCall &call);
+void feed_forward(const CpuCall &call);
+void linear(const CpuCall &call);
+
+} // namespace lamina::plugin::cpu_fallback
