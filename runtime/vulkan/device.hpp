@@ -18,13 +18,13 @@ struct DeviceInfo {
     std::string name, driver, driver_version, api_version;
     std::array<uint8_t, 16> uuid{};
     Kind kind = Kind::other;
-    uint64_t memory_bytes = 0; // of the largest device-local heap
-    lamina_device capabilities{};
+    uint64_t memory_bytes = 0;    // of the largest device-local heap
+    lamina_device capabilities{}; // its matrices live as long as the Instance
     std::vector<lamina_matrix_shape> matrices;
     std::vector<std::string> unusable; // every reason why Lamina cannot run here; empty: it can
 
-    [[nodiscard]] std::string uuid_text() const;  // "uuid:8-4-4-4-12"
-    [[nodiscard]] std::string cache_key() const;  // uuid and driver version: what pipelines and verdicts are keyed by
+    [[nodiscard]] std::string uuid_text() const; // "uuid:8-4-4-4-12"
+    [[nodiscard]] std::string cache_key() const; // uuid and driver version: what pipelines and verdicts are keyed by
 };
 
 struct InstanceOptions {

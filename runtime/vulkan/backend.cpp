@@ -1,0 +1,44 @@
+#include "vulkan/backend.hpp"
+
+#include "vulkan/program.hpp"
+
+namespace lamina::vulkan {
+
+VulkanBackend::VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_ptr<Pipelines> pipelines,
+                             std::shared_ptr<const abi::Registry> plugins, model::Safetensors weights)
+    : device_(std::move(device)), pipelines_(std::move(pipelines)), plugins_(std::move(plugins)),
+      residents_(device_, std::move(weights)) {}
+
+std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, const plan::ProgramOptions &options) {
+    const std::lock_guard lock(mutex_);
+    std::vector<ChosenVariant> steps;
+    for (const plan::Step &step : plan.steps) {
+        const abi::Layer &layer = step.call.layer();
+        const auto wanted = options.variant_of_layer.find(layer.id());
+        steps.push_back(choose_variant(step, kernels(layer), device_->info().capabilities,
+                                       wanted == options.variant_of_layer.end() ? std::string_view() : wanted->second));
+    }
+    const std::vector<Pipeline> pipelines = build_pipelines(plan, steps);
+    return std::make_unique<VulkanProgram>(device_, pipelines_, residents_, std::move(plan), std::move(steps),
+                                           pipelines, options);
+}
+
+const plan::Kernels &VulkanBackend::kernels(const abi::Layer &layer) {
+    return kernels_.try_emplace(layer.contract, layer).first->second;
+}
+
+std::vector<Pipeline> VulkanBackend::build_pipelines(const plan::GraphPlan &plan,
+                                                     std::span<const ChosenVariant> steps) {
+    std::vector<PipelineRequest> requests;
+    for (size_t s = 0; s < steps.size(); ++s) {
+        const abi::LayerCall &call = plan.steps[s].call;
+        for (const plan::Dispatch &d : steps[s].plan.dispatches) {
+            const lamina_kernel &kernel = call.layer().contract->kernels[d.kernel];
+            requests.push_back(
+                {&kernel, &kernels(call.layer())[d.kernel], d.specs, call.where() + ", kernel '" + kernel.name + "'"});
+        }
+    }
+    return pipelines_->build(requests);
+}
+
+} // namespace lamina::vulkan

@@ -1,0 +1,70 @@
+// Recording command buffers, and waiting for them within bounds.
+#pragma once
+
+#include "vulkan/memory.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace lamina::vulkan {
+
+// A pool and the command buffers that it owns. One thread at a time.
+class CommandPool {
+  public:
+    explicit CommandPool(std::shared_ptr<LogicalDevice> device);
+
+    // A command buffer that `record` has filled; it may be submitted again and again, one submission at a time.
+    [[nodiscard]] VkCommandBuffer record(const std::function<void(VkCommandBuffer)> &record);
+    // Records, submits, waits and forgets.
+    void run_once(const std::function<void(VkCommandBuffer)> &record);
+
+  private:
+    std::shared_ptr<LogicalDevice> device_;
+    Owned<VkCommandPool> pool_;
+};
+
+class Fence {
+  public:
+    explicit Fence(std::shared_ptr<LogicalDevice> device);
+    [[nodiscard]] VkFence handle() const { return fence_.get(); }
+    void reset();
+    // Waits in slices. Throws Error(device_lost) when the device is lost or does not answer for ten minutes; `what` was
+    // running: "steps 'a' to 'b' of graph 'encode'".
+    void wait(const std::string &what) const;
+
+  private:
+    std::shared_ptr<LogicalDevice> device_;
+    Owned<VkFence> fence_;
+};
+
+// Everything that `from` stages write as `written` is done and seen by what `to` stages do as `used`.
+struct Barrier {
+    VkPipelineStageFlags from, to;
+    VkAccessFlags written, used;
+};
+inline constexpr Barrier between_dispatches{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                            VK_ACCESS_SHADER_WRITE_BIT,
+                                            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+inline constexpr Barrier after_upload{
+    VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+    VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT};
+inline constexpr Barrier before_download{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                         VK_ACCESS_SHADER_WRITE_BIT, VK_ACCESS_TRANSFER_READ_BIT};
+inline constexpr Barrier before_host{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                                     VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_HOST_READ_BIT};
+
+void place(const LogicalDevice &device, VkCommandBuffer commands, const Barrier &barrier);
+void copy(const LogicalDevice &device, VkCommandBuffer commands, const Buffer &from, uint64_t from_offset,
+          const Buffer &to, uint64_t to_offset, uint64_t bytes);
+// Fills whole words; offset and bytes are multiples of four.
+void fill(const LogicalDevice &device, VkCommandBuffer commands, const Region &region, uint32_t word);
+
+// Copies `data` to its regions through a staging buffer of bounded size, and pads with zeros. Waits.
+struct Upload {
+    std::span<const std::byte> data;
+    Region to; // at least as large
+};
+void upload(const std::shared_ptr<LogicalDevice> &device, std::span<const Upload> uploads);
+
+} // namespace lamina::vulkan

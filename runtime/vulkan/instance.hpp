@@ -1,0 +1,57 @@
+// The Vulkan loader and one instance of it, with what the validation layers say.
+#pragma once
+
+#include "vulkan/device.hpp"
+#include "vulkan/physical_device.hpp"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace lamina::vulkan {
+
+// Messages of the validation layers; they may come from any thread.
+class ValidationLog {
+  public:
+    void add(std::string message);
+    [[nodiscard]] std::vector<std::string> messages() const;
+
+  private:
+    mutable std::mutex mutex_;
+    std::vector<std::string> messages_;
+};
+
+class VulkanInstance final : public Instance, public std::enable_shared_from_this<VulkanInstance> {
+  public:
+    // As Instance::create(), over a loader of the caller's: its vkGetInstanceProcAddr, or null for libvulkan. Vulkan's
+    // functions are volk's globals, so all instances of a process come from one loader at a time.
+    static std::shared_ptr<VulkanInstance> create(const InstanceOptions &options, PFN_vkGetInstanceProcAddr loader,
+                                                  std::string &why_not);
+    ~VulkanInstance() override;
+    VulkanInstance(const VulkanInstance &) = delete;
+    VulkanInstance &operator=(const VulkanInstance &) = delete;
+
+    [[nodiscard]] const std::vector<DeviceInfo> &devices() const override { return infos_; }
+    [[nodiscard]] std::shared_ptr<Device> open(uint32_t index) override;
+    [[nodiscard]] std::vector<std::string> validation_messages() const override { return log_.messages(); }
+
+    [[nodiscard]] const std::vector<PhysicalDevice> &physical_devices() const { return physical_; }
+
+  private:
+    VulkanInstance() = default;
+    [[nodiscard]] VkResult create_instance(const InstanceOptions &options, uint32_t api_version);
+    void listen();
+    [[nodiscard]] VkResult find_devices(uint32_t api_version);
+
+    VkInstance instance_ = VK_NULL_HANDLE;
+    VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+    // Kept per instance: volk's globals belong to the instance that was made last.
+    PFN_vkDestroyInstance destroy_instance_ = nullptr;
+    PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger_ = nullptr;
+    ValidationLog log_;
+    std::vector<PhysicalDevice> physical_;
+    std::vector<DeviceInfo> infos_;
+};
+
+} // namespace lamina::vulkan

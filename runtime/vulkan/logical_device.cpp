@@ -1,0 +1,109 @@
+#include "vulkan/logical_device.hpp"
+
+#include <vector>
+
+namespace lamina::vulkan {
+
+namespace {
+
+// The structures behind the feature bits, chained for vkCreateDevice. They point at each other: never copied.
+struct EnabledFeatures {
+    VkPhysicalDeviceFeatures2 all{};
+    VkPhysicalDevice16BitStorageFeatures storage{};
+    VkPhysicalDeviceShaderFloat16Int8Features half{};
+#ifdef VK_KHR_cooperative_matrix
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{};
+    VkPhysicalDeviceVulkanMemoryModelFeatures model{};
+#endif
+
+    EnabledFeatures(uint64_t features, uint32_t api_version, std::vector<const char *> &extensions) {
+        all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+        all.features.shaderInt64 = (features & LAMINA_FEATURE_INT64) != 0 ? VK_TRUE : VK_FALSE;
+        storage.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+        storage.storageBuffer16BitAccess = (features & LAMINA_FEATURE_STORAGE16) != 0 ? VK_TRUE : VK_FALSE;
+        chain(storage);
+        if ((features & LAMINA_FEATURE_FLOAT16) != 0) {
+            half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+            half.shaderFloat16 = VK_TRUE;
+            chain(half);
+            if (api_version < VK_API_VERSION_1_2) extensions.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+        }
+#ifdef VK_KHR_cooperative_matrix
+        if ((features & LAMINA_FEATURE_COOPERATIVE_MATRIX) != 0) {
+            matrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+            matrix.cooperativeMatrix = VK_TRUE;
+            chain(matrix);
+            model.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
+            model.vulkanMemoryModel = VK_TRUE;
+            chain(model);
+            extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+        }
+#endif
+    }
+    EnabledFeatures(const EnabledFeatures &) = delete;
+
+  private:
+    template <class Structure> void chain(Structure &s) {
+        s.pNext = all.pNext;
+        all.pNext = &s;
+    }
+};
+
+} // namespace
+
+LogicalDevice::LogicalDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical)
+    : instance_(std::move(instance)), physical_(physical) {
+    std::vector<const char *> extensions;
+    const EnabledFeatures features(physical_.info.capabilities.features, physical_.api_version, extensions);
+    reports_budget_ = physical_.offers(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    if (reports_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    // A device that offers this (MoltenVK) may only be opened with it.
+    if (physical_.offers("VK_KHR_portability_subset")) extensions.push_back("VK_KHR_portability_subset");
+
+    const float priority = 1.0F;
+    VkDeviceQueueCreateInfo queue{};
+    queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    queue.queueFamilyIndex = physical_.queue_family;
+    queue.queueCount = 1;
+    queue.pQueuePriorities = &priority;
+    VkDeviceCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    info.pNext = &features.all;
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queue;
+    info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
+    const VkResult result = vkCreateDevice(physical_.handle, &info, nullptr, &device_);
+    if (result != VK_SUCCESS)
+        throw Error(ErrorCode::no_device, "vulkan:" + std::to_string(physical_.info.index) + " (" +
+                                              physical_.info.name + ") could not be opened: the driver answered " +
+                                              name_of(result));
+    volkLoadDeviceTable(&table_, device_);
+    table_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
+}
+
+// Idle by now: whoever submits work waits for it.
+LogicalDevice::~LogicalDevice() { table_.vkDestroyDevice(device_, nullptr); }
+
+void LogicalDevice::submit(std::span<const VkCommandBuffer> commands, VkFence fence, const std::string &what) {
+    VkSubmitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    info.commandBufferCount = static_cast<uint32_t>(commands.size());
+    info.pCommandBuffers = commands.data();
+    const std::lock_guard lock(queue_mutex_);
+    const VkResult result = table_.vkQueueSubmit(queue_, 1, &info, fence);
+    if (result != VK_SUCCESS) fail(result, "submitting " + what + " to device " + physical_.info.name);
+}
+
+uint64_t LogicalDevice::free_bytes(uint32_t heap) const {
+    if (!reports_budget_) return physical_.memory.memoryHeaps[heap].size;
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+    budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+    VkPhysicalDeviceMemoryProperties2 memory{};
+    memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+    memory.pNext = &budget;
+    vkGetPhysicalDeviceMemoryProperties2(physical_.handle, &memory);
+    return budget.heapBudget[heap] > budget.heapUsage[heap] ? budget.heapBudget[heap] - budget.heapUsage[heap] : 0;
+}
+
+} // namespace lamina::vulkan

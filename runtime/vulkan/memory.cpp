@@ -1,0 +1,169 @@
+#include "vulkan/memory.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+
+namespace lamina::vulkan {
+
+namespace {
+
+constexpr uint64_t block_bytes = 256ull << 20;
+
+struct MemoryType {
+    uint32_t index, heap;
+};
+
+// The memory type with all of `needed` whose heap is largest: a small device-local heap is the window through which
+// the host sees a discrete GPU's memory, and not where weights belong.
+std::optional<MemoryType> find_type(const VkPhysicalDeviceMemoryProperties &memory, uint32_t allowed,
+                                    VkMemoryPropertyFlags needed) {
+    std::optional<MemoryType> best;
+    for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+        const VkMemoryType &type = memory.memoryTypes[i];
+        if ((allowed & (1u << i)) == 0 || (type.propertyFlags & needed) != needed) continue;
+        if (!best || memory.memoryHeaps[type.heapIndex].size > memory.memoryHeaps[best->heap].size)
+            best = MemoryType{i, type.heapIndex};
+    }
+    return best;
+}
+
+// Vulkan promises a type with DEVICE_LOCAL and one with HOST_VISIBLE and HOST_COHERENT for every buffer.
+MemoryType choose_type(const VkPhysicalDeviceMemoryProperties &memory, uint32_t allowed, Buffer::Place place) {
+    constexpr VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    auto type = place == Buffer::Place::device
+                    ? find_type(memory, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)
+                    : find_type(memory, allowed, mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+    if (!type) type = find_type(memory, allowed, place == Buffer::Place::device ? 0 : mapped);
+    if (!type) throw Error(ErrorCode::memory, "the device has no memory type for a storage buffer");
+    return *type;
+}
+
+VkBufferCreateInfo buffer_info(uint64_t bytes) {
+    VkBufferCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.size = bytes;
+    info.usage =
+        VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+    return info;
+}
+
+// "'a' 1.2 GiB, 'b' 300.0 MiB, 'c' 12.0 KiB"
+std::string biggest(std::span<const MemoryRequest> requests) {
+    std::vector<const MemoryRequest *> sorted;
+    for (const MemoryRequest &r : requests) sorted.push_back(&r);
+    const size_t n = std::min<size_t>(3, sorted.size());
+    std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n), sorted.end(),
+                      [](const MemoryRequest *a, const MemoryRequest *b) { return a->bytes > b->bytes; });
+    std::string text;
+    for (size_t i = 0; i < n; ++i)
+        text += (i != 0 ? ", " : "") + sorted[i]->name + " (" + bytes_text(sorted[i]->bytes) + ")";
+    return text;
+}
+
+// Saturates, so that absurd sizes are too large instead of small.
+uint64_t total_bytes(std::span<const MemoryRequest> requests) {
+    uint64_t total = 0;
+    for (const MemoryRequest &r : requests) total = r.bytes > UINT64_MAX - total ? UINT64_MAX : total + r.bytes;
+    return total;
+}
+
+[[noreturn]] void too_large(const LogicalDevice &device, std::span<const MemoryRequest> requests,
+                            const std::string &purpose, const std::string &have) {
+    throw Error(ErrorCode::memory, purpose + " need " + bytes_text(total_bytes(requests)) + " on " +
+                                       device.info().name + "; " + have + ". Biggest: " + biggest(requests) +
+                                       ". Take smaller batches, half-size weights (f16) or another device.");
+}
+
+void check_fit(const LogicalDevice &device, std::span<const MemoryRequest> requests, const std::string &purpose) {
+    const uint64_t most = device.physical().max_allocation_bytes;
+    for (const MemoryRequest &r : requests)
+        if (r.bytes > most - 16)
+            too_large(device, requests, purpose, "one allocation there holds at most " + bytes_text(most));
+    const MemoryType type = choose_type(device.physical().memory, UINT32_MAX, Buffer::Place::device);
+    const uint64_t have = device.free_bytes(type.heap);
+    if (total_bytes(requests) > have) too_large(device, requests, purpose, bytes_text(have) + " are free");
+}
+
+} // namespace
+
+Buffer::Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place place)
+    : device_(std::move(device)), bytes_(padded(bytes)) {
+    const VolkDeviceTable &vk = device_->vk();
+    const VkBufferCreateInfo info = buffer_info(bytes_);
+    VkBuffer buffer = VK_NULL_HANDLE;
+    check(vk.vkCreateBuffer(device_->handle(), &info, nullptr, &buffer), "creating a buffer");
+    buffer_ = device_->own(buffer, vk.vkDestroyBuffer);
+
+    VkMemoryRequirements needs{};
+    vk.vkGetBufferMemoryRequirements(device_->handle(), buffer, &needs);
+    const MemoryType type = choose_type(device_->physical().memory, needs.memoryTypeBits, place);
+    VkMemoryAllocateInfo allocation{};
+    allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+    allocation.allocationSize = needs.size;
+    allocation.memoryTypeIndex = type.index;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    const VkResult result = vk.vkAllocateMemory(device_->handle(), &allocation, nullptr, &memory);
+    if (result != VK_SUCCESS)
+        throw Error(ErrorCode::memory, "a block of " + bytes_text(needs.size) + " could not be allocated on " +
+                                           device_->info().name + " (" + name_of(result) + "); " +
+                                           bytes_text(device_->free_bytes(type.heap)) + " are free there");
+    memory_ = device_->own(memory, vk.vkFreeMemory);
+    check(vk.vkBindBufferMemory(device_->handle(), buffer, memory, 0), "binding a buffer to its memory");
+    if (place == Place::staging) {
+        void *data = nullptr;
+        check(vk.vkMapMemory(device_->handle(), memory, 0, VK_WHOLE_SIZE, 0, &data), "mapping a staging buffer");
+        mapped_ = static_cast<std::byte *>(data);
+    }
+}
+
+Buffer::~Buffer() = default;
+
+std::string bytes_text(uint64_t bytes) {
+    static constexpr const char *units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = static_cast<double>(bytes);
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return text;
+}
+
+uint64_t region_align(const LogicalDevice &device) {
+    return std::max<uint64_t>(256, device.info().capabilities.binding_align);
+}
+
+std::vector<Region> allocate(const std::shared_ptr<LogicalDevice> &device, std::span<const MemoryRequest> requests,
+                             const std::string &purpose) {
+    check_fit(*device, requests, purpose);
+    const uint64_t align = region_align(*device);
+    std::vector<Region> regions(requests.size());
+    std::vector<size_t> block; // requests of the block that is being filled
+    uint64_t filled = 0;
+    const auto close = [&] {
+        if (block.empty()) return;
+        const auto buffer = std::make_shared<const Buffer>(device, filled, Buffer::Place::device);
+        for (const size_t i : block) regions[i].buffer = buffer;
+        block.clear();
+        filled = 0;
+    };
+    const uint64_t most = std::min(block_bytes, device->physical().max_allocation_bytes);
+    for (size_t i = 0; i < requests.size(); ++i) {
+        const uint64_t bytes = padded(requests[i].bytes);
+        if (align_up(filled, align) + bytes > most) close();
+        regions[i].offset = align_up(filled, align);
+        regions[i].bytes = bytes;
+        filled = regions[i].offset + bytes;
+        block.push_back(i);
+    }
+    try {
+        close();
+    } catch (const Error &e) {
+        too_large(*device, requests, purpose, e.what());
+    }
+    return regions;
+}
+
+} // namespace lamina::vulkan

@@ -1,0 +1,33 @@
+#include "vulkan/open_device.hpp"
+
+#include "vulkan/backend.hpp"
+#include "vulkan/pipeline_cache.hpp"
+
+namespace lamina::vulkan {
+
+namespace {
+
+class OpenDevice final : public Device {
+  public:
+    OpenDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical)
+        : device_(std::make_shared<LogicalDevice>(std::move(instance), physical)),
+          pipelines_(std::make_shared<Pipelines>(device_, pipeline_cache_file(physical.info))) {}
+
+    [[nodiscard]] const DeviceInfo &info() const override { return device_->info(); }
+    [[nodiscard]] std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
+                                                         model::Safetensors weights) override {
+        return std::make_unique<VulkanBackend>(device_, pipelines_, std::move(plugins), std::move(weights));
+    }
+
+  private:
+    std::shared_ptr<LogicalDevice> device_;
+    std::shared_ptr<Pipelines> pipelines_;
+};
+
+} // namespace
+
+std::shared_ptr<Device> open_device(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical) {
+    return std::make_shared<OpenDevice>(std::move(instance), physical);
+}
+
+} // namespace lamina::vulkan

@@ -1,0 +1,14 @@
+// The public Device, over the pieces of this folder.
+#pragma once
+
+#include "vulkan/instance.hpp"
+
+#include <memory>
+
+namespace lamina::vulkan {
+
+// Throws Error(no_device) when the driver refuses.
+[[nodiscard]] std::shared_ptr<Device> open_device(std::shared_ptr<VulkanInstance> instance,
+                                                  const PhysicalDevice &physical);
+
+} // namespace lamina::vulkan

@@ -1,0 +1,31 @@
+// What a Vulkan device can do, asked once: the public description, and what opening it takes.
+#pragma once
+
+#include "vulkan/api.hpp"
+#include "vulkan/device.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lamina::vulkan {
+
+struct PhysicalDevice {
+    VkPhysicalDevice handle = VK_NULL_HANDLE;
+    DeviceInfo info;
+    uint32_t api_version = 0;  // the lower of the device's and the instance's
+    uint32_t queue_family = 0; // the first that computes
+    VkPhysicalDeviceLimits limits{};
+    uint32_t vendor_id = 0, device_id = 0; // only to recognize pipeline caches
+    std::array<uint8_t, VK_UUID_SIZE> pipeline_cache_uuid{};
+    uint64_t max_allocation_bytes = 0;
+    VkPhysicalDeviceMemoryProperties memory{};
+    std::set<std::string, std::less<>> extensions; // that the device offers
+
+    [[nodiscard]] bool offers(const char *extension) const { return extensions.contains(extension); }
+};
+
+// Describes the device as number `index`. A device that cannot run Lamina is described too: info.unusable says why.
+[[nodiscard]] PhysicalDevice inspect(VkPhysicalDevice handle, uint32_t index, uint32_t instance_api_version);
+
+} // namespace lamina::vulkan

@@ -1,0 +1,102 @@
+#include "vulkan/program.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lamina::vulkan {
+
+VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner,
+                             Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
+                             std::span<const Pipeline> pipelines, const plan::ProgramOptions &options)
+    : plan::Program(std::move(plan)), device_(std::move(device)), pipelines_(std::move(owner)),
+      steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, options.keep_all) {
+    lay_out_staging();
+    recording_.emplace(device_, Recording::Parts{plan_, steps_, pipelines, memory_, *staging_, input_transfers_,
+                                                 output_transfers_, options.poison});
+}
+
+void VulkanProgram::lay_out_staging() {
+    uint64_t filled = 0;
+    const auto place = [&](int32_t tensor, std::vector<Transfer> &transfers) {
+        const uint64_t bytes = plan_.tensors[static_cast<size_t>(tensor)].type.bytes();
+        transfers.push_back({filled, bytes, memory_.tensor(tensor)});
+        filled += padded(bytes);
+    };
+    for (const auto &[name, tensor] : plan_.inputs) {
+        inputs_.push_back({tensor});
+        place(tensor, input_transfers_);
+    }
+    for (const auto &[name, tensor] : plan_.outputs) {
+        output_tensors_.push_back(tensor);
+        place(tensor, output_transfers_);
+    }
+    staging_.emplace(device_, filled, Buffer::Place::staging);
+}
+
+void VulkanProgram::expect_size(int32_t tensor, size_t found) const {
+    const plan::PlannedTensor &t = plan_.tensors.at(static_cast<size_t>(tensor));
+    if (found != t.type.bytes())
+        throw Error(ErrorCode::input, "tensor '" + t.name + "' of graph '" + plan_.graph + "' has shape " +
+                                          to_string(t.type.shape) + ", " + std::to_string(t.type.bytes()) +
+                                          " bytes; found " + std::to_string(found));
+}
+
+void VulkanProgram::write(int32_t tensor, std::span<const std::byte> bytes) {
+    expect_size(tensor, bytes.size());
+    const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input &i) { return i.tensor == tensor; });
+    if (input == inputs_.end())
+        throw Error(ErrorCode::input, "tensor '" + plan_.tensors[static_cast<size_t>(tensor)].name +
+                                          "' is not an input of graph '" + plan_.graph + "'");
+    check_values(tensor, bytes);
+    const Transfer &transfer = input_transfers_[static_cast<size_t>(input - inputs_.begin())];
+    if (!bytes.empty()) std::memcpy(staging_->mapped().data() + transfer.staged, bytes.data(), bytes.size());
+    input->written = input->changed = true;
+}
+
+void VulkanProgram::run() {
+    std::vector<size_t> changed;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (!inputs_[i].written)
+            throw Error(ErrorCode::input, "input '" + plan_.tensors[static_cast<size_t>(inputs_[i].tensor)].name +
+                                              "' of graph '" + plan_.graph + "' has not been given");
+        if (inputs_[i].changed) changed.push_back(i);
+    }
+    recording_->run(changed);
+    for (Input &input : inputs_) input.changed = false;
+    has_run_ = true;
+}
+
+void VulkanProgram::read(int32_t tensor, std::span<std::byte> bytes) {
+    expect_size(tensor, bytes.size());
+    const std::string &name = plan_.tensors[static_cast<size_t>(tensor)].name;
+    if (!has_run_)
+        throw Error(ErrorCode::input, "tensor '" + name + "' has no value before graph '" + plan_.graph + "' has run");
+    if (bytes.empty()) return;
+    const auto output = std::find(output_tensors_.begin(), output_tensors_.end(), tensor);
+    if (output != output_tensors_.end()) {
+        const Transfer &transfer = output_transfers_[static_cast<size_t>(output - output_tensors_.begin())];
+        std::memcpy(bytes.data(), staging_->mapped().data() + transfer.staged, bytes.size());
+    } else if (memory_.keeps(tensor)) {
+        download(memory_.tensor(tensor), bytes);
+    } else {
+        throw Error(ErrorCode::input,
+                    "tensor '" + name + "' of graph '" + plan_.graph +
+                        "' is not an output, and its memory is reused: compile with keep_all to read it");
+    }
+}
+
+void VulkanProgram::download(const Region &from, std::span<std::byte> to) {
+    const Buffer staging(device_, to.size(), Buffer::Place::staging);
+    CommandPool pool(device_);
+    pool.run_once([&](VkCommandBuffer commands) {
+        copy(*device_, commands, *from.buffer, from.offset, staging, 0, to.size());
+        place(*device_, commands, before_host);
+    });
+    std::memcpy(to.data(), staging.mapped().data(), to.size());
+}
+
+std::string VulkanProgram::variant(size_t step) const {
+    return plan_.steps.at(step).call.layer().contract->variants[steps_.at(step).variant].name;
+}
+
+} // namespace lamina::vulkan

@@ -1,0 +1,139 @@
+#include "vulkan/program_memory.hpp"
+
+#include <algorithm>
+
+namespace lamina::vulkan {
+
+namespace {
+
+using Kind = plan::PlannedTensor::Kind;
+
+bool has_own_memory(const plan::PlannedTensor &tensor, bool keep_all) {
+    return tensor.kind == Kind::input || (tensor.kind == Kind::activation && (tensor.output || keep_all));
+}
+
+// The steps from the one that writes a tensor to the last that reads it.
+std::vector<plan::Lifetime> lifetimes_of(const plan::GraphPlan &graph) {
+    std::vector<plan::Lifetime> lifetimes(graph.tensors.size());
+    for (size_t i = 0; i < lifetimes.size(); ++i) lifetimes[i].bytes = padded(graph.tensors[i].type.bytes());
+    for (size_t s = 0; s < graph.steps.size(); ++s) {
+        for (const int32_t t : graph.steps[s].out)
+            if (t != plan::none) lifetimes[static_cast<size_t>(t)].first = lifetimes[static_cast<size_t>(t)].last = s;
+        for (const int32_t t : graph.steps[s].in)
+            if (t != plan::none) lifetimes[static_cast<size_t>(t)].last = s;
+    }
+    return lifetimes;
+}
+
+const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
+    switch (role) {
+    case LAMINA_IN:
+        return step.in;
+    case LAMINA_WEIGHT:
+        return step.weight;
+    case LAMINA_OUT:
+        return step.out;
+    default:
+        return step.state;
+    }
+}
+
+} // namespace
+
+ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents,
+                             const plan::GraphPlan &graph, std::span<const ChosenVariant> steps, bool keep_all)
+    : tensors_(graph.tensors.size()), keeps_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()),
+      zeros_(residents.zeros()) {
+    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+        const plan::PlannedTensor &t = graph.tensors[i];
+        keeps_[i] = has_own_memory(t, keep_all) || t.kind == Kind::state || t.kind == Kind::weight;
+    }
+    for (size_t s = 0; s < steps.size(); ++s) {
+        scratch_[s].resize(steps[s].plan.scratch.size());
+        constants_[s].resize(steps[s].plan.constants.size());
+    }
+    take_residents(residents, graph);
+    allocate_all(device, graph, steps);
+}
+
+void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &graph) {
+    std::set<std::string> weights;
+    for (const plan::PlannedTensor &t : graph.tensors)
+        if (t.kind == Kind::weight) weights.insert(t.name);
+    residents.load(weights);
+    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+        const plan::PlannedTensor &t = graph.tensors[i];
+        if (t.kind == Kind::weight) tensors_[i] = residents.weight(t.name);
+        if (t.kind == Kind::state) tensors_[i] = residents.state(t.name, t.type.bytes());
+    }
+}
+
+std::vector<ProgramMemory::Temporary> ProgramMemory::find_temporaries(const plan::GraphPlan &graph,
+                                                                      std::span<const ChosenVariant> steps) {
+    std::vector<Temporary> temporaries;
+    const std::vector<plan::Lifetime> lifetimes = lifetimes_of(graph);
+    for (size_t i = 0; i < graph.tensors.size(); ++i)
+        if (!keeps_[i]) temporaries.push_back({"'" + graph.tensors[i].name + "'", lifetimes[i], &tensors_[i]});
+    for (size_t s = 0; s < steps.size(); ++s)
+        for (size_t i = 0; i < scratch_[s].size(); ++i)
+            temporaries.push_back({"scratch of '" + graph.steps[s].name + "'",
+                                   {padded(steps[s].plan.scratch[i]), s, s},
+                                   &scratch_[s][i]});
+    return temporaries;
+}
+
+void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
+                                 std::span<const ChosenVariant> steps) {
+    std::vector<MemoryRequest> requests;
+    std::vector<Region *> targets; // of the requests
+    const auto request = [&](std::string name, uint64_t bytes, Region &target) {
+        requests.push_back({std::move(name), bytes});
+        targets.push_back(&target);
+    };
+    std::vector<Region *> poisonable;
+    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+        const plan::PlannedTensor &t = graph.tensors[i];
+        if (t.kind == Kind::input || (t.kind == Kind::activation && keeps_[i]))
+            request("'" + t.name + "'", t.type.bytes(), tensors_[i]);
+        if (t.kind == Kind::activation && keeps_[i]) poisonable.push_back(&tensors_[i]);
+    }
+    for (size_t s = 0; s < steps.size(); ++s)
+        for (size_t i = 0; i < constants_[s].size(); ++i)
+            request("a constant of '" + graph.steps[s].name + "'", steps[s].plan.constants[i].size(), constants_[s][i]);
+
+    const std::vector<Temporary> temporaries = find_temporaries(graph, steps);
+    std::vector<plan::Lifetime> lifetimes;
+    for (const Temporary &t : temporaries) lifetimes.push_back(t.lifetime);
+    const plan::ArenaLayout layout = plan::lay_out(lifetimes, region_align(*device));
+    Region arena;
+    if (layout.bytes != 0) {
+        const auto largest =
+            std::max_element(temporaries.begin(), temporaries.end(), [](const Temporary &a, const Temporary &b) {
+                return a.lifetime.bytes < b.lifetime.bytes;
+            });
+        request("activations and scratch, most of it " + largest->name, layout.bytes, arena);
+        poisonable.push_back(&arena);
+    }
+
+    const std::vector<Region> regions = allocate(device, requests, "the tensors of graph '" + graph.graph + "'");
+    for (size_t i = 0; i < regions.size(); ++i) *targets[i] = regions[i];
+    for (size_t i = 0; i < temporaries.size(); ++i)
+        *temporaries[i].region = {arena.buffer, arena.offset + layout.offsets[i], temporaries[i].lifetime.bytes};
+    for (const Region *region : poisonable) volatile_.push_back(*region);
+
+    std::vector<Upload> uploads;
+    for (size_t s = 0; s < steps.size(); ++s)
+        for (size_t i = 0; i < constants_[s].size(); ++i)
+            uploads.push_back({steps[s].plan.constants[i], constants_[s][i]});
+    upload(device, uploads);
+}
+
+Region ProgramMemory::bound(const plan::Step &step, size_t step_index, const plan::Binding &binding) const {
+    if (binding.bytes == 0) return zeros_;
+    const Region &whole = binding.role == LAMINA_SCRATCH    ? scratch_[step_index][binding.index]
+                          : binding.role == LAMINA_CONSTANT ? constants_[step_index][binding.index]
+                                                            : tensor(tensors_of(step, binding.role)[binding.index]);
+    return {whole.buffer, whole.offset + binding.offset, binding.bytes};
+}
+
+} // namespace lamina::vulkan

@@ -1,0 +1,53 @@
+// Where every tensor of a program lies on the device.
+#pragma once
+
+#include "plan/arena.hpp"
+#include "plan/program.hpp"
+#include "vulkan/residents.hpp"
+#include "vulkan/variant_choice.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lamina::vulkan {
+
+// Activations and scratch whose lifetimes do not meet share bytes of one arena. Graph inputs and outputs have memory of
+// their own, and with keep_all all activations have. Weights and states are the backend's.
+class ProgramMemory {
+  public:
+    // Allocates, and uploads weights and constants. Throws Error(memory) with need, have and the biggest tensors.
+    ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents, const plan::GraphPlan &graph,
+                  std::span<const ChosenVariant> steps, bool keep_all);
+
+    // Padded to a multiple of 16 bytes.
+    [[nodiscard]] const Region &tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
+    // Exactly what a binding of this step spans; zeros for a port that was left out.
+    [[nodiscard]] Region bound(const plan::Step &step, size_t step_index, const plan::Binding &binding) const;
+    // Whether the tensor holds its value after a run.
+    [[nodiscard]] bool keeps(int32_t index) const { return keeps_[static_cast<size_t>(index)]; }
+    // All that holds nothing of worth before a run: activations and scratch.
+    [[nodiscard]] const std::vector<Region> &volatile_regions() const { return volatile_; }
+
+  private:
+    struct Temporary { // a tensor or scratch block of the arena
+        std::string name;
+        plan::Lifetime lifetime;
+        Region *region;
+    };
+
+    [[nodiscard]] std::vector<Temporary> find_temporaries(const plan::GraphPlan &graph,
+                                                          std::span<const ChosenVariant> steps);
+    void allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
+                      std::span<const ChosenVariant> steps);
+    void take_residents(Residents &residents, const plan::GraphPlan &graph);
+
+    std::vector<Region> tensors_;
+    std::vector<bool> keeps_;
+    std::vector<std::vector<Region>> scratch_, constants_; // by step
+    std::vector<Region> volatile_;
+    Region zeros_;
+};
+
+} // namespace lamina::vulkan

@@ -1,0 +1,66 @@
+// A program's dispatches as command buffers: recorded once, replayed at every run.
+#pragma once
+
+#include "vulkan/pipelines.hpp"
+#include "vulkan/program_memory.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lamina::vulkan {
+
+// A copy between the host's staging buffer and a tensor.
+struct Transfer {
+    uint64_t staged = 0, bytes = 0; // offset in staging
+    Region tensor;
+};
+
+class Recording {
+  public:
+    struct Parts {
+        const plan::GraphPlan &graph;
+        std::span<const ChosenVariant> steps;
+        std::span<const Pipeline> pipelines; // of every dispatch, in order
+        const ProgramMemory &memory;
+        const Buffer &staging;
+        std::span<const Transfer> inputs, outputs;
+        bool poison = false; // fill activations and scratch with NaN before the first dispatch
+    };
+    // Keeps what the commands use alive only as far as it is owned by `memory` and `staging`: they must outlive this.
+    Recording(std::shared_ptr<LogicalDevice> device, const Parts &parts);
+
+    // Uploads these inputs (by their place in Parts::inputs), runs every dispatch, downloads the outputs; waits.
+    // Throws Error(device_lost) with the steps that were running.
+    void run(std::span<const size_t> inputs);
+
+  private:
+    struct Task { // a dispatch with everything that it is bound to
+        size_t step;
+        const plan::Dispatch *dispatch;
+        Pipeline pipeline;
+        std::vector<Region> bound;
+        VkDescriptorSet set;
+        bool barrier; // before it
+    };
+    // Part of the program that is submitted on its own, so that no submission runs long enough for a watchdog.
+    struct Segment {
+        VkCommandBuffer commands;
+        Fence fence;
+        std::string what; // "steps 'a' to 'b' of graph 'encode'"
+    };
+
+    [[nodiscard]] static std::vector<Task> find_tasks(const Parts &parts);
+    void write_sets(std::vector<Task> &tasks);
+    void record_segment(const Parts &parts, std::span<const Task> tasks, bool first, bool last);
+    void record_task(VkCommandBuffer commands, const Task &task) const;
+
+    std::shared_ptr<LogicalDevice> device_;
+    CommandPool pool_;
+    Owned<VkDescriptorPool> descriptors_;
+    std::vector<VkCommandBuffer> uploads_; // one an input
+    std::vector<Segment> segments_;
+};
+
+} // namespace lamina::vulkan

@@ -1,0 +1,38 @@
+// What stays on the device between the programs of one backend: weights, states, and the zeros that stand where an
+// optional port was left out.
+#pragma once
+
+#include "model/safetensors.hpp"
+#include "vulkan/commands.hpp"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace lamina::vulkan {
+
+class Residents {
+  public:
+    Residents(std::shared_ptr<LogicalDevice> device, model::Safetensors weights);
+
+    // Uploads those of these weights that are not there yet, as they are in the file, padded with zeros to a multiple
+    // of 16 bytes. Throws Error(memory), before anything is allocated, or Error(input) for a name that is not in the
+    // file.
+    void load(const std::set<std::string> &names);
+    [[nodiscard]] const Region &weight(const std::string &name) const { return weights_.at(name); }
+
+    // The state of this name, zeros when it is new. One of another size replaces it; programs that were compiled for
+    // the old one keep that. Throws Error(memory).
+    [[nodiscard]] Region state(const std::string &name, uint64_t bytes);
+
+    [[nodiscard]] const Region &zeros() const { return zeros_; }
+
+  private:
+    std::shared_ptr<LogicalDevice> device_;
+    model::Safetensors file_;
+    std::map<std::string, Region> weights_, states_;
+    Region zeros_;
+};
+
+} // namespace lamina::vulkan

@@ -1,0 +1,39 @@
+#include "vulkan/variant_choice.hpp"
+
+namespace lamina::vulkan {
+
+namespace {
+
+ChosenVariant take_wanted(const plan::Step &step, const plan::Kernels &kernels, const lamina_device &device,
+                          std::string_view wanted) {
+    const lamina_layer &contract = *step.call.layer().contract;
+    std::string known;
+    for (uint32_t v = 0; v < contract.n_variants; ++v) {
+        known += std::string(v != 0 ? ", " : "") + contract.variants[v].name;
+        if (wanted != contract.variants[v].name) continue;
+        std::string why_not;
+        if (auto plan = plan::plan_layer(step.call, kernels, v, device, why_not)) return {v, std::move(*plan)};
+        throw Error(ErrorCode::input, step.call.where() + ": variant '" + std::string(wanted) +
+                                          "' was asked for and does not fit: " + why_not);
+    }
+    throw Error(ErrorCode::input, step.call.where() + ": layer '" + contract.id + "' has no variant '" +
+                                      std::string(wanted) + "'; it has " + known);
+}
+
+} // namespace
+
+ChosenVariant choose_variant(const plan::Step &step, const plan::Kernels &kernels, const lamina_device &device,
+                             std::string_view wanted) {
+    if (!wanted.empty()) return take_wanted(step, kernels, device, wanted);
+    const lamina_layer &contract = *step.call.layer().contract;
+    std::string reasons;
+    for (uint32_t v = 0; v < contract.n_variants; ++v) {
+        std::string why_not;
+        if (auto plan = plan::plan_layer(step.call, kernels, v, device, why_not)) return {v, std::move(*plan)};
+        reasons += std::string("; ") + contract.variants[v].name + ": " + why_not;
+    }
+    throw Error(ErrorCode::no_device, step.call.where() + ": no variant of layer '" + contract.id +
+                                          "' runs these shapes on this device" + reasons);
+}
+
+} // namespace lamina::vulkan
