@@ -35,16 +35,18 @@ def parameters(module):
     return module
 
 
-def write(make_file, case, params, inputs, outputs, weights=None):
+def write(make_file, case, params, inputs, outputs, weights=None, states=None, states_after=None):
     """Writes CASE.safetensors beside make_file, whose folder is plugins/LAYER/golden.
 
-    `params` are the layer's parameters as in model.json. `inputs`, `weights` and `outputs` map ports to tensors; they are
-    stored as "in.PORT", "weight.PORT" and "out.PORT". float64 becomes F32, integers and booleans become I32.
+    `params` are the layer's parameters as in model.json; all others map ports to tensors, stored as "in.PORT",
+    "weight.PORT", "out.PORT", "state.PORT" (before) and "state_after.PORT". float64 becomes F32, integers and booleans
+    become I32.
     """
     folder = pathlib.Path(make_file).resolve().parent
     tensors = {}
-    for role, ports in (("in", inputs), ("weight", weights or {}), ("out", outputs)):
-        for port, tensor in ports.items():
+    roles = {"in": inputs, "weight": weights, "out": outputs, "state": states, "state_after": states_after}
+    for role, ports in roles.items():
+        for port, tensor in (ports or {}).items():
             tensors[f"{role}.{port}"] = stored(tensor.detach())
     metadata = {"layer": folder.parent.name, "params": json.dumps(params), "torch": torch.__version__}
     (folder / f"{case}.safetensors").write_bytes(safetensors(tensors, metadata))

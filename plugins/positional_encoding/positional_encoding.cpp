@@ -39,11 +39,11 @@ struct PositionalEncoding {
         "B=2 T=3 C=160",
         "B=2 T=37 C=20 layout=halves +offset",
         "B=3 T=5 C=2 max_len=2147483648 +offset",
-        "B=1 T=64 C=514 batch_first=false",
-        "B=3 T=7 C=114 batch_first=false +offset",
+        "B=1 T=64 C=514 batch_first=0",
+        "B=3 T=7 C=114 batch_first=0 +offset",
         "B=2 T=9 C=64 max_len=9 +table",
         "B=2 T=5 C=130 max_len=64 +table +offset weights=f16",
-        "B=3 T=4 C=6 max_len=11 batch_first=false +table +offset weights=bf16",
+        "B=3 T=4 C=6 max_len=11 batch_first=0 +table +offset weights=bf16",
     };
 
     static void check(const Call &call) {

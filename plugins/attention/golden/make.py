@@ -52,3 +52,23 @@ keep = torch.rand(B, TQ, TK) < 0.6
 keep[:, :, 0] = True  # PyTorch gives NaN where nothing is kept
 write(__file__, "cross_keep_mask", params, {"query": x, "source": source, "keep_mask": keep},
       {"y": attend(cross, x, source, attn_mask=~keep.repeat_interleave(HEADS, 0))}, weights(cross))
+
+# Two query heads share each key and value head: the same as attention whose key and value rows are there twice.
+grouped = parameters(torch.nn.MultiheadAttention(C, 4, batch_first=True))
+shared = weights(grouped)
+with torch.no_grad():
+    for name in ("key_weight", "value_weight", "key_bias", "value_bias"):
+        heads = shared[name].unflatten(0, (4, C // 4))
+        heads[1::2] = heads[0::2]  # views of the module's parameters
+        shared[name] = heads[0::2].flatten(0, 1).clone()
+write(__file__, "grouped", {"heads": 4, "kv_heads": 2}, {"query": x}, {"y": attend(grouped, x, x)}, shared)
+
+# The last step of a causal sequence, with the keys and values of the steps before it in a cache of 6 rows.
+last = TQ - 1
+cache, cache_after = {}, {}
+for name in ("key", "value"):
+    projected = torch.nn.functional.linear(x, weights(module)[f"{name}_weight"], weights(module)[f"{name}_bias"])
+    cache_after[f"{name}_cache"] = torch.nn.functional.pad(projected, (0, 0, 0, 6 - TQ))
+    cache[f"{name}_cache"] = torch.nn.functional.pad(projected[:, :last], (0, 0, 0, 6 - last))
+write(__file__, "cached_step", params | {"causal": True}, {"query": x[:, last:], "position": torch.full((B,), last)},
+      {"y": attend(module, x, x, attn_mask=later)[:, last:]}, weights(module), cache, cache_after)
