@@ -1,0 +1,46 @@
+// What every command of `lamina` is made of: options that CLI11 fills in, and what to do with them.
+#pragma once
+
+#include "output.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+// Options that every command takes, before or after its name.
+struct GlobalOptions {
+    std::string device = "auto";
+    std::vector<std::filesystem::path> plugin_folders;
+    bool validation = false, quiet = false, json = false;
+
+    [[nodiscard]] RuntimeOptions runtime() const { return {plugin_folders, validation}; }
+};
+
+// `run` does the work after everything has been parsed and gives the exit status. It reports failure by throwing Error.
+struct Command {
+    CLI::App *app;
+    std::function<int(Output &)> run;
+};
+
+// On stderr: which device was taken, and why. In devices.cpp.
+void note_device(const Device &device, Output &output);
+
+// Each is in the file of its name. `global` outlives the command.
+Command add_run(CLI::App &lamina, const GlobalOptions &global);
+Command add_devices(CLI::App &lamina, const GlobalOptions &global);
+Command add_plugins(CLI::App &lamina, const GlobalOptions &global);
+Command add_inspect(CLI::App &lamina, const GlobalOptions &global);
+Command add_compare(CLI::App &lamina, const GlobalOptions &global);
+Command add_plot(CLI::App &lamina, const GlobalOptions &global);
+
+} // namespace lamina::cli

@@ -1,0 +1,15 @@
+// A layer's contract, for people and as JSON. All of it comes from the plugin's descriptor.
+#pragma once
+
+#include "output.hpp"
+
+#include "abi/library.hpp"
+
+#include <string>
+
+namespace lamina::cli {
+
+[[nodiscard]] std::string contract_as_text(const abi::Layer &layer, const Output &output);
+[[nodiscard]] Json contract_as_json(const abi::Layer &layer);
+
+} // namespace lamina::cli

@@ -1,0 +1,70 @@
+// lamina devices: every device on this machine, and for those that cannot be used every reason why not.
+#include "command.hpp"
+#include "table.hpp"
+
+namespace lamina::cli {
+namespace {
+
+Json as_json(const Device &device) {
+    return {{"id", device.id},
+            {"name", device.name},
+            {"kind", device.kind},
+            {"driver", device.driver},
+            {"api_version", device.api_version},
+            {"uuid", device.uuid},
+            {"memory_bytes", device.memory_bytes},
+            {"usable", device.unusable.empty()},
+            {"unusable", device.unusable}};
+}
+
+Json list_as_json(const Runtime &runtime, const std::vector<Device> &devices) {
+    Json list = Json::array();
+    for (const Device &device : devices) list.push_back(as_json(device));
+    Json out{{"devices", list}, {"no_vulkan", nullptr}};
+    if (const std::string reason = runtime.no_vulkan(); !reason.empty()) out["no_vulkan"] = reason;
+    return out;
+}
+
+std::string list_as_text(const std::vector<Device> &devices, const Output &output) {
+    Table table({"DEVICE", "NAME", "KIND", "DRIVER", "API", {"MEMORY", Align::right}, "USABLE"});
+    for (const Device &device : devices) {
+        const bool usable = device.unusable.empty();
+        table.row({{device.id, Style::bold},
+                   device.name,
+                   device.kind,
+                   device.driver,
+                   device.api_version,
+                   device.memory_bytes == 0 ? "" : binary_size(device.memory_bytes),
+                   {usable ? "yes" : "no", usable ? Style::green : Style::red}});
+    }
+    std::string out = table.str(output);
+    for (const Device &device : devices)
+        for (const std::string &reason : device.unusable)
+            out += "\n" + output.styled(device.id + " cannot be used: ", Style::red) + reason;
+    return out.ends_with('\n') ? out : out + "\n";
+}
+
+int show_devices(const GlobalOptions &global, Output &output) {
+    const Runtime runtime(global.runtime());
+    const std::vector<Device> devices = runtime.devices();
+    if (output.json()) {
+        output.print_json(list_as_json(runtime, devices));
+        return 0;
+    }
+    output.print(list_as_text(devices, output));
+    if (const std::string reason = runtime.no_vulkan(); !reason.empty()) output.note("no Vulkan device: " + reason);
+    return 0;
+}
+
+} // namespace
+
+void note_device(const Device &device, Output &output) {
+    output.note("on " + device.id + " (" + device.name + ")" + (device.reason.empty() ? "" : ": " + device.reason));
+}
+
+Command add_devices(CLI::App &lamina, const GlobalOptions &global) {
+    CLI::App *app = lamina.add_subcommand("devices", "List the devices, usable or not, and why not.");
+    return {app, [&global](Output &output) { return show_devices(global, output); }};
+}
+
+} // namespace lamina::cli

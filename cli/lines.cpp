@@ -1,0 +1,60 @@
+#include "lines.hpp"
+
+#include "interrupt.hpp"
+
+#include <lamina/error.hpp>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+
+namespace lamina::cli {
+namespace {
+
+constexpr size_t longest_line = size_t{1} << 20;
+
+} // namespace
+
+std::vector<std::string> LineReader::next(size_t most) {
+    std::vector<std::string> lines;
+    std::string line;
+    while (lines.size() < most) {
+        if (take_line(line))
+            lines.push_back(line);
+        else if (end_ || (!lines.empty() && !ready()))
+            break;
+        else
+            read();
+    }
+    return lines;
+}
+
+void LineReader::read() {
+    std::array<char, 65536> block;
+    const ssize_t n = ::read(file_, block.data(), block.size());
+    stop_if_interrupted();
+    if (n < 0 && errno != EINTR)
+        throw Error(ErrorCode::input, std::string("cannot read stdin: ") + std::strerror(errno));
+    if (n == 0) end_ = true;
+    if (n > 0) rest_.append(block.data(), static_cast<size_t>(n));
+}
+
+bool LineReader::ready() const {
+    pollfd events{file_, POLLIN, 0};
+    return poll(&events, 1, 0) > 0;
+}
+
+bool LineReader::take_line(std::string &line) {
+    const size_t newline = rest_.find('\n');
+    if (std::min(newline, rest_.size()) > longest_line)
+        throw Error(ErrorCode::input, "a line on stdin is longer than 1 MiB; expected one text a line");
+    if (newline == std::string::npos && (!end_ || rest_.empty())) return false;
+    line = rest_.substr(0, newline);
+    rest_.erase(0, newline == std::string::npos ? newline : newline + 1);
+    if (line.ends_with('\r')) line.pop_back();
+    return true;
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,27 @@
+// Lines of a stream as they come: a slow writer gets its answers early, a fast one gets full batches.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+class LineReader {
+  public:
+    explicit LineReader(int file) : file_(file) {}
+
+    // Waits for a line, then takes what has arrived, at most `most` lines, without "\n" or "\r\n". Empty at the end.
+    // Throws Error(input) when reading fails or a line is longer than 1 MiB, and Interrupted.
+    [[nodiscard]] std::vector<std::string> next(size_t most);
+
+  private:
+    int file_;
+    std::string rest_; // read, but not yet handed out
+    bool end_ = false;
+
+    void read();
+    [[nodiscard]] bool ready() const; // reading would not wait
+    bool take_line(std::string &line);
+};
+
+} // namespace lamina::cli

@@ -1,0 +1,76 @@
+#include "model_arguments.hpp"
+
+#include "abi/nearest.hpp"
+#include "model/npy.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace lamina::cli {
+namespace {
+
+std::string listed(const std::vector<std::string> &names) {
+    std::string out;
+    for (const std::string &name : names) out += (out.empty() ? "" : ", ") + name;
+    return out;
+}
+
+} // namespace
+
+Assignments assignments(const std::vector<std::string> &given, const std::string &option) {
+    Assignments out;
+    for (const std::string &text : given) {
+        const size_t equals = text.find('=');
+        if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+            throw Error(ErrorCode::usage, option + ": expected NAME=VALUE, found '" + text + "'");
+        if (!out.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
+            throw Error(ErrorCode::usage, option + ": '" + text.substr(0, equals) + "' is given twice");
+    }
+    return out;
+}
+
+std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::string> &given) {
+    std::map<std::string, Tensor, std::less<>> out;
+    for (const auto &[name, file] : assignments(given, "--input")) out[name] = model::read_npy(file);
+    return out;
+}
+
+Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins) {
+    Assignments out = assignments(given, "--variant");
+    for (const auto &[id, variant] : out) {
+        const auto layer = plugins.layers().find(id);
+        if (layer == plugins.layers().end())
+            throw Error(ErrorCode::usage,
+                        "--variant: no layer '" + id + "'" + did_you_mean(id, names_of(plugins.layers())));
+        const lamina_layer &contract = *layer->second.contract;
+        std::vector<std::string> names;
+        for (uint32_t i = 0; i < contract.n_variants; ++i) names.emplace_back(contract.variants[i].name);
+        if (std::find(names.begin(), names.end(), variant) == names.end())
+            throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "'" +
+                                              did_you_mean(variant, names) + "; it has " + listed(names));
+    }
+    return out;
+}
+
+std::string graph_name(const std::string &given, const model::Model &model) {
+    const std::vector<std::string> names = names_of(model.graphs);
+    if (given.empty() && names.size() == 1) return names.front();
+    if (given.empty())
+        throw Error(ErrorCode::usage, model.name + " has several graphs: choose one with --graph: " + listed(names));
+    if (!model.graphs.contains(given))
+        throw Error(ErrorCode::usage, "--graph: " + model.name + " has no graph '" + given + "'" +
+                                          did_you_mean(given, names) + "; it has " + listed(names));
+    return given;
+}
+
+std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model) {
+    if (!model.generation || !model.generation->source.characters) return arguments;
+    std::vector<std::string> out;
+    for (const std::string &argument : arguments) {
+        std::istringstream words(argument);
+        for (std::string word; words >> word;) out.push_back(word);
+    }
+    return out;
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,34 @@
+// What `run` and `compare` are given beside a model: texts, tensors, a graph, variants.
+#pragma once
+
+#include "abi/library.hpp"
+#include "model/model.hpp"
+
+#include <lamina/tensor.hpp>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+using Assignments = std::map<std::string, std::string, std::less<>>;
+
+// "NAME=VALUE", each name once. `option` is for messages. Throws Error(usage).
+[[nodiscard]] Assignments assignments(const std::vector<std::string> &given, const std::string &option);
+
+// --input: NAME=FILE.npy. Throws Error(usage), and Error(input) when a file cannot be read.
+[[nodiscard]] std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::string> &given);
+
+// --variant: LAYER=NAME, both of them known. Throws Error(usage) with the nearest name.
+[[nodiscard]] Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins);
+
+// --graph, or the only graph of the model. Throws Error(usage).
+[[nodiscard]] std::string graph_name(const std::string &given, const model::Model &model);
+
+// Words of the command line as texts: a model that reads characters takes each word between blanks as a text of its
+// own.
+[[nodiscard]] std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model);
+
+} // namespace lamina::cli

@@ -1,0 +1,185 @@
+// lamina plot pe: the positional encoding as a line chart, a heat map or numbers. The values are those of the layer's
+// reference, so the picture is what models compute.
+#include "chart.hpp"
+#include "command.hpp"
+
+#include "abi/call.hpp"
+#include "abi/file.hpp"
+
+#include <charconv>
+#include <sstream>
+
+namespace lamina::cli {
+namespace {
+
+struct PlotOptions {
+    int64_t d_model = 20, max_len = 100;
+    std::string dims, layout = "interleaved", title = "Positional encoding";
+    std::filesystem::path file; // empty: stdout
+    bool heat = false, csv = false;
+};
+
+constexpr int64_t most_values = int64_t{1} << 28; // 1 GiB of them: far beyond what a picture shows
+
+// (max_len, d_model), row-major
+std::vector<float> positional_encoding(const abi::Registry &plugins, const PlotOptions &options) {
+    if (options.max_len > most_values / options.d_model)
+        throw Error(ErrorCode::usage, "--max-len " + std::to_string(options.max_len) + " x --d-model " +
+                                          std::to_string(options.d_model) + " is more than " +
+                                          std::to_string(most_values) + " values; choose fewer");
+    const TensorType type{DType::f32, {1, options.max_len, options.d_model}};
+    const abi::LayerCall call(plugins.layer("positional_encoding"),
+                              {{"layout", options.layout}, {"max_len", static_cast<double>(options.max_len)}},
+                              {.in = {{"x", type}}, .weight = {}, .state = {}}, "plot pe");
+    std::vector<float> zeros(static_cast<size_t>(element_count(type.shape))), values(zeros.size());
+    const lamina_layer &contract = *call.layer().contract;
+    abi::LayerCall::Data data{std::vector<void *>(contract.n_inputs), std::vector<void *>(contract.n_weights),
+                              std::vector<void *>(contract.n_outputs), std::vector<void *>(contract.n_states)};
+    data.in.at(0) = zeros.data();
+    data.out.at(0) = values.data();
+    call.reference(data);
+    return values;
+}
+
+int64_t dimension(std::string_view text, const PlotOptions &options) {
+    int64_t value = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed != std::errc() || end != text.data() + text.size() || value < 0 || value >= options.d_model)
+        throw Error(ErrorCode::usage, "--dims " + options.dims + ": expected dimensions from 0 to " +
+                                          std::to_string(options.d_model - 1) + ", like 4-7 or 0,2,4-7; found '" +
+                                          std::string(text) + "'");
+    return value;
+}
+
+// "0,2,4-7" -> 0 2 4 5 6 7. Without --dims: all, but of a line chart those that show most, 4 to 7.
+std::vector<int64_t> chosen_dimensions(const PlotOptions &options, bool lines) {
+    std::string text = options.dims;
+    if (text.empty()) text = lines && options.d_model >= 8 ? "4-7" : "0-" + std::to_string(options.d_model - 1);
+    std::vector<int64_t> out;
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ',');) {
+        const size_t dash = part.find('-');
+        const int64_t first = dimension(std::string_view(part).substr(0, dash), options);
+        const int64_t last =
+            dash == std::string::npos ? first : dimension(std::string_view(part).substr(dash + 1), options);
+        if (last < first)
+            throw Error(ErrorCode::usage, "--dims " + text + ": '" + part + "' runs backwards; write " +
+                                              std::to_string(last) + "-" + std::to_string(first));
+        for (int64_t d = first; d <= last; ++d) out.push_back(d);
+    }
+    return out;
+}
+
+// The chosen columns of the table alone.
+std::vector<float> columns(const std::vector<float> &table, const std::vector<int64_t> &dims,
+                           const PlotOptions &options) {
+    std::vector<float> out;
+    out.reserve(static_cast<size_t>(options.max_len) * dims.size());
+    for (int64_t p = 0; p < options.max_len; ++p)
+        for (const int64_t d : dims) out.push_back(table[static_cast<size_t>(p * options.d_model + d)]);
+    return out;
+}
+
+std::string line_chart(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+    if (dims.size() > LineChart::most_series)
+        throw Error(ErrorCode::usage, std::to_string(dims.size()) + " lines cannot be told apart; choose at most " +
+                                          std::to_string(LineChart::most_series) + " with --dims, or take --heat");
+    LineChart chart{options.title, "position", "value", {}};
+    for (const int64_t d : dims) {
+        Series &series = chart.series.emplace_back(Series{"dim " + std::to_string(d), {}});
+        for (int64_t p = 0; p < options.max_len; ++p)
+            series.values.push_back(table[static_cast<size_t>(p * options.d_model + d)]);
+    }
+    return draw(chart);
+}
+
+std::string heat_map(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+    const std::vector<float> values = columns(table, dims, options);
+    const bool all = dims.size() == static_cast<size_t>(options.d_model);
+    return draw(HeatMap{.title = options.title,
+                        .x_label = all ? "dimension" : "dimension, of those in " + options.dims,
+                        .y_label = "position",
+                        .rows = options.max_len,
+                        .columns = static_cast<int64_t>(dims.size()),
+                        .values = values,
+                        .limit = 1});
+}
+
+std::string csv(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+    std::string out = "position";
+    for (const int64_t d : dims) out += ",dim " + std::to_string(d);
+    out += '\n';
+    for (int64_t p = 0; p < options.max_len; ++p) {
+        out += std::to_string(p);
+        for (const int64_t d : dims) {
+            char digits[32];
+            const auto end = std::to_chars(std::begin(digits), std::end(digits),
+                                           table[static_cast<size_t>(p * options.d_model + d)]);
+            out += ',';
+            out.append(std::begin(digits), end.ptr); // the shortest that reads back as the same float
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+std::string json(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+    Json rows = Json::array();
+    const std::vector<float> values = columns(table, dims, options);
+    for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(dims.size()))
+        rows.push_back(std::vector<float>(row, row + static_cast<std::ptrdiff_t>(dims.size())));
+    return Json{{"d_model", options.d_model},
+                {"max_len", options.max_len},
+                {"layout", options.layout},
+                {"dims", dims},
+                {"values", rows}}
+               .dump() +
+           "\n";
+}
+
+int plot(const PlotOptions &options, const GlobalOptions &global, Output &output) {
+    const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
+    const bool lines = !options.heat && !options.csv && !output.json();
+    const std::vector<int64_t> dims = chosen_dimensions(options, lines);
+    const std::vector<float> table = positional_encoding(*plugins, options);
+    const auto form = output.json() ? json : options.csv ? csv : options.heat ? heat_map : line_chart;
+    const std::string text = form(table, dims, options);
+    if (options.file.empty()) {
+        output.print(text);
+    } else {
+        write_file(options.file, text);
+        output.note("wrote " + options.file.string());
+    }
+    return 0;
+}
+
+} // namespace
+
+Command add_plot(CLI::App &lamina, const GlobalOptions &global) {
+    CLI::App *group = lamina.add_subcommand("plot", "Draw what a layer computes.");
+    group->require_subcommand(1);
+    CLI::App *app =
+        group->add_subcommand("pe", "Draw the positional encoding: lines over positions, a heat map, or its numbers.");
+    app->footer("Example: lamina plot pe --d-model 20 --max-len 100 --dims 4-7 -o pe.svg");
+    auto options = std::make_shared<PlotOptions>();
+    app->add_option("--d-model", options->d_model, "size of an encoding; even")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(int64_t{1}, most_values).description(""));
+    app->add_option("--max-len", options->max_len, "positions, from 0")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(int64_t{1}, most_values).description(""));
+    app->add_option("--dims", options->dims, "dimensions, like 4-7 or 0,2,4-7; all of them by default, 4-7 for lines")
+        ->type_name("LIST");
+    app->add_option("--layout", options->layout, "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
+        ->type_name("NAME")
+        ->capture_default_str();
+    app->add_option("--title", options->title, "over the picture")->type_name("TEXT")->capture_default_str();
+    app->add_option("-o,--output", options->file, "write here instead of to stdout")->type_name("FILE");
+    CLI::Option *heat = app->add_flag("--heat", options->heat, "a heat map, positions by dimensions");
+    app->add_flag("--csv", options->csv, "numbers, one position a line")->excludes(heat);
+    return {app, [options, &global](Output &output) { return plot(*options, global, output); }};
+}
+
+} // namespace lamina::cli

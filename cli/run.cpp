@@ -1,0 +1,247 @@
+// lamina run: a model on texts, or one of its graphs on tensors.
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "lines.hpp"
+#include "model_arguments.hpp"
+#include "table.hpp"
+
+#include "model/npy.hpp"
+#include "session/state.hpp"
+
+#include <cmath>
+#include <limits>
+#include <unistd.h>
+
+namespace lamina::cli {
+namespace {
+
+struct RunOptions {
+    std::filesystem::path model, output_folder;
+    std::vector<std::string> texts, inputs, outputs, variants;
+    std::string graph;
+    size_t batch = 64;
+};
+
+// ---- Texts ----
+
+class TextRun {
+  public:
+    TextRun(Session session, const model::Model &model, Output &output, size_t batch)
+        : session_(std::move(session)), model_(model), output_(output), batch_(batch) {}
+
+    void words(const std::vector<std::string> &texts) {
+        answer(texts, texts.size());
+        finish();
+    }
+    // Answers all lines before one that the model cannot read, then throws Error(input) with its number.
+    void lines(LineReader lines) {
+        // More than one batch at a time, so that the session can put texts of like length together.
+        for (auto texts = lines.next(batch_ * 16); !texts.empty(); texts = lines.next(batch_ * 16)) {
+            std::optional<Error> unreadable = cut_at_unreadable(texts);
+            answer(texts, 0);
+            if (unreadable) throw *unreadable;
+        }
+        finish();
+    }
+
+  private:
+    Session session_;
+    const model::Model &model_;
+    Output &output_;
+    size_t batch_, answered_ = 0;
+    Json json_ = Json::array();
+
+    void answer(const std::vector<std::string> &texts, size_t all) {
+        GenerateOptions options;
+        options.batch = batch_;
+        options.progress = [&](size_t done, size_t) {
+            stop_if_interrupted();
+            output_.progress("texts", answered_ + done, all);
+        };
+        const std::vector<std::string> answers = session_.generate(texts, options);
+        answered_ += texts.size();
+        if (output_.json())
+            for (size_t i = 0; i < texts.size(); ++i) json_.push_back({{"text", texts[i]}, {"output", answers[i]}});
+        else
+            output_.print(as_lines(texts, answers));
+        stop_if_interrupted();
+    }
+    void finish() {
+        if (output_.json()) output_.print_json(json_);
+        output_.clear_progress();
+    }
+
+    std::optional<Error> cut_at_unreadable(std::vector<std::string> &texts) const {
+        if (!model_.generation) return std::nullopt; // generate() says so
+        const model::TextCodec &codec = model_.generation->source;
+        const model::Vocabulary &vocabulary = model_.vocabularies.at(codec.vocabulary);
+        for (size_t i = 0; i < texts.size(); ++i) {
+            try {
+                (void)vocabulary.encode(texts[i], codec.characters, codec.lowercase);
+            } catch (const Error &e) {
+                const std::string line =
+                    "stdin, line " + std::to_string(answered_ + i + 1) + " (\"" + texts[i] + "\"): ";
+                texts.resize(i);
+                return Error(e.code(), line + e.what());
+            }
+        }
+        return std::nullopt;
+    }
+    static std::string as_lines(const std::vector<std::string> &texts, const std::vector<std::string> &answers) {
+        std::string out;
+        for (size_t i = 0; i < texts.size(); ++i) out += texts[i].empty() ? "\n" : texts[i] + "\t" + answers[i] + "\n";
+        return out;
+    }
+};
+
+// ---- Tensors ----
+
+struct Summary { // of the finite elements
+    double min = std::numeric_limits<double>::infinity(), max = -min, mean = 0;
+    int64_t finite = 0;
+};
+
+template <class T> Summary summary_of(std::span<const T> values) {
+    Summary s;
+    for (const T each : values) {
+        const auto v = static_cast<double>(each);
+        if (!std::isfinite(v)) continue;
+        s.min = std::min(s.min, v), s.max = std::max(s.max, v);
+        s.mean += (v - s.mean) / static_cast<double>(++s.finite);
+    }
+    return s;
+}
+
+Summary summary_of(const Tensor &tensor) {
+    return tensor.dtype() == DType::i32 ? summary_of(tensor.i32()) : summary_of(tensor.f32());
+}
+
+Json as_json(const TensorMap &tensors, const Assignments &files) {
+    Json out = Json::array();
+    for (const auto &[name, tensor] : tensors) {
+        const Summary s = summary_of(tensor);
+        Json entry{{"name", name}, {"dtype", name_of(tensor.dtype())}, {"shape", tensor.shape()}};
+        entry["min"] = s.finite != 0 ? Json(s.min) : Json(nullptr);
+        entry["max"] = s.finite != 0 ? Json(s.max) : Json(nullptr);
+        entry["mean"] = s.finite != 0 ? Json(s.mean) : Json(nullptr);
+        entry["not_finite"] = tensor.size() - s.finite;
+        if (const auto file = files.find(name); file != files.end()) entry["file"] = file->second;
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+std::string as_text(const TensorMap &tensors, const Output &output) {
+    Table table({"OUTPUT", "DTYPE", "SHAPE", {"MIN", Align::right}, {"MAX", Align::right}, {"MEAN", Align::right}, ""});
+    for (const auto &[name, tensor] : tensors) {
+        const Summary s = summary_of(tensor);
+        const auto number = [&](double v) { return s.finite != 0 ? significant(v, 6) : std::string("-"); };
+        const int64_t wrong = tensor.size() - s.finite;
+        table.row({{name, Style::bold},
+                   name_of(tensor.dtype()),
+                   to_string(tensor.shape()),
+                   number(s.min),
+                   number(s.max),
+                   number(s.mean),
+                   {wrong == 0 ? "" : grouped(wrong) + " not finite", Style::red}});
+    }
+    return table.str(output);
+}
+
+// Where each tensor goes: --output NAME=FILE, and with --output-dir every output of the graph besides.
+Assignments files_of(const RunOptions &options, const model::Graph &graph) {
+    Assignments files = assignments(options.outputs, "--output");
+    if (options.output_folder.empty()) return files;
+    for (const auto &[name, tensor] : graph.outputs)
+        files.emplace(name, (options.output_folder / (name + ".npy")).string());
+    return files;
+}
+
+void run_tensors(const RunOptions &options, const Runtime &runtime, const Model &model, const Device &device,
+                 SessionOptions session_options, Output &output) {
+    const model::Model &content = *detail::Access::model(model);
+    const std::string graph = graph_name(options.graph, content);
+    const Assignments files = files_of(options, content.graphs.at(graph));
+    std::vector<std::string> taps; // tensors inside the graph that --output names
+    for (const auto &[name, file] : files)
+        if (!content.graphs.at(graph).outputs.contains(name)) taps.push_back(name);
+    session_options.keep_all = !taps.empty();
+
+    const TensorMap inputs = input_tensors(options.inputs);
+    const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, taps);
+    stop_if_interrupted();
+    if (!options.output_folder.empty()) std::filesystem::create_directories(options.output_folder);
+    for (const auto &[name, file] : files) {
+        model::write_npy(file, tensors.at(name));
+        output.note("wrote " + file);
+    }
+    if (output.json())
+        output.print_json(as_json(tensors, files));
+    else
+        output.print(as_text(tensors, output));
+}
+
+// ---- The command ----
+
+void check_usage(const RunOptions &options) {
+    if (!options.inputs.empty() && !options.texts.empty())
+        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a run takes words or tensors");
+    if (options.inputs.empty() &&
+        (!options.graph.empty() || !options.outputs.empty() || !options.output_folder.empty()))
+        throw Error(ErrorCode::usage, "--graph, --output and --output-dir go with --input NAME=FILE.npy");
+    if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)
+        throw Error(ErrorCode::usage, "nothing to run on: give words, lines on stdin, or --input NAME=FILE.npy");
+}
+
+int run(const RunOptions &options, const GlobalOptions &global, Output &output) {
+    check_usage(options);
+    const Runtime runtime(global.runtime());
+    const Model model = runtime.load(options.model);
+    SessionOptions session_options;
+    session_options.variants = variants(options.variants, *detail::Access::state(runtime)->plugins);
+    const Device device = runtime.device(global.device);
+    note_device(device, output);
+    if (!options.inputs.empty()) {
+        run_tensors(options, runtime, model, device, session_options, output);
+        return 0;
+    }
+    const model::Model &content = *detail::Access::model(model);
+    TextRun texts(runtime.session(model, device, session_options), content, output, options.batch);
+    if (options.texts.empty())
+        texts.lines(LineReader(STDIN_FILENO));
+    else
+        texts.words(texts_of(options.texts, content));
+    return 0;
+}
+
+} // namespace
+
+Command add_run(CLI::App &lamina, const GlobalOptions &global) {
+    CLI::App *app = lamina.add_subcommand("run", "Run a model on texts, or one of its graphs on tensors.");
+    app->footer(
+        "Texts come as words, or as lines on stdin; each gives a line: the text, a tab, what the model makes of it.\n"
+        "Examples: lamina run models/g2p vulkan transformer\n"
+        "          lamina run models/g2p < words.txt > phones.tsv\n"
+        "          lamina run MODEL --graph encode --input ids=ids.npy --output-dir out");
+    auto options = std::make_shared<RunOptions>();
+    app->add_option("MODEL", options->model, "model folder")->required();
+    app->add_option("TEXT", options->texts, "words to run on; without any, lines on stdin");
+    const auto repeated = [&](const std::string &name, std::vector<std::string> &values, const std::string &description,
+                              const std::string &type) {
+        app->add_option(name, values, description)->type_name(type)->allow_extra_args(false);
+    };
+    repeated("-i,--input", options->inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
+    repeated("-o,--output", options->outputs, "write an output, or any tensor of the graph; may be repeated",
+             "NAME=FILE.npy");
+    app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")->type_name("DIR");
+    app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
+        ->type_name("NAME");
+    repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
+    app->add_option("--batch", options->batch, "texts that are run at a time")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(size_t{1}, size_t{4096}).description(""));
+    return {app, [options, &global](Output &output) { return run(*options, global, output); }};
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,74 @@
+#include "svg.hpp"
+
+#include <charconv>
+
+namespace lamina::cli {
+namespace {
+
+std::string escape(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c == '&')
+            out += "&amp;";
+        else if (c == '<')
+            out += "&lt;";
+        else if (c == '>')
+            out += "&gt;";
+        else if (c == '"')
+            out += "&quot;";
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string attribute(std::string_view name, double value) {
+    return " " + std::string(name) + "=\"" + decimal(value) + "\"";
+}
+
+} // namespace
+
+std::string decimal(double value) {
+    char digits[64];
+    const auto end = std::to_chars(std::begin(digits), std::end(digits), value, std::chars_format::fixed, 2);
+    if (end.ec != std::errc()) return "0"; // beyond 10^60: no place on any page
+    std::string_view text(digits, static_cast<size_t>(end.ptr - digits));
+    while (text.back() == '0') text.remove_suffix(1);
+    if (text.back() == '.') text.remove_suffix(1);
+    return text == "-0" ? "0" : std::string(text);
+}
+
+Svg::Svg(double width, double height, std::string_view title, std::string_view style_sheet) {
+    const std::string w = decimal(width), h = decimal(height);
+    body_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"" + w + "\" height=\"" + h +
+            "\" viewBox=\"0 0 " + w + " " + h + "\">\n<title>" + escape(title) + "</title>\n<style>\n" +
+            std::string(style_sheet) + "</style>\n";
+}
+
+void Svg::rect(Point corner, double width, double height, std::string_view attributes) {
+    body_ += "<rect" + attribute("x", corner.x) + attribute("y", corner.y) + attribute("width", width) +
+             attribute("height", height) + " " + std::string(attributes) + "/>\n";
+}
+
+void Svg::line(Point from, Point to, std::string_view attributes) {
+    body_ += "<line" + attribute("x1", from.x) + attribute("y1", from.y) + attribute("x2", to.x) +
+             attribute("y2", to.y) + " " + std::string(attributes) + "/>\n";
+}
+
+void Svg::polyline(std::span<const Point> points, std::string_view attributes) {
+    body_ += "<polyline points=\"";
+    for (size_t i = 0; i < points.size(); ++i)
+        body_ += (i == 0 ? "" : " ") + decimal(points[i].x) + "," + decimal(points[i].y);
+    body_ += "\" " + std::string(attributes) + "/>\n";
+}
+
+void Svg::path(std::string_view data, std::string_view attributes) {
+    body_ += "<path d=\"" + std::string(data) + "\" " + std::string(attributes) + "/>\n";
+}
+
+void Svg::text(Point at, std::string_view words, std::string_view attributes) {
+    body_ += "<text" + attribute("x", at.x) + attribute("y", at.y) + " " + std::string(attributes) + ">" +
+             escape(words) + "</text>\n";
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,48 @@
+// Text in columns.
+#pragma once
+
+#include "output.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+struct Cell {
+    std::string text;
+    Style style = Style::plain;
+
+    Cell(std::string words, Style how = Style::plain) : text(std::move(words)), style(how) {}
+    Cell(const char *words) : text(words) {}
+};
+
+enum class Align { left, right };
+
+struct Column {
+    std::string head;
+    Align align = Align::left;
+
+    Column(const char *title, Align how = Align::left) : head(title), align(how) {}
+};
+
+// Columns as wide as their widest cell, two blanks apart; widths are counted in code points.
+class Table {
+  public:
+    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+    void row(std::vector<Cell> cells); // one cell a column
+    [[nodiscard]] bool empty() const { return rows_.empty(); }
+    [[nodiscard]] std::string str(const Output &output, std::string_view indent = "") const;
+
+  private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<Cell>> rows_;
+};
+
+// "1234567" as "1 234 567": counts that people compare.
+[[nodiscard]] std::string grouped(int64_t number);
+// "139.8 GiB"
+[[nodiscard]] std::string binary_size(uint64_t bytes);
+// "3.1e-07", "0.25", "nan": at most so many significant digits.
+[[nodiscard]] std::string significant(double value, int digits);
+
+} // namespace lamina::cli
