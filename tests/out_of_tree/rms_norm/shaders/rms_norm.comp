@@ -1,0 +1,38 @@
+// Root mean square normalization: y = x / sqrt(mean(x^2) + eps) * weight, over the last axis.
+//
+// x, y (rows, C); weight (C), may be left out.
+// Dispatch: one workgroup a row; its invocations take the columns in turn, and a barrier joins their sums.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common/weight.glsl"
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 64) in;
+
+layout(push_constant) uniform Push {
+    uint rows;
+    uint cols;
+    float eps;
+};
+layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+WEIGHT(weight, 1, 0)
+layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
+
+shared float partial_square[64];
+
+void main() {
+    const uint row = workgroup_number();
+    if (row >= rows) return; // the same for the whole workgroup
+    const uint lane = gl_LocalInvocationID.x;
+    const uint base = row * cols;
+
+    float square = 0.0;
+    for (uint c = lane; c < cols; c += 64u) square += x[base + c] * x[base + c];
+    partial_square[lane] = square;
+    barrier();
+    square = 0.0;
+    for (uint i = 0u; i < 64u; ++i) square += partial_square[i];
+    const float scale = inversesqrt(square / float(cols) + eps);
+
+    for (uint c = lane; c < cols; c += 64u) y[base + c] = x[base + c] * scale * (weight_dtype == 0u ? 1.0 : weight(c));
+}
