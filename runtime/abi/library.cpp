@@ -65,17 +65,22 @@ std::vector<fs::path> libraries_in(const fs::path &folder) {
     return out;
 }
 
-// Where plugins lie beside the program that this code is linked into: the build tree's lib/lamina/plugins, or the
-// install's. LAMINA_INSTALL_PLUGINS is relative to the prefix.
+// Where plugins lie beside liblamina.so, or beside the program that this code is linked into: the build tree's
+// lib/lamina/plugins, or the install's. LAMINA_INSTALL_PLUGINS is relative to the prefix.
 std::vector<fs::path> own_folders() {
     std::error_code error;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    if (error) return {};
-    const fs::path prefix = program.parent_path().parent_path();
-    std::vector<fs::path> out;
-    for (const fs::path &relative : {fs::path("lib/lamina/plugins"), fs::path(LAMINA_INSTALL_PLUGINS)})
-        if (fs::is_directory(prefix / relative, error)) return {prefix / relative};
-    return out;
+    std::vector<fs::path> candidates;
+    Dl_info library{};
+    // A relative path would be looked up in the current directory, which is never searched.
+    if (dladdr(reinterpret_cast<const void *>(&own_folders), &library) != 0 &&
+        fs::path(library.dli_fname).is_absolute())
+        candidates.push_back(fs::path(library.dli_fname).parent_path() / "lamina/plugins");
+    if (const fs::path program = fs::read_symlink("/proc/self/exe", error); !error)
+        for (const fs::path &relative : {fs::path("lib/lamina/plugins"), fs::path(LAMINA_INSTALL_PLUGINS)})
+            candidates.push_back(program.parent_path().parent_path() / relative);
+    for (const fs::path &folder : candidates)
+        if (fs::is_directory(folder, error)) return {folder};
+    return {};
 }
 
 } // namespace
