@@ -187,6 +187,31 @@ GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const
     return Planner(model, graph, plugins, shapes).run();
 }
 
+GraphPlan isolate(const GraphPlan &plan, size_t step) {
+    GraphPlan out;
+    out.graph = plan.graph + "/" + plan.steps[step].name;
+    Step alone = plan.steps[step];
+    std::map<int32_t, int32_t> moved;
+    for (auto *list : {&alone.in, &alone.weight, &alone.out, &alone.state})
+        for (int32_t &t : *list) {
+            if (t == none) continue;
+            const auto [it, fresh] = moved.try_emplace(t, static_cast<int32_t>(out.tensors.size()));
+            if (fresh) out.tensors.push_back(plan.tensors[static_cast<size_t>(t)]);
+            t = it->second;
+        }
+    for (const int32_t t : alone.in)
+        if (t != none) out.tensors[static_cast<size_t>(t)].kind = PlannedTensor::Kind::input;
+    for (const int32_t t : alone.out) out.tensors[static_cast<size_t>(t)].output = true;
+    for (const auto &list : {alone.in, alone.out})
+        for (const int32_t t : list) {
+            if (t == none) continue;
+            const PlannedTensor &tensor = out.tensors[static_cast<size_t>(t)];
+            (tensor.kind == PlannedTensor::Kind::input ? out.inputs : out.outputs)[tensor.name] = t;
+        }
+    out.steps.push_back(std::move(alone));
+    return out;
+}
+
 std::vector<std::string> unused_weights(const model::Model &model, const abi::Registry &plugins) {
     std::set<std::string, std::less<>> used;
     for (const auto &[name, graph] : model.graphs)

@@ -45,6 +45,9 @@ struct GraphShapes {
 [[nodiscard]] GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
                                    const GraphShapes &shapes);
 
+// One step of a plan as a plan of its own: what it takes from other steps become inputs, what it gives are outputs.
+[[nodiscard]] GraphPlan isolate(const GraphPlan &plan, size_t step);
+
 // Names of weights that no layer of any graph uses: a misspelt optional weight must not pass for one that is left out.
 [[nodiscard]] std::vector<std::string> unused_weights(const model::Model &model, const abi::Registry &plugins);
 

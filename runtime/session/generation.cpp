@@ -7,11 +7,6 @@
 #include <numeric>
 
 namespace lamina::session {
-namespace {
-
-using Ids = std::vector<int32_t>;
-
-// The ids of every text, checked before anything runs. Throws Error(input) that says which text.
 std::vector<Ids> tokenize(const model::Model &model, const std::vector<std::string> &texts) {
     const model::TextCodec &codec = model.generation->source;
     const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
@@ -26,11 +21,16 @@ std::vector<Ids> tokenize(const model::Model &model, const std::vector<std::stri
     return out;
 }
 
+namespace {
+
 int32_t best_of(std::span<const float> logits) {
     return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-// Greedy: the most likely token after every prefix, until `end` or the model's greatest length.
+int64_t round_up(size_t n, int64_t multiple) { return (static_cast<int64_t>(n) + multiple - 1) / multiple * multiple; }
+
+} // namespace
+
 std::vector<Ids> greedy(detail::SessionState &session, const std::vector<Ids> &sources) {
     const model::Generation &g = *session.model->generation;
     const model::Vocabulary &target = session.model->vocabularies.at(g.target.vocabulary);
@@ -51,10 +51,6 @@ std::vector<Ids> greedy(detail::SessionState &session, const std::vector<Ids> &s
     }
     return out;
 }
-
-int64_t round_up(size_t n, int64_t multiple) { return (static_cast<int64_t>(n) + multiple - 1) / multiple * multiple; }
-
-} // namespace
 
 Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources) {
     const model::Generation &g = *session.model->generation;

@@ -13,13 +13,21 @@ namespace lamina::session {
 [[nodiscard]] std::vector<std::string> generate(detail::SessionState &session, const std::vector<std::string> &texts,
                                                 const GenerateOptions &options);
 
+using Ids = std::vector<int32_t>;
+
+// The source ids of every text, all checked. Throws Error(input) that says which text.
+[[nodiscard]] std::vector<Ids> tokenize(const model::Model &model, const std::vector<std::string> &texts);
+
+// The most likely token after every prefix, until the end token or the model's greatest length; without the end.
+[[nodiscard]] std::vector<Ids> greedy(detail::SessionState &session, const std::vector<Ids> &sources);
+
 // A batch in the middle of being decoded. The decode program takes one token a sequence and is replayed for every step;
 // what it has seen lives in the KV cache, which belongs to the program.
 class Decoder {
   public:
     // Encodes the sources (token ids, none empty). Batch and length are rounded up, so that few programs serve all
     // sizes.
-    Decoder(detail::SessionState &session, const std::vector<std::vector<int32_t>> &sources);
+    Decoder(detail::SessionState &session, const std::vector<Ids> &sources);
 
     // Decodes one more token of every sequence: tokens (B) stand at `position`. Returns the logits (B, V) of what
     // follows; valid until the next call.

@@ -1,0 +1,162 @@
+#include "session/compare.hpp"
+
+#include "session/generation.hpp"
+#include "session/generation_shapes.hpp"
+#include "session/state.hpp"
+
+#include <algorithm>
+
+namespace lamina::session {
+namespace {
+
+// Inputs of each graph that is compared, in the order in which they run.
+using GraphInputs = std::vector<std::pair<std::string, TensorMap>>;
+
+Tensor read(plan::Program &program, int32_t index) {
+    Tensor out(program.plan().tensors[static_cast<size_t>(index)].type);
+    program.read(index, out.bytes());
+    return out;
+}
+
+// (B, T) with the rows filled up by `pad`, and the lengths (B).
+Tensor padded(const std::vector<Ids> &rows, int32_t pad) {
+    size_t longest = 1;
+    for (const Ids &row : rows) longest = std::max(longest, row.size());
+    std::vector<int32_t> flat(rows.size() * longest, pad);
+    for (size_t b = 0; b < rows.size(); ++b)
+        std::copy(rows[b].begin(), rows[b].end(), flat.begin() + static_cast<std::ptrdiff_t>(b * longest));
+    return Tensor::of({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, flat);
+}
+
+Tensor lengths_of(const std::vector<Ids> &rows) {
+    std::vector<int32_t> lengths;
+    for (const Ids &row : rows) lengths.push_back(static_cast<int32_t>(row.size()));
+    return Tensor::of({static_cast<int64_t>(rows.size())}, lengths);
+}
+
+// The graphs of a model that generates text, as they see these texts: the decoder sees the model's own output.
+GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &texts) {
+    detail::SessionState &state = detail::Access::state(truth);
+    const model::Model &model = *state.model;
+    if (!model.generation)
+        throw Error(ErrorCode::usage,
+                    model.folder.string() + " does not take text: give --input NAME=FILE.npy for its inputs");
+    const model::Generation &g = *model.generation;
+    const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
+    std::vector<Ids> sources = tokenize(model, texts);
+    std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
+    if (sources.empty()) throw Error(ErrorCode::usage, "there is no text to compare on");
+
+    std::vector<Ids> targets = greedy(state, sources);
+    for (Ids &ids : targets) ids.insert(ids.begin(), *target.id(g.start));
+    const auto batch = static_cast<int64_t>(sources.size());
+    TensorMap encode{{g.source_ids, padded(sources, 0)}, {g.source_lengths, lengths_of(sources)}};
+    TensorMap decode{{g.target_ids, padded(targets, *target.id(g.end))},
+                     {g.position, Tensor(TensorType{DType::i32, {batch}})}};
+    decode[g.memory] = truth.run(g.encode, encode).at(g.memory);
+    decode[g.source_lengths] = encode.at(g.source_lengths);
+    return {{g.encode, std::move(encode)}, {g.decode, std::move(decode)}};
+}
+
+std::unique_ptr<plan::Program> compile(detail::SessionState &session, const std::string &graph,
+                                       const TensorMap &inputs) {
+    plan::GraphShapes shapes;
+    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+    plan::ProgramOptions options;
+    options.keep_all = true;
+    options.poison = true;
+    options.variant_of_layer = session.options.variants;
+    auto program = session.backend->compile(
+        plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes), options);
+    for (const auto &[name, tensor] : inputs) program->write(program->plan().inputs.at(name), tensor.bytes());
+    program->run();
+    return program;
+}
+
+// One layer alone on the device, fed with what the references computed.
+std::unique_ptr<plan::Program> run_alone(detail::SessionState &session, plan::Program &truth, size_t step) {
+    plan::ProgramOptions options;
+    options.poison = true;
+    options.variant_of_layer = session.options.variants;
+    auto program = session.backend->compile(plan::isolate(truth.plan(), step), options);
+    for (const auto &[name, index] : program->plan().inputs)
+        program->write(index, read(truth, truth.plan().tensor(name)).bytes());
+    program->run();
+    return program;
+}
+
+// The CPU's kernels and the references compute in F32 or better.
+uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant) {
+    for (uint32_t i = 0; i < contract.n_variants; ++i)
+        if (variant == contract.variants[i].name) return contract.variants[i].arithmetic;
+    return LAMINA_F32;
+}
+
+LayerComparison compare_layer(detail::SessionState &device, plan::Program &truth, plan::Program &running, size_t s) {
+    const plan::Step &step = truth.plan().steps[s];
+    const lamina_layer &contract = *step.call.layer().contract;
+    const auto alone = run_alone(device, truth, s);
+    LayerComparison out{truth.plan().graph, step.name, contract.id, running.variant(s), {}, {}};
+    const lamina_tolerance tolerance = tolerance_of(contract, arithmetic_of(contract, out.variant));
+    for (size_t i = 0; i < step.out.size(); ++i) {
+        const std::string name = contract.outputs[i].name;
+        const Tensor expected = read(truth, step.out[i]);
+        const Verdict own = compare(read(*alone, alone->plan().steps[0].out[i]), expected, tolerance, name);
+        const Verdict accumulated = compare(read(running, running.plan().steps[s].out[i]), expected, tolerance, name);
+        out.own = i == 0 ? own : joined(out.own, own);
+        out.accumulated = i == 0 ? accumulated : joined(out.accumulated, accumulated);
+    }
+    return out;
+}
+
+std::string only_graph(const model::Model &model) {
+    if (model.graphs.size() == 1) return model.graphs.begin()->first;
+    std::string names;
+    for (const auto &[name, graph] : model.graphs) names += (names.empty() ? "" : ", ") + name;
+    throw Error(ErrorCode::usage,
+                model.folder.string() + " has several graphs (" + names + "): say which with --graph");
+}
+
+} // namespace
+
+const LayerComparison *Comparison::first_wrong() const {
+    const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.own.passed; });
+    return it == layers.end() ? nullptr : &*it;
+}
+
+std::string Comparison::summary() const {
+    const std::string place =
+        device.id + " (" + device.name + (device.driver.empty() ? "" : ", " + device.driver) + ")";
+    const LayerComparison *wrong = first_wrong();
+    if (wrong == nullptr)
+        return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
+    return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
+           wrong->variant + ") is the first to go wrong on " + place + ": " + wrong->own.text();
+}
+
+Comparison compare(const Runtime &runtime, const Model &model, const Device &device, const CompareOptions &options) {
+    SessionOptions session_options;
+    session_options.variants = options.variants;
+    Session on_device = runtime.session(model, device, session_options);
+    Session truth = runtime.session(model, runtime.device(options.against));
+    GraphInputs graphs;
+    if (options.inputs.empty())
+        graphs = inputs_of_texts(truth, options.texts);
+    else
+        graphs.emplace_back(options.graph.empty() ? only_graph(*detail::Access::model(model)) : options.graph,
+                            options.inputs);
+
+    Comparison out;
+    out.device = device;
+    for (const auto &[graph, inputs] : graphs) {
+        if (!detail::Access::model(model)->graphs.contains(graph))
+            throw Error(ErrorCode::usage, model.folder().string() + " has no graph '" + graph + "'");
+        const auto expected = compile(detail::Access::state(truth), graph, inputs);
+        const auto running = compile(detail::Access::state(on_device), graph, inputs);
+        for (size_t s = 0; s < expected->plan().steps.size(); ++s)
+            out.layers.push_back(compare_layer(detail::Access::state(on_device), *expected, *running, s));
+    }
+    return out;
+}
+
+} // namespace lamina::session
