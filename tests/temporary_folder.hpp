@@ -1,0 +1,43 @@
+// A folder for one test: made empty, removed with all that is in it.
+#pragma once
+
+#include <lamina/error.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "lamina-test-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
+        path_ = name;
+    }
+    TemporaryFolder(const TemporaryFolder &) = delete;
+    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+
+    [[nodiscard]] const std::filesystem::path &path() const { return path_; }
+
+    // Writes a file of these bytes; returns its path.
+    std::filesystem::path write(const std::string &name, std::string_view bytes) const {
+        std::ofstream out(path_ / name, std::ios::binary | std::ios::trunc);
+        out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        if (!out.flush()) throw std::runtime_error("cannot write " + name);
+        return path_ / name;
+    }
+    [[nodiscard]] std::string read(const std::string &name) const {
+        std::ifstream in(path_ / name, std::ios::binary);
+        if (!in) throw std::runtime_error("cannot read " + name);
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
+
+  private:
+    std::filesystem::path path_;
+};
