@@ -1,0 +1,141 @@
+#include "model_folder.hpp"
+
+#include "catch.hpp"
+
+#include <initializer_list>
+
+using namespace lamina;
+using namespace lamina::model;
+using matchers::contains;
+
+namespace {
+
+std::string refusal(const std::string &from, const std::string &to) {
+    return message_of([&] { (void)ModelFolder(changed(from, to)).load(); });
+}
+
+std::string decoder_only(const std::string &extra = "") {
+    return R"({"format": "lamina/1", "name": "m", "graphs": {"decode": {
+        "inputs": {"ids": {"dtype": "i32", "dims": "B T"}, "position": {"dtype": "i32", "dims": "B"}},
+        "layers": [{"name": "e", "type": "embedding", "inputs": {"ids": "ids"}}], "outputs": {"logits": "e"}}},
+        "generation": {"decode": "decode", "target_ids": "ids", "position": "position", "logits": "logits",
+        "start": "<s>", "end": "</s>", "max_length": 100000, )" +
+           extra + R"("target": {"vocabulary": "phones.txt", "split": "words"}}})";
+}
+
+} // namespace
+
+TEST_CASE("generation: the block is read, and its vocabularies with it") {
+    const auto model = ModelFolder().load();
+    REQUIRE(model->generation.has_value());
+    const Generation &g = *model->generation;
+    CHECK(g.encode == "encode");
+    CHECK(g.source_ids == "letters");
+    CHECK(g.source_lengths == "lengths");
+    CHECK(g.memory == "memory");
+    CHECK(g.target_ids == "phones");
+    CHECK(g.logits == "logits");
+    CHECK(g.max_length == 8);
+    CHECK((g.source.characters && g.source.lowercase));
+    CHECK_FALSE((g.target.characters || g.target.lowercase));
+    CHECK(model->vocabularies.at("letters.txt").size() == 2);
+    CHECK(model->vocabularies.at("phones.txt").id(g.end) == 1);
+}
+
+TEST_CASE("generation: a model needs none") {
+    const std::string text = small_model;
+    const ModelFolder without(text.substr(0, text.find(",\n  \"generation\"")) + "}");
+    CHECK_FALSE(without.load()->generation.has_value());
+    CHECK(without.load()->vocabularies.empty());
+}
+
+TEST_CASE("generation: decoder-only models leave out all that belongs to the encoder, or nothing") {
+    const auto model = ModelFolder(decoder_only()).load();
+    CHECK(model->generation->encode.empty());
+    CHECK(model->generation->memory.empty());
+    CHECK(model->generation->max_length == 100000);
+    CHECK_THAT(
+        message_of([] { (void)ModelFolder(decoder_only(R"("memory": "m", )")).load(); }),
+        contains("/generation: 'memory' needs the key 'source_lengths' beside it; a decoder-only model has neither"));
+    CHECK_THAT(refusal("\"source_ids\": \"letters\", ", ""), contains("needs the key 'source_ids' beside it"));
+}
+
+TEST_CASE("generation: graphs, inputs and outputs exist") {
+    CHECK_THAT(refusal("\"decode\": \"decode\"", "\"decode\": \"decoder\""),
+               contains("/generation/decode: no graph 'decoder'; did you mean 'decode'?"));
+    CHECK_THAT(refusal("\"target_ids\": \"phones\"", "\"target_ids\": \"phone\""),
+               contains("/generation/target_ids: the graph 'decode' has no input 'phone'; did you mean 'phones'?"));
+    CHECK_THAT(refusal("\"logits\": \"logits\"", "\"logits\": \"logit\""),
+               contains("/generation/logits: the graph 'decode' has no output 'logit'; did you mean 'logits'?"));
+    CHECK_THAT(refusal("\"memory\": \"memory\"", "\"memory\": \"lengths\""),
+               contains("/generation/memory: the graph 'encode' has no output 'lengths'"));
+    CHECK_THAT(refusal("\"position\": \"position\", ", ""), contains("/generation: the key 'position' is missing"));
+    CHECK_THAT(refusal("\"end\": ", "\"ent\": "),
+               contains("/generation: no key 'ent' belongs here; did you mean 'end'?"));
+}
+
+TEST_CASE("generation: inputs have the type that generation gives them") {
+    CHECK_THAT(
+        refusal("\"target_ids\": \"phones\"", "\"target_ids\": \"position\""),
+        contains("/generation/target_ids: expected an input of i32 with dims like \"B T\"; 'position' is i32 \"B\""));
+    CHECK_THAT(refusal("\"position\": \"position\"", "\"position\": \"memory\""),
+               contains("'memory' is f32 \"B S 4\""));
+    CHECK_THAT(
+        refusal("B S 4", "B S"),
+        contains("/generation/memory: expected an input of f32 with dims like \"B S C\"; 'memory' is f32 \"B S\""));
+}
+
+TEST_CASE("generation: every input of the graphs gets a value") {
+    CHECK_THAT(
+        refusal("\"inputs\": {\"phones\"", "\"inputs\": {\"mask\": {\"dtype\": \"i32\", \"dims\": \"B\"}, \"phones\""),
+        contains("/generation: nothing gives the input 'mask' of the graph 'decode' a value"));
+    CHECK_THAT(refusal("\"inputs\": {\"letters\"",
+                       "\"inputs\": {\"mask\": {\"dtype\": \"i32\", \"dims\": \"B\"}, \"letters\""),
+               contains("nothing gives the input 'mask' of the graph 'encode' a value"));
+}
+
+TEST_CASE("generation: vocabularies lie in the folder and hold start and end") {
+    CHECK_THAT(refusal("\"start\": \"<s>\"", "\"start\": \"<S>\""),
+               contains("/generation/start: no token '<S>' in phones.txt"));
+    CHECK_THAT(refusal("\"end\": \"</s>\"", "\"end\": \"a\""), contains("/generation/end: no token 'a' in phones.txt"));
+    for (const char *name : {"../phones.txt", "/etc/passwd", "a/b", "", "..", "phones.txt/", "phones\\u0000.txt"}) {
+        CAPTURE(name);
+        CHECK_THAT(refusal("phones.txt", name),
+                   contains("/generation/target/vocabulary: expected the name of a file in the model folder"));
+    }
+    CHECK_THAT(refusal("phones.txt", "none.txt"), contains("none.txt: No such file"));
+    CHECK_THAT(refusal("phones.txt", "."), contains("is a folder; expected a file"));
+}
+
+TEST_CASE("generation: codecs and the length are checked") {
+    CHECK_THAT(
+        refusal("\"words\"", "\"word\""),
+        contains(
+            "/generation/target/split: expected \"characters\" or \"words\", found 'word'; did you mean 'words'?"));
+    CHECK_THAT(refusal("\"lowercase\": true", "\"lowercase\": 1"),
+               contains("/generation/source/lowercase: expected true or false, found 1"));
+    CHECK_THAT(refusal("\"max_length\": 8", "\"max_length\": 0"),
+               contains("/generation/max_length: expected a whole number from 1 to 100000, found 0"));
+    CHECK_THAT(refusal("\"max_length\": 8", "\"max_length\": 100001"), contains("found 100001"));
+    CHECK_THAT(refusal("\"max_length\": 8", "\"max_length\": 8.0"), contains("found 8.0"));
+}
+
+TEST_CASE("generation: the model that ships loads, and its vocabularies fit its tables") {
+    const auto model = Model::load(LAMINA_SOURCE_DIR "/models/g2p");
+    CHECK(model->graphs.at("encode").nodes.size() == 2 + 4 * 4 + 1);
+    CHECK(model->graphs.at("decode").nodes.size() == 2 + 4 * 6 + 3);
+    const auto rows = [&](const char *table) {
+        return static_cast<size_t>(model->weights.entries().at(table).type.shape[0]);
+    };
+    CHECK(model->vocabularies.at("letters.txt").size() == rows("encoder.embedding.table"));
+    CHECK(model->vocabularies.at("phones.txt").size() == rows("decoder.embedding.table"));
+    CHECK(model->vocabularies.at("phones.txt").size() == rows("generator.weight"));
+    for (const auto &[name, entry] : model->weights.entries()) { // each belongs to a layer of the graphs
+        CAPTURE(name);
+        const std::string layer = name.substr(0, name.rfind('.'));
+        size_t owners = 0;
+        for (const auto &[graph_name, graph] : model->graphs)
+            for (const Node &node : graph.nodes) owners += node.name == layer;
+        CHECK(owners == 1);
+    }
+}
