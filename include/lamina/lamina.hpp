@@ -31,9 +31,9 @@ struct RuntimeOptions {
 
 // A device by description; opening is left to the session.
 struct Device {
-    std::string id;   // "cpu", "reference", "vulkan:0"
-    std::string name; // of the hardware: "NVIDIA H200"
-    std::string kind; // "discrete", "integrated", "virtual", "software", "cpu"
+    std::string id;                        // "cpu", "reference", "vulkan:0"
+    std::string name;                      // of the hardware: "NVIDIA H200"
+    std::string kind;                      // "discrete", "integrated", "virtual", "software", "cpu"
     std::string driver, api_version, uuid; // empty for the CPU
     uint64_t memory_bytes = 0;
     std::vector<std::string> unusable; // why it cannot be used; empty: it can
@@ -63,19 +63,41 @@ struct SessionOptions {
     bool keep_all = false;                                    // run() can return any tensor, at the cost of memory
 };
 
+// How text is generated: greedy unless beams or temperature say otherwise.
 struct GenerateOptions {
-    size_t batch = 64;
+    size_t batch = 64;           // texts decoded side by side
+    int64_t beams = 1;           // beam search over so many; with a temperature, so many independent samples
+    double length_penalty = 1.0; // candidates are ranked by log probability / length^length_penalty
+    double temperature = 0;      // above 0: sample
+    size_t top_k = 0;            // sample among the k most likely tokens; 0: all
+    double top_p = 1.0;          // sample among the fewest tokens that together are this likely
+    uint64_t seed = 0;
+    int64_t max_length = 0;                                // tokens; 0: as the model says
+    bool cached = true;                                    // false: no KV cache, every step computes the whole sequence
     std::function<void(size_t done, size_t all)> progress; // after every batch
+};
+
+struct Hypothesis {
+    std::string text;
+    std::vector<int32_t> tokens;
+    double log_probability = 0; // natural logarithm, of all tokens and the end
+    double score = 0;           // what hypotheses are ranked by
 };
 
 class Session {
   public:
-    // Runs one graph. Inputs by the graph's names; the result holds its outputs, and with keep_all the tensors in `taps`.
-    [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps = {});
+    // Runs one graph. Inputs by the graph's names; the result holds its outputs, and with keep_all the tensors in
+    // `taps`.
+    [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
+                                const std::vector<std::string> &taps = {});
 
-    // Text in, text out, in the same order: greedy decoding as the model's "generation" block says. An empty line gives
-    // an empty line. Throws Error(input) for a text with unknown tokens or beyond the model's length.
-    [[nodiscard]] std::vector<std::string> generate(const std::vector<std::string> &texts, const GenerateOptions &options = {});
+    // Text in, text out, in the same order, as the model's "generation" block says: the best hypothesis of each. An
+    // empty line gives an empty line. Throws Error(input) for a text with unknown tokens or beyond the model's length.
+    [[nodiscard]] std::vector<std::string> generate(const std::vector<std::string> &texts,
+                                                    const GenerateOptions &options = {});
+    // All options.beams hypotheses of each text, best first; none for an empty text.
+    [[nodiscard]] std::vector<std::vector<Hypothesis>> hypotheses(const std::vector<std::string> &texts,
+                                                                  const GenerateOptions &options = {});
 
     [[nodiscard]] const Device &device() const;
 

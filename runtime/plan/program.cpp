@@ -1,5 +1,6 @@
 #include "plan/program.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace lamina::plan {
@@ -23,6 +24,15 @@ void Program::check_values(int32_t tensor, std::span<const std::byte> bytes) con
             }
         }
     }
+}
+
+void expect_rows(const PlannedTensor &state, std::span<const int32_t> rows) {
+    const int64_t batch = state.type.shape.front();
+    const auto outside = [&](int32_t r) { return r < 0 || r >= batch; };
+    if (static_cast<int64_t>(rows.size()) == batch && std::none_of(rows.begin(), rows.end(), outside)) return;
+    throw Error(ErrorCode::input, "state '" + state.name + "': expected " + std::to_string(batch) +
+                                      " rows, each from 0 to " + std::to_string(batch - 1) + ", found " +
+                                      std::to_string(rows.size()) + " or one out of range");
 }
 
 } // namespace lamina::plan

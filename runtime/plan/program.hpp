@@ -13,13 +13,18 @@ namespace lamina::plan {
 class Program {
   public:
     virtual ~Program() = default;
-    // Sets a graph input, whole. Inputs keep their values from run to run. Sizes are the plan's; else Error(input).
+    // Sets a graph input, whole, or a state. Inputs keep their values from run to run; states change as layers change
+    // them. Sizes are the plan's; else Error(input).
     virtual void write(int32_t tensor, std::span<const std::byte> bytes) = 0;
     // Runs every step and waits. Throws Error(device_lost) with the step that was running, Error(input) for I32 inputs
     // out of the range that their contract names (checked here, before anything runs).
     virtual void run() = 0;
     // Reads a graph output; with keep_all, any activation or state too.
     virtual void read(int32_t tensor, std::span<std::byte> bytes) = 0;
+    // With `guard`: the name of a tensor or scratch block beside which the last run wrote; empty when there is none.
+    [[nodiscard]] virtual std::string overrun() = 0;
+    // Every state's sequence b (its first axis) becomes what sequence rows[b] was. rows has one entry a sequence.
+    virtual void reorder_states(std::span<const int32_t> rows) = 0;
 
     [[nodiscard]] const GraphPlan &plan() const { return plan_; }
     // "baseline", or for the CPU "reference" or "cpu_fallback": how a step is computed.
@@ -32,9 +37,17 @@ class Program {
     GraphPlan plan_;
 };
 
+// Checks the argument of Program::reorder_states() against one state. Throws Error(input).
+void expect_rows(const PlannedTensor &state, std::span<const int32_t> rows);
+
+inline constexpr uint64_t guard_bytes = 256;
+
 struct ProgramOptions {
     bool keep_all = false; // every activation keeps its own memory, so that all can be read afterwards
     bool poison = false;   // activations and scratch hold NaN before every run, to expose reads of unwritten memory
+    // Poison, and no two tensors share memory: what lies within guard_bytes of an activation, scratch block or state is
+    // nobody's, and Program::overrun() says whether a kernel wrote there.
+    bool guard = false;
     // Which variant computes a step: a name, "" for the device's choice. Error(input) where it does not fit.
     std::map<std::string, std::string, std::less<>> variant_of_layer; // by layer id
 };

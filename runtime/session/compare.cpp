@@ -47,8 +47,12 @@ GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &text
     std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
     if (sources.empty()) throw Error(ErrorCode::usage, "there is no text to compare on");
 
-    std::vector<Ids> targets = greedy(state, sources);
-    for (Ids &ids : targets) ids.insert(ids.begin(), *target.id(g.start));
+    std::vector<Ids> targets;
+    for (const auto &found : truth.hypotheses(texts)) {
+        if (found.empty()) continue;
+        targets.push_back({*target.id(g.start)});
+        targets.back().insert(targets.back().end(), found.front().tokens.begin(), found.front().tokens.end());
+    }
     const auto batch = static_cast<int64_t>(sources.size());
     TensorMap encode{{g.source_ids, padded(sources, 0)}, {g.source_lengths, lengths_of(sources)}};
     TensorMap decode{{g.target_ids, padded(targets, *target.id(g.end))},

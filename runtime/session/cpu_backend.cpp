@@ -4,6 +4,7 @@
 #include "session/widen.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -41,6 +42,27 @@ class CpuProgram final : public plan::Program {
         std::memcpy(bytes.data(), at(tensor), bytes.size());
     }
 
+    [[nodiscard]] std::string overrun() override {
+        for (const auto &[name, words] : guards_)
+            if (!std::all_of(words.begin(), words.end(), [](float v) { return std::isnan(v); })) return name;
+        return {};
+    }
+
+    void reorder_states(std::span<const int32_t> rows) override {
+        for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+            const plan::PlannedTensor &tensor = plan_.tensors[t];
+            if (tensor.kind != plan::PlannedTensor::Kind::state) continue;
+            plan::expect_rows(tensor, rows);
+            auto *state = static_cast<float *>(memory_[t]);
+            const size_t size = tensor.type.bytes() / sizeof(float);
+            const size_t row = size / rows.size();
+            const std::vector<float> before(state, state + size);
+            for (size_t b = 0; b < rows.size(); ++b)
+                std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(rows[b]) * row), row,
+                            state + b * row);
+        }
+    }
+
     [[nodiscard]] std::string variant(size_t step) const override {
         return kernels_[step] != nullptr ? executor_id_ : "reference";
     }
@@ -63,6 +85,7 @@ class CpuProgram final : public plan::Program {
     std::string executor_id_;
     std::vector<const lamina_cpu_kernel *> kernels_; // one a step; null: the reference
     std::vector<float> arena_;
+    std::vector<std::pair<std::string, std::span<const float>>> guards_; // parts of the arena: by tensor
     std::vector<Memory> owned_;  // what lies outside the arena: inputs; and shares of weights and states
     std::vector<void *> memory_; // one a tensor
 };
@@ -106,7 +129,7 @@ class CpuBackend final : public plan::Backend {
 };
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
-    : Program(std::move(graph)), poison_(options.poison) {
+    : Program(std::move(graph)), poison_(options.poison || options.guard) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (const plan::Step &step : plan_.steps) {
@@ -119,13 +142,21 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
                                               (executor ? " and '" + executor_id_ + "'" : ""));
         kernels_.push_back(executor == nullptr || reference ? nullptr : executor->kernel(step.call.layer().id()));
     }
-    const std::vector<plan::Lifetime> lifetimes = plan::lifetimes_of(plan_, options.keep_all);
+    std::vector<plan::Lifetime> lifetimes = plan::lifetimes_of(plan_, options.keep_all);
+    const uint64_t guard = options.guard ? plan::guard_bytes : 0;
+    for (plan::Lifetime &l : lifetimes)
+        if (options.guard && l.bytes != 0) l = {l.bytes + 2 * guard, 0, plan_.steps.size()};
     const plan::ArenaLayout layout = plan::lay_out(lifetimes, 64);
     arena_.resize(layout.bytes / sizeof(float));
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind == plan::PlannedTensor::Kind::activation) {
-            memory_.push_back(arena_.data() + layout.offsets[t] / sizeof(float));
+            float *begin = arena_.data() + (layout.offsets[t] + guard) / sizeof(float);
+            float *end = begin + tensor.type.bytes() / sizeof(float);
+            memory_.push_back(begin);
+            if (!options.guard) continue;
+            guards_.emplace_back(tensor.name, std::span(begin - guard / sizeof(float), begin));
+            guards_.emplace_back(tensor.name, std::span(end, guard / sizeof(float)));
             continue;
         }
         owned_.push_back(tensor.kind == plan::PlannedTensor::Kind::weight  ? backend.weight(tensor.name)

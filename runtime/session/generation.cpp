@@ -1,14 +1,61 @@
 #include "session/generation.hpp"
 
-#include "session/generation_shapes.hpp"
+#include "session/search.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <numeric>
+#include <sstream>
 
 namespace lamina::session {
+namespace {
+
+const model::Generation &generation_of(const model::Model &model) {
+    if (!model.generation)
+        throw Error(ErrorCode::input,
+                    (model.folder / "model.json").string() +
+                        " has no \"generation\" block: this model does not take text; give its inputs "
+                        "as tensors");
+    return *model.generation;
+}
+
+void check_options(const GenerateOptions &o) {
+    const auto refuse = [](const char *what, const char *expected, double found) {
+        std::ostringstream out;
+        out << what << ": expected " << expected << ", found " << found;
+        throw Error(ErrorCode::usage, out.str());
+    };
+    if (o.batch < 1) refuse("batch", "at least 1", static_cast<double>(o.batch));
+    if (o.beams < 1 || o.beams > 1024) refuse("beams", "1 to 1024", static_cast<double>(o.beams));
+    if (!(o.temperature >= 0 && o.temperature <= 1e6)) refuse("temperature", "0 (greedy) or above", o.temperature);
+    if (!(o.top_p > 0 && o.top_p <= 1)) refuse("top_p", "above 0, at most 1", o.top_p);
+    if (!(o.length_penalty >= -10 && o.length_penalty <= 10)) refuse("length_penalty", "-10 to 10", o.length_penalty);
+    if (o.max_length < 0) refuse("max_length", "0 (as the model says) or above", static_cast<double>(o.max_length));
+}
+
+// What to search for a batch of texts, by their numbers.
+SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::span<const size_t> batch,
+                   const GenerateOptions &options) {
+    const model::Generation &g = *model.generation;
+    const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
+    SearchTask task;
+    task.end = *target.id(g.end);
+    task.max_length = static_cast<size_t>(options.max_length != 0 ? options.max_length : g.max_length);
+    for (const size_t i : batch) {
+        Ids prefix{*target.id(g.start)};
+        if (g.encode.empty())
+            prefix.insert(prefix.end(), ids[i].begin(), ids[i].end()); // a prompt, to be continued
+        else
+            task.sources.push_back(ids[i]);
+        task.prefixes.push_back(std::move(prefix));
+        task.numbers.push_back(i);
+    }
+    return task;
+}
+
+} // namespace
+
 std::vector<Ids> tokenize(const model::Model &model, const std::vector<std::string> &texts) {
-    const model::TextCodec &codec = model.generation->source;
+    const model::Generation &g = generation_of(model);
+    const model::TextCodec &codec = g.encode.empty() ? g.target : g.source;
     const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
     std::vector<Ids> out;
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -21,114 +68,29 @@ std::vector<Ids> tokenize(const model::Model &model, const std::vector<std::stri
     return out;
 }
 
-namespace {
-
-int32_t best_of(std::span<const float> logits) {
-    return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
-int64_t round_up(size_t n, int64_t multiple) { return (static_cast<int64_t>(n) + multiple - 1) / multiple * multiple; }
-
-} // namespace
-
-std::vector<Ids> greedy(detail::SessionState &session, const std::vector<Ids> &sources) {
-    const model::Generation &g = *session.model->generation;
-    const model::Vocabulary &target = session.model->vocabularies.at(g.target.vocabulary);
-    const int32_t end = *target.id(g.end);
-    Decoder decoder(session, sources);
-    std::vector<Ids> out(sources.size());
-    Ids tokens(sources.size(), *target.id(g.start));
-    std::vector<bool> done(sources.size(), false);
-    for (int64_t position = 0; position <= g.max_length && std::find(done.begin(), done.end(), false) != done.end();
-         ++position) {
-        const std::span<const float> logits = decoder.step(tokens, position);
-        for (size_t b = 0; b < sources.size(); ++b) {
-            if (done[b]) continue;
-            tokens[b] = best_of(logits.subspan(b * decoder.vocabulary(), decoder.vocabulary()));
-            done[b] = tokens[b] == end || static_cast<int64_t>(out[b].size()) == g.max_length;
-            if (!done[b]) out[b].push_back(tokens[b]);
-        }
-    }
-    return out;
-}
-
-Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources) {
-    const model::Generation &g = *session.model->generation;
-    batch_ = std::bit_ceil(sources.size());
-    size_t longest = 0;
-    for (const Ids &ids : sources) longest = std::max(longest, ids.size());
-    const int64_t length = round_up(longest, 8);
-
-    // Sequences beyond the batch are one token long; what they compute is never looked at.
-    Tensor source(TensorType{DType::i32, {static_cast<int64_t>(batch_), length}});
-    Tensor lengths(TensorType{DType::i32, {static_cast<int64_t>(batch_)}});
-    for (size_t b = 0; b < batch_; ++b) {
-        lengths.i32()[b] = b < sources.size() ? static_cast<int32_t>(sources[b].size()) : 1;
-        if (b < sources.size())
-            std::copy(sources[b].begin(), sources[b].end(),
-                      source.i32().begin() + static_cast<std::ptrdiff_t>(b) * length);
-    }
-
-    plan::Program &encode = session.program(g.encode, encode_shapes(g, static_cast<int64_t>(batch_), length));
-    encode.write(encode.plan().inputs.at(g.source_ids), source.bytes());
-    encode.write(encode.plan().inputs.at(g.source_lengths), lengths.bytes());
-    encode.run();
-    const int32_t memory_output = encode.plan().outputs.at(g.memory);
-    Tensor memory(encode.plan().tensors[static_cast<size_t>(memory_output)].type);
-    encode.read(memory_output, memory.bytes());
-
-    const int64_t state_length = std::max(round_up(static_cast<size_t>(g.max_length) + 1, 8), length);
-    decode_ =
-        &session.program(g.decode, decode_shapes(g, static_cast<int64_t>(batch_), 1, memory.type(), state_length));
-    decode_->write(decode_->plan().inputs.at(g.memory), memory.bytes());
-    decode_->write(decode_->plan().inputs.at(g.source_lengths), lengths.bytes());
-    ids_input_ = decode_->plan().inputs.at(g.target_ids);
-    position_input_ = decode_->plan().inputs.at(g.position);
-    logits_output_ = decode_->plan().outputs.at(g.logits);
-    vocabulary_ = static_cast<size_t>(decode_->plan().tensors[static_cast<size_t>(logits_output_)].type.shape.back());
-    ids_.assign(batch_, *session.model->vocabularies.at(g.target.vocabulary).id(g.start));
-    positions_.resize(batch_);
-    logits_.resize(batch_ * vocabulary_);
-}
-
-std::span<const float> Decoder::step(std::span<const int32_t> tokens, int64_t position) {
-    std::copy(tokens.begin(), tokens.end(), ids_.begin());
-    std::fill(positions_.begin(), positions_.end(), static_cast<int32_t>(position));
-    decode_->write(ids_input_, std::as_bytes(std::span(ids_)));
-    decode_->write(position_input_, std::as_bytes(std::span(positions_)));
-    decode_->run();
-    decode_->read(logits_output_, std::as_writable_bytes(std::span(logits_)));
-    return logits_;
-}
-
-std::vector<std::string> generate(detail::SessionState &session, const std::vector<std::string> &texts,
-                                  const GenerateOptions &options) {
+std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, const std::vector<std::string> &texts,
+                                              const GenerateOptions &options) {
     const model::Model &model = *session.model;
-    if (!model.generation)
-        throw Error(ErrorCode::input,
-                    (model.folder / "model.json").string() +
-                        " has no \"generation\" block: this model does not take text; give --input NAME=FILE.npy");
-    const model::Generation &g = *model.generation;
-    const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
-    const std::vector<Ids> sources = tokenize(model, texts);
+    const model::Generation &g = generation_of(model);
+    check_options(options);
+    const std::vector<Ids> ids = tokenize(model, texts);
 
     // Texts of like length together: a batch is as long as its longest.
     std::vector<size_t> order;
-    for (size_t i = 0; i < sources.size(); ++i)
-        if (!sources[i].empty()) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return sources[a].size() < sources[b].size(); });
+    for (size_t i = 0; i < ids.size(); ++i)
+        if (!ids[i].empty()) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ids[a].size() < ids[b].size(); });
 
-    std::vector<std::string> out(texts.size());
-    const size_t batch = std::max<size_t>(options.batch, 1);
-    for (size_t first = 0; first < order.size(); first += batch) {
-        const size_t last = std::min(order.size(), first + batch);
-        std::vector<Ids> members;
-        for (size_t i = first; i < last; ++i) members.push_back(sources[order[i]]);
-        const std::vector<Ids> ids = greedy(session, members);
-        for (size_t i = first; i < last; ++i)
-            out[order[i]] = target.decode(ids[i - first], g.target.characters ? "" : " ");
-        if (options.progress) options.progress(last, order.size());
+    std::vector<std::vector<Hypothesis>> out(texts.size());
+    for (size_t first = 0; first < order.size(); first += options.batch) {
+        const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
+        const auto found = search(session, task_of(model, ids, batch, options), options);
+        const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
+        for (size_t i = 0; i < batch.size(); ++i)
+            for (const Candidate &c : found[i])
+                out[batch[i]].push_back(
+                    {target.decode(c.tokens, g.target.characters ? "" : " "), c.tokens, c.log_probability, c.score});
+        if (options.progress) options.progress(first + batch.size(), order.size());
     }
     return out;
 }

@@ -65,8 +65,15 @@ TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const 
     return out;
 }
 
-std::vector<std::string> Session::generate(const std::vector<std::string> &texts, const GenerateOptions &options) {
+std::vector<std::vector<Hypothesis>> Session::hypotheses(const std::vector<std::string> &texts,
+                                                         const GenerateOptions &options) {
     return session::generate(*state_, texts, options);
+}
+
+std::vector<std::string> Session::generate(const std::vector<std::string> &texts, const GenerateOptions &options) {
+    std::vector<std::string> out;
+    for (const auto &found : hypotheses(texts, options)) out.push_back(found.empty() ? "" : found.front().text);
+    return out;
 }
 
 } // namespace lamina

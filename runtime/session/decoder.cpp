@@ -1,0 +1,93 @@
+#include "session/decoder.hpp"
+
+#include "session/generation_shapes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace lamina::session {
+namespace {
+
+int64_t round_up(size_t n, int64_t multiple) { return (static_cast<int64_t>(n) + multiple - 1) / multiple * multiple; }
+
+} // namespace
+
+// What the decoder takes from the encoder: its memory, and the lengths of the sources. Rows beyond the sources are one
+// token long; what they compute is never looked at.
+TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> &sources) const {
+    const model::Generation &g = *session.model->generation;
+    const auto batch = static_cast<int64_t>(batch_);
+    size_t longest = 0;
+    for (const Ids &ids : sources) longest = std::max(longest, ids.size());
+    Tensor source(TensorType{DType::i32, {batch, round_up(longest, 8)}});
+    Tensor lengths(TensorType{DType::i32, {batch}});
+    std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
+    for (size_t r = 0; r < sources.size(); ++r) {
+        lengths.i32()[r] = static_cast<int32_t>(sources[r].size());
+        std::copy(sources[r].begin(), sources[r].end(),
+                  source.i32().begin() + static_cast<std::ptrdiff_t>(r) * source.shape()[1]);
+    }
+    plan::Program &program = session.program(g.encode, encode_shapes(g, batch, source.shape()[1]));
+    program.write(program.plan().inputs.at(g.source_ids), source.bytes());
+    program.write(program.plan().inputs.at(g.source_lengths), lengths.bytes());
+    program.run();
+    const int32_t output = program.plan().outputs.at(g.memory);
+    Tensor memory(program.plan().tensors[static_cast<size_t>(output)].type);
+    program.read(output, memory.bytes());
+    return {{g.memory, std::move(memory)}, {g.source_lengths, std::move(lengths)}};
+}
+
+Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape)
+    : rows_(shape.rows), batch_(std::bit_ceil(shape.rows)), cached_(shape.cached) {
+    const model::Generation &g = *session.model->generation;
+    TensorMap given;
+    if (!g.encode.empty()) given = encode(session, sources);
+    int64_t length = round_up(shape.length, 8);
+    steps_ = cached_ ? 1 : static_cast<size_t>(length);
+    // The caches of source attention hold the source, those of self attention the target: one length serves both.
+    if (!g.encode.empty()) length = std::max(length, given.at(g.memory).shape()[1]);
+    const TensorType memory = g.encode.empty() ? TensorType{} : given.at(g.memory).type();
+    program_ = &session.program(g.decode, decode_shapes(g, static_cast<int64_t>(batch_), static_cast<int64_t>(steps_),
+                                                        memory, cached_ ? length : 0));
+    const plan::GraphPlan &plan = program_->plan();
+    for (const auto &[name, tensor] : given) program_->write(plan.inputs.at(name), tensor.bytes());
+    ids_input_ = plan.inputs.at(g.target_ids);
+    position_input_ = plan.inputs.at(g.position);
+    logits_output_ = plan.outputs.at(g.logits);
+    vocabulary_ = static_cast<size_t>(plan.tensors[static_cast<size_t>(logits_output_)].type.shape.back());
+    const int32_t filler = 0; // any id: rows and positions that hold it are never looked at
+    ids_.assign(batch_ * steps_, filler);
+    positions_.assign(batch_, 0);
+    all_.resize(batch_ * steps_ * vocabulary_);
+    logits_.resize(rows_ * vocabulary_);
+}
+
+std::span<const float> Decoder::step(std::span<const int32_t> tokens, size_t position) {
+    const size_t column = cached_ ? 0 : position;
+    for (size_t r = 0; r < rows_; ++r) ids_[r * steps_ + column] = tokens[r];
+    if (cached_) std::fill(positions_.begin(), positions_.end(), static_cast<int32_t>(position));
+    program_->write(ids_input_, std::as_bytes(std::span(ids_)));
+    program_->write(position_input_, std::as_bytes(std::span(positions_)));
+    program_->run();
+    program_->read(logits_output_, std::as_writable_bytes(std::span(all_)));
+    if (cached_) return std::span(all_).first(rows_ * vocabulary_);
+    for (size_t r = 0; r < rows_; ++r) {
+        const auto from = all_.begin() + static_cast<std::ptrdiff_t>((r * steps_ + column) * vocabulary_);
+        std::copy_n(from, vocabulary_, logits_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
+    }
+    return logits_;
+}
+
+void Decoder::reorder(std::span<const int32_t> rows) {
+    std::vector<int32_t> whole(batch_);
+    std::iota(whole.begin(), whole.end(), 0);
+    std::copy(rows.begin(), rows.end(), whole.begin());
+    if (cached_) return program_->reorder_states(whole);
+    const std::vector<int32_t> before = ids_;
+    for (size_t r = 0; r < batch_; ++r)
+        std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(whole[r]) * steps_), steps_,
+                    ids_.begin() + static_cast<std::ptrdiff_t>(r * steps_));
+}
+
+} // namespace lamina::session

@@ -1,0 +1,50 @@
+#include "session/sampling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace lamina::session {
+namespace {
+
+// splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+uint64_t mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+} // namespace
+
+double uniform(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step) {
+    return static_cast<double>(mix(mix(mix(mix(seed) ^ text) ^ sample) ^ step) >> 11) * 0x1p-53;
+}
+
+int32_t draw(std::span<const double> log_probabilities, const GenerateOptions &options, double chance) {
+    std::vector<size_t> order(log_probabilities.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return log_probabilities[a] > log_probabilities[b]; });
+    if (options.top_k > 0 && options.top_k < order.size()) order.resize(options.top_k);
+
+    std::vector<double> weights;
+    for (const size_t token : order)
+        weights.push_back(
+            std::exp((log_probabilities[token] - log_probabilities[order.front()]) / options.temperature));
+    const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+    double kept = 0;
+    size_t n = 0;
+    do kept += weights[n++];
+    while (n < weights.size() && kept < options.top_p * all);
+
+    double below = 0;
+    for (size_t i = 0; i + 1 < n; ++i) {
+        below += weights[i];
+        if (chance * kept < below) return static_cast<int32_t>(order[i]);
+    }
+    return static_cast<int32_t>(order[n - 1]);
+}
+
+} // namespace lamina::session
