@@ -8,6 +8,8 @@
 namespace {
 using namespace lamina::plugin;
 
+enum : uint32_t { tiled = 1, wide = 2 }; // variants beside the baseline
+
 // What all parts of the layer ask of a call.
 struct Setting {
     Sequence query, source;
@@ -127,6 +129,7 @@ class Planner {
     Planner(const Call &call, Plan &plan) : call_(call), plan_(plan), s_(call) {}
 
     void run() {
+        check_bindings();
         const int64_t rows = s_.query.batch * s_.query.length, row_bytes = s_.heads * s_.head_dim * 4;
         const lamina_ref q = plan_.scratch(rows * row_bytes), o = plan_.scratch(rows * row_bytes);
         project({.rows = rows, .x = plan_.in("query"), .weight = "query_weight", .bias = "query_bias", .y = q});
@@ -146,7 +149,8 @@ class Planner {
     Plan &plan_;
     const Setting s_;
 
-    void project(const Product &product) {
+    void project(Product product) {
+        product.tiled = plan_.variant == tiled;
         constexpr ProductKernels kernels{lamina_kernels::project, lamina_kernels::project_vec4,
                                          lamina_kernels::project_tiled, lamina_kernels::project_few_rows};
         plan_product(call_, plan_, kernels, product);
@@ -202,22 +206,50 @@ class Planner {
                u32(s_.key_batch_stride()),
                u32(s_.key_time_stride()),
                static_cast<float>(1 / std::sqrt(static_cast<double>(s_.head_dim)))};
-        const bool vec4 = s_.head_dim % 4 == 0;
-        const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, 16);
-        const int64_t blocks = ceil_div(s_.heads / s_.kv_heads * s_.query.length, 32);
-        plan_.dispatch(
-            vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
-            plan_.spread(s_.query.batch * s_.kv_heads * slices * blocks),
-            {q, k, v, plan_.in("position"), plan_.in("key_lengths"), plan_.in("keep_mask"), plan_.in("score_bias"), o},
-            push,
-            {{0, u32(s_.head_dim)},
-             {1, s_.causal},
-             {2, s_.growing},
-             {3, s_.positioned()},
-             {4, static_cast<bool>(s_.key_lengths)},
-             {5, static_cast<bool>(s_.keep_mask)},
-             {6, static_cast<bool>(s_.score_bias)},
-             {7, u32(ceil_div(steps, slices))}});
+        const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
+            plan_.dispatch(kernel, plan_.spread(groups),
+                           {q, k, v, plan_.in("position"), plan_.in("key_lengths"), plan_.in("keep_mask"),
+                            plan_.in("score_bias"), o},
+                           push,
+                           {{0, u32(s_.head_dim)},
+                            {1, s_.causal},
+                            {2, s_.growing},
+                            {3, s_.positioned()},
+                            {4, static_cast<bool>(s_.key_lengths)},
+                            {5, static_cast<bool>(s_.keep_mask)},
+                            {6, static_cast<bool>(s_.score_bias)},
+                            tile...});
+        };
+        const int64_t key_heads = s_.query.batch * s_.kv_heads;         // each dispatch covers them all
+        const int64_t lines = s_.heads / s_.kv_heads * s_.query.length; // query rows that share a key head
+        if (plan_.variant != tiled) {
+            const bool vec4 = s_.head_dim % 4 == 0;
+            const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
+            const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, most_steps);
+            const int64_t own_lines = std::min(lines, most_lines);
+            dispatch(vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
+                     key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{7, u32(ceil_div(steps, slices))},
+                     lamina_spec{8, u32(own_lines)});
+        } else if (lines < 8 || s_.head_dim > 256) {
+            dispatch(lamina_kernels::attention_row, s_.query.batch * s_.query.length * s_.heads,
+                     lamina_spec{7, u32(ceil_div(s_.head_dim, 128))});
+        } else {
+            dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
+                     lamina_spec{7, u32(ceil_div(s_.head_dim, 32))});
+        }
+    }
+
+    // The heads' kernels bind these whole.
+    void check_bindings() const {
+        const int64_t row_bytes = s_.head_dim * 4, keys = s_.source.length;
+        const int64_t pairs = s_.query.batch * s_.query.length * keys;
+        const int64_t most = std::max({s_.query.batch * s_.query.length * s_.heads * row_bytes,
+                                       s_.query.batch * s_.key_rows * s_.kv_heads * row_bytes,
+                                       s_.keep_mask ? pairs * 4 : 0, s_.score_bias ? pairs * s_.heads * 4 : 0});
+        const auto limit = static_cast<int64_t>(call_.device().max_binding_bytes);
+        if (most > limit)
+            throw Unsupported("a tensor of " + std::to_string(most) + " bytes exceeds the device's binding limit of " +
+                              std::to_string(limit) + ": use smaller batches or shorter sequences");
     }
 };
 
@@ -264,8 +296,9 @@ struct Attention {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("one query row an invocation, products in registers, no shared memory"),
-        variant("tiled", "products by way of shared memory", 0),
+        baseline("products and heads in registers, no shared memory; two query rows an invocation"),
+        variant("tiled", "products and heads by way of shared memory; few query rows: a workgroup each", 0),
+        variant("wide", "as baseline, with four query rows an invocation: for software drivers", 0),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{

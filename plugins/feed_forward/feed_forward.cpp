@@ -71,45 +71,36 @@ struct FeedForward {
     }
 
     static void plan(const Call &call, Plan &plan) {
-        constexpr ProductKernels product{lamina_kernels::feed_forward, lamina_kernels::feed_forward_vec4,
+        constexpr ProductKernels kernels{lamina_kernels::feed_forward, lamina_kernels::feed_forward_vec4,
                                          lamina_kernels::feed_forward_tiled, lamina_kernels::feed_forward_few_rows};
         const int64_t rows = call.in("x").rows(), hidden_bytes = rows * call.weight("up_weight").rows() * 4;
-        const Activation activation = activation_of(call);
+        const bool tiled = plan.variant == 1, gated = static_cast<bool>(call.weight("gate_weight"));
         const lamina_ref hidden = plan.scratch(hidden_bytes);
-        if (call.weight("gate_weight")) {
+
+        Product up{.rows = rows,
+                   .x = plan.in("x"),
+                   .weight = "up_weight",
+                   .bias = "up_bias",
+                   .y = hidden,
+                   .activation = activation_of(call),
+                   .tiled = tiled};
+        if (gated) {
             const lamina_ref gate = plan.scratch(hidden_bytes);
-            plan_product(call, plan, product,
-                         {.rows = rows,
-                          .x = plan.in("x"),
-                          .weight = "gate_weight",
-                          .bias = "gate_bias",
-                          .y = gate,
-                          .activation = activation});
-            plan_product(call, plan, product,
-                         {.rows = rows,
-                          .x = plan.in("x"),
-                          .weight = "up_weight",
-                          .bias = "up_bias",
-                          .y = hidden,
-                          .combine = Combine::multiply,
-                          .z = gate});
-        } else {
-            plan_product(call, plan, product,
-                         {.rows = rows,
-                          .x = plan.in("x"),
-                          .weight = "up_weight",
-                          .bias = "up_bias",
-                          .y = hidden,
-                          .activation = activation});
+            Product activated = up;
+            activated.weight = "gate_weight", activated.bias = "gate_bias", activated.y = gate;
+            plan_product(call, plan, kernels, activated);
+            up.activation = Activation::none, up.combine = Combine::multiply, up.z = gate;
         }
-        plan_product(call, plan, product,
+        plan_product(call, plan, kernels, up);
+        plan_product(call, plan, kernels,
                      {.rows = rows,
                       .x = hidden,
                       .weight = "down_weight",
                       .bias = "down_bias",
                       .y = plan.out("y"),
                       .combine = call.in("residual") ? Combine::add : Combine::none,
-                      .z = plan.in("residual")});
+                      .z = plan.in("residual"),
+                      .tiled = tiled});
     }
 };
 

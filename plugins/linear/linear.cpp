@@ -52,9 +52,13 @@ struct Linear {
     static void plan(const Call &call, Plan &plan) {
         constexpr ProductKernels product{lamina_kernels::linear, lamina_kernels::linear_vec4,
                                          lamina_kernels::linear_tiled, lamina_kernels::linear_few_rows};
-        plan_product(
-            call, plan, product,
-            {.rows = call.in("x").rows(), .x = plan.in("x"), .weight = "weight", .bias = "bias", .y = plan.out("y")});
+        plan_product(call, plan, product,
+                     {.rows = call.in("x").rows(),
+                      .x = plan.in("x"),
+                      .weight = "weight",
+                      .bias = "bias",
+                      .y = plan.out("y"),
+                      .tiled = plan.variant == 1});
     }
 };
 

@@ -1,12 +1,13 @@
 // Attention over projected heads: o = softmax(q Kᵀ / sqrt(D) + bias) V, for each query of each head. keys.glsl has the
 // shapes. Online softmax: the greatest score so far is subtracted, and what was summed under a smaller one is rescaled.
 //
-// Dispatch: a workgroup of 32 takes one sequence, one key head and a slice of SLICE steps of the channels; each
-// invocation one query row of one of the heads that share the key head. So K and V are read at addresses that are the
-// same for all invocations, and there is neither shared memory nor a barrier. Eight keys at a time: a value of q that
-// an invocation loads serves eight scores.
+// A line is a query of one of the heads that share a key head. Dispatch: a workgroup of 32 takes one sequence, one key
+// head, a slice of SLICE steps of the channels, and 32 x LINES lines; each invocation LINES of them. So K and V are read
+// at addresses that are the same for all invocations, and there is neither shared memory nor a barrier. Keys come eight
+// at a time: a step of q serves eight scores, and a step of K or V serves LINES lines. Loads decide on drivers without
+// caches of their own, so there 4 lines of 16 steps are best; GPUs want the registers for occupancy: 2 lines of 8.
 //
-// A query that may attend to nothing gives zeros. A value behind the mask is never multiplied: 0 * NaN is NaN.
+// A query that may attend to nothing gives zeros. A value behind the mask does not count even when it is NaN.
 
 #extension GL_EXT_control_flow_attributes : require
 #include "keys.glsl"
@@ -14,6 +15,7 @@
 
 layout(local_size_x = 32) in;
 layout(constant_id = 7) const uint SLICE = 16u; // steps of channels an invocation sums; at most 16
+layout(constant_id = 8) const uint LINES = 2u;  // query rows an invocation takes
 
 #ifdef VEC4
 #define STEP vec4
@@ -34,64 +36,83 @@ layout(std430, set = 0, binding = 7) writeonly buffer O4 { vec4 o_step[]; };
 void main() {
     const uint steps = HEAD_DIM / WIDTH;
     const uint sharing = heads / kv_heads; // heads that share a key head
-    const uint lines = sharing * queries;
-    const uint blocks = (lines + 31u) / 32u, slices = (steps + SLICE - 1u) / SLICE;
+    const uint lines = sharing * queries, lines_of_group = 32u * LINES;
+    const uint blocks = (lines + lines_of_group - 1u) / lines_of_group, slices = (steps + SLICE - 1u) / SLICE;
     uint n = workgroup_number();
-    const uint block = n % blocks;
+    const uint first_line = n % blocks * lines_of_group;
     n /= blocks;
     const uint slice = n % slices * SLICE;
     n /= slices;
     const uint kv_head = n % kv_heads, b = n / kv_heads;
-    const uint line = block * 32u + gl_LocalInvocationID.x;
-    if (b >= batch || line >= lines) return;
+    const uint my_line = first_line + gl_LocalInvocationID.x * LINES;
+    if (b >= batch || my_line >= lines) return;
 
-    const uint head = kv_head * sharing + line / queries, t = line % queries;
-    const uint q_at = (query_row(b, t) * heads + head) * steps;
-    // The end for the last query of the workgroup, the same for all invocations; then each one's own.
-    const uint last_line = min(block * 32u + 31u, lines - 1u);
-    const bool wraps = last_line / queries != block * 32u / queries;
+    uint head[LINES], t[LINES], q_at[LINES], end[LINES]; // a line behind the last repeats it, and is not written
+    float greatest[LINES], total[LINES];
+    STEP sum[LINES * SLICE];
+    [[unroll]] for (uint l = 0u; l < LINES; ++l) {
+        const uint line = min(my_line + l, lines - 1u);
+        head[l] = kv_head * sharing + line / queries;
+        t[l] = line % queries;
+        q_at[l] = (query_row(b, t[l]) * heads + head[l]) * steps;
+        end[l] = keys_end(b, t[l]);
+        greatest[l] = LEAST;
+        total[l] = 0.0;
+    }
+    [[unroll]] for (uint i = 0u; i < LINES * SLICE; ++i) sum[i] = STEP(0.0);
+
+    // The end for the last query of the workgroup: the same for all invocations.
+    const uint last_line = min(first_line + lines_of_group, lines) - 1u;
+    const bool wraps = last_line / queries != first_line / queries;
     const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
-    const uint end = keys_end(b, t);
-
-    float greatest = LEAST, total = 0.0;
-    STEP sum[SLICE];
-    [[unroll]] for (uint i = 0u; i < SLICE; ++i) sum[i] = STEP(0.0);
 
     for (uint first = 0u; first < last_end; first += 8u) {
         uint at[8]; // of each key's channels in K and V; behind the end, the last key's
-        float score[8];
-        [[unroll]] for (uint j = 0u; j < 8u; ++j) {
+        float score[LINES * 8u];
+        [[unroll]] for (uint j = 0u; j < 8u; ++j)
             at[j] = (key_row(b, min(first + j, last_end - 1u)) * kv_heads + kv_head) * steps;
-            score[j] = 0.0;
-        }
+        [[unroll]] for (uint i = 0u; i < LINES * 8u; ++i) score[i] = 0.0;
         for (uint d = 0u; d < steps; ++d) {
-            const STEP q_d = q_step[q_at + d] * scale;
-            [[unroll]] for (uint j = 0u; j < 8u; ++j) score[j] += dot(q_d, k_step[at[j] + d]);
-        }
-
-        bool kept[8];
-        float peak = greatest;
-        [[unroll]] for (uint j = 0u; j < 8u; ++j) {
-            kept[j] = first + j < end && is_kept(b, t, first + j);
-            if (kept[j]) {
-                score[j] += bias_of(b, head, t, first + j);
-                peak = max(peak, score[j]);
+            STEP q_d[LINES];
+            [[unroll]] for (uint l = 0u; l < LINES; ++l) q_d[l] = q_step[q_at[l] + d] * scale;
+            [[unroll]] for (uint j = 0u; j < 8u; ++j) {
+                const STEP k_d = k_step[at[j] + d];
+                [[unroll]] for (uint l = 0u; l < LINES; ++l) score[l * 8u + j] += dot(q_d[l], k_d);
             }
         }
-        const float shrink = exp(greatest - peak);
-        greatest = peak;
-        total *= shrink;
-        [[unroll]] for (uint i = 0u; i < SLICE; ++i) sum[i] *= shrink;
+
+        bool kept[LINES * 8u];
+        [[unroll]] for (uint l = 0u; l < LINES; ++l) {
+            float peak = greatest[l];
+            [[unroll]] for (uint j = 0u; j < 8u; ++j) {
+                const uint i = l * 8u + j;
+                kept[i] = first + j < end[l] && is_kept(b, t[l], first + j);
+                if (kept[i]) {
+                    score[i] += bias_of(b, head[l], t[l], first + j);
+                    peak = max(peak, score[i]);
+                }
+            }
+            const float shrink = exp(greatest[l] - peak);
+            greatest[l] = peak;
+            total[l] *= shrink;
+            [[unroll]] for (uint i = 0u; i < SLICE; ++i) sum[l * SLICE + i] *= shrink;
+            [[unroll]] for (uint j = 0u; j < 8u; ++j) {
+                score[l * 8u + j] = kept[l * 8u + j] ? exp(score[l * 8u + j] - peak) : 0.0;
+                total[l] += score[l * 8u + j];
+            }
+        }
         [[unroll]] for (uint j = 0u; j < 8u; ++j) {
-            if (kept[j]) {
-                const float share = exp(score[j] - peak);
-                total += share;
-                [[unroll]] for (uint i = 0u; i < SLICE; ++i) sum[i] += share * v_step[at[j] + min(slice + i, steps - 1u)];
+            [[unroll]] for (uint i = 0u; i < SLICE; ++i) {
+                const STEP v_i = v_step[at[j] + min(slice + i, steps - 1u)];
+                [[unroll]] for (uint l = 0u; l < LINES; ++l)
+                    sum[l * SLICE + i] += kept[l * 8u + j] ? score[l * 8u + j] * v_i : STEP(0.0);
             }
         }
     }
 
-    const float norm = total == 0.0 ? 0.0 : 1.0 / total;
-    [[unroll]] for (uint i = 0u; i < SLICE; ++i)
-        if (slice + i < steps) o_step[q_at + slice + i] = sum[i] * norm;
+    [[unroll]] for (uint l = 0u; l < LINES; ++l) {
+        const float norm = total[l] == 0.0 ? 0.0 : 1.0 / total[l];
+        [[unroll]] for (uint i = 0u; i < SLICE; ++i)
+            if (my_line + l < lines && slice + i < steps) o_step[q_at[l] + slice + i] = sum[l * SLICE + i] * norm;
+    }
 }

@@ -11,7 +11,7 @@
 //
 //     static constexpr ProductKernels project{lamina_kernels::project, lamina_kernels::project_vec4, ...};
 //     plan_product(call, plan, project, {.rows = x.rows(), .x = plan.in("x"), .weight = "weight", .bias = "bias",
-//                                        .y = plan.out("y")});
+//                                        .y = plan.out("y"), .tiled = plan.variant == 1});
 //
 // Its reference() calls product_reference() row by row.
 #pragma once
@@ -79,7 +79,8 @@ struct Product {
     lamina_ref y;            // (M, N) f32
     Activation activation = Activation::none;
     Combine combine = Combine::none;
-    lamina_ref z{}; // (M, N) f32, when something is combined
+    lamina_ref z{};     // (M, N) f32, when something is combined
+    bool tiled = false; // the sums by way of shared memory, for GPUs; false: in registers, for any device
     // M row numbers, u32: row m of the result goes to row targets[m] of y, which may then have any number of rows;
     // 0xffffffff: nowhere, and a tile of nothing but such rows is not computed.
     std::optional<lamina_ref> targets{};
@@ -113,7 +114,7 @@ inline int64_t tile_rows(int64_t rows) {
 
 } // namespace detail
 
-// Emits the dispatches of one product. Variant 0 forms its sums in registers, the others by way of shared memory.
+// Emits the dispatches of one product.
 // Splits what exceeds the device's binding limit. Throws Unsupported where that cannot be done.
 inline void plan_product(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     const Tensor weight = call.weight(product.weight);
@@ -140,12 +141,12 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
                 uint32_t rows, inner, cols, first_col, y_cols;
             } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
             const std::initializer_list<lamina_ref> bind{x, w.ref, plan.weight(product.bias), z, targets, y};
-            if (plan.variant == 0 || rows <= most_few) {
-                const int64_t tile = plan.variant == 0 ? detail::tile_rows(rows) : rows;
-                const int64_t tile_cols = plan.variant == 0 ? 128 : 4;
-                const uint32_t kernel = plan.variant != 0 ? kernels.few_rows
-                                        : inner % 4 == 0  ? kernels.registers_vec4
-                                                          : kernels.registers;
+            if (!product.tiled || rows <= most_few) {
+                const int64_t tile = product.tiled ? rows : detail::tile_rows(rows);
+                const int64_t tile_cols = product.tiled ? 4 : 128;
+                const uint32_t kernel = product.tiled    ? kernels.few_rows
+                                        : inner % 4 == 0 ? kernels.registers_vec4
+                                                         : kernels.registers;
                 plan.dispatch(kernel, plan.spread(ceil_div(rows, tile) * ceil_div(w.count, tile_cols)), bind, push,
                               {of_weight, of_bias, activation, combine, scatter, {5, u32(tile)}});
             } else {

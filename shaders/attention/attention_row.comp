@@ -1,0 +1,73 @@
+// Attention of one query row of one head by a whole workgroup, for the few queries of a generation step on GPUs. What it
+// computes: attend_registers.glsl; the shapes: keys.glsl.
+//
+// Dispatch: a workgroup of 128 a query row of a head. Keys come 128 at a time: each invocation forms the score of one of
+// them, then sums every 128th channel over all of them, reading V side by side.
+//
+// A key that the query may not attend to is marked in `share` and skipped: its value does not count even when it is NaN.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "keys.glsl"
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 128) in;
+layout(constant_id = 7) const uint SLICES = 1u; // of 128 channels in a head
+
+const float HIDDEN_SCORE = -3.0e38; // below LEAST
+const float HIDDEN_SHARE = -1.0;
+
+shared float share[128]; // of each key: its score, then its exponential
+
+void main() {
+    uint n = workgroup_number();
+    const uint head = n % heads;
+    n /= heads;
+    const uint t = n % queries, b = n / queries;
+    if (b >= batch) return; // the same for the whole workgroup
+
+    const uint lane = gl_LocalInvocationID.x;
+    const uint kv_head = head / (heads / kv_heads);
+    const uint q_at = (query_row(b, t) * heads + head) * HEAD_DIM;
+    const uint end = keys_end(b, t);
+
+    float greatest = LEAST, total = 0.0;
+    float sum[SLICES];
+    [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = 0.0;
+
+    for (uint first = 0u; first < end; first += 128u) {
+        const uint key = first + lane;
+        const bool kept = key < end && is_kept(b, t, key);
+        float score = HIDDEN_SCORE;
+        if (kept) {
+            const uint k_at = (key_row(b, key) * kv_heads + kv_head) * HEAD_DIM;
+            score = 0.0;
+            for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k[k_at + d];
+            score += bias_of(b, head, t, key);
+        }
+        barrier(); // everyone is done with the shares before
+        share[lane] = score;
+        barrier();
+        float peak = greatest;
+        for (uint j = 0u; j < 128u; ++j) peak = max(peak, share[j]);
+        barrier();
+        share[lane] = kept ? exp(score - peak) : HIDDEN_SHARE;
+        barrier();
+
+        const float shrink = exp(greatest - peak);
+        greatest = peak;
+        total *= shrink;
+        [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] *= shrink;
+        for (uint j = 0u; j < min(128u, end - first); ++j) {
+            const float p = share[j];
+            if (p < 0.0) continue;
+            total += p;
+            const uint v_at = (key_row(b, first + j) * kv_heads + kv_head) * HEAD_DIM;
+            [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] += p * v[v_at + min(s * 128u + lane, HEAD_DIM - 1u)];
+        }
+    }
+
+    const float norm = total == 0.0 ? 0.0 : 1.0 / total;
+    [[unroll]] for (uint s = 0u; s < SLICES; ++s)
+        if (s * 128u + lane < HEAD_DIM) o[q_at + s * 128u + lane] = sum[s] * norm;
+}

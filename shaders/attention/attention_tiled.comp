@@ -1,0 +1,129 @@
+// Attention over projected heads by way of shared memory, for GPUs. What it computes: attend_registers.glsl; the shapes:
+// keys.glsl. A line is a query of one of the heads that share a key head.
+//
+// Dispatch: a workgroup of 128, as 16 x 8, takes one sequence, one key head and 32 lines; keys come 32 at a time, and
+// channels 32 at a time within them. An invocation has two lines: of each key block it forms 2 x 4 scores, and of each
+// 32 channels it sums 2 x 4. Head dims up to 256.
+//
+// A key that a line may not attend to is marked in `share` and skipped: its value does not count even when it is NaN.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "keys.glsl"
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 128) in;
+layout(constant_id = 7) const uint SLICES = 2u; // of 32 channels in a head; at most 8
+
+const float HIDDEN_SCORE = -3.0e38; // below LEAST
+const float HIDDEN_SHARE = -1.0;
+
+shared vec4 q_tile[32][9];      // [line][channel / 4]; the odd one spreads lines over the memory banks
+shared vec4 kv_tile[32][9];     // [key][channel / 4]
+shared float share[32][33];     // [line][key]: scores, then their exponentials
+
+void main() {
+    const uint sharing = heads / kv_heads;
+    const uint lines = sharing * queries, blocks = (lines + 31u) / 32u;
+    uint n = workgroup_number();
+    const uint first_line = n % blocks * 32u;
+    n /= blocks;
+    const uint kv_head = n % kv_heads, b = n / kv_heads;
+    if (b >= batch) return; // the same for the whole workgroup
+
+    const uint lane = gl_LocalInvocationID.x;
+    const uint low = lane % 8u, high = lane / 8u;
+    // This invocation's two lines; a line behind the last repeats it, and is not written.
+    const uvec2 line = min(first_line + uvec2(high, high + 16u), uvec2(lines - 1u));
+    const uvec2 head = kv_head * sharing + line / queries, t = line % queries;
+    const uvec2 end = uvec2(keys_end(b, t.x), keys_end(b, t.y));
+    const uint last_line = min(first_line + 32u, lines) - 1u;
+    const bool wraps = last_line / queries != first_line / queries;
+    const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
+
+    // What this invocation loads of each tile: channel lane % 32 of every fourth row.
+    const uint channel = lane % 32u, first_row = lane / 32u;
+
+    vec2 greatest = vec2(LEAST), total = vec2(0.0);
+    vec4 sum0[SLICES], sum1[SLICES];
+    [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum0[s] = sum1[s] = vec4(0.0);
+
+    for (uint first = 0u; first < last_end; first += 32u) {
+        vec4 score0 = vec4(0.0), score1 = vec4(0.0); // of keys low, low + 8, low + 16, low + 24
+        for (uint s = 0u; s < SLICES; ++s) {
+            const uint c = s * 32u + channel;
+            barrier();
+            for (uint row = first_row; row < 32u; row += 4u) {
+                const uint l = min(first_line + row, lines - 1u);
+                const uint q_at = (query_row(b, l % queries) * heads + kv_head * sharing + l / queries) * HEAD_DIM;
+                const uint k_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * HEAD_DIM;
+                q_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? q[q_at + c] * scale : 0.0;
+                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? k[k_at + c] : 0.0;
+            }
+            barrier();
+            for (uint i = 0u; i < 8u; ++i) {
+                const vec4 a0 = q_tile[high][i], a1 = q_tile[high + 16u][i];
+                [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+                    const vec4 key = kv_tile[low + 8u * j][i];
+                    score0[j] += dot(a0, key);
+                    score1[j] += dot(a1, key);
+                }
+            }
+        }
+
+        bvec4 kept0, kept1;
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            const uint key = first + low + 8u * j;
+            kept0[j] = key < end.x && is_kept(b, t.x, key);
+            kept1[j] = key < end.y && is_kept(b, t.y, key);
+            if (kept0[j]) score0[j] += bias_of(b, head.x, t.x, key);
+            if (kept1[j]) score1[j] += bias_of(b, head.y, t.y, key);
+            share[high][low + 8u * j] = kept0[j] ? score0[j] : HIDDEN_SCORE;
+            share[high + 16u][low + 8u * j] = kept1[j] ? score1[j] : HIDDEN_SCORE;
+        }
+        barrier();
+        vec2 peak = greatest;
+        for (uint j = 0u; j < 32u; ++j) peak = max(peak, vec2(share[high][j], share[high + 16u][j]));
+        barrier();
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            share[high][low + 8u * j] = kept0[j] ? exp(score0[j] - peak.x) : HIDDEN_SHARE;
+            share[high + 16u][low + 8u * j] = kept1[j] ? exp(score1[j] - peak.y) : HIDDEN_SHARE;
+        }
+        barrier();
+        const vec2 shrink = exp(greatest - peak);
+        greatest = peak;
+        total *= shrink;
+        for (uint j = 0u; j < 32u; ++j) {
+            const vec2 p = vec2(share[high][j], share[high + 16u][j]);
+            total += mix(p, vec2(0.0), lessThan(p, vec2(0.0)));
+        }
+
+        [[unroll]] for (uint s = 0u; s < SLICES; ++s) {
+            const uint c = s * 32u + channel;
+            barrier();
+            for (uint row = first_row; row < 32u; row += 4u) {
+                const uint v_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * HEAD_DIM;
+                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? v[v_at + c] : 0.0;
+            }
+            barrier();
+            sum0[s] *= shrink.x;
+            sum1[s] *= shrink.y;
+            for (uint j = 0u; j < 32u; ++j) {
+                const vec4 value = kv_tile[j][low];
+                const float p0 = share[high][j], p1 = share[high + 16u][j];
+                if (!(p0 < 0.0)) sum0[s] += p0 * value;
+                if (!(p1 < 0.0)) sum1[s] += p1 * value;
+            }
+        }
+    }
+
+    const vec2 norm = mix(1.0 / total, vec2(0.0), equal(total, vec2(0.0)));
+    const uvec2 o_at = (uvec2(query_row(b, t.x), query_row(b, t.y)) * heads + head) * HEAD_DIM;
+    [[unroll]] for (uint s = 0u; s < SLICES; ++s)
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+            const uint c = s * 32u + low * 4u + i;
+            if (c >= HEAD_DIM) continue;
+            if (first_line + high < lines) o[o_at.x + c] = sum0[s][i] * norm.x;
+            if (first_line + high + 16u < lines) o[o_at.y + c] = sum1[s][i] * norm.y;
+        }
+}
