@@ -6,7 +6,8 @@
 The data is one pronunciation a line, `word<TAB>PHONE PHONE ...` (CMUdict; README.md beside this file says where it is
 from). Needs PyTorch 1.13 or newer (Debian: python3-torch); takes a CUDA GPU when there is one. The run is resumable:
 after every epoch its state goes to --checkpoint, and the same command continues from there. At the end it writes
-model.json, model.safetensors (f16) and the two vocabularies to --out.
+model.safetensors (f16) and the two vocabularies to --out. model.json beside it describes the graphs for the default
+sizes; other sizes need their numbers changed there.
 
 The architecture is the encoder-decoder of "Attention Is All You Need" with normalization before each sublayer
 (pre-norm), ReLU, sinusoidal positions, embeddings scaled by sqrt(d_model) and a final norm on both sides.
