@@ -102,7 +102,7 @@ Safetensors Safetensors::open(const std::filesystem::path &file) {
 
     Safetensors out;
     out.file_ = file;
-    out.map_ = mapping.owner;
+    out.memory_ = mapping.owner;
     out.metadata_ = std::move(header.metadata);
     for (auto &tensor : header.tensors) {
         if (const auto dtype = usable(tensor.dtype))
@@ -111,6 +111,15 @@ Safetensors Safetensors::open(const std::filesystem::path &file) {
         else
             out.others_.emplace(tensor.name, tensor.dtype);
     }
+    return out;
+}
+
+Safetensors Safetensors::of(std::map<std::string, Tensor, std::less<>> tensors) {
+    const auto owner = std::make_shared<const std::map<std::string, Tensor, std::less<>>>(std::move(tensors));
+    Safetensors out;
+    out.file_ = "(tensors in memory)"; // for messages
+    out.memory_ = owner;
+    for (const auto &[name, tensor] : *owner) out.entries_.emplace(name, Entry{tensor.type(), tensor.bytes()});
     return out;
 }
 

@@ -17,12 +17,15 @@ class Safetensors {
     struct Entry {
         TensorType type;
         std::span<const std::byte>
-            bytes; // in the file's memory map, which lives as long as this object or a copy of it
+            bytes; // in memory that lives as long as this object or a copy of it: the file's, mapped
     };
 
     Safetensors() = default; // no tensors
     // Maps the file and checks all of its header. Throws Error(input): file, tensor, what was expected and found.
     static Safetensors open(const std::filesystem::path &file);
+
+    // Tensors that never were in a file, as if they had been read from one.
+    static Safetensors of(std::map<std::string, Tensor, std::less<>> tensors);
 
     // Bytes are not aligned: the format lets a tensor of any dtype begin at any offset.
     [[nodiscard]] const std::map<std::string, Entry, std::less<>> &entries() const { return entries_; }
@@ -38,7 +41,7 @@ class Safetensors {
 
   private:
     std::filesystem::path file_;
-    std::shared_ptr<const void> map_;
+    std::shared_ptr<const void> memory_;
     std::map<std::string, Entry, std::less<>> entries_;
     std::map<std::string, std::string, std::less<>> others_, metadata_;
 };

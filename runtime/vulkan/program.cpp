@@ -9,10 +9,10 @@ VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_
                              Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
                              std::span<const Pipeline> pipelines, const plan::ProgramOptions &options)
     : plan::Program(std::move(plan)), device_(std::move(device)), pipelines_(std::move(owner)),
-      steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, options.keep_all) {
+      steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, options.keep_all, options.guard) {
     lay_out_staging();
     recording_.emplace(device_, Recording::Parts{plan_, steps_, pipelines, memory_, *staging_, input_transfers_,
-                                                 output_transfers_, options.poison});
+                                                 output_transfers_, options.poison || options.guard});
 }
 
 void VulkanProgram::lay_out_staging() {
@@ -43,6 +43,10 @@ void VulkanProgram::expect_size(int32_t tensor, size_t found) const {
 
 void VulkanProgram::write(int32_t tensor, std::span<const std::byte> bytes) {
     expect_size(tensor, bytes.size());
+    if (plan_.tensors[static_cast<size_t>(tensor)].kind == plan::PlannedTensor::Kind::state) {
+        const Upload state{bytes, memory_.tensor(tensor)};
+        return upload(device_, {&state, 1});
+    }
     const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input &i) { return i.tensor == tensor; });
     if (input == inputs_.end())
         throw Error(ErrorCode::input, "tensor '" + plan_.tensors[static_cast<size_t>(tensor)].name +
@@ -93,6 +97,16 @@ void VulkanProgram::download(const Region &from, std::span<std::byte> to) {
         place(*device_, commands, before_host);
     });
     std::memcpy(to.data(), staging.mapped().data(), to.size());
+}
+
+std::string VulkanProgram::overrun() {
+    std::vector<uint32_t> words;
+    for (const ProgramMemory::Guard &guard : memory_.guards()) {
+        words.resize(guard.region.bytes / sizeof(uint32_t));
+        download(guard.region, std::as_writable_bytes(std::span(words)));
+        if (std::any_of(words.begin(), words.end(), [&](uint32_t w) { return w != guard.word; })) return guard.name;
+    }
+    return {};
 }
 
 std::string VulkanProgram::variant(size_t step) const {

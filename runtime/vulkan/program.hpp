@@ -20,6 +20,8 @@ class VulkanProgram final : public plan::Program {
     void write(int32_t tensor, std::span<const std::byte> bytes) override;
     void run() override;
     void read(int32_t tensor, std::span<std::byte> bytes) override;
+    [[nodiscard]] std::string overrun() override;
+    void reorder_states(std::span<const int32_t> rows) override;
     [[nodiscard]] std::string variant(size_t step) const override;
 
   private:
@@ -40,6 +42,7 @@ class VulkanProgram final : public plan::Program {
     std::vector<int32_t> output_tensors_;
     std::vector<Transfer> input_transfers_, output_transfers_;
     std::optional<Buffer> staging_; // the inputs, then the outputs
+    std::optional<Buffer> beside_;  // for sequences on their way: see reorder_states()
     std::optional<Recording> recording_;
     bool has_run_ = false;
 };

@@ -41,9 +41,10 @@ const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
 } // namespace
 
 ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents,
-                             const plan::GraphPlan &graph, std::span<const ChosenVariant> steps, bool keep_all)
+                             const plan::GraphPlan &graph, std::span<const ChosenVariant> steps, bool keep_all,
+                             bool guard)
     : tensors_(graph.tensors.size()), keeps_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()),
-      zeros_(residents.zeros()) {
+      zeros_(residents.zeros()), guard_(guard ? plan::guard_bytes : 0) {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
         keeps_[i] = has_own_memory(t, keep_all) || t.kind == Kind::state || t.kind == Kind::weight;
@@ -58,13 +59,18 @@ ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Resid
 
 void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &graph) {
     std::set<std::string> weights;
-    for (const plan::PlannedTensor &t : graph.tensors)
+    std::vector<MemoryRequest> states;
+    for (const plan::PlannedTensor &t : graph.tensors) {
         if (t.kind == Kind::weight) weights.insert(t.name);
+        if (t.kind == Kind::state) states.push_back({t.name, padded(t.type.bytes()) + 2 * guard_});
+    }
     residents.load(weights);
+    residents.make_states(states);
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
         if (t.kind == Kind::weight) tensors_[i] = residents.weight(t.name);
-        if (t.kind == Kind::state) tensors_[i] = residents.state(t.name, t.type.bytes());
+        if (t.kind != Kind::state) continue;
+        tensors_[i] = inside(residents.state(t.name, padded(t.type.bytes()) + 2 * guard_), "'" + t.name + "'", 0);
     }
 }
 
@@ -79,7 +85,16 @@ std::vector<ProgramMemory::Temporary> ProgramMemory::find_temporaries(const plan
             temporaries.push_back({"scratch of '" + graph.steps[s].name + "'",
                                    {padded(steps[s].plan.scratch[i]), s, s},
                                    &scratch_[s][i]});
+    if (guard_ != 0)
+        for (Temporary &t : temporaries) t.lifetime = {t.lifetime.bytes + 2 * guard_, 0, steps.size()};
     return temporaries;
+}
+
+Region ProgramMemory::inside(const Region &whole, const std::string &name, uint32_t word) {
+    if (guard_ == 0) return whole;
+    guards_.push_back({name, {whole.buffer, whole.offset, guard_}, word});
+    guards_.push_back({name, {whole.buffer, whole.offset + whole.bytes - guard_, guard_}, word});
+    return {whole.buffer, whole.offset + guard_, whole.bytes - 2 * guard_};
 }
 
 void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
@@ -93,9 +108,10 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     std::vector<Region *> poisonable;
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
-        if (t.kind == Kind::input || (t.kind == Kind::activation && keeps_[i]))
-            request("'" + t.name + "'", t.type.bytes(), tensors_[i]);
-        if (t.kind == Kind::activation && keeps_[i]) poisonable.push_back(&tensors_[i]);
+        if (t.kind == Kind::input) request("'" + t.name + "'", t.type.bytes(), tensors_[i]);
+        if (t.kind != Kind::activation || !keeps_[i]) continue;
+        request("'" + t.name + "'", padded(t.type.bytes()) + 2 * guard_, tensors_[i]);
+        poisonable.push_back(&tensors_[i]);
     }
     for (size_t s = 0; s < steps.size(); ++s)
         for (size_t i = 0; i < constants_[s].size(); ++i)
@@ -117,9 +133,14 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
 
     const std::vector<Region> regions = allocate(device, requests, "the tensors of graph '" + graph.graph + "'");
     for (size_t i = 0; i < regions.size(); ++i) *targets[i] = regions[i];
-    for (size_t i = 0; i < temporaries.size(); ++i)
-        *temporaries[i].region = {arena.buffer, arena.offset + layout.offsets[i], temporaries[i].lifetime.bytes};
     for (const Region *region : poisonable) volatile_.push_back(*region);
+    for (size_t i = 0; i < graph.tensors.size(); ++i)
+        if (graph.tensors[i].kind == Kind::activation && keeps_[i])
+            tensors_[i] = inside(tensors_[i], "'" + graph.tensors[i].name + "'", poison_word);
+    for (size_t i = 0; i < temporaries.size(); ++i) {
+        const Region whole{arena.buffer, arena.offset + layout.offsets[i], temporaries[i].lifetime.bytes};
+        *temporaries[i].region = inside(whole, temporaries[i].name, poison_word);
+    }
 
     std::vector<Upload> uploads;
     for (size_t s = 0; s < steps.size(); ++s)

@@ -13,13 +13,17 @@
 
 namespace lamina::vulkan {
 
+// A NaN: what poisoned memory is filled with.
+inline constexpr uint32_t poison_word = 0x7fc00000;
+
 // Activations and scratch whose lifetimes do not meet share bytes of one arena. Graph inputs and outputs have memory of
 // their own, and with keep_all all activations have. Weights and states are the backend's.
 class ProgramMemory {
   public:
-    // Allocates, and uploads weights and constants. Throws Error(memory) with need, have and the biggest tensors.
+    // Allocates, and uploads weights and constants. With `guard` nothing shares memory, and guard_bytes lie free on
+    // either side of everything that kernels write. Throws Error(memory) with need, have and the biggest tensors.
     ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents, const plan::GraphPlan &graph,
-                  std::span<const ChosenVariant> steps, bool keep_all);
+                  std::span<const ChosenVariant> steps, bool keep_all, bool guard);
 
     // Padded to a multiple of 16 bytes.
     [[nodiscard]] const Region &tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
@@ -27,8 +31,15 @@ class ProgramMemory {
     [[nodiscard]] Region bound(const plan::Step &step, size_t step_index, const plan::Binding &binding) const;
     // Whether the tensor holds its value after a run.
     [[nodiscard]] bool keeps(int32_t index) const { return keeps_[static_cast<size_t>(index)]; }
-    // All that holds nothing of worth before a run: activations and scratch.
+    // All that holds nothing of worth before a run: activations and scratch, with their guards.
     [[nodiscard]] const std::vector<Region> &volatile_regions() const { return volatile_; }
+
+    struct Guard {        // beside a tensor or scratch block, on one side: no kernel may write here
+        std::string name; // "'y'", "scratch of 'attention'"
+        Region region;
+        uint32_t word; // what it is full of
+    };
+    [[nodiscard]] const std::vector<Guard> &guards() const { return guards_; }
 
   private:
     struct Temporary { // a tensor or scratch block of the arena
@@ -42,12 +53,16 @@ class ProgramMemory {
     void allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
                       std::span<const ChosenVariant> steps);
     void take_residents(Residents &residents, const plan::GraphPlan &graph);
+    // What lies between the guards of `whole`, which are full of `word`; all of it where there are none.
+    [[nodiscard]] Region inside(const Region &whole, const std::string &name, uint32_t word);
 
     std::vector<Region> tensors_;
     std::vector<bool> keeps_;
     std::vector<std::vector<Region>> scratch_, constants_; // by step
     std::vector<Region> volatile_;
     Region zeros_;
+    uint64_t guard_; // bytes; 0: no guards
+    std::vector<Guard> guards_;
 };
 
 } // namespace lamina::vulkan

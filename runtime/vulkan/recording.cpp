@@ -10,8 +10,6 @@ namespace lamina::vulkan {
 
 namespace {
 
-constexpr uint32_t nan_word = 0x7fc00000;
-
 // Operations that are submitted together: 50 ms on a slow GPU that does 200 of them a nanosecond. Watchdogs begin to
 // act after seconds.
 constexpr double segment_work = 50e6 * 200;
@@ -130,7 +128,7 @@ void Recording::record_task(VkCommandBuffer commands, const Task &task) const {
 void Recording::record_segment(const Parts &parts, std::span<const Task> tasks, bool first, bool last) {
     const VkCommandBuffer commands = pool_.record([&](VkCommandBuffer to) {
         if (first && parts.poison) {
-            for (const Region &r : parts.memory.volatile_regions()) fill(*device_, to, r, nan_word);
+            for (const Region &r : parts.memory.volatile_regions()) fill(*device_, to, r, poison_word);
             place(*device_, to, after_upload);
         }
         for (const Task &t : tasks) record_task(to, t);

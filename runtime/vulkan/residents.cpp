@@ -4,18 +4,24 @@ namespace lamina::vulkan {
 
 namespace {
 
-Region make_zeros(const std::shared_ptr<LogicalDevice> &device, const std::string &name, uint64_t bytes) {
-    const MemoryRequest request{name, bytes};
-    const Region region = allocate(device, {&request, 1}, name).front();
-    const Upload nothing{{}, region}; // the padding of an upload is zeros
-    upload(device, {&nothing, 1});
-    return region;
+// Regions full of zeros, for requests that are allocated together.
+std::vector<Region> make_zeros(const std::shared_ptr<LogicalDevice> &device, std::span<const MemoryRequest> requests,
+                               const std::string &purpose) {
+    std::vector<Region> regions = allocate(device, requests, purpose);
+    CommandPool(device).run_once([&](VkCommandBuffer commands) {
+        for (const Region &r : regions) fill(*device, commands, r, 0);
+        place(*device, commands, after_upload);
+    });
+    return regions;
 }
 
 } // namespace
 
 Residents::Residents(std::shared_ptr<LogicalDevice> device, model::Safetensors weights)
-    : device_(std::move(device)), file_(std::move(weights)), zeros_(make_zeros(device_, "zeros", 16)) {}
+    : device_(std::move(device)), file_(std::move(weights)) {
+    const MemoryRequest request{"zeros", 16};
+    zeros_ = make_zeros(device_, {&request, 1}, "the zeros of absent ports").front();
+}
 
 void Residents::load(const std::set<std::string> &names) {
     std::vector<MemoryRequest> requests;
@@ -38,10 +44,13 @@ void Residents::load(const std::set<std::string> &names) {
         if (!weights_.contains(name)) weights_.emplace(name, regions[i++]);
 }
 
-Region Residents::state(const std::string &name, uint64_t bytes) {
-    Region &region = states_[name];
-    if (region.bytes != padded(bytes)) region = make_zeros(device_, "state '" + name + "'", bytes);
-    return region;
+void Residents::make_states(std::span<const MemoryRequest> states) {
+    std::vector<MemoryRequest> missing;
+    for (const MemoryRequest &s : states)
+        if (!states_.contains({s.name, s.bytes})) missing.push_back(s);
+    if (missing.empty()) return;
+    const std::vector<Region> regions = make_zeros(device_, missing, "the states");
+    for (size_t i = 0; i < missing.size(); ++i) states_[{missing[i].name, missing[i].bytes}] = regions[i];
 }
 
 } // namespace lamina::vulkan

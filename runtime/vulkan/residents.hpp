@@ -22,16 +22,20 @@ class Residents {
     void load(const std::set<std::string> &names);
     [[nodiscard]] const Region &weight(const std::string &name) const { return weights_.at(name); }
 
-    // The state of this name, zeros when it is new. One of another size replaces it; programs that were compiled for
-    // the old one keep that. Throws Error(memory).
-    [[nodiscard]] Region state(const std::string &name, uint64_t bytes);
+    // Makes those of these states that are not there yet, filled with zeros. Programs that agree on a state's name and
+    // size share it: a prompt and the steps after it. Throws Error(memory), as load().
+    void make_states(std::span<const MemoryRequest> states);
+    [[nodiscard]] const Region &state(const std::string &name, uint64_t bytes) const {
+        return states_.at({name, bytes});
+    }
 
     [[nodiscard]] const Region &zeros() const { return zeros_; }
 
   private:
     std::shared_ptr<LogicalDevice> device_;
     model::Safetensors file_;
-    std::map<std::string, Region> weights_, states_;
+    std::map<std::string, Region> weights_;
+    std::map<std::pair<std::string, uint64_t>, Region> states_; // by name and size
     Region zeros_;
 };
 
