@@ -114,13 +114,10 @@ std::string params_as_text(const lamina_layer &layer, const Output &output) {
 }
 
 std::string ports_as_text(const char *title, std::span<const lamina_port> ports, const Output &output) {
-    Table table({title, "DIMS", "DTYPES", "", "VALUES", ""});
-    for (const lamina_port &p : ports) {
-        std::string summary = p.summary;
-        if ((p.flags & LAMINA_SEQUENCE) != 0) summary += " (axes 0 and 1 change places without batch_first)";
+    Table table({title, "DIMS", "DTYPES", "PRESENCE", "VALUES", ""});
+    for (const lamina_port &p : ports)
         table.row(
-            {{p.name, Style::bold}, p.dims, joined(dtypes_of(p.dtypes), " "), presence_of(p), values_of(p), summary});
-    }
+            {{p.name, Style::bold}, p.dims, joined(dtypes_of(p.dtypes), " "), presence_of(p), values_of(p), p.summary});
     return table.empty() ? "" : "\n" + table.str(output);
 }
 

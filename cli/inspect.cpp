@@ -80,6 +80,16 @@ Json json_of(const abi::ParamValue &value) {
     return std::visit([](const auto &v) { return Json(v); }, value);
 }
 
+// In the order in which a text passes through them, where the model says; else by name.
+std::vector<const model::Graph *> graphs_in_order(const model::Model &model) {
+    std::vector<const model::Graph *> out;
+    for (const auto &[name, graph] : model.graphs) out.push_back(&graph);
+    if (model.generation)
+        std::stable_partition(out.begin(), out.end(),
+                              [&](const model::Graph *graph) { return graph->name == model.generation->encode; });
+    return out;
+}
+
 // ---- As text ----
 
 std::string head(const Content &content, const Output &output) {
@@ -96,7 +106,7 @@ std::string graph_as_text(const Content &content, const model::Graph &graph, con
         out += "  takes " + input.name + ": " + lamina::name_of(input.dtype) + " (" + input.dims + ")\n";
     for (const auto &[name, tensor] : graph.outputs) out += "  gives " + name + " = " + tensor + "\n";
 
-    Table table({"LAYER", "TYPE", "INPUTS", "PARAMETERS", {"WEIGHTS", Align::right}});
+    Table table({"LAYER", "TYPE", {"WEIGHTS", Align::right}, "PARAMETERS", "INPUTS"});
     for (const model::Node &node : graph.nodes) {
         std::string inputs, params;
         for (const auto &[port, tensor] : content.inputs(node))
@@ -104,7 +114,7 @@ std::string graph_as_text(const Content &content, const model::Graph &graph, con
         for (const auto &[name, value] : node.params)
             params += (params.empty() ? "" : " ") + name + "=" + text_of(value);
         const int64_t n = elements(content.weights(node));
-        table.row({{node.name, Style::bold}, node.type, inputs, params, n == 0 ? "" : grouped(n)});
+        table.row({{node.name, Style::bold}, node.type, n == 0 ? "" : grouped(n), params, inputs});
     }
     return out + table.str(output, "  ");
 }
@@ -167,7 +177,7 @@ Json codec_as_json(const model::TextCodec &codec) {
 Json as_json(const Content &content) {
     const model::Model &model = *content.model;
     Json graphs = Json::array(), vocabularies = Json::array(), generation = nullptr;
-    for (const auto &[name, graph] : model.graphs) graphs.push_back(graph_as_json(content, graph));
+    for (const model::Graph *graph : graphs_in_order(model)) graphs.push_back(graph_as_json(content, *graph));
     for (const auto &[file, vocabulary] : model.vocabularies)
         vocabularies.push_back({{"file", file}, {"entries", vocabulary.size()}});
     if (model.generation)
@@ -198,7 +208,8 @@ int inspect(const std::filesystem::path &folder, bool with_weights, const Global
         output.print_json(as_json(content));
     } else {
         std::string text = head(content, output);
-        for (const auto &[name, graph] : content.model->graphs) text += graph_as_text(content, graph, output);
+        for (const model::Graph *graph : graphs_in_order(*content.model))
+            text += graph_as_text(content, *graph, output);
         if (with_weights || !content.unused.empty()) text += weights_as_text(content, output);
         output.print(text + generation_as_text(*content.model, output));
     }

@@ -60,6 +60,7 @@ std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error) {
     const CLI::App &command = chosen(lamina);
     const std::vector<std::string> left_over = lamina.remaining(true);
     const std::string help = " (see " + full_name(command) + " --help)";
+    if (left_over.empty() && !command.get_subcommands({}).empty()) return "COMMAND is required" + help;
     if (left_over.empty()) return error.what() + help;
 
     const std::string &word = left_over.front();

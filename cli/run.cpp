@@ -79,8 +79,7 @@ class TextRun {
             try {
                 (void)vocabulary.encode(texts[i], codec.characters, codec.lowercase);
             } catch (const Error &e) {
-                const std::string line =
-                    "stdin, line " + std::to_string(answered_ + i + 1) + " (\"" + texts[i] + "\"): ";
+                const std::string line = "stdin, line " + std::to_string(answered_ + i + 1) + ": ";
                 texts.resize(i);
                 return Error(e.code(), line + e.what());
             }

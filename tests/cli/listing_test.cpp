@@ -1,0 +1,101 @@
+#include "catch.hpp"
+#include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+TEST_CASE("plugins: every layer that ships is listed, with the file that it is from") {
+    const Finished text = lamina({"plugins"}), data = lamina({"plugins", "--json"});
+    REQUIRE(data.status == 0);
+    const json plugins = json::parse(data.out);
+    CHECK(plugins["rejected"].empty());
+    CHECK(plugins["executor"]["id"] == "cpu_fallback");
+    for (const char *id : {"attention", "embedding", "feed_forward", "layer_norm", "linear", "positional_encoding"}) {
+        CHECK_THAT(text.out, matchers::contains(std::string("\n") + id + " "));
+        CHECK_THAT(data.out, matchers::contains(std::string("lamina_") + id + ".so"));
+    }
+}
+
+TEST_CASE("plugins: a library that is no plugin is listed with the reason, and the others still work") {
+    const TemporaryFolder folder;
+    folder.write("lamina_broken.so", "this is no library");
+    const Finished f = lamina({"plugins", "--json", "--plugin-dir", folder.path()});
+    REQUIRE(f.status == 0);
+    const json plugins = json::parse(f.out);
+    REQUIRE(plugins["rejected"].size() == 1);
+    CHECK_THAT(plugins["rejected"][0]["path"].get<std::string>(), matchers::contains("lamina_broken.so"));
+    CHECK_FALSE(plugins["rejected"][0]["reason"].get<std::string>().empty());
+    CHECK(plugins["layers"].size() >= 9);
+    CHECK_THAT(lamina({"plugins", "--plugin-dir", folder.path()}).out, matchers::contains("rejected"));
+}
+
+TEST_CASE("plugins NAME: the whole contract, from the plugin itself") {
+    const Finished text = lamina({"plugins", "layer_norm"}), data = lamina({"plugins", "layer_norm", "--json"});
+    REQUIRE(text.status == 0);
+    for (const char *part : {"arXiv:1607.06450", "eps", "0 to 1", "... C", "f32 f16 bf16", "optional", "baseline"})
+        CHECK_THAT(text.out, matchers::contains(part));
+    const json contract = json::parse(data.out);
+    CHECK(contract["params"][0]["name"] == "eps");
+    CHECK(contract["weights"][0]["optional"] == true);
+    CHECK(contract["variants"][0]["needs"].empty());
+    CHECK(contract["tolerances"][0]["rtol"].get<double>() > 0);
+}
+
+TEST_CASE("plugins NAME: an unknown name is an error of its own kind") {
+    const Finished f = lamina({"plugins", "layer_nrom"});
+    CHECK(f.status == 8);
+    CHECK(f.out.empty());
+    CHECK_THAT(f.err, matchers::contains("did you mean 'layer_norm'?"));
+}
+
+TEST_CASE("devices: the CPU is always there, and a device that is not usable says why") {
+    const Finished f = lamina({"devices", "--json"});
+    REQUIRE(f.status == 0);
+    const json devices = json::parse(f.out)["devices"];
+    REQUIRE_FALSE(devices.empty());
+    CHECK(devices.back()["id"] == "cpu");
+    for (const json &device : devices) CHECK(device["usable"].get<bool>() == device["unusable"].empty());
+    CHECK_THAT(lamina({"devices"}).out, matchers::contains("\ncpu "));
+}
+
+TEST_CASE("devices: without a Vulkan driver the list says so on stderr, and the CPU still runs") {
+    const Surroundings bare{.environment = {{"VK_DRIVER_FILES", "/dev/null"}, {"VK_ICD_FILENAMES", "/dev/null"}}};
+    const Finished f = lamina({"devices"}, bare);
+    CHECK(f.status == 0);
+    CHECK(lines_of(f.out).size() == 2); // the head and the CPU
+    CHECK_THAT(f.err, matchers::contains("no Vulkan device"));
+    CHECK(lamina({"run", g2p(), "word"}, bare).status == 0);
+}
+
+TEST_CASE("inspect: graphs, layers, weights, vocabularies and generation") {
+    const Finished text = lamina({"inspect", g2p()}), data = lamina({"inspect", g2p(), "--json"});
+    REQUIRE(text.status == 0);
+    CHECK(text.out.find("graph encode") < text.out.find("graph decode"));
+    CHECK_THAT(text.out, matchers::contains("2 915 912 parameters"));
+    CHECK_THAT(text.out, matchers::contains("letters.txt, 28 entries, one a character, lower case"));
+
+    const json model = json::parse(data.out);
+    CHECK(model["name"] == "g2p");
+    CHECK(model["unused_weights"].empty());
+    CHECK(model["generation"]["max_length"] == 32);
+    REQUIRE(model["graphs"].size() == 2);
+    const json &layer = model["graphs"][0]["layers"][3];
+    CHECK(layer["name"] == "encoder.0.attention");
+    CHECK(layer["inputs"]["query"] == "encoder.0.norm_attention");
+    CHECK(layer["params"]["heads"] == 5);
+    CHECK(layer["weights"][0]["name"] == "encoder.0.attention.query_weight");
+    CHECK(layer["weights"][0]["shape"] == json({160, 160}));
+}
+
+TEST_CASE("inspect --weights lists each weight") {
+    CHECK_THAT(lamina({"inspect", g2p(), "--weights"}).out, matchers::contains("generator.weight"));
+}
+
+TEST_CASE("inspect: a folder that is no model is a bad input") {
+    const Finished f = lamina({"inspect", "/no/such/model"});
+    CHECK(f.status == 3);
+    CHECK(f.out.empty());
+    CHECK_THAT(f.err, matchers::contains("/no/such/model"));
+}

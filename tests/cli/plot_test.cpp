@@ -1,0 +1,92 @@
+#include "catch.hpp"
+#include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+using nlohmann::json;
+
+namespace {
+
+size_t count(const std::string &text, const std::string &part) {
+    size_t n = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+    return n;
+}
+
+// Attention Is All You Need, section 3.5.
+double encoding(int position, int dimension, int d_model) {
+    const double angle = position / std::pow(10000.0, 2.0 * (dimension / 2) / d_model);
+    return dimension % 2 == 0 ? std::sin(angle) : std::cos(angle);
+}
+
+} // namespace
+
+TEST_CASE("plot pe: the numbers are those of the formula") {
+    const Finished f = lamina({"plot", "pe", "--json", "--d-model", "20", "--max-len", "100", "--dims", "4-7"});
+    REQUIRE(f.status == 0);
+    const json table = json::parse(f.out);
+    CHECK(table["dims"] == json({4, 5, 6, 7}));
+    REQUIRE(table["values"].size() == 100);
+    for (int p = 0; p < 100; ++p)
+        for (int i = 0; i < 4; ++i)
+            CHECK_THAT(table["values"][static_cast<size_t>(p)][static_cast<size_t>(i)].get<double>(),
+                       matchers::within_abs(encoding(p, 4 + i, 20), 2e-7));
+}
+
+TEST_CASE("plot pe: in halves, all sines stand before all cosines") {
+    const Finished f = lamina({"plot", "pe", "--json", "--d-model", "4", "--max-len", "2", "--layout", "halves"});
+    REQUIRE(f.status == 0);
+    const json row = json::parse(f.out)["values"][1];
+    CHECK_THAT(row[1].get<double>(), matchers::within_abs(std::sin(0.01), 2e-7));
+    CHECK_THAT(row[2].get<double>(), matchers::within_abs(std::cos(1.0), 2e-7));
+}
+
+TEST_CASE("plot pe: a line for each dimension, each in the legend, written to the file and nowhere else") {
+    const TemporaryFolder folder;
+    const Finished f = lamina({"plot", "pe", "--dims", "4-7", "--title", "a < b", "-o", folder.path() / "pe.svg"});
+    REQUIRE(f.status == 0);
+    CHECK(f.out.empty());
+    const std::string svg = folder.read("pe.svg");
+    CHECK(count(svg, "<polyline") == 4);
+    for (const char *name : {"dim 4", "dim 5", "dim 6", "dim 7"}) CHECK_THAT(svg, matchers::contains(name));
+    CHECK_THAT(svg, matchers::contains("a &lt; b"));
+    CHECK(svg.ends_with("</svg>\n"));
+}
+
+TEST_CASE("plot pe: a heat map of a long table is thinned to what can be seen, and says so") {
+    const Finished f = lamina({"plot", "pe", "--heat", "--max-len", "5000", "--d-model", "64"});
+    REQUIRE(f.status == 0);
+    CHECK_THAT(f.out, matchers::contains("position (every 11th shown)"));
+    CHECK(count(f.out, "class=\"cells\" transform=") > 50); // a path for each colour that occurs
+    CHECK(f.out.size() < 2'000'000);
+}
+
+TEST_CASE("plot pe: what makes no sense is refused before anything is written") {
+    const auto refused = [](std::vector<std::string> options, int status, const std::string &why) {
+        const TemporaryFolder folder;
+        options.insert(options.begin(), {"plot", "pe", "-o", folder.path() / "pe.svg"});
+        const Finished f = lamina(options);
+        CHECK(f.status == status);
+        CHECK_THAT(f.err, matchers::contains(why));
+        CHECK(std::filesystem::is_empty(folder.path()));
+    };
+    refused({"--d-model", "5"}, 3, "expected an even number");
+    refused({"--dims", "4-20"}, 2, "expected dimensions from 0 to 19");
+    refused({"--dims", "7-4"}, 2, "write 4-7");
+    refused({"--dims", "x"}, 2, "found 'x'");
+    refused({"--dims", ","}, 2, "found ''");
+    refused({"--layout", "half"}, 3, "interleaved|halves");
+    refused({"--max-len", "0"}, 2, "not in range");
+    refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be told apart");
+    refused({"--d-model", "100000", "--max-len", "100000"}, 2, "choose fewer");
+    refused({"--csv", "--heat"}, 2, "excludes");
+}
+
+TEST_CASE("plot pe: a file that cannot be written is an error") {
+    const Finished f = lamina({"plot", "pe", "-o", "/no/such/folder/pe.svg"});
+    CHECK(f.status == 1);
+    CHECK_THAT(f.err, matchers::contains("/no/such/folder/pe.svg"));
+}

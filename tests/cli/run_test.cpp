@@ -1,0 +1,176 @@
+#include "catch.hpp"
+#include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include "model/npy.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+
+using nlohmann::json;
+
+namespace {
+
+constexpr auto vulkan_line = "vulkan\tV AH1 L K AH0 N";
+
+// Letters (2, 3) and their lengths, for the graph "encode" of g2p.
+void write_letters(const TemporaryFolder &folder) {
+    const std::vector<int32_t> ids{2, 3, 4, 5, 6, 0}, lengths{3, 2};
+    lamina::model::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({2, 3}, std::span(ids)));
+    lamina::model::write_npy(folder.path() / "lengths.npy", lamina::Tensor::of({2}, std::span(lengths)));
+}
+
+std::vector<std::string> encode(const TemporaryFolder &folder, const std::vector<std::string> &more = {}) {
+    std::vector<std::string> out{"run", g2p(), "--device", "cpu", "--graph", "encode"};
+    for (const char *name : {"letters", "lengths"}) {
+        out.emplace_back("--input");
+        out.push_back(std::string(name) + "=" + (folder.path() / name).string() + ".npy");
+    }
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("run: a word a line, in order, wherever the blanks are") {
+    const Finished f = lamina({"run", g2p(), "vulkan transformer", "word", "--device", "cpu"});
+    REQUIRE(f.status == 0);
+    const auto lines = lines_of(f.out);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0] == vulkan_line);
+    CHECK_THAT(lines[1], matchers::contains("transformer\tT R AE0 N S F AO1 R M ER0"));
+    CHECK_THAT(lines[2], matchers::contains("word\t"));
+}
+
+TEST_CASE("run: which device was taken, and why, is said once on stderr, and not with --quiet") {
+    const Finished f = lamina({"run", g2p(), "a", "b"});
+    CHECK(lines_of(f.err).size() == 1);
+    CHECK_THAT(f.err, matchers::contains("lamina: on "));
+    CHECK(f.err.find('\r') == std::string::npos); // no progress bar where there is no terminal
+    CHECK(lamina({"run", g2p(), "a", "--quiet"}).err.empty());
+}
+
+TEST_CASE("run: lines of stdin are answered in order; an empty line stays empty") {
+    const Finished f =
+        lamina({"run", g2p(), "--device", "cpu", "--batch", "2"}, {.input = "vulkan\n\nVulkan\r\na\nvulkan"});
+    REQUIRE(f.status == 0);
+    const auto lines = lines_of(f.out);
+    REQUIRE(lines.size() == 5);
+    CHECK(lines[0] == vulkan_line);
+    CHECK(lines[1].empty());
+    CHECK(lines[2] == "Vulkan\tV AH1 L K AH0 N");
+    CHECK_THAT(lines[3], matchers::contains("a\t"));
+    CHECK(lines[4] == vulkan_line);
+}
+
+TEST_CASE("run: no lines give no lines") {
+    const Finished f = lamina({"run", g2p(), "--device", "cpu"});
+    CHECK(f.status == 0);
+    CHECK(f.out.empty());
+    CHECK(lamina({"run", g2p(), "--device", "cpu", "--json"}).out == "[]\n");
+}
+
+TEST_CASE("run: a line that cannot be read ends the run, by its number, after the lines before it") {
+    const Finished f = lamina({"run", g2p(), "--device", "cpu"}, {.input = "vulkan\na\nw0rd\nb\n"});
+    CHECK(f.status == 3);
+    CHECK(lines_of(f.out).size() == 2);
+    CHECK_THAT(f.err, matchers::contains("stdin, line 3: "));
+    CHECK_THAT(f.err, matchers::contains("'0'"));
+}
+
+TEST_CASE("run: a slow writer gets its answer before it writes on") {
+    Running run({"run", g2p(), "--device", "cpu", "--quiet"});
+    run.write("vulkan\n");
+    CHECK(run.line() == vulkan_line);
+    run.write("a\n");
+    CHECK_THAT(run.line(), matchers::contains("a\t"));
+    CHECK(run.finish() == 0);
+}
+
+TEST_CASE("run: an interrupt ends it with 130") {
+    Running run({"run", g2p(), "--device", "cpu", "--quiet"});
+    run.write("vulkan\n");
+    CHECK(run.line() == vulkan_line); // now it waits for more
+    CHECK(run.finish(SIGINT) == 130);
+}
+
+TEST_CASE("run --json gives an object for each text") {
+    const Finished f = lamina({"run", g2p(), "vulkan", "--device", "cpu", "--json"});
+    REQUIRE(f.status == 0);
+    CHECK(json::parse(f.out) == json::parse(R"([{"text": "vulkan", "output": "V AH1 L K AH0 N"}])"));
+}
+
+TEST_CASE("run: the variant of a layer can be chosen") {
+    const Finished f = lamina({"run", g2p(), "vulkan", "--device", "cpu", "--variant", "attention=baseline"});
+    CHECK(f.status == 0);
+    CHECK(f.out == std::string(vulkan_line) + "\n");
+}
+
+TEST_CASE("run: a device that is asked for and absent is an error, never another device") {
+    const Finished f = lamina({"run", g2p(), "vulkan", "--device", "vulkan:99"});
+    CHECK(f.status == 4);
+    CHECK(f.out.empty());
+    CHECK_THAT(f.err, matchers::contains("no device 'vulkan:99'"));
+}
+
+TEST_CASE("run --input: the outputs of a graph, summed up") {
+    const TemporaryFolder folder;
+    write_letters(folder);
+    const Finished text = lamina(encode(folder)), data = lamina(encode(folder, {"--json"}));
+    REQUIRE(text.status == 0);
+    CHECK_THAT(text.out, matchers::contains("memory  f32    (2, 3, 160)"));
+    const json output = json::parse(data.out)[0];
+    CHECK(output["name"] == "memory");
+    CHECK(output["shape"] == json({2, 3, 160}));
+    CHECK(output["not_finite"] == 0);
+    CHECK(output["min"].get<double>() < output["mean"].get<double>());
+    CHECK(output["mean"].get<double>() < output["max"].get<double>());
+}
+
+TEST_CASE("run --output: outputs and tensors inside the graph become files") {
+    const TemporaryFolder folder;
+    write_letters(folder);
+    const auto into = [&](const char *name) { return (folder.path() / name).string(); };
+    const Finished f =
+        lamina(encode(folder, {"-o", "encoder.0.attention=" + into("tap.npy"), "--output-dir", into("new/deep")}));
+    REQUIRE(f.status == 0);
+    const lamina::Tensor tap = lamina::model::read_npy(into("tap.npy"));
+    const lamina::Tensor memory = lamina::model::read_npy(into("new/deep/memory.npy"));
+    CHECK(tap.shape() == lamina::Shape{2, 3, 160});
+    CHECK(memory.shape() == lamina::Shape{2, 3, 160});
+    CHECK(std::vector<float>(tap.f32().begin(), tap.f32().end()) !=
+          std::vector<float>(memory.f32().begin(), memory.f32().end()));
+}
+
+TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
+    const TemporaryFolder folder, out;
+    write_letters(folder);
+    const auto refused = [&](const std::vector<std::string> &arguments, int status, const std::string &why) {
+        const Finished f = lamina(arguments);
+        CHECK(f.status == status);
+        CHECK(f.out.empty());
+        CHECK_THAT(f.err, matchers::contains(why));
+        CHECK(std::filesystem::is_empty(out.path()));
+    };
+    const std::string letters = "letters=" + (folder.path() / "letters.npy").string();
+    refused({"run", g2p(), "--input", letters}, 2, "several graphs: choose one with --graph: decode, encode");
+    refused({"run", g2p(), "--input", letters, "--graph", "encod"}, 2, "did you mean 'encode'?");
+    refused({"run", g2p(), "--input", "letters", "--graph", "encode"}, 2, "expected NAME=VALUE");
+    refused({"run", g2p(), "--input", letters, "--input", letters, "--graph", "encode"}, 2, "'letters' is given twice");
+    refused({"run", g2p(), "word", "--input", letters}, 2, "exclude each other");
+    refused({"run", g2p(), "--input", letters, "--graph", "encode", "--output-dir", out.path()}, 3, "lengths");
+    refused({"run", g2p(), "--input", "letters=/no/such.npy", "--graph", "encode"}, 3, "/no/such.npy");
+    refused(encode(folder, {"-o", "encoder.0.atention=" + (out.path() / "x.npy").string()}), 3, "encoder.0.attention");
+    refused({"run", g2p(), "word", "--output-dir", out.path()}, 2, "go with --input");
+}
+
+TEST_CASE("run --input: ids that no table has are refused before anything runs") {
+    const TemporaryFolder folder;
+    write_letters(folder);
+    const std::vector<int32_t> ids{2, 3, 4, 5, 28, 0};
+    lamina::model::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({2, 3}, std::span(ids)));
+    const Finished f = lamina(encode(folder));
+    CHECK(f.status == 3);
+    CHECK_THAT(f.err, matchers::contains("28"));
+}
