@@ -139,8 +139,10 @@ VkResult VulkanInstance::create_instance(const InstanceOptions &options, uint32_
     info.ppEnabledExtensionNames = extensions.data();
     info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
 
-    const VkResult result = vkCreateInstance(&info, nullptr, &instance_);
+    VkInstance created = VK_NULL_HANDLE; // means nothing after a failure
+    const VkResult result = vkCreateInstance(&info, nullptr, &created);
     if (result != VK_SUCCESS) return result;
+    instance_ = created;
     volkLoadInstanceOnly(instance_);
     destroy_instance_ = vkDestroyInstance;
     if (options.validation) listen();

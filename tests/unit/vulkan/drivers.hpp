@@ -1,0 +1,68 @@
+// The Vulkan devices of this machine, for tests; and scratch folders.
+#pragma once
+
+#include "vulkan/instance.hpp"
+
+#include "catch.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+namespace test {
+
+// A validated instance; null, with a warning, where there is no Vulkan driver. With $LAMINA_REQUIRE_VULKAN that is a
+// failure, so that continuous integration cannot pass by skipping.
+inline std::shared_ptr<lamina::vulkan::VulkanInstance> validated_instance() {
+    std::string why_not;
+    auto instance = lamina::vulkan::VulkanInstance::create({.validation = true}, nullptr, why_not);
+    if (instance == nullptr) {
+        WARN("skipped: " << why_not);
+        REQUIRE(std::getenv("LAMINA_REQUIRE_VULKAN") == nullptr);
+    }
+    return instance;
+}
+
+// All validation messages in one text: "" is what a test expects, and a failure then shows them.
+inline std::string messages_of(const lamina::vulkan::Instance &instance) {
+    std::string text;
+    for (const std::string &m : instance.validation_messages()) text += m + "\n";
+    return text;
+}
+
+// The devices that Lamina can run on.
+inline std::vector<uint32_t> usable_devices(const lamina::vulkan::Instance &instance) {
+    std::vector<uint32_t> usable;
+    for (const auto &info : instance.devices())
+        if (info.unusable.empty()) usable.push_back(info.index);
+    return usable;
+}
+
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "lamina-vulkan-XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        path = name;
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+    TemporaryFolder(const TemporaryFolder &) = delete;
+    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+    std::filesystem::path path;
+};
+
+inline void write_bytes(const std::filesystem::path &file, const std::string &bytes) {
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << bytes;
+}
+
+inline std::string read_bytes(const std::filesystem::path &file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+} // namespace test
