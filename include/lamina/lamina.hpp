@@ -10,6 +10,7 @@
 #pragma once
 
 #include <lamina/error.hpp>
+#include <lamina/model_description.hpp>
 #include <lamina/tensor.hpp>
 
 #include <filesystem>
@@ -27,6 +28,8 @@ using TensorMap = std::map<std::string, Tensor, std::less<>>;
 struct RuntimeOptions {
     std::vector<std::filesystem::path> plugin_folders; // before $LAMINA_PLUGIN_PATH and the install's own folder
     bool validation = false;                           // Vulkan's validation layers, core and synchronization
+    bool cache = true;                                 // keep what was proved and measured under ~/.cache/lamina
+    std::function<void(const std::string &)> notify;   // one line that a person should see: a variant that was barred
 };
 
 // A device by description; opening is left to the session.
@@ -121,6 +124,8 @@ class Runtime {
 
     // Reads and checks a model folder, all of it, against the plugins at hand.
     [[nodiscard]] Model load(const std::filesystem::path &folder) const;
+    // The same for a model in memory; reads and writes no file.
+    [[nodiscard]] Model load(const ModelDescription &description) const;
     [[nodiscard]] Session session(const Model &model, const Device &device, const SessionOptions &options = {}) const;
 
   private:

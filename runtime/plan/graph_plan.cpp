@@ -29,9 +29,11 @@ class Planner {
     GraphPlan run() {
         add_inputs();
         for (const model::Node &node : graph_.nodes) add_step(node);
+        const std::string where = (model_.folder / "model.json").string() + ": /graphs/" + graph_.name + "/outputs/";
         for (const auto &[name, tensor] : graph_.outputs) {
-            plan_.outputs[name] = index_.at(tensor);
-            plan_.tensors[static_cast<size_t>(index_.at(tensor))].output = true;
+            const int32_t index = index_of(tensor, where + name);
+            plan_.outputs[name] = index;
+            plan_.tensors[static_cast<size_t>(index)].output = true;
         }
         return std::move(plan_);
     }
@@ -41,6 +43,13 @@ class Planner {
         const auto index = static_cast<int32_t>(plan_.tensors.size());
         plan_.tensors.push_back({std::move(name), std::move(type), kind, false});
         return index;
+    }
+
+    // Throws for "NODE.PORT" of a port that the node does not have: the model alone cannot tell.
+    [[nodiscard]] int32_t index_of(const std::string &tensor, const std::string &where) const {
+        const auto found = index_.find(tensor);
+        if (found != index_.end()) return found->second;
+        throw Error(ErrorCode::input, where + ": no tensor '" + tensor + "'" + did_you_mean(tensor, names_of(index_)));
     }
 
     void add_inputs() {
@@ -76,7 +85,7 @@ class Planner {
         std::map<std::string, int32_t, std::less<>> inputs;
         for (const auto &[port, tensor] : node.inputs) {
             const std::string name = port.empty() ? contract.inputs[0].name : port;
-            inputs[name] = index_.at(tensor);
+            inputs[name] = index_of(tensor, where + ": input '" + name + "'");
             types.in[name] = type_of(inputs[name]);
         }
         std::map<std::string, int32_t, std::less<>> weights;
@@ -109,6 +118,10 @@ class Planner {
         const std::string name = weight_name(node, port);
         const auto entry = model_.weights.entries().find(name);
         if (entry == model_.weights.entries().end()) {
+            if (const auto other = model_.weights.others().find(name); other != model_.weights.others().end())
+                throw Error(ErrorCode::input, where + ": weight '" + port + "': " + model_.weights.file().string() +
+                                                  ": tensor '" + name + "' is " + other->second +
+                                                  "; expected F32, F16 or BF16");
             if (node.weights.contains(port))
                 throw Error(ErrorCode::input, where + ": weight '" + port + "': " + model_.weights.file().string() +
                                                   " holds no tensor '" + name + "'");

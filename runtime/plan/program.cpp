@@ -26,6 +26,16 @@ void Program::check_values(int32_t tensor, std::span<const std::byte> bytes) con
     }
 }
 
+std::vector<std::string> variants_by_layer(const GraphPlan &plan,
+                                           const std::map<std::string, std::string, std::less<>> &variants) {
+    std::vector<std::string> out;
+    for (const Step &step : plan.steps) {
+        const auto named = variants.find(step.call.layer().id());
+        out.push_back(named == variants.end() ? "" : named->second);
+    }
+    return out;
+}
+
 void expect_rows(const PlannedTensor &state, std::span<const int32_t> rows) {
     const int64_t batch = state.type.shape.front();
     const auto outside = [&](int32_t r) { return r < 0 || r >= batch; };

@@ -48,9 +48,14 @@ struct ProgramOptions {
     // Poison, and no two tensors share memory: what lies within guard_bytes of an activation, scratch block or state is
     // nobody's, and Program::overrun() says whether a kernel wrote there.
     bool guard = false;
-    // Which variant computes a step: a name, "" for the device's choice. Error(input) where it does not fit.
-    std::map<std::string, std::string, std::less<>> variant_of_layer; // by layer id
+    // The variant that computes each step. "", or a list that ends before: the first that fits, which need not be
+    // proved. Error(input) where a named one does not fit.
+    std::vector<std::string> variants;
 };
+
+// ProgramOptions::variants from variants by layer id; "" for the steps of other layers.
+[[nodiscard]] std::vector<std::string>
+variants_by_layer(const GraphPlan &plan, const std::map<std::string, std::string, std::less<>> &variants);
 
 // A device with one model's weights resident. Programs of a backend share the weights and states by name.
 class Backend {

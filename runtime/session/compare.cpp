@@ -69,19 +69,21 @@ std::unique_ptr<plan::Program> compile(detail::SessionState &session, const std:
     plan::ProgramOptions options;
     options.keep_all = true;
     options.poison = true;
-    options.variant_of_layer = session.options.variants;
-    auto program = session.backend->compile(
-        plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes), options);
+    plan::GraphPlan plan =
+        plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
+    options.variants = session.variants(plan);
+    auto program = session.backend->compile(std::move(plan), options);
     for (const auto &[name, tensor] : inputs) program->write(program->plan().inputs.at(name), tensor.bytes());
     program->run();
     return program;
 }
 
 // One layer alone on the device, fed with what the references computed.
-std::unique_ptr<plan::Program> run_alone(detail::SessionState &session, plan::Program &truth, size_t step) {
+std::unique_ptr<plan::Program> run_alone(detail::SessionState &session, plan::Program &truth, size_t step,
+                                         const std::string &variant) {
     plan::ProgramOptions options;
     options.poison = true;
-    options.variant_of_layer = session.options.variants;
+    options.variants = {variant};
     auto program = session.backend->compile(plan::isolate(truth.plan(), step), options);
     for (const auto &[name, index] : program->plan().inputs)
         program->write(index, read(truth, truth.plan().tensor(name)).bytes());
@@ -99,7 +101,7 @@ uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant)
 LayerComparison compare_layer(detail::SessionState &device, plan::Program &truth, plan::Program &running, size_t s) {
     const plan::Step &step = truth.plan().steps[s];
     const lamina_layer &contract = *step.call.layer().contract;
-    const auto alone = run_alone(device, truth, s);
+    const auto alone = run_alone(device, truth, s, running.variant(s));
     LayerComparison out{truth.plan().graph, step.name, contract.id, running.variant(s), {}, {}};
     const lamina_tolerance tolerance = tolerance_of(contract, arithmetic_of(contract, out.variant));
     for (size_t i = 0; i < step.out.size(); ++i) {

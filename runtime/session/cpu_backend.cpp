@@ -128,20 +128,21 @@ class CpuBackend final : public plan::Backend {
     std::map<std::pair<std::string, size_t>, Memory> states_;
 };
 
+// The executor's kernel for a step; null for the reference, which may be asked for by name.
+const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
+    const std::string own = executor == nullptr ? "reference" : executor->descriptor->id;
+    if (wanted == "reference" || executor == nullptr) return nullptr;
+    if (wanted.empty() || wanted == own) return executor->kernel(step.call.layer().id());
+    throw Error(ErrorCode::input, step.call.where() + ": no variant '" + wanted +
+                                      "' on the CPU: there are 'reference' and '" + own + "'");
+}
+
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
     : Program(std::move(graph)), poison_(options.poison || options.guard) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
-    for (const plan::Step &step : plan_.steps) {
-        const auto asked = options.variant_of_layer.find(step.call.layer().id());
-        const bool reference = asked != options.variant_of_layer.end() && asked->second == "reference";
-        if (asked != options.variant_of_layer.end() && !reference && !asked->second.empty() &&
-            asked->second != executor_id_)
-            throw Error(ErrorCode::input, "layer '" + std::string(step.call.layer().id()) + "' has no variant '" +
-                                              asked->second + "' on the CPU: there are 'reference'" +
-                                              (executor ? " and '" + executor_id_ + "'" : ""));
-        kernels_.push_back(executor == nullptr || reference ? nullptr : executor->kernel(step.call.layer().id()));
-    }
+    for (size_t s = 0; s < plan_.steps.size(); ++s)
+        kernels_.push_back(kernel_of(plan_.steps[s], s < options.variants.size() ? options.variants[s] : "", executor));
     std::vector<plan::Lifetime> lifetimes = plan::lifetimes_of(plan_, options.keep_all);
     const uint64_t guard = options.guard ? plan::guard_bytes : 0;
     for (plan::Lifetime &l : lifetimes)

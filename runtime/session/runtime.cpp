@@ -1,6 +1,7 @@
 // lamina::Runtime and the handles that it makes: devices, models, sessions.
 #include "session/state.hpp"
 
+#include "abi/cache_folder.hpp"
 #include "abi/nearest.hpp"
 #include "session/cpu_backend.hpp"
 #include "session/model_check.hpp"
@@ -106,13 +107,41 @@ const std::string &RuntimeState::no_vulkan() {
 std::unique_ptr<plan::Backend> RuntimeState::backend(const Device &device, const model::Safetensors &weights) {
     if (device.id == "reference") return session::make_cpu_backend(plugins, weights, nullptr);
     if (device.id == "cpu") return session::make_cpu_backend(plugins, weights, plugins->executor());
-    const auto index = static_cast<uint32_t>(std::stoul(device.id.substr(device.id.find(':') + 1)));
-    return vulkan()->open(index)->backend(plugins, weights);
+    return open(device)->backend(plugins, weights);
+}
+
+std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<vulkan::Device> &opened = open_[device.id];
+    if (opened == nullptr)
+        opened = vulkan()->open(static_cast<uint32_t>(std::stoul(device.id.substr(device.id.find(':') + 1))));
+    return opened;
+}
+
+std::shared_ptr<session::Admission> RuntimeState::admission(const Device &device) {
+    if (device.kind == "cpu") return nullptr;
+    const std::shared_ptr<vulkan::Device> opened = open(device);
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<session::Admission> &found = admissions_[device.id];
+    if (found == nullptr) {
+        std::filesystem::path file;
+        if (const auto folder = options.cache ? cache_folder() : std::nullopt)
+            file = *folder / ("verdicts-" + opened->info().cache_key() + ".json");
+        const auto silent = [](const std::string &) {};
+        found = std::make_shared<session::Admission>(plugins, opened, file, options.notify ? options.notify : silent);
+    }
+    return found;
 }
 
 const std::shared_ptr<RuntimeState> &Access::state(const Runtime &r) { return r.state_; }
 const std::shared_ptr<const model::Model> &Access::model(const Model &m) { return m.state_->model; }
 SessionState &Access::state(Session &s) { return *s.state_; }
+Model Access::checked(std::shared_ptr<const model::Model> content, const abi::Registry &plugins) {
+    session::check_model(*content, plugins);
+    Model model;
+    model.state_ = std::make_shared<const ModelState>(ModelState{std::move(content)});
+    return model;
+}
 
 } // namespace detail
 
@@ -158,11 +187,13 @@ Device Runtime::device(const std::string &id) const {
 }
 
 Model Runtime::load(const std::filesystem::path &folder) const {
-    Model model;
-    auto loaded = model::Model::load(folder);
-    session::check_model(*loaded, *state_->plugins);
-    model.state_ = std::make_shared<const detail::ModelState>(detail::ModelState{std::move(loaded)});
-    return model;
+    return detail::Access::checked(model::Model::load(folder), *state_->plugins);
+}
+
+Model Runtime::load(const ModelDescription &description) const {
+    return detail::Access::checked(model::Model::parse(description.json, model::Safetensors::of(description.weights),
+                                                       description.vocabularies, description.name),
+                                   *state_->plugins);
 }
 
 Session Runtime::session(const Model &model, const Device &device, const SessionOptions &options) const {
@@ -173,6 +204,7 @@ Session Runtime::session(const Model &model, const Device &device, const Session
     session.state_->device = device;
     session.state_->options = options;
     session.state_->backend = state_->backend(device, session.state_->model->weights);
+    session.state_->admission = state_->admission(device);
     return session;
 }
 

@@ -37,10 +37,15 @@ plan::Program &SessionState::program(const std::string &graph, const plan::Graph
     return programs.get(key_of(graph, shapes), [&] {
         plan::ProgramOptions program_options;
         program_options.keep_all = options.keep_all;
-        program_options.variant_of_layer = options.variants;
-        return backend->compile(plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes),
-                                program_options);
+        plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
+        program_options.variants = variants(plan);
+        return backend->compile(std::move(plan), program_options);
     });
+}
+
+std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan) {
+    return admission ? admission->choose(plan, *backend, options.variants)
+                     : plan::variants_by_layer(plan, options.variants);
 }
 
 } // namespace detail

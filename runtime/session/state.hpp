@@ -4,6 +4,7 @@
 #include "abi/library.hpp"
 #include "model/model.hpp"
 #include "plan/program.hpp"
+#include "session/admission.hpp"
 #include "vulkan/device.hpp"
 
 #include <lamina/lamina.hpp>
@@ -25,8 +26,16 @@ struct RuntimeState {
 
     // A backend with the weights of a model on a device of Runtime::device().
     [[nodiscard]] std::unique_ptr<plan::Backend> backend(const Device &device, const model::Safetensors &weights);
+    // What is proved on a Vulkan device; null for the CPU, whose layers run by their references or are held to them by
+    // the tests.
+    [[nodiscard]] std::shared_ptr<session::Admission> admission(const Device &device);
 
   private:
+    [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
+
+    std::mutex mutex_; // of the two maps
+    std::map<std::string, std::shared_ptr<vulkan::Device>> open_;
+    std::map<std::string, std::shared_ptr<session::Admission>> admissions_;
     std::once_flag vulkan_once_;
     std::shared_ptr<vulkan::Instance> vulkan_;
     std::string no_vulkan_;
@@ -55,10 +64,13 @@ struct SessionState {
     Device device;
     SessionOptions options;
     std::unique_ptr<plan::Backend> backend;
+    std::shared_ptr<session::Admission> admission; // null on the CPU
     ProgramCache programs;
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] plan::Program &program(const std::string &graph, const plan::GraphShapes &shapes);
+    // Which variant computes each step here.
+    [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan);
 };
 
 // Runtime, Model and Session are handles; the rooms above reach what is behind them here.
@@ -66,6 +78,8 @@ struct Access {
     static const std::shared_ptr<RuntimeState> &state(const Runtime &r);
     static const std::shared_ptr<const model::Model> &model(const Model &m);
     static SessionState &state(Session &s);
+    // The handle of a model, which the plugins are asked about first. Throws Error.
+    static Model checked(std::shared_ptr<const model::Model> content, const abi::Registry &plugins);
 };
 
 } // namespace lamina::detail

@@ -12,11 +12,10 @@ VulkanBackend::VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_
 std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, const plan::ProgramOptions &options) {
     const std::lock_guard lock(mutex_);
     std::vector<ChosenVariant> steps;
-    for (const plan::Step &step : plan.steps) {
-        const abi::Layer &layer = step.call.layer();
-        const auto wanted = options.variant_of_layer.find(layer.id());
-        steps.push_back(choose_variant(step, kernels(layer), device_->info().capabilities,
-                                       wanted == options.variant_of_layer.end() ? std::string_view() : wanted->second));
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+        const std::string_view wanted = s < options.variants.size() ? options.variants[s] : std::string_view();
+        steps.push_back(
+            choose_variant(plan.steps[s], kernels(plan.steps[s].call.layer()), device_->info().capabilities, wanted));
     }
     const std::vector<Pipeline> pipelines = build_pipelines(plan, steps);
     return std::make_unique<VulkanProgram>(device_, pipelines_, residents_, std::move(plan), std::move(steps),

@@ -1,8 +1,8 @@
 #include "vulkan/pipeline_cache.hpp"
 
+#include "abi/cache_folder.hpp"
 #include "abi/file.hpp"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace lamina::vulkan {
@@ -33,17 +33,6 @@ bool is_of_device(std::span<const std::byte> data, const PhysicalDevice &device)
            header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == device.vendor_id &&
            header.deviceID == device.device_id &&
            std::memcmp(header.pipelineCacheUUID, device.pipeline_cache_uuid.data(), VK_UUID_SIZE) == 0;
-}
-
-std::optional<std::filesystem::path> cache_folder() {
-    const auto absolute = [](const char *variable) -> std::optional<std::filesystem::path> {
-        const char *value = std::getenv(variable);
-        if (value == nullptr || value[0] != '/') return std::nullopt;
-        return value;
-    };
-    if (const auto cache = absolute("XDG_CACHE_HOME")) return *cache / "lamina";
-    if (const auto home = absolute("HOME")) return *home / ".cache" / "lamina";
-    return std::nullopt;
 }
 
 } // namespace

@@ -1,0 +1,51 @@
+// Which variants may run on a device, and which is fastest: proved here, measured here, remembered.
+#pragma once
+
+#include "abi/library.hpp"
+#include "plan/graph_plan.hpp"
+#include "plan/program.hpp"
+#include "session/check_target.hpp"
+#include "session/verdicts.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lamina::session {
+
+// A variant is admitted once it has passed all of its layer's own cases on this device with this driver; one that fails
+// is barred, and the next one is taken. Of several admitted ones the fastest on the shapes at hand is taken. Both are
+// remembered on disk by device, driver version and the bytes of the plugin.
+class Admission {
+  public:
+    using Notify = std::function<void(const std::string &)>; // one line for the user: what is barred, and why
+    // file: where verdicts are kept; empty: they are not.
+    Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
+              const std::filesystem::path &file, Notify notify);
+
+    // The variant of each step: ProgramOptions::variants. `asked` names variants by layer id: these must be admitted,
+    // too. Throws Error(no_device) when no variant of a layer is admitted, Error(input) when the one asked for is not.
+    [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
+                                                  const std::map<std::string, std::string, std::less<>> &asked);
+
+    // Proves every variant of these layers (all, when empty) anew.
+    void redo(const std::vector<std::string> &layers);
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    [[nodiscard]] const Verdicts::Admitted &admitted(const abi::Layer &layer, const std::string &variant);
+    [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step);
+    [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
+                                      const std::vector<std::string> &candidates);
+
+    std::shared_ptr<const abi::Registry> plugins_;
+    std::shared_ptr<vulkan::Device> device_;
+    CheckTarget target_;
+    Verdicts verdicts_;
+    Notify notify_;
+    Clock::duration spent_{}; // on measuring, in this process
+};
+
+} // namespace lamina::session
