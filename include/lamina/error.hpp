@@ -1,4 +1,5 @@
-// The one error type of the host API. Its message says what is wrong, where, what was expected and found, and what to do.
+// The one error type of the host API. Its message says what is wrong, where, what was expected and found, and what to
+// do.
 #pragma once
 
 #include <stdexcept>

@@ -4,8 +4,9 @@
  * and for every shape a plan, which is a list of GLSL compute dispatches, again as data. A plugin never touches Vulkan.
  *
  * Lifetimes and threads, all of them:
- *   - A plugin has no instances, no init and no mutable globals. Its functions are pure and re-entrant and may be called
- *     from any thread. What they are handed is valid during the call; what they hand over is copied before it returns.
+ *   - A plugin has no instances, no init and no mutable globals. Its functions are pure and re-entrant and may be
+ *     called from any thread. What they are handed is valid during the call; what they hand over is copied before it
+ *     returns.
  *   - The descriptor that lamina_plugin_query() returns lives as long as the library, which is never unloaded.
  *   - Nothing is allocated on one side and freed on the other. No exception crosses the boundary.
  *
@@ -36,34 +37,28 @@ enum {
 };
 
 /* No enum type stands in a struct: its size is the compiler's choice. */
-enum { LAMINA_LAYER = 1, LAMINA_EXECUTOR = 2 };                            /* lamina_prefix.kind */
-enum { LAMINA_SANITIZER_NONE = 0, LAMINA_SANITIZER_ADDRESS = 1 };          /* lamina_prefix.sanitizer */
-enum { LAMINA_F32 = 1, LAMINA_F16 = 2, LAMINA_BF16 = 4, LAMINA_I32 = 8 };  /* dtypes, as bits of a set */
+enum { LAMINA_LAYER = 1, LAMINA_EXECUTOR = 2 };                               /* lamina_prefix.kind */
+enum { LAMINA_SANITIZER_NONE = 0, LAMINA_SANITIZER_ADDRESS = 1 };             /* lamina_prefix.sanitizer */
+enum { LAMINA_F32 = 1, LAMINA_F16 = 2, LAMINA_BF16 = 4, LAMINA_I32 = 8 };     /* dtypes, as bits of a set */
 enum { LAMINA_INT = 1, LAMINA_REAL = 2, LAMINA_BOOL = 3, LAMINA_CHOICE = 4 }; /* lamina_param.kind */
-enum { LAMINA_REQUIRED = 1 };                                              /* lamina_param.flags */
+enum { LAMINA_REQUIRED = 1 };                                                 /* lamina_param.flags */
 enum {
     LAMINA_OPTIONAL = 1, /* lamina_port.flags: may be left out */
     LAMINA_SEQUENCE = 2  /* lamina_port.flags: axes 0 and 1 change places when the parameter batch_first is 0 */
 };
 enum { LAMINA_STANDS_IN = 1 }; /* lamina_tensor.flags: left out in the model; the tensor of the port that it follows */
-enum { /* lamina_ref.role */
-    LAMINA_IN = 0,
-    LAMINA_WEIGHT = 1,
-    LAMINA_OUT = 2,
-    LAMINA_STATE = 3,
-    LAMINA_SCRATCH = 4,
-    LAMINA_CONSTANT = 5
-};
+/* lamina_ref.role */
+enum { LAMINA_IN = 0, LAMINA_WEIGHT = 1, LAMINA_OUT = 2, LAMINA_STATE = 3, LAMINA_SCRATCH = 4, LAMINA_CONSTANT = 5 };
 
 /* Device features that a variant may need. The baseline needs none: plain 32-bit GLSL. */
-#define LAMINA_FEATURE_FLOAT16 (1ull << 0)             /* shaderFloat16 */
-#define LAMINA_FEATURE_STORAGE16 (1ull << 1)           /* storageBuffer16BitAccess */
-#define LAMINA_FEATURE_SUBGROUP_BASIC (1ull << 2)      /* in compute, as the next three */
+#define LAMINA_FEATURE_FLOAT16 (1ull << 0)        /* shaderFloat16 */
+#define LAMINA_FEATURE_STORAGE16 (1ull << 1)      /* storageBuffer16BitAccess */
+#define LAMINA_FEATURE_SUBGROUP_BASIC (1ull << 2) /* in compute, as the next three */
 #define LAMINA_FEATURE_SUBGROUP_ARITHMETIC (1ull << 3)
 #define LAMINA_FEATURE_SUBGROUP_SHUFFLE (1ull << 4)
 #define LAMINA_FEATURE_SUBGROUP_BALLOT (1ull << 5)
-#define LAMINA_FEATURE_INT64 (1ull << 6)               /* shaderInt64 */
-#define LAMINA_FEATURE_COOPERATIVE_MATRIX (1ull << 7)  /* VK_KHR_cooperative_matrix, in compute */
+#define LAMINA_FEATURE_INT64 (1ull << 6)              /* shaderInt64 */
+#define LAMINA_FEATURE_COOPERATIVE_MATRIX (1ull << 7) /* VK_KHR_cooperative_matrix, in compute */
 
 /* ---- The contract ---- */
 
@@ -148,7 +143,7 @@ typedef struct lamina_device { /* capabilities; never a vendor */
     uint64_t binding_align;     /* offsets of lamina_ref are multiples of this; a power of two, at most 256 */
     const lamina_matrix_shape *matrices;
     uint32_t n_matrices;
-    uint32_t subgroup;          /* invocations in a subgroup */
+    uint32_t subgroup; /* invocations in a subgroup */
     uint32_t max_invocations, max_local[3], max_groups[3];
     uint32_t shared_bytes;
 } lamina_device;
@@ -215,7 +210,7 @@ typedef struct lamina_layer {
     const char *id;      /* as in model.json: lower_case */
     const char *version; /* the plugin's own, for people */
     const char *summary;
-    const char *source;  /* the paper or formula */
+    const char *source; /* the paper or formula */
     const lamina_param *params;
     const lamina_port *inputs, *weights, *outputs;
     const lamina_port *states; /* read and written in place, kept from run to run (a KV cache); F32 */

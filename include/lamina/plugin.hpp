@@ -93,8 +93,12 @@ constexpr lamina_port indices(const char *name, const char *dims, const char *va
 constexpr lamina_port weight(const char *name, const char *dims, const char *summary) {
     return {name, summary, dims, nullptr, nullptr, LAMINA_F32 | LAMINA_F16 | LAMINA_BF16, 0};
 }
-constexpr lamina_port output(const char *name, const char *dims, const char *summary) { return input(name, dims, summary); }
-constexpr lamina_port state(const char *name, const char *dims, const char *summary) { return input(name, dims, summary); }
+constexpr lamina_port output(const char *name, const char *dims, const char *summary) {
+    return input(name, dims, summary);
+}
+constexpr lamina_port state(const char *name, const char *dims, const char *summary) {
+    return input(name, dims, summary);
+}
 
 constexpr lamina_port optional(lamina_port p) {
     p.flags |= LAMINA_OPTIONAL;
@@ -111,7 +115,8 @@ constexpr lamina_port follows(lamina_port p, const char *earlier) {
 }
 
 constexpr lamina_variant baseline(const char *summary) { return {"baseline", summary, 0, LAMINA_F32, 0}; }
-constexpr lamina_variant variant(const char *name, const char *summary, uint64_t needs, uint32_t arithmetic = LAMINA_F32) {
+constexpr lamina_variant variant(const char *name, const char *summary, uint64_t needs,
+                                 uint32_t arithmetic = LAMINA_F32) {
     return {name, summary, needs, arithmetic, 0};
 }
 constexpr lamina_tolerance tolerance(double rtol, double atol, uint32_t arithmetic = LAMINA_F32) {
@@ -171,12 +176,18 @@ class Call {
     [[nodiscard]] int64_t integer(std::string_view name) const { return static_cast<int64_t>(real(name)); }
     [[nodiscard]] bool flag(std::string_view name) const { return real(name) != 0; }
 
-    [[nodiscard]] Tensor in(std::string_view name) const { return at(call_->in, layer_->inputs, layer_->n_inputs, name); }
+    [[nodiscard]] Tensor in(std::string_view name) const {
+        return at(call_->in, layer_->inputs, layer_->n_inputs, name);
+    }
     [[nodiscard]] Tensor weight(std::string_view name) const {
         return at(call_->weight, layer_->weights, layer_->n_weights, name);
     }
-    [[nodiscard]] Tensor out(std::string_view name) const { return at(call_->out, layer_->outputs, layer_->n_outputs, name); }
-    [[nodiscard]] Tensor state(std::string_view name) const { return at(call_->state, layer_->states, layer_->n_states, name); }
+    [[nodiscard]] Tensor out(std::string_view name) const {
+        return at(call_->out, layer_->outputs, layer_->n_outputs, name);
+    }
+    [[nodiscard]] Tensor state(std::string_view name) const {
+        return at(call_->state, layer_->states, layer_->n_states, name);
+    }
 
     [[nodiscard]] const lamina_device &device() const { return *call_->device; }
     [[nodiscard]] const lamina_layer &layer() const { return *layer_; }
@@ -257,7 +268,8 @@ class Plan {
         if (rows * row_bytes <= limit) return {{0, rows, ref}};
         const int64_t step = align / std::gcd(align, row_bytes); // rows between aligned offsets
         const int64_t most = limit / row_bytes / step * step;
-        if (most == 0) throw Unsupported("one row of " + std::to_string(row_bytes) + " bytes exceeds the device's binding limit");
+        if (most == 0)
+            throw Unsupported("one row of " + std::to_string(row_bytes) + " bytes exceeds the device's binding limit");
         std::vector<Window> out;
         for (int64_t first = 0; first < rows; first += most) {
             const int64_t count = std::min(most, rows - first);
@@ -295,7 +307,8 @@ class Plan {
 
 // A 32-bit value for a push constant or a specialization constant, checked.
 inline uint32_t u32(int64_t v) {
-    if (v < 0 || v > std::numeric_limits<uint32_t>::max()) throw Unsupported(std::to_string(v) + " does not fit 32 bits");
+    if (v < 0 || v > std::numeric_limits<uint32_t>::max())
+        throw Unsupported(std::to_string(v) + " does not fit 32 bits");
     return static_cast<uint32_t>(v);
 }
 // The value of a WEIGHT's specialization constant (shaders/common/weight.glsl): its dtype, 0 when it was left out.

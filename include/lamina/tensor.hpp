@@ -46,7 +46,9 @@ class Tensor {
     Tensor() = default;
     explicit Tensor(TensorType type) : type_(std::move(type)), data_(type_.bytes()) {} // zeros
     static Tensor of(Shape shape, std::span<const float> values) { return make(DType::f32, std::move(shape), values); }
-    static Tensor of(Shape shape, std::span<const int32_t> values) { return make(DType::i32, std::move(shape), values); }
+    static Tensor of(Shape shape, std::span<const int32_t> values) {
+        return make(DType::i32, std::move(shape), values);
+    }
 
     [[nodiscard]] const TensorType &type() const { return type_; }
     [[nodiscard]] DType dtype() const { return type_.dtype; }
@@ -64,14 +66,16 @@ class Tensor {
     template <class T> static Tensor make(DType dtype, Shape shape, std::span<const T> values) {
         Tensor t(TensorType{dtype, std::move(shape)});
         if (t.data_.size() != values.size_bytes())
-            throw Error(ErrorCode::input, "a tensor of shape " + to_string(t.shape()) + " has " + std::to_string(t.size()) +
-                                              " elements; " + std::to_string(values.size()) + " values were given");
+            throw Error(ErrorCode::input, "a tensor of shape " + to_string(t.shape()) + " has " +
+                                              std::to_string(t.size()) + " elements; " + std::to_string(values.size()) +
+                                              " values were given");
         if (!values.empty()) std::memcpy(t.data_.data(), values.data(), values.size_bytes());
         return t;
     }
     void expect(DType dtype) const {
         if (type_.dtype != dtype)
-            throw Error(ErrorCode::input, std::string("expected a tensor of ") + name_of(dtype) + ", found " + name_of(type_.dtype));
+            throw Error(ErrorCode::input,
+                        std::string("expected a tensor of ") + name_of(dtype) + ", found " + name_of(type_.dtype));
     }
     template <class T> std::span<T> view(DType dtype) {
         expect(dtype);
