@@ -1,8 +1,9 @@
-#include "session/compare.hpp"
+#include <lamina/proof.hpp>
 
 #include "session/generation.hpp"
 #include "session/generation_shapes.hpp"
 #include "session/state.hpp"
+#include "session/verdict.hpp"
 
 #include <algorithm>
 
@@ -124,6 +125,9 @@ std::string only_graph(const model::Model &model) {
 }
 
 } // namespace
+} // namespace lamina::session
+
+namespace lamina {
 
 const LayerComparison *Comparison::first_wrong() const {
     const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.own.passed; });
@@ -145,11 +149,11 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     session_options.variants = options.variants;
     Session on_device = runtime.session(model, device, session_options);
     Session truth = runtime.session(model, runtime.device(options.against));
-    GraphInputs graphs;
+    session::GraphInputs graphs;
     if (options.inputs.empty())
-        graphs = inputs_of_texts(truth, options.texts);
+        graphs = session::inputs_of_texts(truth, options.texts);
     else
-        graphs.emplace_back(options.graph.empty() ? only_graph(*detail::Access::model(model)) : options.graph,
+        graphs.emplace_back(options.graph.empty() ? session::only_graph(*detail::Access::model(model)) : options.graph,
                             options.inputs);
 
     Comparison out;
@@ -157,12 +161,12 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     for (const auto &[graph, inputs] : graphs) {
         if (!detail::Access::model(model)->graphs.contains(graph))
             throw Error(ErrorCode::usage, model.folder().string() + " has no graph '" + graph + "'");
-        const auto expected = compile(detail::Access::state(truth), graph, inputs);
-        const auto running = compile(detail::Access::state(on_device), graph, inputs);
+        const auto expected = session::compile(detail::Access::state(truth), graph, inputs);
+        const auto running = session::compile(detail::Access::state(on_device), graph, inputs);
         for (size_t s = 0; s < expected->plan().steps.size(); ++s)
-            out.layers.push_back(compare_layer(detail::Access::state(on_device), *expected, *running, s));
+            out.layers.push_back(session::compare_layer(detail::Access::state(on_device), *expected, *running, s));
     }
     return out;
 }
 
-} // namespace lamina::session
+} // namespace lamina

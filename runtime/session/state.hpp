@@ -26,13 +26,13 @@ struct RuntimeState {
 
     // A backend with the weights of a model on a device of Runtime::device().
     [[nodiscard]] std::unique_ptr<plan::Backend> backend(const Device &device, const model::Safetensors &weights);
+    // A Vulkan device of Runtime::device(), opened once.
+    [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
     // What is proved on a Vulkan device; null for the CPU, whose layers run by their references or are held to them by
     // the tests.
     [[nodiscard]] std::shared_ptr<session::Admission> admission(const Device &device);
 
   private:
-    [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
-
     std::mutex mutex_; // of the two maps
     std::map<std::string, std::shared_ptr<vulkan::Device>> open_;
     std::map<std::string, std::shared_ptr<session::Admission>> admissions_;

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace lamina::session {
+namespace lamina {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -69,12 +69,6 @@ void compare_integers(std::span<const int32_t> got, std::span<const int32_t> exp
 
 } // namespace
 
-lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic) {
-    for (const lamina_tolerance &t : std::span(layer.tolerances, layer.n_tolerances))
-        if (t.arithmetic == arithmetic) return t;
-    throw std::logic_error("a layer without a tolerance for its own arithmetic");
-}
-
 std::string Verdict::text() const {
     std::ostringstream out;
     out.precision(9);
@@ -108,6 +102,14 @@ Verdict compare(const Tensor &got, const Tensor &expected, const lamina_toleranc
     return verdict;
 }
 
+namespace session {
+
+lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic) {
+    for (const lamina_tolerance &t : std::span(layer.tolerances, layer.n_tolerances))
+        if (t.arithmetic == arithmetic) return t;
+    throw std::logic_error("a layer without a tolerance for its own arithmetic");
+}
+
 Verdict joined(const Verdict &a, const Verdict &b) {
     const bool take_b = a.passed != b.passed ? a.passed : b.ratio > a.ratio;
     Verdict worse = take_b ? b : a;
@@ -116,4 +118,5 @@ Verdict joined(const Verdict &a, const Verdict &b) {
     return worse;
 }
 
-} // namespace lamina::session
+} // namespace session
+} // namespace lamina
