@@ -305,16 +305,19 @@ struct Attention {
         "B=1 Tq=1 C=1 D=1 heads=1",
         "B=2 Tq=37 C=64 D=8 heads=8 causal=1 +query_bias +key_bias +value_bias +out_bias +residual",
         "B=2 Tq=5 Tk=7 C=32 S=24 D=8 heads=4 +source +key_lengths +query_bias",
+        "B=2 Tq=9 Tk=33 C=31 S=24 D=16 heads=2 +source +key_lengths +out_bias +residual key_lengths=zeros",
         "B=3 Tq=33 Tk=65 C=40 S=56 D=20 heads=2 batch_first=0 +source +keep_mask +residual weights=f16",
-        "B=2 Tq=17 C=48 D=16 heads=6 kv_heads=2 causal=1 +score_bias +key_lengths weights=bf16",
+        "B=2 Tq=17 C=48 D=16 heads=6 kv_heads=2 causal=1 +score_bias +key_lengths weights=bf16 score_bias=large",
         "B=1 Tq=9 C=50 D=37 heads=2 kv_heads=1 batch_first=0 +keep_mask +score_bias +out_bias",
-        "B=1 Tq=13 C=128 D=64 heads=2 causal=1 weights=f16",
-        "B=1 Tq=6 C=96 D=96 heads=2 +key_lengths",
-        "B=1 Tq=4 Tk=19 C=64 S=32 D=256 heads=1 +source",
-        "B=3 Tq=1 M=40 C=32 D=16 heads=4 kv_heads=2 causal=1 +position +key_cache +value_cache +key_bias",
-        "B=2 Tq=6 M=11 C=32 D=32 heads=2 causal=1 batch_first=0 +position +key_cache +value_cache +residual",
+        "B=1 Tq=131 C=128 D=64 heads=2 causal=1 weights=f16",
+        "B=1 Tq=6 C=96 D=96 heads=2 +key_lengths key_lengths=one",
+        "B=1 Tq=11 Tk=19 C=64 S=32 D=256 heads=1 +source",
+        "B=3 Tq=1 M=140 C=32 D=16 heads=4 kv_heads=2 causal=1 +position +key_cache +value_cache +key_bias",
+        "B=2 Tq=9 M=14 C=32 D=32 heads=2 causal=1 batch_first=0 +position +key_cache +value_cache +residual",
         "B=2 Tq=3 M=9 C=24 D=12 heads=2 +position +key_cache +value_cache",
-        "B=3 Tq=2 Tk=7 M=8 C=32 S=16 D=16 heads=2 +source +position +key_lengths +key_cache +value_cache",
+        "B=3 Tq=2 Tk=7 M=8 C=32 S=16 D=160 heads=2 +source +position +key_lengths +key_cache +value_cache",
+        "B=2 Tq=3 Tk=7 M=8 C=32 S=16 D=16 heads=2 batch_first=0 +source +position +key_cache +value_cache "
+        "position=zeros",
     };
 
     static void check(const Call &call) {

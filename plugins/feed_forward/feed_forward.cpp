@@ -45,6 +45,8 @@ struct FeedForward {
         "B=1 T=3 C=127 H=61 activation=gelu +gate_weight +gate_bias +residual",
         "B=1 T=65 C=63 H=65 activation=relu weights=f16",
         "B=1 T=6 C=32 H=64 activation=gelu +up_bias x=offset",
+        "B=1 T=11 C=36 H=48 activation=gelu_tanh +gate_weight x=huge",
+        "B=1 T=2 C=48 H=64 activation=silu +up_bias x=large",
     };
 
     static void check(const Call &call) {
