@@ -57,7 +57,7 @@ void check_all_set(const JsonValue &place, const Graph &graph, std::initializer_
             place.fail("nothing gives the input '" + input.name + "' of the graph '" + graph.name + "' a value");
 }
 
-TextCodec codec_at(const JsonValue &value, Model &model) {
+TextCodec codec_at(const JsonValue &value, Model &model, const OpenVocabulary &open) {
     value.allow_keys({"vocabulary", "split", "lowercase"});
     TextCodec codec;
     const JsonValue file = value.at("vocabulary");
@@ -74,7 +74,7 @@ TextCodec codec_at(const JsonValue &value, Model &model) {
     codec.characters = split == "characters";
     if (value.has("lowercase")) codec.lowercase = value.at("lowercase").boolean();
     if (!model.vocabularies.contains(codec.vocabulary))
-        model.vocabularies.emplace(codec.vocabulary, Vocabulary::open(model.folder / path));
+        model.vocabularies.emplace(codec.vocabulary, open(codec.vocabulary));
     return codec;
 }
 
@@ -96,7 +96,8 @@ bool has_encoder(const JsonValue &value) {
     return present != nullptr;
 }
 
-void read_encoder(const JsonValue &value, const Graph &decode, Generation &generation, Model &model) {
+void read_encoder(const JsonValue &value, const Graph &decode, Generation &generation, Model &model,
+                  const OpenVocabulary &open) {
     const Graph &encode = graph_at(value.at("encode"), model);
     generation.encode = encode.name;
     generation.source_ids = input_at(value.at("source_ids"), encode, DType::i32, 2, "B S");
@@ -105,13 +106,13 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
         (void)input_at(value.at("source_lengths"), decode, DType::i32, 1, "B");
     generation.memory = output_at(value.at("memory"), encode);
     (void)input_at(value.at("memory"), decode, DType::f32, 3, "B S C");
-    generation.source = codec_at(value.at("source"), model);
+    generation.source = codec_at(value.at("source"), model, open);
     check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
 
 } // namespace
 
-Generation read_generation(const JsonValue &value, Model &model) {
+Generation read_generation(const JsonValue &value, Model &model, const OpenVocabulary &open) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "memory", "target_ids", "position", "logits",
                       "start", "end", "max_length", "source", "target"});
     Generation generation;
@@ -120,11 +121,11 @@ Generation read_generation(const JsonValue &value, Model &model) {
     generation.target_ids = input_at(value.at("target_ids"), decode, DType::i32, 2, "B T");
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
     generation.logits = output_at(value.at("logits"), decode);
-    if (has_encoder(value)) read_encoder(value, decode, generation, model);
+    if (has_encoder(value)) read_encoder(value, decode, generation, model, open);
     check_all_set(value, decode,
                   {generation.target_ids, generation.position, generation.memory, generation.source_lengths});
 
-    generation.target = codec_at(value.at("target"), model);
+    generation.target = codec_at(value.at("target"), model, open);
     generation.start = token_at(value.at("start"), generation, model);
     generation.end = token_at(value.at("end"), generation, model);
     generation.max_length = value.at("max_length").integer(1, longest_generation);

@@ -26,16 +26,10 @@ void check_format(const JsonValue &root) {
     if (found != format) root.at("format").fail("expected \"" + std::string(format) + "\", found " + in_quotes(found));
 }
 
-} // namespace
-
-std::shared_ptr<const Model> Model::load(const fs::path &folder) {
-    const fs::path file = folder / "model.json";
-    std::error_code ignored;
-    if (!fs::is_directory(folder, ignored))
-        throw Error(ErrorCode::input,
-                    folder.string() + ": no such folder; expected one with model.json and model.safetensors");
-    const std::vector<std::byte> bytes = read_file(file, largest_json);
-    const JsonDocument document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file.string());
+// The format of a model, wherever its parts come from.
+std::shared_ptr<const Model> read_model(std::string_view json, Safetensors weights, const fs::path &folder,
+                                        const OpenVocabulary &open) {
+    const JsonDocument document(json, (folder / "model.json").string());
     const JsonValue root = document.root();
     check_format(root);
     root.allow_keys({"format", "name", "summary", "graphs", "generation"});
@@ -45,12 +39,36 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
     model->name = root.at("name").string();
     check_name(model->name, root.at("name"));
     if (root.has("summary")) model->summary = root.at("summary").string();
-    model->weights = open_weights(folder / "model.safetensors");
+    model->weights = std::move(weights);
     GraphReader reader(model->weights);
     for (const auto &[name, graph] : root.at("graphs").members()) model->graphs.emplace(name, reader.read(name, graph));
     if (model->graphs.empty()) root.at("graphs").fail("expected at least one graph");
-    if (root.has("generation")) model->generation = read_generation(root.at("generation"), *model);
+    if (root.has("generation")) model->generation = read_generation(root.at("generation"), *model, open);
     return model;
+}
+
+} // namespace
+
+std::shared_ptr<const Model> Model::load(const fs::path &folder) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored))
+        throw Error(ErrorCode::input,
+                    folder.string() + ": no such folder; expected one with model.json and model.safetensors");
+    const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json);
+    return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
+                      open_weights(folder / "model.safetensors"), folder,
+                      [&](const std::string &file) { return Vocabulary::open(folder / file); });
+}
+
+std::shared_ptr<const Model> Model::parse(std::string_view json, Safetensors weights,
+                                          const std::map<std::string, std::string, std::less<>> &vocabularies,
+                                          const std::string &name) {
+    return read_model(json, std::move(weights), name, [&](const std::string &file) {
+        const auto found = vocabularies.find(file);
+        if (found == vocabularies.end())
+            throw Error(ErrorCode::input, name + ": no vocabulary '" + file + "' was given");
+        return Vocabulary::parse(found->second, fs::path(name) / file);
+    });
 }
 
 } // namespace lamina::model

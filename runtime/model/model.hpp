@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina::model {
@@ -72,6 +73,11 @@ struct Model {
     // Checks everything that can be known without the plugins; a folder without model.safetensors is a model without
     // weights. Throws Error(input): which file, where in it, what was expected and found.
     static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
+    // The same for a model that is not in a folder: the text of its model.json, its weights, its vocabularies' texts by
+    // file name. `name` stands for the folder in messages. Reads no file.
+    static std::shared_ptr<const Model> parse(std::string_view json, Safetensors weights,
+                                              const std::map<std::string, std::string, std::less<>> &vocabularies,
+                                              const std::string &name);
 };
 
 } // namespace lamina::model

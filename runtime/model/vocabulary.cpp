@@ -31,7 +31,11 @@ size_t column(std::string_view text, size_t at) {
 
 Vocabulary Vocabulary::open(const std::filesystem::path &file) {
     const std::vector<std::byte> bytes = read_file(file, largest_file);
-    std::string_view rest(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    return parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file);
+}
+
+Vocabulary Vocabulary::parse(std::string_view text, const std::filesystem::path &file) {
+    std::string_view rest = text;
     if (rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
 
     Vocabulary out;

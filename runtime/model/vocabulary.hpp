@@ -17,6 +17,8 @@ class Vocabulary {
     // Lines may end in CR LF. Throws Error(input) with the line: empty tokens, duplicates, invalid UTF-8, an empty
     // file.
     static Vocabulary open(const std::filesystem::path &file);
+    // The same for a text that is not in a file; `file` begins every message.
+    static Vocabulary parse(std::string_view text, const std::filesystem::path &file);
 
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
     [[nodiscard]] const std::string &token(int32_t id) const { return tokens_.at(static_cast<size_t>(id)); }
