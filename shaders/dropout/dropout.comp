@@ -1,6 +1,7 @@
-// Dropout at inference: y = x, copied as bits, so that nothing about a value can change on the way.
+// Dropout at inference: y = x + residual. Without a residual x is copied as bits, so that nothing about a value can
+// change on the way.
 //
-// x, y: any shape, n elements in all.
+// x, residual, y: any shape, n elements in all.
 // Dispatch: one invocation an element.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -8,11 +9,14 @@
 
 layout(local_size_x = 64) in;
 
+layout(constant_id = 0) const bool HAS_RESIDUAL = false;
+
 layout(push_constant) uniform Push { uint n; };
 layout(std430, set = 0, binding = 0) readonly buffer X { uint x[]; };
-layout(std430, set = 0, binding = 1) writeonly buffer Y { uint y[]; };
+layout(std430, set = 0, binding = 1) readonly buffer Residual { float residual[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer Y { uint y[]; };
 
 void main() {
     const uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
-    if (i < n) y[i] = x[i];
+    if (i < n) y[i] = HAS_RESIDUAL ? floatBitsToUint(uintBitsToFloat(x[i]) + residual[i]) : x[i];
 }
