@@ -1,0 +1,167 @@
+// Transformer models, built block by block: the systems of "The Annotated Transformer" with untrained weights.
+//
+//     const lamina::TransformerLayer layer{.d_model = 64, .heads = 4, .ffn = 256};
+//     const lamina::EncoderDecoder translator{
+//         .source_embedding = {.d_model = 64, .vocabulary = 1000},
+//         .encoder = {.layer = layer, .layers = 2},
+//         .target_embedding = {.d_model = 64, .vocabulary = 1200},
+//         .decoder = {.layer = layer.with_source_attention(), .layers = 2},
+//         .generator = {.d_model = 64, .vocabulary = 1200},
+//     };
+//     lamina::build(translator, {.name = "translator", .seed = 1}).save("translator");
+//
+// A block is a struct of settings; build() makes a model of it: graphs in the format of model.json, and weights. Every
+// copy of a layer has weights of its own: matrices drawn evenly from +-sqrt(6 / (rows + columns)) (Glorot, Bengio:
+// Understanding the difficulty of training deep feedforward neural networks, AISTATS 2010), biases 0, scales of
+// norms 1. A weight depends on the seed and its name alone, and is the same on every machine.
+//
+// Shapes are those of batch_first, (B, T, C); where a layer says batch_first = false they are (T, B, C) and ids (T, B).
+// Masks and lengths have the batch first in either layout.
+#pragma once
+
+#include <lamina/model_description.hpp>
+#include <lamina/tensor.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace lamina {
+
+enum class Activation { relu, gelu, gelu_tanh, silu };
+
+// How a graph is told which keys may be attended to.
+enum class Mask {
+    none,    // all of them
+    lengths, // I32 "B": the first so many of each sequence
+    keep,    // I32 "B Tq Tk": 1 where a query may attend to a key; what is 0 for all keys attends to nothing
+};
+
+// Attention to itself, attention to a source if wanted, and a feed-forward network, each with a norm and a residual:
+//     norm_first (Xiong et al., arXiv:2002.04745):    x + dropout(f(norm(x)))
+//     otherwise (Vaswani et al., arXiv:1706.03762):   norm(x + dropout(f(x)))
+struct TransformerLayer {
+    int64_t d_model = 512; // width of tokens; even
+    int64_t heads = 8;     // of attention; divides d_model
+    int64_t ffn = 2048;    // width of the feed-forward network's hidden layer
+    double dropout = 0;    // probability, 0 to 1; inference drops nothing, but 0 leaves the layers out altogether
+    double eps = 1e-5;     // of the norms
+    Activation activation = Activation::relu;
+    bool norm_first = true;
+    bool bias = true; // in attention and the feed-forward network; norms always have one
+    bool batch_first = true;
+    bool source_attention = false; // attends to the memory of an encoder, too
+
+    [[nodiscard]] TransformerLayer with_source_attention() const {
+        TransformerLayer copy = *this;
+        copy.source_attention = true;
+        return copy;
+    }
+};
+
+// Independent copies of a layer, then a norm.
+struct Encoder {
+    TransformerLayer layer = {};
+    int64_t layers = 6;
+    Mask mask = Mask::lengths;
+    bool final_norm = true;
+};
+
+// The same, causal; with a layer that has source attention, a decoder of an encoder's memory.
+struct Decoder {
+    TransformerLayer layer = TransformerLayer{}.with_source_attention();
+    int64_t layers = 6;
+    Mask mask = Mask::none;           // of the attention to itself, besides `causal`
+    Mask source_mask = Mask::lengths; // of the attention to the source
+    bool causal = true;
+    bool final_norm = true;
+};
+
+// table[id] * sqrt(d_model) + sinusoids of the position.
+struct EmbeddingsWithPositionalEncoding {
+    int64_t d_model = 512;
+    int64_t vocabulary = 0; // tokens: rows of the table
+    int64_t max_len = 5000; // positions; longer sequences are an error
+    double dropout = 0;
+    bool batch_first = true;
+};
+
+// From tokens to the vocabulary: a linear layer, then what it is to give.
+struct Generator {
+    enum class Output { probabilities, log_probabilities, logits }; // softmax, log_softmax, neither
+    int64_t d_model = 512;
+    int64_t vocabulary = 0;
+    Output output = Output::probabilities;
+};
+
+// ---- Whole models ----
+
+struct EncoderDecoder {
+    EmbeddingsWithPositionalEncoding source_embedding = {};
+    Encoder encoder = {};
+    EmbeddingsWithPositionalEncoding target_embedding = {};
+    Decoder decoder = {};
+    Generator generator = {};
+};
+
+struct EncoderOnly { // as BERT
+    EmbeddingsWithPositionalEncoding embedding = {};
+    Encoder encoder = {};
+};
+
+struct DecoderOnly { // as GPT: a language model
+    EmbeddingsWithPositionalEncoding embedding = {};
+    Decoder decoder = {.layer = TransformerLayer{}};
+    Generator generator = {};
+};
+
+// ---- Building ----
+
+// What makes a model take text and give text. Needs batch_first, a causal decoder, Decoder::mask none, and lengths as
+// Encoder::mask and Decoder::source_mask.
+struct TextVocabularies {
+    std::string source = {},
+                target = {}; // one token a line, as many as the embeddings' tables have rows; no source: DecoderOnly
+    bool source_characters = false, target_characters = false; // tokens are characters; else words between blanks
+    std::string start = "<s>", end = "</s>";                   // entries of the target vocabulary
+    int64_t max_length = 64;                                   // generated tokens, the end not counted
+};
+
+struct BuildOptions {
+    std::string name = "transformer"; // letters, digits, '_', '-' and '.'
+    std::string summary = {};         // empty: one is made
+    uint64_t seed = 0;
+    DType dtype = DType::f32;                                   // of matrices: f32, f16 or bf16; vectors are f32
+    std::optional<TextVocabularies> text = {};                  // for EncoderDecoder and DecoderOnly
+    std::function<void(size_t done, size_t all)> progress = {}; // after every weight
+};
+
+// All throw Error(usage) that names the block's setting, what it is and what was expected; Error(memory).
+//
+// Graphs, their inputs and their outputs (dims of batch_first; "M": as the mask says, "B" for lengths or "B Tq Tk"):
+//
+//     EncoderDecoder  encode: source "B S", source_lengths | source_mask M -> memory
+//                     decode: target "B T", memory "B S C", source_lengths | memory_mask M, target_lengths |
+//                             target_mask M, position "B" -> probabilities | log_probabilities | logits
+//     EncoderOnly     encode, likewise
+//     DecoderOnly     decode, likewise without what belongs to the source
+//
+// `position` is where each sequence of targets begins, so that it can be decoded step by step over a key-value cache;
+// 0 for whole sequences. It is there when Decoder::mask is none: nothing could mask keys of earlier steps.
+[[nodiscard]] ModelDescription build(const EncoderDecoder &model, const BuildOptions &options = {});
+[[nodiscard]] ModelDescription build(const EncoderOnly &model, const BuildOptions &options = {});
+[[nodiscard]] ModelDescription build(const DecoderOnly &model, const BuildOptions &options = {});
+
+// Blocks on their own are models, too; where the ones above take ids, these take vectors ("B S C"). An encoder is the
+// graph `encode`, a decoder the graph `decode` (output: `decoded`). A layer is an encoder of one layer without a final
+// norm, or, with source attention, a decoder, with the masks of those.
+[[nodiscard]] ModelDescription build(const TransformerLayer &layer, const BuildOptions &options = {});
+[[nodiscard]] ModelDescription build(const Encoder &encoder, const BuildOptions &options = {});
+[[nodiscard]] ModelDescription build(const Decoder &decoder, const BuildOptions &options = {});
+//     embed: ids "B T" -> embedded                 generate: decoded "B T C" -> probabilities | ...
+[[nodiscard]] ModelDescription build(const EmbeddingsWithPositionalEncoding &embedding,
+                                     const BuildOptions &options = {});
+[[nodiscard]] ModelDescription build(const Generator &generator, const BuildOptions &options = {});
+
+} // namespace lamina
