@@ -20,7 +20,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion
 install(TARGETS lamina_library lamina_plugin_headers EXPORT LaminaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT LaminaTargets NAMESPACE Lamina:: DESTINATION ${package})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/LaminaLayer.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/LaminaLayer.cmake ${CMAKE_CURRENT_LIST_DIR}/LaminaTest.cmake
         DESTINATION ${package})
 install(DIRECTORY include/lamina DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY shaders/common DESTINATION ${LAMINA_INSTALL_SHADERS})

@@ -26,10 +26,10 @@ namespace lamina {
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
 struct RuntimeOptions {
-    std::vector<std::filesystem::path> plugin_folders; // before $LAMINA_PLUGIN_PATH and the install's own folder
-    bool validation = false;                           // Vulkan's validation layers, core and synchronization
-    bool cache = true;                                 // keep what was proved and measured under ~/.cache/lamina
-    std::function<void(const std::string &)> notify;   // one line that a person should see: a variant that was barred
+    std::vector<std::filesystem::path> plugin_folders{}; // before $LAMINA_PLUGIN_PATH and the install's own folder
+    bool validation = false;                             // Vulkan's validation layers, core and synchronization
+    bool cache = true;                                   // keep what was proved and measured under ~/.cache/lamina
+    std::function<void(const std::string &)> notify{};   // one line that a person should see: a variant that was barred
 };
 
 // A device by description; opening is left to the session.

@@ -44,12 +44,12 @@ struct Verdict {
 // ---- Layers: every variant against the reference ----
 
 struct CheckOptions {
-    std::vector<std::string> layers;   // by id; empty: all
-    std::vector<std::string> variants; // by name; empty: all
-    std::string case_text;             // this case alone; empty: the layer's own cases and generated ones
-    bool own_cases_only = false;       // those that the layer declares, and no generated ones
-    uint64_t seed = 1;                 // of the generated cases
-    bool thorough = false;             // 200 generated cases a layer, and larger ones, instead of 24
+    std::vector<std::string> layers{};   // by id; empty: all
+    std::vector<std::string> variants{}; // by name; empty: all
+    std::string case_text{};             // this case alone; empty: the layer's own cases and generated ones
+    bool own_cases_only = false;         // those that the layer declares, and no generated ones
+    uint64_t seed = 1;                   // of the generated cases
+    bool thorough = false;               // 200 generated cases a layer, and larger ones, instead of 24
 };
 
 struct CaseResult {
@@ -101,14 +101,14 @@ struct CompareOptions {
     // What the model is run on: texts where it takes text (its own greedy output is what the decoder sees), else the
     // inputs of one graph.
     std::vector<std::string> texts{"vulkan", "transformer"};
-    TensorMap inputs;
-    std::string graph;                                        // for inputs; "": the only one
-    std::string against = "reference";                        // or "cpu": the CPU's fast kernels, for large models
-    std::map<std::string, std::string, std::less<>> variants; // layer id -> variant
+    TensorMap inputs{};
+    std::string graph{};                                        // for inputs; "": the only one
+    std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models
+    std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant
 };
 
 // Throws Error(usage) for a graph that the model does not have, or when it takes no text and no inputs were given.
 [[nodiscard]] Comparison compare(const Runtime &runtime, const Model &model, const Device &device,
-                                 const CompareOptions &options);
+                                 const CompareOptions &options = {});
 
 } // namespace lamina

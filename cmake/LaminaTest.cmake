@@ -1,0 +1,24 @@
+# lamina_add_layer_test(NAME)
+#
+# Makes the Catch2 program NAME_test of test/NAME_test.cpp, and the CTest test NAME that runs it with the plugins of this
+# build in $LAMINA_PLUGIN_PATH. lamina/testing.hpp has the matchers. Needs Catch2, version 2 or 3:
+#
+#     enable_testing()
+#     lamina_add_layer_test(rms_norm)
+include_guard(DIRECTORY)
+
+function(lamina_add_layer_test NAME)
+  find_package(Catch2 REQUIRED)
+  add_executable(${NAME}_test test/${NAME}_test.cpp)
+  add_dependencies(${NAME}_test lamina_plugin_${NAME})
+  target_compile_features(${NAME}_test PRIVATE cxx_std_20)
+  target_link_libraries(${NAME}_test PRIVATE Lamina::lamina)
+  if(TARGET Catch2::Catch2WithMain)
+    target_link_libraries(${NAME}_test PRIVATE Catch2::Catch2WithMain)
+  else() # version 2 makes main() where it is asked to
+    target_link_libraries(${NAME}_test PRIVATE Catch2::Catch2)
+    target_compile_definitions(${NAME}_test PRIVATE CATCH_CONFIG_MAIN)
+  endif()
+  add_test(NAME ${NAME} COMMAND ${NAME}_test)
+  set_tests_properties(${NAME} PROPERTIES ENVIRONMENT "LAMINA_PLUGIN_PATH=${LAMINA_PLUGIN_OUTPUT_DIRECTORY}")
+endfunction()

@@ -1,0 +1,200 @@
+// Matchers for Catch2, version 2 or 3, that hold GPU kernels to their references. A test of a layer is three lines:
+//
+//     TEST_CASE("rms_norm computes on every device what its reference does") {
+//         CHECK_THAT("rms_norm", lamina::testing::agrees_on_every_device());
+//     }
+//
+// Plugins are found in $LAMINA_PLUGIN_PATH, which lamina_add_layer_test() sets, and in Lamina's own folder.
+#pragma once
+
+#include <lamina/proof.hpp>
+
+#if __has_include(<catch2/catch_test_macros.hpp>)
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch_tostring.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+namespace lamina::testing {
+template <class T> using Matcher = Catch::Matchers::MatcherBase<T>;
+}
+#else
+#include <catch2/catch.hpp>
+namespace lamina::testing {
+template <class T> using Matcher = Catch::MatcherBase<T>;
+}
+#endif
+
+#include <string>
+#include <utility>
+#include <vector>
+
+// How Catch2 prints them.
+namespace Catch {
+
+template <> struct StringMaker<lamina::Tensor> {
+    static std::string convert(const lamina::Tensor &tensor) {
+        std::string out = lamina::name_of(tensor.dtype()) + (" " + lamina::to_string(tensor.shape()));
+        if (tensor.dtype() == lamina::DType::f32) out += shown(tensor.f32());
+        if (tensor.dtype() == lamina::DType::i32) out += shown(tensor.i32());
+        return out;
+    }
+
+  private:
+    template <class Values> static std::string shown(const Values &values) {
+        constexpr size_t most = 12;
+        std::string out = ":";
+        for (size_t i = 0; i < values.size() && i < most; ++i) out += " " + Detail::stringify(values[i]);
+        return values.size() > most ? out + " ..." : out;
+    }
+};
+
+template <> struct StringMaker<lamina::Model> {
+    static std::string convert(const lamina::Model &model) { return "model " + model.name(); }
+};
+
+} // namespace Catch
+
+namespace lamina::testing {
+
+// What all of this runs on, made once. It keeps nothing in ~/.cache: what a test proves is proved by this run.
+[[nodiscard]] inline const Runtime &runtime() {
+    static const Runtime made({.cache = false});
+    return made;
+}
+
+// ---- Layers ----
+
+// A layer by its id: every variant, on the layer's own cases and on generated ones, agrees with the reference. A match
+// in which no kernel ran is none.
+class AgreesOnDevices : public Matcher<std::string> {
+  public:
+    explicit AgreesOnDevices(std::vector<std::string> ids) : ids_(std::move(ids)) {}
+
+    bool match(const std::string &layer) const override {
+        size_t passed = 0, failed = 0;
+        faults_.clear();
+        for (const Device &device : devices()) {
+            const CheckReport report = check(runtime(), device, {.layers = {layer}});
+            passed += report.count(CaseResult::Status::passed);
+            for (const CaseResult &result : report.results)
+                if (result.status == CaseResult::Status::failed && ++failed <= most_shown)
+                    faults_ += "\n" + result.replay + "\n    " + result.why;
+        }
+        if (failed > most_shown) faults_ += "\nand " + std::to_string(failed - most_shown) + " more cases fail";
+        if (passed + failed == 0) faults_ = "\nno kernel ran, so nothing is proved. " + why_not();
+        return failed == 0 && passed != 0;
+    }
+
+    std::string describe() const override {
+        return "computes what its reference does on " + (ids_.empty() ? "every device" : joined(ids_)) + faults_;
+    }
+
+  private:
+    static constexpr size_t most_shown = 5;
+
+    [[nodiscard]] std::vector<Device> devices() const {
+        std::vector<Device> out;
+        for (const std::string &id : ids_) out.push_back(runtime().device(id));
+        if (ids_.empty())
+            for (Device &device : runtime().devices())
+                if (device.unusable.empty()) out.push_back(std::move(device));
+        return out;
+    }
+    [[nodiscard]] static std::string why_not() {
+        const std::string none = runtime().no_vulkan();
+        return (none.empty() ? "On the CPU a layer without a fast kernel runs by its reference" : none) +
+               "; Mesa's lavapipe is a Vulkan driver that needs no GPU";
+    }
+    [[nodiscard]] static std::string joined(const std::vector<std::string> &words) {
+        std::string out;
+        for (const std::string &word : words) out += (out.empty() ? "" : ", ") + word;
+        return out;
+    }
+
+    std::vector<std::string> ids_; // empty: every usable device
+    mutable std::string faults_;   // of the last match
+};
+
+// Every Vulkan device that can be used, software drivers too, and the CPU's fast kernels.
+[[nodiscard]] inline AgreesOnDevices agrees_on_every_device() { return AgreesOnDevices({}); }
+// Throws Error(no_device) when matched where the device is absent.
+[[nodiscard]] inline AgreesOnDevices agrees_on(const std::string &device) { return AgreesOnDevices({device}); }
+
+// The first output of one layer. `params` is JSON as in model.json: R"({"eps": 0})"; inputs and weights go by port.
+// "reference": what the maths came to in the layer's reference, to be held to numbers worked out by hand.
+[[nodiscard]] inline Tensor output_of(const std::string &layer, const std::string &params, const TensorMap &inputs,
+                                      const TensorMap &weights = {}, const std::string &device = "reference") {
+    std::string graph_inputs, ports;
+    ModelDescription model{"a model of " + layer + " alone", {}, {}, {}};
+    for (const auto &[port, tensor] : inputs) {
+        std::string dims;
+        for (const int64_t size : tensor.shape()) dims += (dims.empty() ? "" : " ") + std::to_string(size);
+        const char *comma = ports.empty() ? "" : ", ";
+        graph_inputs +=
+            comma + ("\"" + port + R"(": {"dtype": ")") + name_of(tensor.dtype()) + R"(", "dims": ")" + dims + "\"}";
+        ports += comma + ("\"" + port + "\": \"" + port + "\"");
+    }
+    for (const auto &[port, tensor] : weights) model.weights["layer." + port] = tensor;
+    model.json = R"({"format": "lamina/1", "name": ")" + layer + R"(", "graphs": {"main": {"inputs": {)" +
+                 graph_inputs + R"(}, "layers": [{"name": "layer", "type": ")" + layer + R"(", "inputs": {)" + ports +
+                 R"(}, "params": )" + params + R"(}], "outputs": {"output": "layer"}}}})";
+    Session session = runtime().session(runtime().load(model), runtime().device(device));
+    return session.run("main", inputs).at("output");
+}
+
+// ---- Tensors ----
+
+// Another tensor of the same type and shape: max|difference| <= rtol * max|expected| + atol in every row, and NaN and
+// infinities in the same places.
+class CloseTo : public Matcher<Tensor> {
+  public:
+    CloseTo(Tensor expected, double rtol, double atol)
+        : expected_(std::move(expected)), tolerance_{rtol, atol, LAMINA_F32, 0} {}
+
+    bool match(const Tensor &tensor) const override {
+        const Verdict verdict = compare(tensor, expected_, tolerance_, "");
+        why_ = tensor.type() == expected_.type() ? verdict.text() : "another type or shape";
+        return verdict.passed;
+    }
+    std::string describe() const override {
+        return "is close to " + Catch::StringMaker<Tensor>::convert(expected_) + "\n" + why_;
+    }
+
+  private:
+    Tensor expected_;
+    lamina_tolerance tolerance_;
+    mutable std::string why_;
+};
+
+[[nodiscard]] inline CloseTo close_to(const Tensor &expected, double rtol, double atol = 0) {
+    return {expected, rtol, atol};
+}
+
+// ---- Models ----
+
+// A model on a device, layer by layer: each layer, fed with what the references computed on the CPU, computes what its
+// reference does.
+class SameAsCpu : public Matcher<Model> {
+  public:
+    SameAsCpu(std::string device, CompareOptions options) : device_(std::move(device)), options_(std::move(options)) {}
+
+    bool match(const Model &model) const override {
+        const Comparison comparison = compare(runtime(), model, runtime().device(device_), options_);
+        summary_ = comparison.summary();
+        return comparison.agrees() && !comparison.layers.empty();
+    }
+    std::string describe() const override {
+        return "computes on " + device_ + " what its layers' references do\n" + summary_;
+    }
+
+  private:
+    std::string device_;
+    CompareOptions options_;
+    mutable std::string summary_;
+};
+
+// `model` is one of runtime(). A model that does not take text is given the inputs of one graph.
+[[nodiscard]] inline SameAsCpu same_as_cpu(const std::string &device, const TensorMap &inputs = {}) {
+    return {device, {.inputs = inputs}};
+}
+
+} // namespace lamina::testing
