@@ -1,0 +1,62 @@
+// Every plugin that was built, by every variant, on one driver.
+#include "session/check.hpp"
+
+#include "catch.hpp"
+#include "drivers.hpp"
+
+#include <iostream>
+
+using namespace lamina;
+using namespace lamina::session;
+
+namespace {
+
+uint64_t seed() {
+    const char *given = std::getenv("LAMINA_SEED");
+    return given != nullptr ? std::stoull(given) : 1;
+}
+
+void report(const std::string &layer, const CheckReport &result) {
+    double worst = 0;
+    for (const CaseResult &r : result.results)
+        if (r.status == CaseResult::Status::passed) worst = std::max(worst, r.verdict.ratio);
+    std::cout << layer << ": " << result.count(CaseResult::Status::passed) << " passed, "
+              << result.count(CaseResult::Status::failed) << " failed, " << result.count(CaseResult::Status::skipped)
+              << " skipped, " << result.refused << " combinations refused; worst " << worst << " of the tolerance\n";
+}
+
+} // namespace
+
+TEST_CASE("every variant of every layer agrees with its reference", "[driver]") {
+    const auto driver = conformance::driver();
+    if (!driver) return;
+    const auto plugins = conformance::plugins();
+    CHECK(plugins->rejected().empty());
+    CHECK_FALSE(plugins->layers().empty());
+    const CheckTarget target = conformance::target_of(*driver);
+    CheckOptions options;
+    options.seed = seed();
+    size_t checked = 0;
+    for (const auto &[id, layer] : plugins->layers()) {
+        options.layers = {id};
+        const CheckReport result = check(plugins, target, options);
+        if (result.results.empty()) continue; // on the CPU: it has no fast kernel
+        report(id, result);
+        checked += result.count(CaseResult::Status::passed);
+        for (const CaseResult &r : result.results) {
+            INFO(r.replay);
+            if (r.status == CaseResult::Status::failed) FAIL_CHECK(r.why);
+        }
+        // A generator that draws only what a layer refuses would prove nothing.
+        CHECK(result.results.size() >= (layer.contract->n_cases + 12) * target.variants(layer).size());
+        for (const CheckVariant &variant : target.variants(layer)) {
+            INFO(id << ", variant " << variant.name);
+            CHECK(std::any_of(result.results.begin(), result.results.end(), [&](const CaseResult &r) {
+                return r.variant == variant.name && r.status == CaseResult::Status::passed;
+            }));
+        }
+    }
+    CHECK((checked != 0 || driver->name == "cpu"));
+    if (driver->instance != nullptr)
+        for (const std::string &message : driver->instance->validation_messages()) FAIL_CHECK(message);
+}

@@ -1,0 +1,85 @@
+#include "drivers.hpp"
+
+#include "catch.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+namespace conformance {
+namespace {
+
+namespace fs = std::filesystem;
+using lamina::vulkan::DeviceInfo;
+
+std::string variable(const char *name) {
+    const char *value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+// The driver's manifest, which tells Vulkan's loader where its library is; empty where it is not installed.
+fs::path manifest_of(const std::string &driver) {
+    const std::string given = variable("LAMINA_DRIVER_MANIFEST");
+    if (!given.empty()) return given;
+    const std::string begins = driver == "lavapipe" ? "lvp_icd" : "vk_swiftshader_icd";
+    for (const fs::path folder : {"/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d",
+                                  "/usr/lib/chromium", "/usr/lib64/chromium-browser"}) {
+        std::error_code error;
+        for (const auto &entry : fs::directory_iterator(folder, error))
+            if (entry.path().filename().string().starts_with(begins) && entry.path().extension() == ".json")
+                return entry.path();
+    }
+    return {};
+}
+
+// Points the loader at one driver alone.
+void select(const fs::path &manifest) {
+    setenv("VK_DRIVER_FILES", manifest.c_str(), 1);
+    setenv("VK_ICD_FILENAMES", manifest.c_str(), 1); // as loaders before 1.3.207 call it
+}
+
+std::optional<Driver> absent(const std::string &name, const std::string &why) {
+    const std::string required = "," + variable("LAMINA_REQUIRE_DRIVERS") + ",";
+    if (required.find("," + name + ",") != std::string::npos) FAIL("driver " << name << " is required: " << why);
+    std::cout << "SKIPPED: driver " << name << ": " << why << "\n";
+    return std::nullopt;
+}
+
+bool is_wanted(const DeviceInfo &info, const std::string &driver) {
+    return info.unusable.empty() && (driver != "gpu" || info.kind != DeviceInfo::Kind::software);
+}
+
+std::optional<Driver> open(const std::string &name) {
+    if (name == "cpu") return Driver{name, nullptr, nullptr};
+    if (name != "gpu") {
+        const fs::path manifest = manifest_of(name);
+        if (manifest.empty()) return absent(name, "it is not installed");
+        select(manifest);
+    }
+    std::string why_not;
+    auto instance = lamina::vulkan::Instance::create({.validation = true}, why_not);
+    if (instance == nullptr) return absent(name, why_not);
+    for (const DeviceInfo &info : instance->devices())
+        if (is_wanted(info, name)) return Driver{name, instance, instance->open(info.index)};
+    return absent(name, "no usable device");
+}
+
+} // namespace
+
+std::shared_ptr<const lamina::abi::Registry> plugins() {
+    static const auto registry = lamina::abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    return registry;
+}
+
+std::optional<Driver> driver() {
+    const std::string name = variable("LAMINA_DRIVER");
+    static const std::optional<Driver> opened = open(name.empty() ? "cpu" : name);
+    return opened;
+}
+
+lamina::session::CheckTarget target_of(const Driver &driver) {
+    return driver.device == nullptr ? lamina::session::check_target(plugins())
+                                    : lamina::session::check_target(plugins(), driver.device);
+}
+
+} // namespace conformance

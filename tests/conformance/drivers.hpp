@@ -1,0 +1,29 @@
+// The driver that this run of the program is for: $LAMINA_DRIVER, one of cpu, lavapipe, swiftshader, gpu.
+#pragma once
+
+#include "abi/library.hpp"
+#include "session/check_target.hpp"
+#include "vulkan/device.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace conformance {
+
+// The plugins of the build.
+[[nodiscard]] std::shared_ptr<const lamina::abi::Registry> plugins();
+
+struct Driver {
+    std::string name;
+    std::shared_ptr<lamina::vulkan::Instance> instance; // with validation layers; null for cpu
+    std::shared_ptr<lamina::vulkan::Device> device;
+};
+
+// Nothing where this machine does not have it; then the test is skipped with a line that CTest looks for, or fails when
+// $LAMINA_REQUIRE_DRIVERS ("lavapipe,swiftshader") names it.
+[[nodiscard]] std::optional<Driver> driver();
+
+[[nodiscard]] lamina::session::CheckTarget target_of(const Driver &driver);
+
+} // namespace conformance
