@@ -1,4 +1,4 @@
-// Root mean square normalization over the last axis: a layer built against an installed Lamina.
+// Root mean square normalization over the last axis, as a project of its own. README.md has the maths.
 #include <lamina/plugin.hpp>
 
 #include "rms_norm.kernels.hpp"
