@@ -21,9 +21,12 @@ namespace lamina::cli {
 struct GlobalOptions {
     std::string device = "auto";
     std::vector<std::filesystem::path> plugin_folders;
-    bool validation = false, quiet = false, json = false;
+    bool validation = false, no_cache = false, quiet = false, json = false;
 
-    [[nodiscard]] RuntimeOptions runtime() const { return {plugin_folders, validation}; }
+    // The output, which shows what the runtime has to say, outlives the runtime.
+    [[nodiscard]] RuntimeOptions runtime(Output &output) const {
+        return {plugin_folders, validation, !no_cache, [&output](const std::string &line) { output.note(line); }};
+    }
 };
 
 // `run` does the work after everything has been parsed and gives the exit status. It reports failure by throwing Error.
@@ -41,6 +44,8 @@ Command add_devices(CLI::App &lamina, const GlobalOptions &global);
 Command add_plugins(CLI::App &lamina, const GlobalOptions &global);
 Command add_inspect(CLI::App &lamina, const GlobalOptions &global);
 Command add_compare(CLI::App &lamina, const GlobalOptions &global);
+Command add_init(CLI::App &lamina, const GlobalOptions &global);
 Command add_plot(CLI::App &lamina, const GlobalOptions &global);
+Command add_new_plugin(CLI::App &lamina, const GlobalOptions &global);
 
 } // namespace lamina::cli

@@ -1,0 +1,213 @@
+// lamina new-plugin: a layer that works as it stands, to be made into another one.
+#include "command.hpp"
+
+#include "skeleton_files.hpp"
+
+#include "abi/file.hpp"
+#include "abi/library.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+namespace lamina::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+    std::string name;
+    fs::path out_of_tree;
+};
+
+// A file to write: where, and what.
+using NewFile = std::pair<fs::path, std::string>;
+
+// What the build makes of a layer's name has to be free: the enumerator of its kernel, the struct that is named after
+// it, its target (lamina_plugin_NAME) and its folder in shaders/.
+const std::set<std::string, std::less<>> taken{
+    // C++20's keywords in lower case
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
+    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed",
+    "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
+    "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
+    "wchar_t", "while", "xor", "xor_eq",
+    // what <lamina/plugin.hpp> and lamina_add_layer() define
+    "all", "call", "groups", "invalid", "plan", "sequence", "tensor", "unsupported", "window", "headers", "common"};
+
+void check_name(const std::string &name, const abi::Registry &plugins) {
+    const auto refuse = [&](const std::string &why) {
+        throw Error(ErrorCode::usage, "a layer cannot be called '" + name + "': " + why);
+    };
+    constexpr size_t longest = 64;
+    const bool spelt = !name.empty() && name.size() <= longest && name.front() >= 'a' && name.front() <= 'z' &&
+                       name.back() != '_' && name.find("__") == std::string::npos &&
+                       std::all_of(name.begin(), name.end(),
+                                   [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+    if (!spelt)
+        refuse("expected lower_case words of letters and digits joined by single '_', at most " +
+               std::to_string(longest) + " characters, such as 'rms_norm'");
+    if (taken.contains(name)) refuse("the word has a meaning in the code that is made for it");
+    if (const auto known = plugins.layers().find(name); known != plugins.layers().end())
+        refuse("there is a layer of that name already, in " + known->second.path.string());
+}
+
+// "rms_norm" as "RmsNorm".
+std::string struct_name(const std::string &name) {
+    std::string out;
+    bool first = true;
+    for (const char c : name) {
+        if (c != '_') out += first ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+        first = c == '_';
+    }
+    return out;
+}
+
+std::string renamed(std::string_view text, const std::string &from, const std::string &to) {
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const size_t next = std::min(text.find(from, at), text.size());
+        out += text.substr(at, next - at);
+        if (next < text.size()) out += to;
+        at = next + from.size();
+    }
+    return out;
+}
+
+std::string for_layer(std::string_view text, const std::string &name) {
+    return renamed(renamed(text, "skeleton", name), "Skeleton", struct_name(name));
+}
+
+bool is_source_tree(const fs::path &folder) {
+    std::error_code unreadable;
+    const fs::path list = folder / "CMakeLists.txt";
+    if (!fs::is_directory(folder / "plugins", unreadable) || !fs::is_directory(folder / "shaders", unreadable) ||
+        !fs::is_regular_file(list, unreadable))
+        return false;
+    const std::vector<std::byte> bytes = read_file(list);
+    return std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size()).find("project(Lamina ") !=
+           std::string_view::npos;
+}
+
+// The project that the current folder lies in.
+fs::path source_tree() {
+    const fs::path here = fs::current_path();
+    for (fs::path folder = here;; folder = folder.parent_path()) {
+        if (is_source_tree(folder)) return folder;
+        if (folder == folder.parent_path()) break;
+    }
+    throw Error(ErrorCode::usage, here.string() + " is not inside Lamina's source tree (a folder with plugins/, "
+                                                  "shaders/ and a CMakeLists.txt of project Lamina): go there, or make "
+                                                  "a project of its own with --out-of-tree DIR");
+}
+
+// CMakeLists.txt comes last: it is what makes a plugin of the folder.
+std::vector<NewFile> files_in_tree(const fs::path &tree, const std::string &name) {
+    std::vector<NewFile> out;
+    for (const SkeletonFile &file : skeleton_files) {
+        const fs::path path = for_layer(file.path, name);
+        if (path.parent_path() == "shaders")
+            out.emplace_back(tree / "shaders" / name / path.filename(), for_layer(file.text, name));
+        else if (path.parent_path().empty() && path != "CMakeLists.txt")
+            out.emplace_back(tree / "plugins" / name / path, for_layer(file.text, name));
+    }
+    out.emplace_back(tree / "plugins" / name / "CMakeLists.txt", "lamina_add_layer(" + name + ")\n");
+    return out;
+}
+
+std::vector<NewFile> files_out_of_tree(const fs::path &project, const std::string &name) {
+    std::vector<NewFile> out;
+    for (const SkeletonFile &file : skeleton_files)
+        out.emplace_back(project / for_layer(file.path, name), for_layer(file.text, name));
+    return out;
+}
+
+void refuse_occupied(const fs::path &folder) {
+    std::error_code error;
+    if (fs::symlink_status(folder, error).type() == fs::file_type::not_found) return;
+    if (fs::is_directory(folder, error) && fs::is_empty(folder, error) && !error) return;
+    throw Error(ErrorCode::usage, folder.string() + " is there already, and nothing is overwritten: choose another "
+                                                    "name or folder, or remove it");
+}
+
+// All of the files, or none: `folders` are what they lie in.
+void write_all(const std::vector<NewFile> &files, const std::vector<fs::path> &folders) {
+    for (const fs::path &folder : folders) refuse_occupied(folder);
+    try {
+        for (const auto &[path, text] : files) {
+            fs::create_directories(path.parent_path());
+            write_file(path, std::string_view(text));
+        }
+    } catch (const std::exception &error) {
+        std::error_code ignored;
+        for (const fs::path &folder : folders) fs::remove_all(folder, ignored);
+        throw Error(ErrorCode::failure, std::string("no layer was made: ") + error.what());
+    }
+}
+
+std::string next_in_tree(const std::string &name) {
+    return "It works as it stands. Build it and prove it:\n"
+           "    cmake --build build --target lamina lamina_plugin_" +
+           name + "\n    build/bin/lamina check " + name +
+           "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it. "
+           "docs/plugin_guide.md\nexplains every part.";
+}
+
+std::string next_out_of_tree(const std::string &name, const fs::path &project) {
+    const std::string build = (project / "build").string();
+    return "It works as it stands. Build it and prove it (-DCMAKE_PREFIX_PATH=... where Lamina is not in /usr):\n"
+           "    cmake -S " +
+           project.string() + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
+           " --plugin-dir " + build + "/lib/lamina/plugins\n    ctest --test-dir " + build +
+           "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
+}
+
+int new_plugin(const Options &options, const GlobalOptions &global, Output &output) {
+    const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
+    check_name(options.name, *plugins);
+    std::vector<NewFile> files;
+    std::string next;
+    if (options.out_of_tree.empty()) {
+        const fs::path tree = source_tree();
+        files = files_in_tree(tree, options.name);
+        next = next_in_tree(options.name);
+        write_all(files, {tree / "plugins" / options.name, tree / "shaders" / options.name});
+    } else {
+        files = files_out_of_tree(options.out_of_tree, options.name);
+        next = next_out_of_tree(options.name, options.out_of_tree);
+        write_all(files, {options.out_of_tree});
+    }
+    Json paths = Json::array();
+    std::string lines;
+    for (const auto &[path, text] : files) {
+        paths.push_back(path.string());
+        lines += path.string() + "\n";
+    }
+    if (output.json())
+        output.print_json({{"layer", options.name}, {"files", paths}});
+    else
+        output.print(lines);
+    output.note(next);
+    return 0;
+}
+
+} // namespace
+
+Command add_new_plugin(CLI::App &lamina, const GlobalOptions &global) {
+    CLI::App *app = lamina.add_subcommand("new-plugin", "Make a new layer that works as it stands, to be changed.");
+    app->footer("Without --out-of-tree the layer is added to Lamina's source tree, which the current folder lies in:\n"
+                "plugins/NAME and shaders/NAME. The files are listed on stdout. Nothing is overwritten.\n"
+                "Example: lamina new-plugin group_norm --out-of-tree ~/group_norm");
+    auto options = std::make_shared<Options>();
+    app->add_option("NAME", options->name, "the layer's id: lower_case")->required();
+    app->add_option("--out-of-tree", options->out_of_tree, "make a project of its own in this folder, new or empty")
+        ->type_name("DIR");
+    return {app, [options, &global](Output &output) { return new_plugin(*options, global, output); }};
+}
+
+} // namespace lamina::cli
