@@ -73,8 +73,8 @@ struct FeedForward {
     }
 
     static void plan(const Call &call, Plan &plan) {
-        constexpr ProductKernels kernels{lamina_kernels::feed_forward, lamina_kernels::feed_forward_vec4,
-                                         lamina_kernels::feed_forward_tiled, lamina_kernels::feed_forward_few_rows};
+        constexpr ProductKernels products{lamina_kernels::feed_forward, lamina_kernels::feed_forward_vec4,
+                                          lamina_kernels::feed_forward_tiled, lamina_kernels::feed_forward_few_rows};
         const int64_t rows = call.in("x").rows(), hidden_bytes = rows * call.weight("up_weight").rows() * 4;
         const bool tiled = plan.variant == 1, gated = static_cast<bool>(call.weight("gate_weight"));
         const lamina_ref hidden = plan.scratch(hidden_bytes);
@@ -90,11 +90,11 @@ struct FeedForward {
             const lamina_ref gate = plan.scratch(hidden_bytes);
             Product activated = up;
             activated.weight = "gate_weight", activated.bias = "gate_bias", activated.y = gate;
-            plan_product(call, plan, kernels, activated);
+            plan_product(call, plan, products, activated);
             up.activation = Activation::none, up.combine = Combine::multiply, up.z = gate;
         }
-        plan_product(call, plan, kernels, up);
-        plan_product(call, plan, kernels,
+        plan_product(call, plan, products, up);
+        plan_product(call, plan, products,
                      {.rows = rows,
                       .x = hidden,
                       .weight = "down_weight",
