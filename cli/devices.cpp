@@ -45,7 +45,7 @@ std::string list_as_text(const std::vector<Device> &devices, const Output &outpu
 }
 
 int show_devices(const GlobalOptions &global, Output &output) {
-    const Runtime runtime(global.runtime());
+    const Runtime runtime(global.runtime(output));
     const std::vector<Device> devices = runtime.devices();
     if (output.json()) {
         output.print_json(list_as_json(runtime, devices));

@@ -32,6 +32,7 @@ void add_global_options(CLI::App &app, GlobalOptions &global) {
         ->delimiter(':')
         ->allow_extra_args(false);
     app.add_flag("--validate", global.validation, "run under Vulkan's validation layers");
+    app.add_flag("--no-cache", global.no_cache, "neither read nor keep what was proved and measured on earlier runs");
     app.add_flag("-q,--quiet", global.quiet, "nothing on stderr but errors");
     app.add_flag("--json", global.json, "data as JSON");
 }
@@ -85,8 +86,9 @@ int run(int argc, char **argv) {
     GlobalOptions global;
     add_global_options(lamina, global);
     const std::vector<Command> commands{
-        add_run(lamina, global),     add_devices(lamina, global), add_plugins(lamina, global),
-        add_inspect(lamina, global), add_plot(lamina, global),
+        add_run(lamina, global),        add_compare(lamina, global), add_devices(lamina, global),
+        add_plugins(lamina, global),    add_inspect(lamina, global), add_plot(lamina, global),
+        add_new_plugin(lamina, global), add_init(lamina, global),
     };
     add_environment_twins(lamina);
 

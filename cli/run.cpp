@@ -1,9 +1,9 @@
 // lamina run: a model on texts, or one of its graphs on tensors.
 #include "command.hpp"
 #include "interrupt.hpp"
-#include "lines.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
+#include "text_run.hpp"
 
 #include "model/npy.hpp"
 #include "session/state.hpp"
@@ -19,78 +19,7 @@ struct RunOptions {
     std::filesystem::path model, output_folder;
     std::vector<std::string> texts, inputs, outputs, variants;
     std::string graph;
-    size_t batch = 64;
-};
-
-// ---- Texts ----
-
-class TextRun {
-  public:
-    TextRun(Session session, const model::Model &model, Output &output, size_t batch)
-        : session_(std::move(session)), model_(model), output_(output), batch_(batch) {}
-
-    void words(const std::vector<std::string> &texts) {
-        answer(texts, texts.size());
-        finish();
-    }
-    // Answers all lines before one that the model cannot read, then throws Error(input) with its number.
-    void lines(LineReader lines) {
-        // More than one batch at a time, so that the session can put texts of like length together.
-        for (auto texts = lines.next(batch_ * 16); !texts.empty(); texts = lines.next(batch_ * 16)) {
-            std::optional<Error> unreadable = cut_at_unreadable(texts);
-            answer(texts, 0);
-            if (unreadable) throw *unreadable;
-        }
-        finish();
-    }
-
-  private:
-    Session session_;
-    const model::Model &model_;
-    Output &output_;
-    size_t batch_, answered_ = 0;
-    Json json_ = Json::array();
-
-    void answer(const std::vector<std::string> &texts, size_t all) {
-        GenerateOptions options;
-        options.batch = batch_;
-        options.progress = [&](size_t done, size_t) {
-            stop_if_interrupted();
-            output_.progress("texts", answered_ + done, all);
-        };
-        const std::vector<std::string> answers = session_.generate(texts, options);
-        answered_ += texts.size();
-        if (output_.json())
-            for (size_t i = 0; i < texts.size(); ++i) json_.push_back({{"text", texts[i]}, {"output", answers[i]}});
-        else
-            output_.print(as_lines(texts, answers));
-        stop_if_interrupted();
-    }
-    void finish() {
-        if (output_.json()) output_.print_json(json_);
-        output_.clear_progress();
-    }
-
-    std::optional<Error> cut_at_unreadable(std::vector<std::string> &texts) const {
-        if (!model_.generation) return std::nullopt; // generate() says so
-        const model::TextCodec &codec = model_.generation->source;
-        const model::Vocabulary &vocabulary = model_.vocabularies.at(codec.vocabulary);
-        for (size_t i = 0; i < texts.size(); ++i) {
-            try {
-                (void)vocabulary.encode(texts[i], codec.characters, codec.lowercase);
-            } catch (const Error &e) {
-                const std::string line = "stdin, line " + std::to_string(answered_ + i + 1) + ": ";
-                texts.resize(i);
-                return Error(e.code(), line + e.what());
-            }
-        }
-        return std::nullopt;
-    }
-    static std::string as_lines(const std::vector<std::string> &texts, const std::vector<std::string> &answers) {
-        std::string out;
-        for (size_t i = 0; i < texts.size(); ++i) out += texts[i].empty() ? "\n" : texts[i] + "\t" + answers[i] + "\n";
-        return out;
-    }
+    GenerateOptions generate;
 };
 
 // ---- Tensors ----
@@ -194,7 +123,7 @@ void check_usage(const RunOptions &options) {
 
 int run(const RunOptions &options, const GlobalOptions &global, Output &output) {
     check_usage(options);
-    const Runtime runtime(global.runtime());
+    const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     SessionOptions session_options;
     session_options.variants = variants(options.variants, *detail::Access::state(runtime)->plugins);
@@ -205,12 +134,31 @@ int run(const RunOptions &options, const GlobalOptions &global, Output &output) 
         return 0;
     }
     const model::Model &content = *detail::Access::model(model);
-    TextRun texts(runtime.session(model, device, session_options), content, output, options.batch);
+    TextRun texts(runtime.session(model, device, session_options), content, output, options.generate);
     if (options.texts.empty())
         texts.lines(LineReader(STDIN_FILENO));
     else
         texts.words(texts_of(options.texts, content));
     return 0;
+}
+
+void add_generate_options(CLI::App &app, GenerateOptions &generate) {
+    const auto number = [&](const std::string &name, auto &value, const std::string &description, auto least,
+                            auto most) {
+        app.add_option(name, value, description)
+            ->type_name("N")
+            ->capture_default_str()
+            ->check(CLI::Range(least, most).description(""));
+    };
+    constexpr int64_t many = 1 << 20;
+    number("--batch", generate.batch, "texts that are run side by side", size_t{1}, size_t{4096});
+    number("--beams", generate.beams, "beam search over so many hypotheses; 1: greedy", int64_t{1}, int64_t{64});
+    number("--length-penalty", generate.length_penalty, "hypotheses rank by log probability / length^N", 0.0, 10.0);
+    number("--temperature", generate.temperature, "above 0: sample", 0.0, 100.0);
+    number("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});
+    number("--top-p", generate.top_p, "sample among the fewest tokens that together are this likely", 0.0, 1.0);
+    number("--seed", generate.seed, "of the samples", uint64_t{0}, std::numeric_limits<uint64_t>::max());
+    number("--max-length", generate.max_length, "tokens to generate at most; 0: as the model says", int64_t{0}, many);
 }
 
 } // namespace
@@ -236,10 +184,7 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
         ->type_name("NAME");
     repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
-    app->add_option("--batch", options->batch, "texts that are run at a time")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(size_t{1}, size_t{4096}).description(""));
+    add_generate_options(*app, options->generate);
     return {app, [options, &global](Output &output) { return run(*options, global, output); }};
 }
 

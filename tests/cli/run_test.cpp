@@ -95,10 +95,25 @@ TEST_CASE("run: an interrupt ends it with 130") {
     CHECK(run.finish(SIGINT) == 130);
 }
 
-TEST_CASE("run --json gives an object for each text") {
-    const Finished f = lamina({"run", g2p(), "vulkan", "--device", "cpu", "--json"});
+TEST_CASE("run --json gives an object for each text, with its hypotheses, the best first") {
+    const Finished f = lamina({"run", g2p(), "vulkan", "a", "--device", "cpu", "--json", "--beams", "3"});
     REQUIRE(f.status == 0);
-    CHECK(json::parse(f.out) == json::parse(R"([{"text": "vulkan", "output": "V AH1 L K AH0 N"}])"));
+    const json answers = json::parse(f.out);
+    REQUIRE(answers.size() == 2);
+    CHECK(answers[0]["text"] == "vulkan");
+    CHECK(answers[0]["output"] == "V AH1 L K AH0 N");
+    REQUIRE(answers[0]["hypotheses"].size() == 3);
+    CHECK(answers[0]["hypotheses"][0]["output"] == answers[0]["output"]);
+    CHECK(answers[0]["hypotheses"][0]["score"] > answers[0]["hypotheses"][1]["score"]);
+}
+
+TEST_CASE("run: samples follow the seed") {
+    const auto sampled = [](const char *seed) {
+        return lamina({"run", g2p(), "vulkan transformer", "--device", "cpu", "--temperature", "2", "--seed", seed})
+            .out;
+    };
+    CHECK(sampled("1") == sampled("1"));
+    CHECK(sampled("1") != sampled("2"));
 }
 
 TEST_CASE("run: the variant of a layer can be chosen") {

@@ -1,0 +1,124 @@
+// lamina compare: a model on a device against the layers' references, layer by layer.
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "model_arguments.hpp"
+#include "table.hpp"
+
+#include "session/state.hpp"
+
+#include <lamina/proof.hpp>
+
+namespace lamina::cli {
+namespace {
+
+struct Options {
+    std::filesystem::path model;
+    std::vector<std::string> texts, inputs, variants;
+    std::string graph, against = "reference";
+};
+
+Json as_json(const Verdict &verdict) {
+    return {{"passed", verdict.passed}, {"error", verdict.error},       {"limit", verdict.limit},
+            {"ratio", verdict.ratio},   {"tensor", verdict.tensor},     {"index", verdict.index},
+            {"found", verdict.got},     {"expected", verdict.expected}, {"ulps", verdict.ulps}};
+}
+
+Json as_json(const Comparison &comparison) {
+    Json layers = Json::array();
+    for (const LayerComparison &layer : comparison.layers)
+        layers.push_back({{"graph", layer.graph},
+                          {"layer", layer.layer},
+                          {"type", layer.type},
+                          {"variant", layer.variant},
+                          {"own", as_json(layer.own)},
+                          {"accumulated", as_json(layer.accumulated)}});
+    return {{"device",
+             {{"id", comparison.device.id}, {"name", comparison.device.name}, {"driver", comparison.device.driver}}},
+            {"agrees", comparison.agrees()},
+            {"summary", comparison.summary()},
+            {"layers", layers}};
+}
+
+std::string as_text(const Comparison &comparison, const Output &output) {
+    Table table({"GRAPH",
+                 "LAYER",
+                 "TYPE",
+                 "VARIANT",
+                 {"OWN ERROR", Align::right},
+                 {"/ LIMIT", Align::right},
+                 {"ACCUMULATED", Align::right},
+                 {"/ LIMIT", Align::right},
+                 "VERDICT"});
+    for (const LayerComparison &layer : comparison.layers) {
+        const bool passed = layer.own.passed;
+        table.row({{layer.graph, Style::dim},
+                   {layer.layer, Style::bold},
+                   layer.type,
+                   layer.variant,
+                   significant(layer.own.error, 3),
+                   significant(layer.own.ratio, 2),
+                   significant(layer.accumulated.error, 3),
+                   significant(layer.accumulated.ratio, 2),
+                   {passed ? "agrees" : "WRONG", passed ? Style::green : Style::red}});
+    }
+    return table.str(output) + "\n" +
+           output.styled(comparison.summary(), comparison.agrees() ? Style::green : Style::red) + "\n";
+}
+
+int compare(const Options &options, const GlobalOptions &global, Output &output) {
+    if (!options.inputs.empty() && !options.texts.empty())
+        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a comparison takes words or tensors");
+    if (options.inputs.empty() && !options.graph.empty())
+        throw Error(ErrorCode::usage, "--graph goes with --input NAME=FILE.npy");
+    const Runtime runtime(global.runtime(output));
+    const Model model = runtime.load(options.model);
+    const model::Model &content = *detail::Access::model(model);
+
+    CompareOptions how;
+    if (!options.texts.empty()) how.texts = texts_of(options.texts, content);
+    how.inputs = input_tensors(options.inputs);
+    if (!options.inputs.empty()) how.graph = graph_name(options.graph, content);
+    how.against = options.against;
+    how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins);
+
+    const Device device = runtime.device(global.device);
+    note_device(device, output);
+    const Comparison comparison = lamina::compare(runtime, model, device, how);
+    stop_if_interrupted();
+    if (output.json())
+        output.print_json(as_json(comparison));
+    else
+        output.print(as_text(comparison, output));
+    return comparison.agrees() ? 0 : static_cast<int>(ErrorCode::tolerance);
+}
+
+} // namespace
+
+Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
+    CLI::App *app =
+        lamina.add_subcommand("compare", "Compare a model on a device with the references, layer by layer.");
+    app->footer(
+        "A layer's own error is that of its kernel alone, fed with what the references computed; the accumulated\n"
+        "error has those of all layers before it, too. A layer agrees when its own error is within its limit:\n"
+        "the tolerance that its contract declares. Exit status 7 when one does not.\n"
+        "Example: lamina compare models/g2p --device vulkan:0");
+    auto options = std::make_shared<Options>();
+    app->add_option("MODEL", options->model, "model folder")->required();
+    app->add_option("TEXT", options->texts, "words to run the model on");
+    app->add_option("-i,--input", options->inputs, "run a graph on this tensor instead; may be repeated")
+        ->type_name("NAME=FILE.npy")
+        ->allow_extra_args(false);
+    app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
+        ->type_name("NAME");
+    app->add_option("--against", options->against,
+                    "reference: the layers' references; cpu: the CPU's fast kernels, for large models")
+        ->type_name("DEVICE")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"reference", "cpu"}).description(""));
+    app->add_option("--variant", options->variants, "compute a layer by this variant; may be repeated")
+        ->type_name("LAYER=NAME")
+        ->allow_extra_args(false);
+    return {app, [options, &global](Output &output) { return compare(*options, global, output); }};
+}
+
+} // namespace lamina::cli

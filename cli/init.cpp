@@ -1,0 +1,245 @@
+// lamina init: a new transformer with untrained weights, as a model folder.
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "table.hpp"
+
+#include "abi/file.hpp"
+#include "abi/nearest.hpp"
+#include "model/vocabulary.hpp"
+
+#include <lamina/transformer.hpp>
+
+namespace lamina::cli {
+namespace {
+
+constexpr int64_t most = INT64_C(1) << 31;
+constexpr uint64_t largest_vocabulary = 64u << 20; // bytes of a file
+
+struct InitOptions {
+    std::filesystem::path folder;
+    std::string name; // empty: the folder's
+    std::string arch = "encoder-decoder", activation = "relu", dtype = "f32", generator = "log-probabilities";
+    std::string mask = "lengths", split = "words", start = "<s>", end = "</s>";
+    std::filesystem::path source_file, target_file;
+    int64_t d_model = 512, heads = 8, layers = 6, ffn = 0, vocabulary = 0, max_len = 5000, max_length = 64;
+    double dropout = 0, eps = 1e-5;
+    uint64_t seed = 0;
+    bool norm_first = false, post_norm = false, sequence_first = false, force = false;
+};
+
+// ---- From names to settings ----
+
+template <class Value> using Choices = std::vector<std::pair<std::string, Value>>;
+
+template <class Value>
+Value chosen(const std::string &option, const std::string &given, const Choices<Value> &choices) {
+    std::vector<std::string> names;
+    std::string all;
+    for (const auto &[name, value] : choices) {
+        if (name == given) return value;
+        names.push_back(name);
+        all += (all.empty() ? "" : ", ") + name;
+    }
+    throw Error(ErrorCode::usage, option + " " + given + ": expected one of " + all + did_you_mean(given, names));
+}
+
+TransformerLayer layer_of(const InitOptions &o) {
+    return {.d_model = o.d_model,
+            .heads = o.heads,
+            .ffn = o.ffn != 0 ? o.ffn : 4 * o.d_model,
+            .dropout = o.dropout,
+            .eps = o.eps,
+            .activation = chosen<Activation>("--activation", o.activation,
+                                             {{"relu", Activation::relu},
+                                              {"gelu", Activation::gelu},
+                                              {"gelu_tanh", Activation::gelu_tanh},
+                                              {"silu", Activation::silu}}),
+            .norm_first = !o.post_norm,
+            .batch_first = !o.sequence_first};
+}
+
+Mask mask_of(const InitOptions &o) {
+    return chosen<Mask>("--mask", o.mask, {{"none", Mask::none}, {"lengths", Mask::lengths}, {"keep", Mask::keep}});
+}
+
+Generator generator_of(const InitOptions &o, int64_t vocabulary) {
+    using Kind = Generator::Output;
+    return {.d_model = o.d_model,
+            .vocabulary = vocabulary,
+            .output = chosen<Kind>("--generator", o.generator,
+                                   {{"probabilities", Kind::probabilities},
+                                    {"log-probabilities", Kind::log_probabilities},
+                                    {"logits", Kind::logits}})};
+}
+
+EmbeddingsWithPositionalEncoding embedding_of(const InitOptions &o, int64_t vocabulary) {
+    return {.d_model = o.d_model,
+            .vocabulary = vocabulary,
+            .max_len = o.max_len,
+            .dropout = o.dropout,
+            .batch_first = !o.sequence_first};
+}
+
+// ---- Vocabularies ----
+
+std::string text_of(const std::filesystem::path &file) {
+    if (file.empty()) return "";
+    const std::vector<std::byte> bytes = read_file(file, largest_vocabulary);
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+// Tokens of a vocabulary: those of the file, or --vocab.
+int64_t size_of(const std::string &text, const std::filesystem::path &file, const InitOptions &o) {
+    if (!text.empty()) return static_cast<int64_t>(model::Vocabulary::parse(text, file).size());
+    if (!file.empty()) throw Error(ErrorCode::input, file.string() + ": empty; expected one token a line");
+    if (o.vocabulary != 0) return o.vocabulary;
+    throw Error(ErrorCode::usage, "how many tokens are there? Give --vocab N, or a file of tokens (--source-vocab, "
+                                  "--target-vocab)");
+}
+
+// ---- The models ----
+
+ModelDescription make_encoder(const InitOptions &o, const BuildOptions &build_options) {
+    if (!o.target_file.empty())
+        throw Error(ErrorCode::usage, "--target-vocab does not go with --arch encoder, which generates no text");
+    const std::string source = text_of(o.source_file);
+    return build(EncoderOnly{.embedding = embedding_of(o, size_of(source, o.source_file, o)),
+                             .encoder = {.layer = layer_of(o), .layers = o.layers, .mask = mask_of(o)}},
+                 build_options);
+}
+
+TextVocabularies text_options(const InitOptions &o, const std::string &source, const std::string &target) {
+    const bool characters = chosen<bool>("--split", o.split, {{"characters", true}, {"words", false}});
+    return {.source = source,
+            .target = target,
+            .source_characters = characters,
+            .target_characters = characters,
+            .start = o.start,
+            .end = o.end,
+            .max_length = o.max_length};
+}
+
+ModelDescription make_decoder(const InitOptions &o, BuildOptions build_options) {
+    if (!o.source_file.empty())
+        throw Error(ErrorCode::usage, "--source-vocab does not go with --arch decoder, which has no source");
+    const std::string target = text_of(o.target_file);
+    const int64_t vocabulary = size_of(target, o.target_file, o);
+    if (!target.empty()) build_options.text = text_options(o, "", target);
+    // Padding behind a causal sequence changes nothing before it: lengths would be idle.
+    const Mask mask = mask_of(o) == Mask::keep ? Mask::keep : Mask::none;
+    return build(DecoderOnly{.embedding = embedding_of(o, vocabulary),
+                             .decoder = {.layer = layer_of(o), .layers = o.layers, .mask = mask},
+                             .generator = generator_of(o, vocabulary)},
+                 build_options);
+}
+
+ModelDescription make_encoder_decoder(const InitOptions &o, BuildOptions build_options) {
+    const std::string source = text_of(o.source_file), target = text_of(o.target_file);
+    if (source.empty() != target.empty())
+        throw Error(ErrorCode::usage, "--source-vocab and --target-vocab belong together: give both, or --vocab N");
+    const int64_t source_size = size_of(source, o.source_file, o), target_size = size_of(target, o.target_file, o);
+    if (!target.empty()) build_options.text = text_options(o, source, target);
+    const TransformerLayer layer = layer_of(o);
+    const Mask mask = mask_of(o);
+    return build(EncoderDecoder{.source_embedding = embedding_of(o, source_size),
+                                .encoder = {.layer = layer, .layers = o.layers, .mask = mask},
+                                .target_embedding = embedding_of(o, target_size),
+                                .decoder = {.layer = layer.with_source_attention(),
+                                            .layers = o.layers,
+                                            .mask = mask == Mask::keep ? Mask::keep : Mask::none,
+                                            .source_mask = mask},
+                                .generator = generator_of(o, target_size)},
+                 build_options);
+}
+
+// ---- The command ----
+
+void refuse_filled(const InitOptions &o) {
+    std::error_code ignored; // what is wrong with the folder, writing into it says better
+    if (!o.force && std::filesystem::is_directory(o.folder, ignored) && !std::filesystem::is_empty(o.folder, ignored))
+        throw Error(ErrorCode::usage, o.folder.string() + ": not empty; choose another folder, or give --force to "
+                                                          "replace the model in it");
+}
+
+int init(const InitOptions &o, Output &output) {
+    refuse_filled(o);
+    BuildOptions build_options;
+    build_options.seed = o.seed;
+    build_options.dtype =
+        chosen<DType>("--dtype", o.dtype, {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}});
+    const std::filesystem::path folder = o.folder.has_filename() ? o.folder : o.folder.parent_path();
+    build_options.name = o.name.empty() ? folder.filename().string() : o.name;
+    build_options.progress = [&](size_t done, size_t all) {
+        stop_if_interrupted();
+        output.progress("weights", done, all);
+    };
+    using Make = ModelDescription (*)(const InitOptions &, BuildOptions);
+    const Make make =
+        chosen<Make>("--arch", o.arch,
+                     {{"encoder", [](const InitOptions &i, BuildOptions b) { return make_encoder(i, b); }},
+                      {"decoder", make_decoder},
+                      {"encoder-decoder", make_encoder_decoder}});
+
+    const ModelDescription model = make(o, build_options);
+    model.save(folder, o.force);
+    int64_t parameters = 0;
+    uint64_t bytes = 0;
+    for (const auto &[name, weight] : model.weights) parameters += weight.size(), bytes += weight.bytes().size();
+    output.note("wrote " + folder.string() + ": " + grouped(parameters) + " parameters, " + binary_size(bytes));
+    if (output.json())
+        output.print_json(
+            {{"folder", folder.string()}, {"name", model.name}, {"parameters", parameters}, {"bytes", bytes}});
+    return 0;
+}
+
+} // namespace
+
+Command add_init(CLI::App &lamina, const GlobalOptions &) {
+    CLI::App *app = lamina.add_subcommand("init", "Make a new transformer with untrained weights.");
+    app->footer("Matrices are drawn evenly from +-sqrt(6 / (rows + columns)); the same seed gives the same model on "
+                "every machine.\n"
+                "With vocabularies, one token a line, the model takes and gives text.\n"
+                "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
+                "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
+    auto o = std::make_shared<InitOptions>();
+    app->add_option("DIR", o->folder, "model folder to write")->required();
+    const auto word = [&](const std::string &name, std::string &value, const std::string &type,
+                          const std::string &description) {
+        app->add_option(name, value, description)->type_name(type)->capture_default_str();
+    };
+    const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
+        CLI::Option *option = app->add_option(name, value, description)->type_name("N");
+        option->check(CLI::Range(int64_t{1}, most).description(""));
+        return value == 0 ? option : option->capture_default_str(); // 0: what follows from others
+    };
+    word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");
+    number("--d-model", o->d_model, "width of tokens; even");
+    number("--heads", o->heads, "of attention; a divisor of --d-model");
+    number("--layers", o->layers, "of the encoder, and as many of the decoder");
+    number("--ffn", o->ffn, "width of the feed-forward network's hidden layer; by default 4 times --d-model");
+    number("--vocab", o->vocabulary, "tokens, where no file lists them");
+    app->add_option("--source-vocab", o->source_file, "tokens of the encoder")->type_name("FILE");
+    app->add_option("--target-vocab", o->target_file, "tokens of the decoder")->type_name("FILE");
+    word("--split", o->split, "NAME", "what the tokens of text are: words between blanks, or characters");
+    word("--start", o->start, "TOKEN", "entry of --target-vocab that generation begins with");
+    word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");
+    number("--max-length", o->max_length, "tokens to generate at most");
+    number("--max-len", o->max_len, "positions: no sequence may be longer");
+    app->add_option("--seed", o->seed, "what weights are drawn from")->type_name("N")->capture_default_str();
+    word("--dtype", o->dtype, "NAME", "of matrices: f32, f16 or bf16");
+    word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
+    word("--generator", o->generator, "NAME", "what the decoder gives: probabilities, log-probabilities or logits");
+    word("--mask", o->mask, "NAME", "how padding is told: lengths, keep (masks of 1 and 0) or none");
+    app->add_option("--dropout", o->dropout, "probability, written down; inference drops nothing")
+        ->type_name("P")
+        ->capture_default_str();
+    app->add_option("--eps", o->eps, "of the norms")->type_name("X")->capture_default_str();
+    CLI::Option *norm_first = app->add_flag("--norm-first", o->norm_first, "norms before the sublayers: the default");
+    app->add_flag("--post-norm", o->post_norm, "norms behind them, as in the paper of 2017")->excludes(norm_first);
+    app->add_flag("--sequence-first", o->sequence_first, "sequences are (T, B, C) instead of (B, T, C)");
+    word("--name", o->name, "NAME", "of the model; by default the folder's");
+    app->add_flag("--force", o->force, "replace the model in a folder that is not empty");
+    return {app, [o](Output &output) { return init(*o, output); }};
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,76 @@
+#include "text_run.hpp"
+
+#include "interrupt.hpp"
+
+namespace lamina::cli {
+namespace {
+
+Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
+    Json all = Json::array();
+    for (const Hypothesis &h : hypotheses)
+        all.push_back({{"output", h.text}, {"log_probability", h.log_probability}, {"score", h.score}});
+    return {{"text", text}, {"output", hypotheses.empty() ? "" : hypotheses.front().text}, {"hypotheses", all}};
+}
+
+std::string as_line(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
+    return hypotheses.empty() ? "\n" : text + "\t" + hypotheses.front().text + "\n";
+}
+
+} // namespace
+
+void TextRun::words(const std::vector<std::string> &texts) {
+    answer(texts, texts.size());
+    finish();
+}
+
+void TextRun::lines(LineReader lines) {
+    // More than one batch at a time, so that the session can put texts of like length together.
+    const size_t most = options_.batch * 16;
+    for (auto texts = lines.next(most); !texts.empty(); texts = lines.next(most)) {
+        const std::optional<Error> unreadable = cut_at_unreadable(texts);
+        answer(texts, 0);
+        if (unreadable) throw *unreadable;
+    }
+    finish();
+}
+
+void TextRun::answer(const std::vector<std::string> &texts, size_t all) {
+    options_.progress = [&](size_t done, size_t) {
+        stop_if_interrupted();
+        output_.progress("texts", answered_ + done, all);
+    };
+    const auto answers = session_.hypotheses(texts, options_);
+    answered_ += texts.size();
+    std::string text;
+    for (size_t i = 0; i < texts.size(); ++i) {
+        if (output_.json())
+            json_.push_back(as_json(texts[i], answers[i]));
+        else
+            text += as_line(texts[i], answers[i]);
+    }
+    output_.print(text);
+    stop_if_interrupted();
+}
+
+void TextRun::finish() {
+    if (output_.json()) output_.print_json(json_);
+    output_.clear_progress();
+}
+
+std::optional<Error> TextRun::cut_at_unreadable(std::vector<std::string> &texts) const {
+    if (!model_.generation) return std::nullopt; // hypotheses() says so
+    const model::TextCodec &codec = model_.generation->source;
+    const model::Vocabulary &vocabulary = model_.vocabularies.at(codec.vocabulary);
+    for (size_t i = 0; i < texts.size(); ++i) {
+        try {
+            (void)vocabulary.encode(texts[i], codec.characters, codec.lowercase);
+        } catch (const Error &e) {
+            const std::string line = "stdin, line " + std::to_string(answered_ + i + 1) + ": ";
+            texts.resize(i);
+            return Error(e.code(), line + e.what());
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,42 @@
+#include "catch.hpp"
+#include "process.hpp"
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+TEST_CASE("compare: every layer of both graphs on the CPU's fast kernels agrees with the references") {
+    const Finished f = lamina({"compare", g2p(), "vulkan", "--device", "cpu", "--json"});
+    REQUIRE(f.status == 0);
+    const json comparison = json::parse(f.out);
+    CHECK(comparison["agrees"] == true);
+    CHECK(comparison["device"]["id"] == "cpu");
+    CHECK_THAT(comparison["summary"].get<std::string>(), matchers::contains("agree with the reference"));
+    REQUIRE(comparison["layers"].size() == 48);
+    for (const json &layer : comparison["layers"]) {
+        INFO(layer["layer"]);
+        CHECK(layer["own"]["passed"] == true);
+        CHECK(layer["own"]["ratio"].get<double>() <= 1);
+    }
+}
+
+TEST_CASE("compare: the table has a line a layer and a closing line") {
+    const Finished f = lamina({"compare", g2p(), "a", "--device", "cpu"});
+    REQUIRE(f.status == 0);
+    const auto lines = lines_of(f.out);
+    REQUIRE(lines.size() == 51); // head, 48 layers, an empty line, the summary
+    CHECK_THAT(lines[1], matchers::contains("encoder.embedding"));
+    CHECK_THAT(lines.back(), matchers::contains("all 48 layers on cpu"));
+}
+
+TEST_CASE("compare: what makes no sense is refused") {
+    const auto refused = [](const std::vector<std::string> &arguments, const std::string &why) {
+        const Finished f = lamina(arguments);
+        CHECK(f.status == 2);
+        CHECK(f.out.empty());
+        CHECK_THAT(f.err, matchers::contains(why));
+    };
+    refused({"compare", g2p(), "a", "--input", "x=x.npy"}, "exclude each other");
+    refused({"compare", g2p(), "a", "--graph", "encode"}, "goes with --input");
+    refused({"compare", g2p(), "a", "--against", "gpu"}, "--against");
+}
