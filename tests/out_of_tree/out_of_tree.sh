@@ -50,6 +50,19 @@ for layer in rms_norm rotary_embedding row_scale; do
     fi
 done
 
+# All of these would pass if nothing were compared: a kernel that leaves out the last column is caught by both.
+if [ $vulkan -ne 4 ]; then
+    shader=$scratch/source/row_scale/shaders/row_scale.comp
+    sed 's/if (i >= size) return;/if (i >= size || i % cols == cols - 1u) return;/' "$shader" >"$scratch/wrong.comp"
+    cp "$scratch/wrong.comp" "$shader"
+    cmake --build "$scratch/row_scale"
+    ! ctest --test-dir "$scratch/row_scale" >"$scratch/wrong.log" || { echo "its test passes a wrong kernel" >&2; exit 1; }
+    status=0
+    "$lamina" check row_scale --plugin-dir "$scratch/row_scale/lib/lamina/plugins" --device vulkan:0 \
+        >"$scratch/wrong.log" 2>&1 || status=$?
+    [ $status -eq 7 ] || { echo "lamina check ends with $status on a wrong kernel; expected 7" >&2; exit 1; }
+fi
+
 # A model with a layer that is in no Lamina. 3 and 4, little-endian, behind the header of an .npy file.
 plugins=$scratch/rms_norm/lib/lamina/plugins
 {
