@@ -6,7 +6,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t columns = 120;
-constexpr size_t step = 2; // columns that an inner value is indented by
 
 std::string key_of(const Json::const_iterator &member, bool object) {
     return object ? Json(member.key()).dump() + ": " : "";
@@ -20,28 +19,35 @@ std::string one_line(const Json &value) {
     return value.is_object() ? "{" + out + "}" : "[" + out + "]";
 }
 
-// `used`: columns of its line before the value, and behind it.
-void write(const Json &value, size_t indent, size_t used, std::string &out) {
-    const std::string line = one_line(value);
-    if (!value.is_structured() || used + line.size() <= columns) {
-        out += line;
-        return;
-    }
-    out += value.is_object() ? '{' : '[';
+bool ends_in_list(const Json &value) {
+    return value.is_object() && !value.empty() && std::prev(value.end())->is_array();
+}
+
+std::string broken(const Json &value, size_t indent);
+
+std::string item(const Json &value, size_t indent) {
+    if (!ends_in_list(value)) return one_line(value);
+    std::string out = "{";
+    for (auto it = value.begin(); it != value.end(); ++it)
+        out += key_of(it, true) + (std::next(it) == value.end() ? broken(*it, indent) + "}" : one_line(*it) + ", ");
+    return out;
+}
+
+// One entry a line.
+std::string broken(const Json &value, size_t indent) {
+    const size_t inner = indent + 2;
+    std::string out(1, value.is_object() ? '{' : '[');
     for (auto it = value.begin(); it != value.end(); ++it) {
-        const std::string key = key_of(it, value.is_object());
-        out += (it == value.begin() ? "\n" : ",\n") + std::string(indent + step, ' ') + key;
-        write(*it, indent + step, indent + step + key.size() + 1, out);
+        const std::string start = std::string(inner, ' ') + key_of(it, value.is_object());
+        std::string text = value.is_array() ? item(*it, inner) : one_line(*it);
+        if (value.is_object() && it->is_structured() && start.size() + text.size() > columns) text = broken(*it, inner);
+        out += (it == value.begin() ? "\n" : ",\n") + start + text;
     }
-    out += "\n" + std::string(indent, ' ') + (value.is_object() ? '}' : ']');
+    return out + "\n" + std::string(indent, ' ') + (value.is_object() ? '}' : ']');
 }
 
 } // namespace
 
-std::string readable_json(const Json &value) {
-    std::string out;
-    write(value, 0, 0, out);
-    return out + "\n";
-}
+std::string readable_json(const Json &value) { return broken(value, 0) + "\n"; }
 
 } // namespace lamina::session

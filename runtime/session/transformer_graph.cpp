@@ -62,14 +62,16 @@ class LayerWriter {
 
     // `inputs` and `params` are the layer's own; `port` is the one that takes the tokens. With a norm before it, or
     // dropout behind it, the tokens reach it, and the residual is added, at other places.
-    void sublayer(const std::string &name, const char *type, const char *port, Json inputs, const Json &params) {
+    void sublayer(const std::string &name, const char *type, const char *port, const Json &inputs, const Json &params) {
         const bool drops = layer_.dropout > 0;
+        Json all = Json::object();
         if (layer_.norm_first)
             norm("norm_" + name);
         else
-            inputs[port] = x_;
-        if (!drops) inputs["residual"] = x_;
-        layers.push_back(entry(prefix_ + "." + name, type, inputs, params, !drops));
+            all[port] = x_;
+        if (!drops) all["residual"] = x_;
+        all.update(inputs);
+        layers.push_back(entry(prefix_ + "." + name, type, all, params, !drops));
         if (drops)
             layers.push_back(
                 entry(prefix_ + ".dropout_" + name, "dropout", {{"residual", x_}}, {{"p", layer_.dropout}}, true));
@@ -84,13 +86,13 @@ class LayerWriter {
         add_mask(inputs, inputs_.mask_kind, inputs_.mask);
         Json params = attention_params();
         if (inputs_.causal) params["causal"] = true;
-        sublayer("attention", "attention", "query", std::move(inputs), params);
+        sublayer("attention", "attention", "query", inputs, params);
         attention_weights(prefix_ + ".attention", layer_.d_model);
     }
     void source_attention() {
         Json inputs{{"source", inputs_.memory}};
         add_mask(inputs, inputs_.source_mask_kind, inputs_.source_mask);
-        sublayer("source_attention", "attention", "query", std::move(inputs), attention_params());
+        sublayer("source_attention", "attention", "query", inputs, attention_params());
         attention_weights(prefix_ + ".source_attention", inputs_.memory_channels);
     }
     void feed_forward() {
