@@ -135,18 +135,24 @@ void refuse_occupied(const fs::path &folder) {
                                                     "name or folder, or remove it");
 }
 
+void make_folder(const fs::path &folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw Error(ErrorCode::failure, folder.string() + ": " + error.message());
+}
+
 // All of the files, or none: `folders` are what they lie in.
 void write_all(const std::vector<NewFile> &files, const std::vector<fs::path> &folders) {
     for (const fs::path &folder : folders) refuse_occupied(folder);
     try {
         for (const auto &[path, text] : files) {
-            fs::create_directories(path.parent_path());
+            make_folder(path.parent_path());
             write_file(path, std::string_view(text));
         }
-    } catch (const std::exception &error) {
+    } catch (const Error &error) {
         std::error_code ignored;
         for (const fs::path &folder : folders) fs::remove_all(folder, ignored);
-        throw Error(ErrorCode::failure, std::string("no layer was made: ") + error.what());
+        throw Error(error.code(), std::string("no layer was made: ") + error.what());
     }
 }
 
