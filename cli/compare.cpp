@@ -73,16 +73,16 @@ int compare(const Options &options, const GlobalOptions &global, Output &output)
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     const model::Model &content = *detail::Access::model(model);
+    const Device device = runtime.device(global.device);
+    note_device(device, output);
 
     CompareOptions how;
     if (!options.texts.empty()) how.texts = texts_of(options.texts, content);
     how.inputs = input_tensors(options.inputs);
     if (!options.inputs.empty()) how.graph = graph_name(options.graph, content);
     how.against = options.against;
-    how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins);
+    how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device.kind != "cpu");
 
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
     const Comparison comparison = lamina::compare(runtime, model, device, how);
     stop_if_interrupted();
     if (output.json())

@@ -35,7 +35,7 @@ std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::
     return out;
 }
 
-Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins) {
+Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins, bool gpu) {
     Assignments out = assignments(given, "--variant");
     for (const auto &[id, variant] : out) {
         const auto layer = plugins.layers().find(id);
@@ -45,7 +45,7 @@ Assignments variants(const std::vector<std::string> &given, const abi::Registry 
         const lamina_layer &contract = *layer->second.contract;
         std::vector<std::string> names;
         for (uint32_t i = 0; i < contract.n_variants; ++i) names.emplace_back(contract.variants[i].name);
-        if (std::find(names.begin(), names.end(), variant) == names.end())
+        if (gpu && std::find(names.begin(), names.end(), variant) == names.end())
             throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "'" +
                                               did_you_mean(variant, names) + "; it has " + listed(names));
     }

@@ -85,6 +85,12 @@ Assignments files_of(const RunOptions &options, const model::Graph &graph) {
     return files;
 }
 
+void make_folder(const std::filesystem::path &folder) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) throw Error(ErrorCode::failure, "--output-dir: " + folder.string() + ": " + failed.message());
+}
+
 void run_tensors(const RunOptions &options, const Runtime &runtime, const Model &model, const Device &device,
                  SessionOptions session_options, Output &output) {
     const model::Model &content = *detail::Access::model(model);
@@ -98,7 +104,7 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
     const TensorMap inputs = input_tensors(options.inputs);
     const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, taps);
     stop_if_interrupted();
-    if (!options.output_folder.empty()) std::filesystem::create_directories(options.output_folder);
+    if (!options.output_folder.empty()) make_folder(options.output_folder);
     for (const auto &[name, file] : files) {
         model::write_npy(file, tensors.at(name));
         output.note("wrote " + file);
@@ -125,10 +131,11 @@ int run(const RunOptions &options, const GlobalOptions &global, Output &output) 
     check_usage(options);
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
-    SessionOptions session_options;
-    session_options.variants = variants(options.variants, *detail::Access::state(runtime)->plugins);
     const Device device = runtime.device(global.device);
     note_device(device, output);
+    SessionOptions session_options;
+    session_options.variants =
+        variants(options.variants, *detail::Access::state(runtime)->plugins, device.kind != "cpu");
     if (!options.inputs.empty()) {
         run_tensors(options, runtime, model, device, session_options, output);
         return 0;

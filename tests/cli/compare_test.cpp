@@ -6,7 +6,7 @@
 using nlohmann::json;
 
 TEST_CASE("compare: every layer of both graphs on the CPU's fast kernels agrees with the references") {
-    const Finished f = lamina({"compare", g2p(), "vulkan", "--device", "cpu", "--json"});
+    const Finished f = run_lamina({"compare", g2p(), "vulkan", "--device", "cpu", "--json"});
     REQUIRE(f.status == 0);
     const json comparison = json::parse(f.out);
     CHECK(comparison["agrees"] == true);
@@ -21,7 +21,7 @@ TEST_CASE("compare: every layer of both graphs on the CPU's fast kernels agrees 
 }
 
 TEST_CASE("compare: the table has a line a layer and a closing line") {
-    const Finished f = lamina({"compare", g2p(), "a", "--device", "cpu"});
+    const Finished f = run_lamina({"compare", g2p(), "a", "--device", "cpu"});
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
     REQUIRE(lines.size() == 51); // head, 48 layers, an empty line, the summary
@@ -31,7 +31,7 @@ TEST_CASE("compare: the table has a line a layer and a closing line") {
 
 TEST_CASE("compare: what makes no sense is refused") {
     const auto refused = [](const std::vector<std::string> &arguments, const std::string &why) {
-        const Finished f = lamina(arguments);
+        const Finished f = run_lamina(arguments);
         CHECK(f.status == 2);
         CHECK(f.out.empty());
         CHECK_THAT(f.err, matchers::contains(why));

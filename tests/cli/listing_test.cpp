@@ -7,7 +7,7 @@
 using nlohmann::json;
 
 TEST_CASE("plugins: every layer that ships is listed, with the file that it is from") {
-    const Finished text = lamina({"plugins"}), data = lamina({"plugins", "--json"});
+    const Finished text = run_lamina({"plugins"}), data = run_lamina({"plugins", "--json"});
     REQUIRE(data.status == 0);
     const json plugins = json::parse(data.out);
     CHECK(plugins["rejected"].empty());
@@ -21,18 +21,18 @@ TEST_CASE("plugins: every layer that ships is listed, with the file that it is f
 TEST_CASE("plugins: a library that is no plugin is listed with the reason, and the others still work") {
     const TemporaryFolder folder;
     folder.write("lamina_broken.so", "this is no library");
-    const Finished f = lamina({"plugins", "--json", "--plugin-dir", folder.path()});
+    const Finished f = run_lamina({"plugins", "--json", "--plugin-dir", folder.path()});
     REQUIRE(f.status == 0);
     const json plugins = json::parse(f.out);
     REQUIRE(plugins["rejected"].size() == 1);
     CHECK_THAT(plugins["rejected"][0]["path"].get<std::string>(), matchers::contains("lamina_broken.so"));
     CHECK_FALSE(plugins["rejected"][0]["reason"].get<std::string>().empty());
     CHECK(plugins["layers"].size() >= 9);
-    CHECK_THAT(lamina({"plugins", "--plugin-dir", folder.path()}).out, matchers::contains("rejected"));
+    CHECK_THAT(run_lamina({"plugins", "--plugin-dir", folder.path()}).out, matchers::contains("rejected"));
 }
 
 TEST_CASE("plugins NAME: the whole contract, from the plugin itself") {
-    const Finished text = lamina({"plugins", "layer_norm"}), data = lamina({"plugins", "layer_norm", "--json"});
+    const Finished text = run_lamina({"plugins", "layer_norm"}), data = run_lamina({"plugins", "layer_norm", "--json"});
     REQUIRE(text.status == 0);
     for (const char *part : {"arXiv:1607.06450", "eps", "0 to 1", "... C", "f32 f16 bf16", "optional", "baseline"})
         CHECK_THAT(text.out, matchers::contains(part));
@@ -44,33 +44,33 @@ TEST_CASE("plugins NAME: the whole contract, from the plugin itself") {
 }
 
 TEST_CASE("plugins NAME: an unknown name is an error of its own kind") {
-    const Finished f = lamina({"plugins", "layer_nrom"});
+    const Finished f = run_lamina({"plugins", "layer_nrom"});
     CHECK(f.status == 8);
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("did you mean 'layer_norm'?"));
 }
 
 TEST_CASE("devices: the CPU is always there, and a device that is not usable says why") {
-    const Finished f = lamina({"devices", "--json"});
+    const Finished f = run_lamina({"devices", "--json"});
     REQUIRE(f.status == 0);
     const json devices = json::parse(f.out)["devices"];
     REQUIRE_FALSE(devices.empty());
     CHECK(devices.back()["id"] == "cpu");
     for (const json &device : devices) CHECK(device["usable"].get<bool>() == device["unusable"].empty());
-    CHECK_THAT(lamina({"devices"}).out, matchers::contains("\ncpu "));
+    CHECK_THAT(run_lamina({"devices"}).out, matchers::contains("\ncpu "));
 }
 
 TEST_CASE("devices: without a Vulkan driver the list says so on stderr, and the CPU still runs") {
     const Surroundings bare{.environment = {{"VK_DRIVER_FILES", "/dev/null"}, {"VK_ICD_FILENAMES", "/dev/null"}}};
-    const Finished f = lamina({"devices"}, bare);
+    const Finished f = run_lamina({"devices"}, bare);
     CHECK(f.status == 0);
     CHECK(lines_of(f.out).size() == 2); // the head and the CPU
     CHECK_THAT(f.err, matchers::contains("no Vulkan device"));
-    CHECK(lamina({"run", g2p(), "word"}, bare).status == 0);
+    CHECK(run_lamina({"run", g2p(), "word"}, bare).status == 0);
 }
 
 TEST_CASE("inspect: graphs, layers, weights, vocabularies and generation") {
-    const Finished text = lamina({"inspect", g2p()}), data = lamina({"inspect", g2p(), "--json"});
+    const Finished text = run_lamina({"inspect", g2p()}), data = run_lamina({"inspect", g2p(), "--json"});
     REQUIRE(text.status == 0);
     CHECK(text.out.find("graph encode") < text.out.find("graph decode"));
     CHECK_THAT(text.out, matchers::contains("2 915 912 parameters"));
@@ -90,11 +90,11 @@ TEST_CASE("inspect: graphs, layers, weights, vocabularies and generation") {
 }
 
 TEST_CASE("inspect --weights lists each weight") {
-    CHECK_THAT(lamina({"inspect", g2p(), "--weights"}).out, matchers::contains("generator.weight"));
+    CHECK_THAT(run_lamina({"inspect", g2p(), "--weights"}).out, matchers::contains("generator.weight"));
 }
 
 TEST_CASE("inspect: a folder that is no model is a bad input") {
-    const Finished f = lamina({"inspect", "/no/such/model"});
+    const Finished f = run_lamina({"inspect", "/no/such/model"});
     CHECK(f.status == 3);
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("/no/such/model"));

@@ -12,7 +12,7 @@ namespace {
 
 // What `new-plugin` says to a name; it makes nothing.
 std::string refusal(const std::string &name, const fs::path &folder) {
-    const Finished f = lamina({"new-plugin", name, "--out-of-tree", folder});
+    const Finished f = run_lamina({"new-plugin", name, "--out-of-tree", folder});
     CHECK(f.status == 2);
     CHECK(f.out.empty());
     CHECK_FALSE(fs::exists(folder / (name + ".cpp")));
@@ -24,7 +24,7 @@ std::string refusal(const std::string &name, const fs::path &folder) {
 TEST_CASE("new-plugin --out-of-tree: a project whose files are listed and whose every name is the layer's") {
     const TemporaryFolder folder;
     const fs::path project = folder.path() / "made/here";
-    const Finished f = lamina({"new-plugin", "group_norm", "--out-of-tree", project, "--json"});
+    const Finished f = run_lamina({"new-plugin", "group_norm", "--out-of-tree", project, "--json"});
     REQUIRE(f.status == 0);
     const auto made = nlohmann::json::parse(f.out);
     CHECK(made["layer"] == "group_norm");
@@ -61,7 +61,7 @@ TEST_CASE("new-plugin: nothing is overwritten") {
 }
 
 TEST_CASE("new-plugin: where nothing can be written nothing is left behind") {
-    const Finished f = lamina({"new-plugin", "group_norm", "--out-of-tree", "/proc/group_norm"});
+    const Finished f = run_lamina({"new-plugin", "group_norm", "--out-of-tree", "/proc/group_norm"});
     CHECK(f.status == 1);
     CHECK_THAT(f.err, matchers::contains("no layer was made"));
     CHECK_FALSE(fs::exists("/proc/group_norm"));

@@ -25,7 +25,7 @@ double encoding(int position, int dimension, int d_model) {
 } // namespace
 
 TEST_CASE("plot pe: the numbers are those of the formula") {
-    const Finished f = lamina({"plot", "pe", "--json", "--d-model", "20", "--max-len", "100", "--dims", "4-7"});
+    const Finished f = run_lamina({"plot", "pe", "--json", "--d-model", "20", "--max-len", "100", "--dims", "4-7"});
     REQUIRE(f.status == 0);
     const json table = json::parse(f.out);
     CHECK(table["dims"] == json({4, 5, 6, 7}));
@@ -37,7 +37,7 @@ TEST_CASE("plot pe: the numbers are those of the formula") {
 }
 
 TEST_CASE("plot pe: in halves, all sines stand before all cosines") {
-    const Finished f = lamina({"plot", "pe", "--json", "--d-model", "4", "--max-len", "2", "--layout", "halves"});
+    const Finished f = run_lamina({"plot", "pe", "--json", "--d-model", "4", "--max-len", "2", "--layout", "halves"});
     REQUIRE(f.status == 0);
     const json row = json::parse(f.out)["values"][1];
     CHECK_THAT(row[1].get<double>(), matchers::within_abs(std::sin(0.01), 2e-7));
@@ -46,7 +46,7 @@ TEST_CASE("plot pe: in halves, all sines stand before all cosines") {
 
 TEST_CASE("plot pe: a line for each dimension, each in the legend, written to the file and nowhere else") {
     const TemporaryFolder folder;
-    const Finished f = lamina({"plot", "pe", "--dims", "4-7", "--title", "a < b", "-o", folder.path() / "pe.svg"});
+    const Finished f = run_lamina({"plot", "pe", "--dims", "4-7", "--title", "a < b", "-o", folder.path() / "pe.svg"});
     REQUIRE(f.status == 0);
     CHECK(f.out.empty());
     const std::string svg = folder.read("pe.svg");
@@ -57,7 +57,7 @@ TEST_CASE("plot pe: a line for each dimension, each in the legend, written to th
 }
 
 TEST_CASE("plot pe: a heat map of a long table is thinned to what can be seen, and says so") {
-    const Finished f = lamina({"plot", "pe", "--heat", "--max-len", "5000", "--d-model", "64"});
+    const Finished f = run_lamina({"plot", "pe", "--heat", "--max-len", "5000", "--d-model", "64"});
     REQUIRE(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("position (every 11th shown)"));
     CHECK(count(f.out, "class=\"cells\" transform=") > 50); // a path for each colour that occurs
@@ -68,7 +68,7 @@ TEST_CASE("plot pe: what makes no sense is refused before anything is written") 
     const auto refused = [](std::vector<std::string> options, int status, const std::string &why) {
         const TemporaryFolder folder;
         options.insert(options.begin(), {"plot", "pe", "-o", folder.path() / "pe.svg"});
-        const Finished f = lamina(options);
+        const Finished f = run_lamina(options);
         CHECK(f.status == status);
         CHECK_THAT(f.err, matchers::contains(why));
         CHECK(std::filesystem::is_empty(folder.path()));
@@ -86,7 +86,7 @@ TEST_CASE("plot pe: what makes no sense is refused before anything is written") 
 }
 
 TEST_CASE("plot pe: a file that cannot be written is an error") {
-    const Finished f = lamina({"plot", "pe", "-o", "/no/such/folder/pe.svg"});
+    const Finished f = run_lamina({"plot", "pe", "-o", "/no/such/folder/pe.svg"});
     CHECK(f.status == 1);
     CHECK_THAT(f.err, matchers::contains("/no/such/folder/pe.svg"));
 }

@@ -68,7 +68,7 @@ int opened(const std::filesystem::path &file, int flags) {
 
 } // namespace
 
-Finished lamina(const std::vector<std::string> &arguments, const Surroundings &surroundings) {
+Finished run_lamina(const std::vector<std::string> &arguments, const Surroundings &surroundings) {
     const TemporaryFolder folder;
     const int in = opened(folder.write("in", surroundings.input), O_RDONLY);
     const std::string out_file = surroundings.out.empty() ? (folder.path() / "out").string() : surroundings.out;

