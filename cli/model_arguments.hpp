@@ -21,8 +21,8 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 // --input: NAME=FILE.npy. Throws Error(usage), and Error(input) when a file cannot be read.
 [[nodiscard]] std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::string> &given);
 
-// --variant: LAYER=NAME. Throws Error(usage) with the nearest name for an unknown layer and, on a GPU, an unknown variant;
-// the CPU has its own names for what it does, which the session checks.
+// --variant: LAYER=NAME. Throws Error(usage) with the nearest name for an unknown layer and, on a GPU, an unknown
+// variant; the CPU has its own names for what it does, which the session checks.
 [[nodiscard]] Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins, bool gpu);
 
 // --graph, or the only graph of the model. Throws Error(usage).
