@@ -8,8 +8,9 @@
 namespace lamina::session {
 namespace {
 
-// What one process spends on measuring; what is left is measured by later ones.
-constexpr auto measuring_budget = std::chrono::seconds(2);
+// What one process spends; what is left is done by later ones.
+constexpr auto proving_budget = std::chrono::seconds(2), measuring_budget = std::chrono::seconds(2);
+constexpr size_t all_cases = SIZE_MAX;
 
 // What a step's speed depends on.
 std::string shapes_of(const plan::Step &step) {
@@ -42,37 +43,46 @@ Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_p
     : plugins_(std::move(plugins)), device_(std::move(device)), target_(check_target(plugins_, device_)),
       verdicts_(file), notify_(std::move(notify)) {}
 
-const Verdicts::Admitted &Admission::admitted(const abi::Layer &layer, const std::string &variant) {
-    if (const Verdicts::Admitted *known = verdicts_.find(layer, variant)) return *known;
-    CheckOptions options;
-    options.layers = {std::string(layer.id())};
-    options.variants = {variant};
-    options.own_cases_only = true;
-    const CheckReport report = check(plugins_, target_, options);
-    Verdicts::Admitted verdict{report.passed(), report.results.size() - report.count(CaseResult::Status::skipped), {}};
-    for (const CaseResult &result : report.results)
-        if (verdict.why.empty() && result.status == CaseResult::Status::failed)
-            verdict.why = result.why + "; replay: " + result.replay;
-    if (!verdict.passed && verdict.why.empty()) verdict.why = "it does none of its layer's cases here";
-    if (!verdict.passed)
+const Verdicts::Admitted &Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least) {
+    const Verdicts::Admitted *known = verdicts_.find(layer, variant);
+    Verdicts::Admitted verdict = known != nullptr ? *known : Verdicts::Admitted{0, layer.contract->n_cases, {}};
+    const size_t before = verdict.proved;
+    const auto began = Clock::now();
+    while (!verdict.barred() && !verdict.complete() &&
+           (verdict.proved < least || proving_ + (Clock::now() - began) < proving_budget)) {
+        CheckOptions options;
+        options.layers = {std::string(layer.id())};
+        options.variants = {variant};
+        options.case_text = layer.contract->cases[verdict.proved];
+        const CaseResult result = check(plugins_, target_, options).results.front();
+        if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
+        ++verdict.proved; // a case that the variant does not do says nothing against it
+    }
+    proving_ += Clock::now() - began;
+    if (known != nullptr && before == verdict.proved) return *known;
+    if (verdict.barred())
         notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
                 device_->info().name + ": " + verdict.why);
     return verdicts_.set(layer, variant, std::move(verdict));
 }
 
-// The admitted variants that do this step's shapes here, in the contract's order.
+// The variants that do this step's shapes here and may run, in the contract's order.
 std::vector<std::string> Admission::candidates(const plan::Step &step) {
     const abi::Layer &layer = step.call.layer();
     std::vector<std::string> out;
     std::string reasons;
     for (const CheckVariant &variant : target_.variants(layer)) {
-        const std::string why_not = target_.why_not(step.call, variant.name);
-        if (why_not.empty() && admitted(layer, variant.name).passed) {
-            out.push_back(variant.name);
-            continue;
+        std::string why_not = target_.why_not(step.call, variant.name);
+        if (why_not.empty()) {
+            // The first to run must have passed a case at least; one that would only be faster, all of them.
+            const Verdicts::Admitted &verdict = prove(layer, variant.name, out.empty() ? 1 : 0);
+            if (!verdict.barred() && (out.empty() || verdict.complete())) {
+                out.push_back(variant.name);
+                continue;
+            }
+            why_not = verdict.barred() ? "barred: " + verdict.why : "not proved yet";
         }
-        reasons +=
-            "; " + variant.name + ": " + (why_not.empty() ? "barred: " + admitted(layer, variant.name).why : why_not);
+        reasons += "; " + variant.name + ": " + why_not;
     }
     if (out.empty())
         throw Error(ErrorCode::no_device, step.call.where() + ": no variant of '" + std::string(layer.id()) +
@@ -87,7 +97,7 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
     const std::string shapes = shapes_of(step);
     const std::string known = verdicts_.fastest(step.call.layer(), shapes);
     if (std::find(candidates.begin(), candidates.end(), known) != candidates.end()) return known;
-    if (spent_ > measuring_budget) return candidates.front();
+    if (measuring_ > measuring_budget) return candidates.front();
 
     const auto began = Clock::now();
     std::string best;
@@ -107,7 +117,7 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
             if (const auto time = Clock::now() - start; time < best_time) best_time = time, best = variant;
         }
     }
-    spent_ += Clock::now() - began;
+    measuring_ += Clock::now() - began;
     verdicts_.set_fastest(step.call.layer(), shapes, best);
     return best;
 }
@@ -127,7 +137,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         const bool exists =
             std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; });
         if (!exists) continue; // compile() says so, with the names that there are
-        if (const auto &verdict = admitted(step.call.layer(), named->second); !verdict.passed)
+        if (const auto &verdict = prove(step.call.layer(), named->second, 1); verdict.barred())
             throw Error(ErrorCode::input, step.call.where() + ": variant '" + named->second +
                                               "' was asked for and is barred on " + device_->info().name + ": " +
                                               verdict.why);
@@ -136,13 +146,20 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
     return out;
 }
 
-void Admission::redo(const std::vector<std::string> &layers) {
+std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
+                                              const std::function<void(const Proof &)> &progress) {
+    for (const std::string &id : layers) (void)plugins_->layer(id); // throws where there is none
+    std::vector<Proof> out;
     for (const auto &[id, layer] : plugins_->layers()) {
         if (!layers.empty() && std::find(layers.begin(), layers.end(), id) == layers.end()) continue;
         verdicts_.forget(layer);
-        for (const CheckVariant &variant : target_.variants(layer)) (void)admitted(layer, variant.name);
+        for (const CheckVariant &variant : target_.variants(layer)) {
+            out.push_back({id, variant.name, prove(layer, variant.name, all_cases)});
+            if (progress) progress(out.back());
+        }
     }
     verdicts_.save();
+    return out;
 }
 
 } // namespace lamina::session

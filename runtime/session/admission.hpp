@@ -15,9 +15,12 @@
 
 namespace lamina::session {
 
-// A variant is admitted once it has passed all of its layer's own cases on this device with this driver; one that fails
-// is barred, and the next one is taken. Of several admitted ones the fastest on the shapes at hand is taken. Both are
-// remembered on disk by device, driver version and the bytes of the plugin.
+// Each variant is run on its layer's own cases on this device, against the reference. One that fails is barred, and the
+// next one taken. Of several that have passed all cases the fastest on the shapes at hand is taken. Verdicts and times
+// are remembered on disk by device, driver version and the bytes of the plugin.
+//
+// Proving takes time, most of it the driver's compiler. A process spends about two seconds on it, and later ones go on
+// where it stopped. Until then the baseline runs when at least its first case has passed, and no other variant does.
 class Admission {
   public:
     using Notify = std::function<void(const std::string &)>; // one line for the user: what is barred, and why
@@ -30,12 +33,18 @@ class Admission {
     [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
                                                   const std::map<std::string, std::string, std::less<>> &asked);
 
-    // Proves every variant of these layers (all, when empty) anew.
-    void redo(const std::vector<std::string> &layers);
+    // Proves every variant of these layers (all, when empty) anew, on all their cases, however long it takes.
+    struct Proof {
+        std::string layer, variant;
+        Verdicts::Admitted verdict;
+    };
+    std::vector<Proof> redo(const std::vector<std::string> &layers,
+                            const std::function<void(const Proof &)> &progress = {});
 
   private:
     using Clock = std::chrono::steady_clock;
-    [[nodiscard]] const Verdicts::Admitted &admitted(const abi::Layer &layer, const std::string &variant);
+    // Goes on proving a variant: at least `least` cases have then passed, or it is barred.
+    const Verdicts::Admitted &prove(const abi::Layer &layer, const std::string &variant, size_t least);
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                       const std::vector<std::string> &candidates);
@@ -45,7 +54,7 @@ class Admission {
     CheckTarget target_;
     Verdicts verdicts_;
     Notify notify_;
-    Clock::duration spent_{}; // on measuring, in this process
+    Clock::duration proving_{}, measuring_{}; // spent in this process
 };
 
 } // namespace lamina::session

@@ -13,9 +13,10 @@ namespace lamina::session {
 class Verdicts {
   public:
     struct Admitted {
-        bool passed = false;
-        size_t cases = 0; // that were run
-        std::string why;  // it is barred: the first case that failed, and the command that replays it
+        size_t proved = 0, cases = 0; // cases that have passed, of how many
+        std::string why;              // it is barred: the case that failed, and the command that replays it
+        [[nodiscard]] bool barred() const { return !why.empty(); }
+        [[nodiscard]] bool complete() const { return cases != 0 && proved == cases; }
     };
 
     // An empty path: nothing is read or written.

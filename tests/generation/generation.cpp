@@ -1,0 +1,259 @@
+// Generation: what a cache, a batch, a beam and a seed must not change, and what they must.
+#include "catch.hpp"
+
+#include "session/decoder.hpp"
+#include "session/state.hpp"
+
+#include <lamina/lamina.hpp>
+#include <lamina/transformer.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+using namespace lamina;
+
+namespace {
+
+const std::vector<std::string> words{"a", "vulkan", "transformer", "it", "pronunciation", "q", "lamina", "hello"};
+
+Runtime &runtime() {
+    static Runtime instance = [] {
+        RuntimeOptions options;
+        options.plugin_folders = {LAMINA_PLUGIN_DIR};
+        return Runtime(options);
+    }();
+    return instance;
+}
+
+// The CPU, and the first Vulkan device there is: a software one, too.
+std::vector<Device> devices() {
+    std::vector<Device> out{runtime().device("cpu")};
+    for (const Device &d : runtime().devices())
+        if (d.kind != "cpu" && d.unusable.empty()) {
+            out.push_back(d);
+            break;
+        }
+    return out;
+}
+
+Model g2p() { return runtime().load(std::string(LAMINA_SOURCE_DIR) + "/models/g2p"); }
+
+// An untrained language model over single letters: its scores mean nothing, but they are all different.
+Model language_model() {
+    std::string letters = "<pad>\n<s>\n</s>\n";
+    for (char c = 'a'; c <= 'z'; ++c) letters += std::string(1, c) + "\n";
+    const TransformerLayer layer{.d_model = 32, .heads = 4, .ffn = 64};
+    const DecoderOnly model{.embedding = {.d_model = 32, .vocabulary = 29},
+                            .decoder = {.layer = layer, .layers = 2},
+                            .generator = {.d_model = 32, .vocabulary = 29, .output = Generator::Output::logits}};
+    TextVocabularies text{.target = letters, .target_characters = true, .max_length = 12};
+    return runtime().load(build(model, {.name = "letters", .seed = 3, .text = text}));
+}
+
+// The scores behind each token of a sequence, fed as it is to every row.
+std::vector<std::vector<float>> scores_of(Session &session, const std::vector<session::Ids> &sources,
+                                          const session::Ids &tokens, bool cached) {
+    const size_t rows = std::max<size_t>(sources.size(), 2);
+    session::Decoder decoder(detail::Access::state(session), sources, {rows, tokens.size(), cached});
+    std::vector<std::vector<float>> out;
+    for (size_t p = 0; p < tokens.size(); ++p) {
+        const auto scores = decoder.step(session::Ids(rows, tokens[p]), p);
+        out.emplace_back(scores.begin(), scores.end());
+    }
+    return out;
+}
+
+void check_close(const std::vector<std::vector<float>> &a, const std::vector<std::vector<float>> &b) {
+    REQUIRE(a.size() == b.size());
+    for (size_t step = 0; step < a.size(); ++step) {
+        INFO("step " << step);
+        REQUIRE(a[step].size() == b[step].size());
+        double worst = 0;
+        for (size_t i = 0; i < a[step].size(); ++i)
+            worst = std::max(worst, std::abs(static_cast<double>(a[step][i]) - b[step][i]));
+        CHECK(worst < 2e-4);
+    }
+}
+
+} // namespace
+
+TEST_CASE("cached and uncached decoding give the same scores at every step") {
+    for (const Device &device : devices()) {
+        INFO(device.id << " " << device.name);
+        Session translator = runtime().session(g2p(), device);
+        const std::vector<session::Ids> sources{{3, 4, 5, 6}, {7, 8, 9, 10, 11, 12, 13, 14, 15}};
+        const session::Ids tokens{1, 20, 31, 42, 5, 66, 17, 8, 29, 30};
+        check_close(scores_of(translator, sources, tokens, true), scores_of(translator, sources, tokens, false));
+        Session letters = runtime().session(language_model(), device);
+        check_close(scores_of(letters, {}, {1, 5, 6, 7, 8, 9, 3, 3, 28}, true),
+                    scores_of(letters, {}, {1, 5, 6, 7, 8, 9, 3, 3, 28}, false));
+    }
+}
+
+TEST_CASE("one beam is greedy search, token for token") {
+    Session session = runtime().session(g2p(), runtime().device("cpu"));
+    detail::SessionState &state = detail::Access::state(session);
+    const auto found = session.hypotheses(words);
+    const model::Vocabulary &letters = state.model->vocabularies.at("letters.txt");
+    const model::Vocabulary &phones = state.model->vocabularies.at("phones.txt");
+    for (size_t i = 0; i < words.size(); ++i) {
+        INFO(words[i]);
+        // Greedy search as one would write it by hand: always the likeliest token.
+        session::Decoder decoder(state, {letters.encode(words[i], true, true)}, {1, 40, true});
+        session::Ids greedy;
+        int32_t token = *phones.id("<s>");
+        for (size_t p = 0; p < 32; ++p) {
+            const auto scores = decoder.step(session::Ids{token}, p);
+            token = static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+            if (token == *phones.id("</s>")) break;
+            greedy.push_back(token);
+        }
+        REQUIRE(found[i].size() == 1);
+        CHECK(found[i].front().tokens == greedy);
+    }
+}
+
+TEST_CASE("a batch gives what its members give alone, on every device, greedy and with beams") {
+    for (const Device &device : devices()) {
+        Session session = runtime().session(g2p(), device);
+        for (const int64_t beams : {1, 3}) {
+            INFO(device.id << ", beams " << beams);
+            GenerateOptions options;
+            options.beams = beams;
+            const auto together = session.hypotheses(words, options);
+            for (size_t i = 0; i < words.size(); ++i) {
+                const auto alone = session.hypotheses({words[i]}, options);
+                REQUIRE(together[i].size() == alone[0].size());
+                for (size_t h = 0; h < alone[0].size(); ++h) {
+                    CHECK(together[i][h].text == alone[0][h].text);
+                    CHECK_THAT(together[i][h].score, matchers::within_abs(alone[0][h].score, 1e-3));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE(
+    "beams give distinct hypotheses, best first, with and without a cache, and the best is no worse than greedy") {
+    for (const Device &device : devices()) {
+        INFO(device.id);
+        Session session = runtime().session(g2p(), device);
+        GenerateOptions options;
+        options.beams = 4;
+        options.length_penalty = 0; // scores are log probabilities
+        const auto cached = session.hypotheses(words, options);
+        options.cached = false;
+        const auto uncached = session.hypotheses(words, options);
+        GenerateOptions greedy_options;
+        greedy_options.length_penalty = 0;
+        const auto greedy = session.hypotheses(words, greedy_options);
+        for (size_t i = 0; i < words.size(); ++i) {
+            INFO(words[i]);
+            REQUIRE(cached[i].size() == 4);
+            std::set<std::vector<int32_t>> distinct;
+            for (size_t h = 0; h < 4; ++h) {
+                CHECK(cached[i][h].text == uncached[i][h].text);
+                CHECK(cached[i][h].score == cached[i][h].log_probability);
+                if (h != 0) CHECK(cached[i][h].score <= cached[i][h - 1].score);
+                distinct.insert(cached[i][h].tokens);
+            }
+            CHECK(distinct.size() == 4);
+            CHECK(cached[i][0].score >= greedy[i][0].score - 1e-6);
+        }
+    }
+}
+
+TEST_CASE("a hypothesis has the log probability that its tokens have when they are fed one by one") {
+    Session session = runtime().session(g2p(), runtime().device("cpu"));
+    detail::SessionState &state = detail::Access::state(session);
+    const model::Vocabulary &phones = state.model->vocabularies.at("phones.txt");
+    GenerateOptions options;
+    options.beams = 3;
+    options.length_penalty = 1;
+    const auto found = session.hypotheses({"transformer"}, options);
+    REQUIRE(found[0].size() == 3);
+    for (const Hypothesis &h : found[0]) {
+        const auto source = state.model->vocabularies.at("letters.txt").encode("transformer", true, true);
+        session::Decoder decoder(state, {source}, {1, 40, true});
+        session::Ids fed = h.tokens;
+        fed.insert(fed.begin(), *phones.id("<s>"));
+        double sum = 0;
+        for (size_t p = 0; p < fed.size(); ++p) {
+            const auto scores = decoder.step(session::Ids{fed[p]}, p);
+            const int32_t next = p + 1 < fed.size() ? fed[p + 1] : *phones.id("</s>");
+            sum += scores[static_cast<size_t>(next)]; // the model gives log probabilities
+        }
+        CHECK_THAT(h.log_probability, matchers::within_abs(sum, 1e-3));
+        CHECK_THAT(h.score, matchers::within_abs(sum / static_cast<double>(fed.size()), 1e-3));
+    }
+}
+
+TEST_CASE("sampling: a seed is a text; cold, or of one token, it is greedy") {
+    Session session = runtime().session(g2p(), runtime().device("cpu"));
+    const auto greedy = session.generate(words);
+    GenerateOptions options;
+    options.temperature = 1.5;
+    options.seed = 7;
+    const auto first = session.generate(words, options);
+    CHECK(session.generate(words, options) == first);
+    CHECK(session.generate({words.front()}, options).front() == first.front()); // whatever the batch
+    options.seed = 8;
+    CHECK(session.generate(words, options) != first);
+    options.top_k = 1;
+    CHECK(session.generate(words, options) == greedy);
+    options.top_k = 0;
+    options.top_p = 1e-9;
+    CHECK(session.generate(words, options) == greedy);
+    options.top_p = 1;
+    options.temperature = 1e-3;
+    CHECK(session.generate(words, options) == greedy);
+}
+
+TEST_CASE("a language model continues prompts of unequal lengths as it continues each alone") {
+    const std::vector<std::string> prompts{"a", "lamina", "xyz", "thequickbrownfox"};
+    for (const Device &device : devices()) {
+        Session session = runtime().session(language_model(), device);
+        for (const int64_t beams : {1, 3}) {
+            INFO(device.id << ", beams " << beams);
+            GenerateOptions options;
+            options.beams = beams;
+            const auto together = session.hypotheses(prompts, options);
+            options.cached = false;
+            const auto uncached = session.hypotheses(prompts, options);
+            for (size_t i = 0; i < prompts.size(); ++i) {
+                REQUIRE(!together[i].empty());
+                CHECK(!together[i][0].tokens.empty());
+                CHECK(together[i][0].text == uncached[i][0].text);
+                options.cached = true;
+                CHECK(together[i][0].text == session.hypotheses({prompts[i]}, options)[0][0].text);
+            }
+        }
+    }
+}
+
+TEST_CASE("max_length bounds what is generated, and an empty text gives nothing") {
+    Session session = runtime().session(g2p(), runtime().device("cpu"));
+    GenerateOptions options;
+    options.max_length = 3;
+    const auto found = session.hypotheses({"transformer", "", "a"}, options);
+    CHECK(found[0].front().tokens.size() == 3);
+    CHECK(found[1].empty());
+    CHECK(found[2].front().tokens.size() <= 3);
+    CHECK(session.generate({"", "a"}).front().empty());
+}
+
+TEST_CASE("options and texts that make no sense are refused with what was expected") {
+    Session session = runtime().session(g2p(), runtime().device("cpu"));
+    const auto with = [&](const std::function<void(GenerateOptions &)> &change) {
+        GenerateOptions options;
+        change(options);
+        return message_of([&] { (void)session.generate({"a"}, options); });
+    };
+    CHECK_THAT(with([](auto &o) { o.beams = 0; }), matchers::contains("beams: expected 1 to 1024, found 0"));
+    CHECK_THAT(with([](auto &o) { o.temperature = -1; }), matchers::contains("temperature"));
+    CHECK_THAT(with([](auto &o) { o.temperature = std::nan(""); }), matchers::contains("temperature"));
+    CHECK_THAT(with([](auto &o) { o.top_p = 0; }), matchers::contains("top_p"));
+    CHECK_THAT(with([](auto &o) { o.batch = 0; }), matchers::contains("batch"));
+    CHECK_THAT(message_of([&] { (void)session.generate({"ok", "naïve"}); }), matchers::contains("text 2"));
+}
