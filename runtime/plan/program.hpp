@@ -41,6 +41,9 @@ class Program {
 void expect_rows(const PlannedTensor &state, std::span<const int32_t> rows);
 
 inline constexpr uint64_t guard_bytes = 256;
+// What poisoned memory is full of: a signalling NaN. Arithmetic makes a quiet one of it, so that even a NaN which a
+// kernel computes and writes beside its output tells itself from what lay there.
+inline constexpr uint32_t poison_word = 0x7fa0dead;
 
 struct ProgramOptions {
     bool keep_all = false; // every activation keeps its own memory, so that all can be read afterwards

@@ -4,9 +4,8 @@
 #include "session/widen.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstring>
-#include <limits>
 
 namespace lamina::session {
 namespace {
@@ -28,7 +27,7 @@ class CpuProgram final : public plan::Program {
     }
 
     void run() override {
-        if (poison_) std::fill(arena_.begin(), arena_.end(), std::numeric_limits<float>::quiet_NaN());
+        if (poison_) std::fill(arena_.begin(), arena_.end(), std::bit_cast<float>(plan::poison_word));
         for (size_t s = 0; s < plan_.steps.size(); ++s) {
             const plan::Step &step = plan_.steps[s];
             const abi::LayerCall::Data data{pointers(step.in), pointers(step.weight), pointers(step.out),
@@ -44,7 +43,9 @@ class CpuProgram final : public plan::Program {
 
     [[nodiscard]] std::string overrun() override {
         for (const auto &[name, words] : guards_)
-            if (!std::all_of(words.begin(), words.end(), [](float v) { return std::isnan(v); })) return name;
+            if (!std::all_of(words.begin(), words.end(),
+                             [](float v) { return std::bit_cast<uint32_t>(v) == plan::poison_word; }))
+                return name;
         return {};
     }
 

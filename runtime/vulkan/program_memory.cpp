@@ -136,10 +136,10 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     for (const Region *region : poisonable) volatile_.push_back(*region);
     for (size_t i = 0; i < graph.tensors.size(); ++i)
         if (graph.tensors[i].kind == Kind::activation && keeps_[i])
-            tensors_[i] = inside(tensors_[i], "'" + graph.tensors[i].name + "'", poison_word);
+            tensors_[i] = inside(tensors_[i], "'" + graph.tensors[i].name + "'", plan::poison_word);
     for (size_t i = 0; i < temporaries.size(); ++i) {
         const Region whole{arena.buffer, arena.offset + layout.offsets[i], temporaries[i].lifetime.bytes};
-        *temporaries[i].region = inside(whole, temporaries[i].name, poison_word);
+        *temporaries[i].region = inside(whole, temporaries[i].name, plan::poison_word);
     }
 
     std::vector<Upload> uploads;
@@ -154,7 +154,10 @@ Region ProgramMemory::bound(const plan::Step &step, size_t step_index, const pla
     const Region &whole = binding.role == LAMINA_SCRATCH    ? scratch_[step_index][binding.index]
                           : binding.role == LAMINA_CONSTANT ? constants_[step_index][binding.index]
                                                             : tensor(tensors_of(step, binding.role)[binding.index]);
-    return {whole.buffer, whole.offset + binding.offset, binding.bytes};
+    // The guard behind a tensor is bound with it: many drivers drop what is written outside of a binding.
+    const bool guarded = binding.role != LAMINA_IN && binding.role != LAMINA_WEIGHT && binding.role != LAMINA_CONSTANT;
+    const bool to_end = binding.offset + binding.bytes == whole.bytes;
+    return {whole.buffer, whole.offset + binding.offset, binding.bytes + (guarded && to_end ? guard_ : 0)};
 }
 
 } // namespace lamina::vulkan

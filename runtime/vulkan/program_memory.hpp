@@ -13,9 +13,6 @@
 
 namespace lamina::vulkan {
 
-// A NaN: what poisoned memory is filled with.
-inline constexpr uint32_t poison_word = 0x7fc00000;
-
 // Activations and scratch whose lifetimes do not meet share bytes of one arena. Graph inputs and outputs have memory of
 // their own, and with keep_all all activations have. Weights and states are the backend's.
 class ProgramMemory {
@@ -27,7 +24,7 @@ class ProgramMemory {
 
     // Padded to a multiple of 16 bytes.
     [[nodiscard]] const Region &tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
-    // Exactly what a binding of this step spans; zeros for a port that was left out.
+    // What a binding of this step spans, and the guard behind it; zeros for a port that was left out.
     [[nodiscard]] Region bound(const plan::Step &step, size_t step_index, const plan::Binding &binding) const;
     // Whether the tensor holds its value after a run.
     [[nodiscard]] bool keeps(int32_t index) const { return keeps_[static_cast<size_t>(index)]; }

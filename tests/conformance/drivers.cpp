@@ -59,8 +59,11 @@ std::optional<Driver> open(const std::string &name) {
     std::string why_not;
     auto instance = lamina::vulkan::Instance::create({.validation = true}, why_not);
     if (instance == nullptr) return absent(name, why_not);
-    for (const DeviceInfo &info : instance->devices())
-        if (is_wanted(info, name)) return Driver{name, instance, instance->open(info.index)};
+    for (const DeviceInfo &info : instance->devices()) {
+        if (!is_wanted(info, name)) continue;
+        std::cout << name << ": " << info.name << ", " << info.driver << " " << info.driver_version << "\n";
+        return Driver{name, instance, instance->open(info.index)};
+    }
     return absent(name, "no usable device");
 }
 

@@ -1,0 +1,97 @@
+// What check() relies on, shown on a real device: a kernel that writes beside its output or leaves part of it unwritten
+// does not get through. The layer is layer_norm with its own kernel and a plan that is wrong about the rows.
+#include "session/case_graph.hpp"
+
+#include "catch.hpp"
+#include "drivers.hpp"
+
+#include <lamina/proof.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+using namespace lamina;
+using namespace lamina::session;
+
+namespace {
+
+const lamina_layer *honest = nullptr; // layer_norm's contract
+int32_t extra_rows = 0;               // that the plan claims
+
+// Hands every dispatch on, with the rows changed.
+lamina_status dispatch_with_other_rows(const lamina_host *host, const lamina_dispatch *dispatch) {
+    const auto *real = static_cast<const lamina_host *>(host->context);
+    lamina_dispatch changed = *dispatch;
+    std::array<std::byte, LAMINA_MAX_PUSH_BYTES> push{};
+    std::memcpy(push.data(), dispatch->push, dispatch->push_bytes);
+    uint32_t rows = 0;
+    std::memcpy(&rows, push.data(), sizeof rows); // the first of layer_norm's push constants
+    rows += static_cast<uint32_t>(extra_rows);
+    std::memcpy(push.data(), &rows, sizeof rows);
+    changed.push = push.data();
+    changed.groups[0] = rows;
+    return real->dispatch(real, &changed);
+}
+
+lamina_status plan_other_rows(const lamina_call *call, uint32_t variant, const lamina_host *host) {
+    lamina_host wrapped = *host;
+    wrapped.context = const_cast<lamina_host *>(host);
+    wrapped.error = [](const lamina_host *h, const char *message) {
+        const auto *real = static_cast<const lamina_host *>(h->context);
+        real->error(real, message);
+    };
+    wrapped.dispatch = dispatch_with_other_rows;
+    return honest->plan(call, variant, &wrapped);
+}
+
+struct Outcome {
+    std::string overrun;
+    std::vector<float> result;
+};
+
+Outcome run_with(int32_t extra, const CheckTarget &target) {
+    abi::Layer layer = conformance::plugins()->layer("layer_norm");
+    honest = layer.contract;
+    extra_rows = extra;
+    lamina_layer contract = *layer.contract;
+    contract.plan = plan_other_rows;
+    layer.contract = &contract;
+    const CaseGraph graph = make_case_graph(layer, parse_case(contract, "B=2 T=4 C=64"));
+    const auto backend = target.backend(graph.weights);
+    plan::ProgramOptions options;
+    options.guard = true;
+    options.variants = {"baseline"};
+    const auto program = backend->compile(graph.plan, options);
+    write_values(*program, graph);
+    const Tensor result = run_case(*program, graph).front();
+    return {program->overrun(), {result.f32().begin(), result.f32().end()}};
+}
+
+} // namespace
+
+TEST_CASE("a kernel that stays inside its output leaves the guards alone", "[driver]") {
+    const auto driver = conformance::driver();
+    if (!driver || driver->device == nullptr) return;
+    CHECK(run_with(0, conformance::target_of(*driver)).overrun.empty());
+}
+
+TEST_CASE("a kernel that writes one row too many is found out, though its output is right", "[driver]") {
+    const auto driver = conformance::driver();
+    // Hardware may drop what a kernel writes outside of its binding: then there is nothing to see, and no harm.
+    if (!driver || driver->device == nullptr || driver->name == "gpu") return;
+    const Outcome outcome = run_with(1, conformance::target_of(*driver));
+    CHECK(outcome.overrun == "'y'");
+    CHECK(std::none_of(outcome.result.begin(), outcome.result.end(), [](float v) { return std::isnan(v); }));
+}
+
+TEST_CASE("a row that a kernel never writes is NaN, in the first run and in every other", "[driver]") {
+    const auto driver = conformance::driver();
+    if (!driver || driver->device == nullptr) return;
+    const Outcome outcome = run_with(-1, conformance::target_of(*driver));
+    CHECK(outcome.overrun.empty());
+    const auto nan = std::count_if(outcome.result.begin(), outcome.result.end(), [](float v) { return std::isnan(v); });
+    CHECK(nan == 64);
+    CHECK(std::isnan(outcome.result.back()));
+}

@@ -1,0 +1,223 @@
+// The harness tested: what is wrong must be found. No Vulkan.
+#include "session/check.hpp"
+#include "session/cpu_backend.hpp"
+#include "session/mutation.hpp"
+
+#include "catch.hpp"
+#include "drivers.hpp"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+
+using namespace lamina;
+using namespace lamina::session;
+
+namespace {
+
+// Of the mutations tried on a layer: how often each was caught.
+using Tally = std::map<std::string, std::map<MutationResult::Outcome, size_t>>;
+
+Tally tally_of(const abi::Layer &layer) {
+    Tally tally;
+    CheckOptions options;
+    for (const Case &c : cases_of(layer, options).cases) {
+        if (!c.values.empty()) continue; // of zeros or tiny values a tolerance lets anything small pass
+        for (const MutationResult &m : try_mutations(conformance::plugins(), layer, c)) {
+            ++tally[m.mutation][m.outcome];
+            INFO(layer.id() << " \"" << to_string(c) << "\": " << m.mutation);
+            CHECK(m.outcome != MutationResult::Outcome::missed);
+        }
+    }
+    return tally;
+}
+
+// A backend whose programs give what `change` makes of the right result in their n-th run.
+class ChangedProgram final : public plan::Program {
+  public:
+    using Change = std::function<void(size_t run, std::span<std::byte>)>;
+    ChangedProgram(std::unique_ptr<plan::Program> inner, Change change, std::string overrun)
+        : plan::Program(inner->plan()), inner_(std::move(inner)), change_(std::move(change)),
+          overrun_(std::move(overrun)) {}
+    void write(int32_t tensor, std::span<const std::byte> bytes) override { inner_->write(tensor, bytes); }
+    void run() override { inner_->run(), ++runs_; }
+    void read(int32_t tensor, std::span<std::byte> bytes) override {
+        inner_->read(tensor, bytes);
+        change_(runs_, bytes);
+    }
+    [[nodiscard]] std::string overrun() override { return overrun_; }
+    void reorder_states(std::span<const int32_t> rows) override { inner_->reorder_states(rows); }
+    [[nodiscard]] std::string variant(size_t) const override { return "baseline"; }
+
+  private:
+    std::unique_ptr<plan::Program> inner_;
+    Change change_;
+    std::string overrun_;
+    size_t runs_ = 0;
+};
+
+struct ChangedBackend final : plan::Backend {
+    std::unique_ptr<plan::Backend> inner;
+    ChangedProgram::Change change;
+    std::string overrun;
+    std::unique_ptr<plan::Program> compile(plan::GraphPlan plan, const plan::ProgramOptions &) override {
+        return std::make_unique<ChangedProgram>(inner->compile(std::move(plan), {}), change, overrun);
+    }
+};
+
+// A device that computes by the references and then changes the result.
+CheckTarget changed_target(ChangedProgram::Change change, const std::string &overrun = {}) {
+    CheckTarget target;
+    target.device = "cpu";
+    target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"baseline", LAMINA_F32, true}}; };
+    target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
+    target.backend = [=](model::Safetensors weights) {
+        auto backend = std::make_unique<ChangedBackend>();
+        backend->inner = make_cpu_backend(conformance::plugins(), std::move(weights), nullptr);
+        backend->change = change, backend->overrun = overrun;
+        return backend;
+    };
+    return target;
+}
+
+CaseResult only_result(const CheckTarget &target) {
+    CheckOptions options;
+    options.layers = {"layer_norm"};
+    options.case_text = "B=2 T=3 C=37 +weight +bias seed=9";
+    const CheckReport report = check(conformance::plugins(), target, options);
+    REQUIRE(report.results.size() == 1);
+    return report.results.front();
+}
+
+void leave(size_t, std::span<std::byte>) {}
+
+float &float_at(std::span<std::byte> bytes, size_t index) { return reinterpret_cast<float *>(bytes.data())[index]; }
+
+} // namespace
+
+TEST_CASE("every way in which kernels are wrong is caught, for every layer", "[harness]") {
+    // Mutations of the result that change something for any layer with rows that differ.
+    const std::vector<std::string> everywhere{"all zeros",
+                                              "the last row never written",
+                                              "the last row left from the one before",
+                                              "every row shifted by one",
+                                              "the last 16 columns zero",
+                                              "two blocks of columns swapped",
+                                              "the sign of a row turned",
+                                              "one element off by ten times the tolerance",
+                                              "one NaN",
+                                              "one infinity"};
+    for (const auto &[id, layer] : conformance::plugins()->layers()) {
+        const Tally tally = tally_of(layer);
+        for (const std::string &mutation : everywhere) {
+            INFO(id << ": " << mutation);
+            REQUIRE(tally.contains(mutation));
+            CHECK(tally.at(mutation).contains(MutationResult::Outcome::caught));
+        }
+        const bool exact = tolerance_of(*layer.contract, LAMINA_F32).rtol == 0;
+        INFO(id << ": scaled by 1 + 10 rtol");
+        CHECK(tally.at("scaled by 1 + 10 rtol").contains(MutationResult::Outcome::caught) == !exact);
+    }
+}
+
+TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "[harness]") {
+    const auto caught = [](const char *layer, const char *text, const char *mutation) {
+        const abi::Layer &l = conformance::plugins()->layer(layer);
+        for (const MutationResult &m : try_mutations(conformance::plugins(), l, parse_case(*l.contract, text)))
+            if (m.mutation == mutation) return m.outcome == MutationResult::Outcome::caught;
+        return false;
+    };
+    const char *self = "B=2 Tq=9 C=32 D=8 heads=4 causal=1 +out_bias +value_bias +query_bias +residual";
+    CHECK(caught("attention", self, "another 'causal'"));
+    CHECK(caught("attention", self, "'out_bias' left out"));
+    CHECK(caught("attention", self, "'value_bias' left out"));
+    CHECK(caught("attention", self, "'query_bias' left out"));
+    CHECK(caught("attention", self, "'residual' left out"));
+    CHECK(caught("attention", self, "halves of 'query_weight' swapped"));
+    CHECK(caught("attention", "B=3 Tq=9 C=32 D=8 heads=4 +key_lengths", "'key_lengths' left out"));
+    CHECK(caught("attention", "B=3 Tq=9 C=32 D=8 heads=4 +key_lengths", "'key_lengths' off by one"));
+    CHECK(caught("attention", "B=2 Tq=5 C=16 D=8 heads=2 +keep_mask", "'keep_mask' left out"));
+    CHECK(caught("attention", "B=2 Tq=2 M=40 C=16 D=8 heads=2 causal=1 +position +key_cache +value_cache",
+                 "'position' off by one"));
+    CHECK(caught("embedding", "B=2 T=7 V=31 C=16", "'ids' off by one"));
+    CHECK(caught("feed_forward", "B=2 T=7 C=16 H=48 activation=gelu +up_bias", "another 'activation'"));
+    CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias", "'bias' left out"));
+    CHECK(caught("positional_encoding", "B=2 T=7 C=16 +offset", "'offset' off by one"));
+    CHECK(caught("positional_encoding", "B=2 T=7 C=16", "another 'layout'"));
+}
+
+TEST_CASE("a mutation that softmax takes out again is known to change nothing", "[harness]") {
+    const abi::Layer &attention = conformance::plugins()->layer("attention");
+    const Case c = parse_case(*attention.contract, "B=1 Tq=5 C=16 D=8 heads=2 +key_bias");
+    for (const MutationResult &m : try_mutations(conformance::plugins(), attention, c))
+        if (m.mutation == "'key_bias' left out") CHECK(m.outcome == MutationResult::Outcome::unchanged);
+}
+
+TEST_CASE("a right result passes, with the line that runs it again", "[harness]") {
+    const CaseResult result = only_result(changed_target(leave));
+    CHECK(result.status == CaseResult::Status::passed);
+    CHECK(result.verdict.compared == 2 * 3 * 37);
+    CHECK(result.replay == "lamina check layer_norm --device cpu --variant baseline --case "
+                           "\"B=2 C=37 T=3 +bias +weight seed=9\"");
+}
+
+TEST_CASE("a wrong element fails the case and is named", "[harness]") {
+    const CaseResult result = only_result(
+        changed_target([](size_t, std::span<std::byte> bytes) { float_at(bytes, 3 * 37 + 37 + 5) += 0.25F; }));
+    CHECK(result.status == CaseResult::Status::failed);
+    CHECK_THAT(result.why, matchers::contains("y[1, 1, 5]: expected "));
+    CHECK_THAT(result.why, matchers::contains("off by 0.25"));
+}
+
+TEST_CASE("a NaN fails the case", "[harness]") {
+    const CaseResult result = only_result(changed_target(
+        [](size_t, std::span<std::byte> bytes) { float_at(bytes, 7) = std::numeric_limits<float>::quiet_NaN(); }));
+    CHECK(result.status == CaseResult::Status::failed);
+    CHECK_THAT(result.why, matchers::contains("found nan"));
+}
+
+TEST_CASE("a replay that gives other bits fails, however small the difference", "[harness]") {
+    const CaseResult result = only_result(changed_target([](size_t run, std::span<std::byte> bytes) {
+        float &value = float_at(bytes, 7);
+        if (run == 2) value = std::nextafter(value, 100.0F);
+    }));
+    CHECK(result.status == CaseResult::Status::failed);
+    CHECK_THAT(result.why, matchers::contains("other bits"));
+}
+
+TEST_CASE("a write beside a tensor fails the case though every value is right", "[harness]") {
+    const CaseResult result = only_result(changed_target(leave, "'y'"));
+    CHECK(result.status == CaseResult::Status::failed);
+    CHECK_THAT(result.why, matchers::contains("it wrote beside 'y'"));
+}
+
+TEST_CASE("a variant that does not do a case is skipped, and a baseline that does not has failed", "[harness]") {
+    CheckTarget target = changed_target(leave);
+    target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string("C is odd"); };
+    CHECK(only_result(target).status == CaseResult::Status::failed);
+    target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"tiled", LAMINA_F32, false}}; };
+    const CaseResult result = only_result(target);
+    CHECK(result.status == CaseResult::Status::skipped);
+    CHECK(result.why == "C is odd");
+    CheckReport report;
+    report.results = {result};
+    CHECK_FALSE(report.passed()); // skipped is not passed
+}
+
+TEST_CASE("a kernel that throws is a failed case, and the check goes on", "[harness]") {
+    CheckTarget target = changed_target(
+        [](size_t, std::span<std::byte>) { throw Error(ErrorCode::device_lost, "the device stopped answering"); });
+    CHECK_THAT(only_result(target).why, matchers::contains("stopped answering"));
+}
+
+TEST_CASE("a layer or variant that does not exist is refused by name", "[harness]") {
+    CheckOptions options;
+    options.layers = {"layer_nrom"};
+    CHECK_THAT(message_of([&] { (void)check(conformance::plugins(), changed_target(leave), options); }),
+               matchers::contains("layer_norm"));
+    options.layers = {"layer_norm"};
+    options.variants = {"basline"};
+    CHECK_THAT(message_of([&] { (void)check(conformance::plugins(), changed_target(leave), options); }),
+               matchers::contains("did you mean 'baseline'"));
+}
