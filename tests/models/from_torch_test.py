@@ -1,0 +1,167 @@
+"""tools/from_torch.py against the PyTorch that is installed: convert, run with `lamina run`, compare.
+
+    from_torch_test.py LAMINA PLUGINS        exit status 77: there is no PyTorch
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy
+    import torch
+    from torch import nn
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOOL = HERE.parent.parent / "tools" / "from_torch.py"
+LAMINA, PLUGINS = sys.argv[1:3]
+B, S, T, C, HEADS = 3, 7, 5, 24, 4
+SIZES = {"d_model": C, "nhead": HEADS, "dim_feedforward": 40}
+
+
+def randomized(module):
+    """Weights that are all different: norms of 1 and biases of 0 would hide mistakes."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3)
+    return module.eval()
+
+
+class FromTorch(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(7)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def convert(self, state, *options):
+        torch.save(state, self.folder / "state.pt")
+        command = [sys.executable, TOOL, self.folder / "state.pt", self.folder / "model", *options]
+        return subprocess.run([str(part) for part in command], capture_output=True, text=True)
+
+    def refusal(self, state, *options):
+        done = self.convert(state, *options)
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertFalse((self.folder / "model").exists())
+        return done.stderr
+
+    def run_graph(self, graph, output, **inputs):
+        command = [LAMINA, "run", self.folder / "model", "--device", "cpu", "--plugin-dir", PLUGINS, "--graph", graph,
+                   "--output", f"{output}={self.folder / 'out.npy'}"]
+        for name, tensor in inputs.items():
+            numpy.save(self.folder / f"{name}.npy", tensor.detach().numpy())
+            command += ["--input", f"{name}={self.folder / name}.npy"]
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return torch.from_numpy(numpy.load(self.folder / "out.npy"))
+
+    def check(self, found, expected):
+        self.assertEqual(found.shape, expected.shape)
+        scale = max(1, expected.abs().max().item())
+        self.assertLess((found - expected).abs().max().item(), 1e-5 * scale)
+
+    def assert_converted(self, state, *options):
+        done = self.convert(state, *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_encoder(self):
+        """nn.TransformerEncoder in both norms, both layouts, both activations, with and without a final norm."""
+        for norm_first, batch_first, activation, final in (
+            (False, False, "relu", None), (False, True, "gelu", nn.LayerNorm(C)),
+            (True, False, "gelu", nn.LayerNorm(C)), (True, True, "relu", None),
+        ):
+            with self.subTest(norm_first=norm_first, batch_first=batch_first, activation=activation):
+                self.setUp()
+                layer = nn.TransformerEncoderLayer(**SIZES, norm_first=norm_first, batch_first=batch_first,
+                                                   activation=activation)
+                module = randomized(nn.TransformerEncoder(layer, 3, final))
+                options = ["--heads", HEADS, "--activation", activation]
+                options += ["--norm-first"] * norm_first + ["--sequence-first"] * (not batch_first)
+                self.assert_converted(module.state_dict(), *options)
+                x = torch.randn(B, S, C) if batch_first else torch.randn(S, B, C)
+                lengths = torch.tensor([S, 1, 4])
+                found = self.run_graph("encode", "memory", source=x, source_lengths=lengths)
+                self.check(found, module(x, src_key_padding_mask=torch.arange(S) >= lengths[:, None]))
+
+    def test_decoder(self):
+        """nn.TransformerDecoder, causal, whose memory is padded."""
+        module = randomized(nn.TransformerDecoder(nn.TransformerDecoderLayer(**SIZES, batch_first=True), 2))
+        self.assert_converted(module.state_dict(), "--heads", HEADS)
+        x, memory, lengths = torch.randn(B, T, C), torch.randn(B, S, C), torch.tensor([2, S, 5])
+        found = self.run_graph("decode", "decoded", target=x, memory=memory, source_lengths=lengths)
+        later = torch.ones(T, T, dtype=torch.bool).triu(1)
+        self.check(found, module(x, memory, later, memory_key_padding_mask=torch.arange(S) >= lengths[:, None]))
+
+    def test_transformer_in_a_larger_model(self):
+        """nn.Transformer with embeddings, learned positions and a generator, in a checkpoint, under a prefix."""
+        transformer = randomized(nn.Transformer(**SIZES, num_encoder_layers=2, num_decoder_layers=1, batch_first=True,
+                                                norm_first=True, layer_norm_eps=1e-4))
+        table, positions = randomized(nn.Embedding(19, C)), randomized(nn.Embedding(16, C))
+        generator = randomized(nn.Linear(C, 19))
+        state = {f"net.{key}": tensor for key, tensor in transformer.state_dict().items()}
+        state |= {"tokens.weight": table.weight.detach(), "positions.weight": positions.weight.detach()}
+        state |= {f"head.{key}": tensor for key, tensor in generator.state_dict().items()}
+        self.assert_converted({"epoch": 3, "state_dict": state}, "--entry", "state_dict", "--prefix", "net.", "--heads",
+                              HEADS, "--norm-first", "--eps", 1e-4, "--source-embedding", "tokens.weight",
+                              "--target-embedding", "tokens.weight", "--embedding-scale", 1, "--positions",
+                              "positions.weight", "--generator", "head")
+        source, target, lengths = torch.randint(19, (B, S)), torch.randint(19, (B, T)), torch.tensor([S, 3, 6])
+        padding, later = torch.arange(S) >= lengths[:, None], torch.ones(T, T, dtype=torch.bool).triu(1)
+        embed = lambda ids: table(ids) + positions(torch.arange(ids.shape[1]))  # noqa: E731
+        memory = transformer.encoder(embed(source), src_key_padding_mask=padding)
+        self.check(self.run_graph("encode", "memory", source=source, source_lengths=lengths), memory)
+        logits = generator(transformer.decoder(embed(target), memory, later, memory_key_padding_mask=padding))
+        found = self.run_graph("decode", "log_probabilities", target=target, memory=memory, source_lengths=lengths,
+                               position=torch.zeros(B, dtype=torch.int32))
+        self.check(found, logits.log_softmax(-1))
+
+    def test_half_precision(self):
+        """Matrices in float16 or bfloat16: the model computes with the rounded weights."""
+        for dtype in (torch.float16, torch.bfloat16):
+            with self.subTest(dtype=dtype):
+                self.setUp()
+                layer = nn.TransformerEncoderLayer(**SIZES, batch_first=True)
+                module = randomized(nn.TransformerEncoder(layer, 1))
+                self.assert_converted(module.state_dict(), "--heads", HEADS, "--mask", "none", "--dtype",
+                                      str(dtype).split(".")[1])
+                with torch.no_grad():
+                    for parameter in module.parameters():
+                        if parameter.dim() > 1:
+                            parameter.copy_(parameter.to(dtype).to(torch.float32))
+                x = torch.randn(B, S, C)
+                self.check(self.run_graph("encode", "memory", source=x), module(x))
+
+    def test_refusals(self):
+        """What cannot be converted is refused with a reason, and nothing is written."""
+        module = nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1)
+        state = module.state_dict()
+        self.assertIn("--heads 5: expected a divisor of d_model, which is 24", self.refusal(state, "--heads", 5))
+        self.assertIn("nothing is known of 'extra'",
+                      self.refusal({**state, "extra": torch.zeros(3)}, "--heads", HEADS))
+        self.assertIn("no 'layers.0.'", self.refusal(nn.Linear(2, 2).state_dict(), "--heads", HEADS))
+        self.assertIn("no 'nowhere.weight'",
+                      self.refusal(state, "--heads", HEADS, "--source-embedding", "nowhere.weight"))
+        self.assertIn("--entry NAME takes one out", self.refusal({"state_dict": state}, "--heads", HEADS))
+        self.assertIn("no tensor begins with 'net.'", self.refusal(state, "--heads", HEADS, "--prefix", "net."))
+        missing = {name: tensor for name, tensor in state.items() if name != "layers.0.linear2.weight"}
+        self.assertIn("no 'layers.0.linear2.weight'", self.refusal(missing, "--heads", HEADS))
+
+    def test_folder(self):
+        """A folder that holds something is left alone."""
+        state = nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1).state_dict()
+        self.assert_converted(state, "--heads", HEADS)
+        before = (self.folder / "model" / "model.json").read_bytes()
+        done = self.convert(state, "--heads", HEADS, "--norm-first")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not empty; choose another folder", done.stderr)
+        self.assertEqual((self.folder / "model" / "model.json").read_bytes(), before)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,26 @@
+// Running a whole model on what a file holds, and comparing it with what the file expects.
+#pragma once
+
+#include <lamina/lamina.hpp>
+
+#include <filesystem>
+#include <string>
+
+// in.NAME, out.NAME and weight.NAME of a file that make.py wrote.
+struct Expected {
+    lamina::TensorMap in, out, weight;
+};
+[[nodiscard]] Expected read_expected(const std::filesystem::path &file);
+
+[[nodiscard]] const lamina::Runtime &runtime();
+
+// Every device of this machine that can be used, the references' among them.
+[[nodiscard]] std::vector<lamina::Device> devices();
+
+// Runs every graph of the model that `expected` has outputs for, an encoder before a decoder, which takes its outputs.
+[[nodiscard]] lamina::TensorMap run_all(const lamina::Model &model, const lamina::Device &device,
+                                        const Expected &expected);
+
+// run_all() on every device, each output within 1e-5 of what is expected, relative to its row's largest value where
+// that is above 1.
+void check_on_all_devices(const lamina::Model &model, const Expected &expected);

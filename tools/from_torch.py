@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""Makes a Lamina model folder of what PyTorch trained: nn.TransformerEncoder, nn.TransformerDecoder or nn.Transformer.
+
+    torch.save(model.state_dict(), "model.pt")                            # in your program
+    tools/from_torch.py model.pt models/mine --heads 8 --norm-first       # here
+
+The state dict says which module it is, its sizes and whether it has biases and final norms. It does not say what it was
+called with, so that is asked: --heads, --norm-first, --activation, --eps. With --source-embedding and --target-embedding
+the graphs take token ids, and else vectors; with --generator they give log probabilities. docs/from_pytorch.md tells more.
+
+Needs Python 3.9 and PyTorch (Debian: python3-torch).
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+import torch
+from golden import safetensors
+
+ATTENTION_PARTS = ("query", "key", "value")
+
+
+class Refused(Exception):
+    """The state dict cannot be converted; the message says why and what to do."""
+
+
+class State:
+    """A state dict that remembers which tensors were taken: a tensor left over would be silently missing."""
+
+    def __init__(self, tensors):
+        self.tensors, self.left = tensors, set(tensors)
+
+    def has(self, name):
+        return name in self.tensors
+
+    def take(self, name, rank):
+        if name not in self.tensors:
+            raise Refused(f"the state dict has no '{name}'; it has {', '.join(sorted(self.tensors)[:8])}, ...")
+        tensor = self.tensors[name]
+        if tensor.dim() != rank:
+            raise Refused(f"'{name}' is {tuple(tensor.shape)}; expected {rank} axes")
+        self.left.discard(name)
+        return tensor
+
+    def layers(self, prefix):
+        """The number of layers PREFIX0, PREFIX1, ..."""
+        found = {int(m[1]) for m in (re.match(re.escape(prefix) + r"(\d+)\.", name) for name in self.tensors) if m}
+        if found != set(range(len(found))):
+            raise Refused(f"'{prefix}N' are numbered {sorted(found)}; expected 0 to {len(found) - 1}")
+        return len(found)
+
+
+class Graph:
+    """One graph of model.json while it is written, and the weights that it needs."""
+
+    def __init__(self, state, options):
+        self.state, self.options = state, options
+        self.inputs, self.layers, self.weights = {}, [], {}
+
+    def json(self, outputs):
+        return {"inputs": self.inputs, "layers": self.layers, "outputs": outputs}
+
+    def input(self, name, dtype, dims):
+        self.inputs[name] = {"dtype": dtype, "dims": dims}
+        return name
+
+    def tokens(self, time):
+        """Dims of ids: "B T" or "T B"."""
+        return f"{time} B" if self.options.sequence_first else f"B {time}"
+
+    def mask(self, kind, lengths, keep, dims):
+        """The input that says which keys may be attended to, as the port that takes it: {PORT: INPUT}, or nothing."""
+        if kind == "none":
+            return {}
+        if kind == "lengths":
+            return {"key_lengths": self.input(lengths, "i32", "B")}
+        return {"keep_mask": self.input(keep, "i32", dims)}
+
+    def weight(self, name, key, rank):
+        self.weights[name] = self.state.take(key, rank)
+
+    def linear(self, name, key):
+        """A Linear's weight and, where it has one, bias: as NAME_weight and NAME_bias, or NAME.weight and NAME.bias."""
+        self.weight(name + "weight", key + "weight", 2)
+        if self.state.has(key + "bias"):
+            self.weight(name + "bias", key + "bias", 1)
+
+    # ---- Blocks ----
+
+    def embedding(self, prefix, key, ids, position):
+        options = self.options
+        self.weight(f"{prefix}.embedding.table", key, 2)
+        d_model = self.state.tensors[key].shape[1]
+        scale = math.sqrt(d_model) if options.embedding_scale is None else options.embedding_scale
+        self.layers.append({"name": f"{prefix}.embedding", "type": "embedding", "inputs": {"ids": ids},
+                            "params": {"scale": scale}})
+        if options.positions != "none":
+            params = {"max_len": options.max_len}
+            if options.positions != "sinusoids":
+                self.weight(f"{prefix}.positions.table", options.positions, 2)
+                params = {"max_len": self.state.tensors[options.positions].shape[0]}
+            if options.sequence_first:
+                params["batch_first"] = False
+            offset = {"inputs": {"offset": position}} if position else {}
+            self.layers.append({"name": f"{prefix}.positions", "type": "positional_encoding", **offset, "params": params})
+        self.layers[-1]["as"] = "x"
+        return "x"
+
+    def stack(self, prefix, key, x, attention, source_attention):
+        """The layers KEY.layers.N, and the norm behind them if there is one. Returns the tensor that they give."""
+        count = self.state.layers(f"{key}layers.")
+        copies = [self.layer(f"{prefix}.{i}", f"{key}layers.{i}.", x if i == 0 else "x", attention, source_attention)
+                  for i in range(count)]
+        if x == "x":
+            pattern = self.layer(f"{prefix}.{{i}}", None, "x", attention, source_attention)
+            self.layers.append({"repeat": count, "layers": pattern})
+        else:
+            self.layers.extend(entry for copy in copies for entry in copy)
+        if not self.state.has(f"{key}norm.weight"):
+            return "x"
+        self.layers.append(self.norm(f"{prefix}.norm", f"{key}norm.", "x"))
+        return f"{prefix}.norm"
+
+    def layer(self, prefix, key, x, attention, source_attention):
+        """The entries of one layer; its weights are taken where there is a key."""
+        entries, number = [], 1
+
+        def sublayer(name, kind, port, inputs, params):
+            nonlocal x, number
+            tokens = {}
+            norm = f"{key}norm{number}." if key else None
+            if self.options.norm_first:
+                entries.append(self.norm(f"{prefix}.norm_{name}", norm, x))
+            else:
+                tokens = {port: x}
+            entries.append({"name": f"{prefix}.{name}", "type": kind, "inputs": {**tokens, "residual": x, **inputs},
+                            "params": params, "as": "x"})
+            if not self.options.norm_first:
+                entries.append({**self.norm(f"{prefix}.norm_{name}", norm, "x"), "as": "x"})
+            x, number = "x", number + 1
+
+        params = {"heads": self.options.heads}
+        if self.options.sequence_first:
+            params["batch_first"] = False
+        causal = {"causal": True} if attention.get("causal") else {}
+        inputs = {port: name for port, name in attention.items() if port != "causal"}
+        sublayer("attention", "attention", "query", inputs, {**params, **causal})
+        if source_attention:
+            sublayer("source_attention", "attention", "query", source_attention, params)
+        sublayer("feed_forward", "feed_forward", "x", {}, {"activation": self.options.activation})
+        if key:
+            self.attention_weights(f"{prefix}.attention", f"{key}self_attn.")
+            if source_attention:
+                self.attention_weights(f"{prefix}.source_attention", f"{key}multihead_attn.")
+            self.linear(f"{prefix}.feed_forward.up_", f"{key}linear1.")
+            self.linear(f"{prefix}.feed_forward.down_", f"{key}linear2.")
+        return entries
+
+    def norm(self, name, key, x):
+        if key:
+            self.weight(f"{name}.weight", f"{key}weight", 1)
+            if self.state.has(f"{key}bias"):
+                self.weight(f"{name}.bias", f"{key}bias", 1)
+        entry = {"name": name, "type": "layer_norm", "inputs": {"x": x}}
+        return entry if self.options.eps == 1e-5 else {**entry, "params": {"eps": self.options.eps}}
+
+    def attention_weights(self, name, key):
+        """MultiheadAttention keeps the three projections in one tensor, query first."""
+        projections = self.state.take(f"{key}in_proj_weight", 2)
+        d_model, heads = projections.shape[1], self.options.heads
+        if d_model % heads != 0:
+            raise Refused(f"--heads {heads}: expected a divisor of d_model, which is {d_model}")
+        for part, weight in zip(ATTENTION_PARTS, projections.chunk(3)):
+            self.weights[f"{name}.{part}_weight"] = weight
+        if self.state.has(f"{key}in_proj_bias"):
+            for part, bias in zip(ATTENTION_PARTS, self.state.take(f"{key}in_proj_bias", 1).chunk(3)):
+                self.weights[f"{name}.{part}_bias"] = bias
+        self.linear(f"{name}.out_", f"{key}out_proj.")
+
+    def generator(self, key, x):
+        self.linear("generator.", f"{key}.")
+        self.layers += [{"name": "generator", "type": "linear", "inputs": {"x": x}},
+                        {"name": "generator.log_softmax", "type": "log_softmax"}]
+        return {"log_probabilities": "generator.log_softmax"}
+
+
+# ---- Models ----
+
+
+def encode_graph(state, options, key):
+    graph = Graph(state, options)
+    if options.source_embedding:
+        source = graph.input("source", "i32", graph.tokens("S"))
+    else:
+        width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
+        source = graph.input("source", "f32", f"{graph.tokens('S')} {width}")
+    attention = graph.mask(options.mask, "source_lengths", "source_mask", "B S S")
+    if options.causal_encoder:
+        attention["causal"] = True
+    x = graph.embedding("encoder", options.source_embedding, source, None) if options.source_embedding else source
+    memory = graph.stack("encoder", key, x, attention, {})
+    outputs = {"memory": memory}
+    if options.generator and not state.layers("decoder.layers."):
+        outputs |= graph.generator(options.generator, memory)
+    return graph.json(outputs), graph.weights
+
+
+def decode_graph(state, options, key):
+    graph = Graph(state, options)
+    width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
+    dims = graph.tokens("T") if options.target_embedding else f"{graph.tokens('T')} {width}"
+    target = graph.input("target", "i32" if options.target_embedding else "f32", dims)
+    source_attention = {"source": graph.input("memory", "f32", f"{graph.tokens('S')} {width}")}
+    source_attention |= graph.mask(options.mask, "source_lengths", "memory_mask", "B T S")
+    # Padding behind a causal sequence changes nothing before it: lengths would be idle.
+    attention = graph.mask("keep" if options.mask == "keep" else "none", "", "target_mask", "B T T")
+    position = None
+    if options.target_embedding and not attention:  # keys of earlier steps cannot be masked
+        position = graph.input("position", "i32", "B")
+        attention["position"] = source_attention["position"] = position
+    if not options.not_causal:
+        attention["causal"] = True
+    x = graph.embedding("decoder", options.target_embedding, target, position) if options.target_embedding else target
+    decoded = graph.stack("decoder", key, x, attention, source_attention)
+    outputs = graph.generator(options.generator, decoded) if options.generator else {"decoded": decoded}
+    return graph.json(outputs), graph.weights
+
+
+def convert(tensors, options):
+    """The model.json (as a dictionary) and the weights of a state dict. Throws Refused."""
+    state = State({name: tensor.detach() for name, tensor in tensors.items()})
+    if not state.tensors:
+        raise Refused("the state dict is empty")
+    graphs, weights = {}, {}
+    whole = state.layers("encoder.layers.") > 0 and state.layers("decoder.layers.") > 0
+    if not whole and state.layers("layers.") == 0:
+        raise Refused("no 'layers.0.' and no 'encoder.layers.0.' with 'decoder.layers.0.' in the state dict: is it that of "
+                      "an nn.TransformerEncoder, nn.TransformerDecoder or nn.Transformer? --prefix takes a part of a model")
+    decoder_alone = not whole and state.has("layers.0.multihead_attn.in_proj_weight")
+    if not decoder_alone:
+        graphs["encode"], more = encode_graph(state, options, "encoder." if whole else "")
+        weights |= more
+    if whole or decoder_alone:
+        graphs["decode"], more = decode_graph(state, options, "decoder." if whole else "")
+        weights |= more
+    if state.left:
+        raise Refused(f"nothing is known of '{sorted(state.left)[0]}' ({len(state.left)} such tensors): name embeddings "
+                      "and the generator, or take a part of the model with --prefix")
+    module = "nn.Transformer" if whole else "nn.TransformerDecoder" if decoder_alone else "nn.TransformerEncoder"
+    norm = "pre" if options.norm_first else "post"
+    model = {"format": "lamina/1", "name": options.name, "summary": f"From PyTorch's {module}, {norm}-norm",
+             "graphs": graphs}
+    return model, {name: stored(tensor, options.dtype) for name, tensor in weights.items()}
+
+
+def stored(tensor, dtype):
+    """Matrices in the dtype asked for, vectors in float32."""
+    return tensor.to(getattr(torch, dtype) if tensor.dim() > 1 else torch.float32).contiguous()
+
+
+# ---- Files ----
+
+
+def read(path, options):
+    """The state dict in a file made by torch.save(), without the keys' prefix."""
+    try:
+        # Without weights_only, a .pt file runs any code that its author put into it.
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except TypeError:
+        raise Refused(f"PyTorch {torch.__version__} cannot load weights alone; 1.13 and newer can") from None
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}") from None
+    except Exception as error:  # whatever the file's pickle leads to
+        raise Refused(f"{path}: not a state dict saved by torch.save(): {str(error).splitlines()[0]}") from None
+    if options.entry:
+        if not isinstance(content, dict) or options.entry not in content:
+            raise Refused(f"{path}: no entry '{options.entry}'")
+        content = content[options.entry]
+    if not isinstance(content, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in content.values()):
+        raise Refused(f"{path}: expected a dictionary of tensors; --entry NAME takes one out of a checkpoint")
+    prefix, outside = options.prefix, (options.source_embedding, options.target_embedding, options.positions)
+    named = {name: tensor for name, tensor in content.items()
+             if name in outside or (options.generator and name.startswith(f"{options.generator}."))}
+    if prefix and not any(name.startswith(prefix) for name in content):
+        raise Refused(f"{path}: no tensor begins with '{prefix}'")
+    return named | {name[len(prefix):]: tensor for name, tensor in content.items()
+                    if name.startswith(prefix) and name not in named}
+
+
+def readable(value, indent=0):
+    """JSON with a line for each layer, the way that `lamina init` writes it."""
+    def one_line(part):
+        return json.dumps(part, ensure_ascii=False)
+
+    def item(part, at):
+        if isinstance(part, dict) and part and isinstance(list(part.values())[-1], list):
+            *first, (last, entries) = part.items()
+            start = "".join(f"{one_line(key)}: {one_line(each)}, " for key, each in first)
+            return f"{{{start}{one_line(last)}: {readable(entries, at)}}}"
+        return one_line(part)
+
+    inner, lines = indent + 2, []
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+        start = " " * inner + (f"{one_line(key)}: " if isinstance(value, dict) else "")
+        text = item(part, inner) if isinstance(value, list) else one_line(part)
+        if isinstance(value, dict) and isinstance(part, (dict, list)) and len(start) + len(text) > 120:
+            text = readable(part, inner)
+        lines.append(start + text)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return opening + "\n" + ",\n".join(lines) + "\n" + " " * indent + closing
+
+
+def write(folder, model, weights):
+    """A new model folder, whole or not at all."""
+    folder = pathlib.Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Refused(f"{folder} is there and not empty; choose another folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    workshop = pathlib.Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        os.chmod(workshop, 0o777 & ~umask())
+        (workshop / "model.safetensors").write_bytes(safetensors(weights, {"format": "pt"}))
+        (workshop / "model.json").write_text(readable(model) + "\n", encoding="utf-8")
+        os.replace(workshop, folder)
+    except BaseException:
+        shutil.rmtree(workshop, ignore_errors=True)
+        raise
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def arguments(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="docs/from_pytorch.md tells more.")
+    add = parser.add_argument
+    add("state", metavar="STATE.pt", help="state dict, saved by torch.save()")
+    add("folder", metavar="DIR", help="model folder to write; must not be there")
+    add("--heads", type=int, required=True, help="nhead: no tensor's shape tells")
+    add("--norm-first", action="store_true", help="the module has norm_first=True")
+    add("--sequence-first", action="store_true", help="graphs take (T, B, C), as modules without batch_first=True")
+    add("--activation", choices=("relu", "gelu"), default="relu")
+    add("--eps", type=float, default=1e-5, help="layer_norm_eps")
+    add("--mask", choices=("lengths", "keep", "none"), default="lengths",
+        help="how graphs are told of padding: lengths, masks of 1 (keep) and 0, or not at all")
+    add("--not-causal", action="store_true", help="the decoder attends to later tokens, too")
+    add("--causal-encoder", action="store_true", help="an encoder used as a language model: no later tokens")
+    add("--source-embedding", metavar="KEY", help="an nn.Embedding's weight: the encoder takes ids")
+    add("--target-embedding", metavar="KEY", help="the same for the decoder; may be the same key")
+    add("--embedding-scale", type=float, metavar="X", help="what embeddings are multiplied by; default: sqrt(d_model)")
+    add("--positions", metavar="sinusoids|none|KEY", default="sinusoids",
+        help="added to embeddings; KEY: a learned table (max_len, d_model)")
+    add("--max-len", type=int, default=5000, help="positions, where they are sinusoids")
+    add("--generator", metavar="KEY", help="an nn.Linear behind the last layer; log_softmax follows it")
+    add("--prefix", default="", help="of the module's keys in a larger model: \"transformer.\"")
+    add("--entry", metavar="NAME", help="of the checkpoint that holds the state dict: \"state_dict\"")
+    add("--dtype", choices=("float32", "float16", "bfloat16"), default="float32", help="of matrices")
+    add("--name", help="of the model; default: the folder's")
+    options = parser.parse_args(argv)
+    options.name = options.name or pathlib.Path(options.folder).resolve().name
+    return options
+
+
+def main():
+    options = arguments()
+    try:
+        model, weights = convert(read(options.state, options), options)
+        write(options.folder, model, weights)
+    except (Refused, OSError) as error:
+        sys.exit(f"from_torch.py: error: {error}")
+    count = sum(tensor.numel() for tensor in weights.values())
+    print(f"wrote {options.folder}: {count:,} parameters".replace(",", " "), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
