@@ -309,6 +309,25 @@ TEST_CASE("program: tensors that share memory do not overwrite each other while 
     });
 }
 
+TEST_CASE("program: work that is submitted in several parts gives what it gives in one") {
+    const abi::Layer layer = test::running_sum();
+    constexpr int64_t n = 4'000'000; // so much that every dispatch is a part of its own
+    GraphWriter writer;
+    const int32_t x = writer.input("x", {DType::f32, {n}});
+    const int32_t first = writer.running_sum(layer, "first", x), second = writer.running_sum(layer, "second", first);
+    writer.output("y", second);
+    on_every_device([&](vulkan::Device &device) {
+        const auto program = device.backend(nullptr, {})->compile(writer.graph, poisoned());
+        program->write(x, bytes_of(std::vector<float>(n, 1.0F)));
+        program->run();
+        const auto found = read(*program, second);
+        size_t wrong = 0;
+        for (size_t i = 0; i < found.size(); ++i)
+            wrong += found[i] == static_cast<float>((i % 4 + 1) * (i % 4 + 1)) ? 0 : 1;
+        CHECK(wrong == 0);
+    });
+}
+
 TEST_CASE("program: a graph without steps gives back its inputs") {
     GraphWriter writer;
     const int32_t x = writer.input("x", {DType::f32, {3}});
