@@ -80,8 +80,10 @@ function(lamina_add_plugin NAME)
     LIBRARY_OUTPUT_DIRECTORY ${LAMINA_PLUGIN_OUTPUT_DIRECTORY})
   if(COMMAND lamina_internal_target) # inside Lamina's own tree: its warnings, its target, its install rules
     lamina_internal_target(lamina_plugin_${NAME})
-    add_dependencies(plugins lamina_plugin_${NAME})
-    install(TARGETS lamina_plugin_${NAME} LIBRARY DESTINATION ${LAMINA_INSTALL_PLUGINS})
+    if(LAMINA_INSTALL_PLUGINS) # empty where tests have plugins of their own
+      add_dependencies(plugins lamina_plugin_${NAME})
+      install(TARGETS lamina_plugin_${NAME} LIBRARY DESTINATION ${LAMINA_INSTALL_PLUGINS})
+    endif()
   endif()
 endfunction()
 

@@ -10,6 +10,7 @@
 #include <lamina/lamina.hpp>
 #include <lamina/plugin.h>
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -47,6 +48,7 @@ struct CheckOptions {
     std::vector<std::string> layers{};   // by id; empty: all
     std::vector<std::string> variants{}; // by name; empty: all
     std::string case_text{};             // this case alone; empty: the layer's own cases and generated ones
+    std::filesystem::path replay{};      // this one, which compare() wrote, alone; it names its layer itself
     bool own_cases_only = false;         // those that the layer declares, and no generated ones
     uint64_t seed = 1;                   // of the generated cases
     bool thorough = false;               // 200 generated cases a layer, and larger ones, instead of 24
@@ -90,6 +92,7 @@ struct LayerComparison {
 
 struct Comparison {
     Device device;
+    std::filesystem::path replay;                             // the file that was written; empty: none
     std::vector<LayerComparison> layers;                      // in the order in which they run
     [[nodiscard]] const LayerComparison *first_wrong() const; // by its own error; null when all agree
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr; }
@@ -105,6 +108,9 @@ struct CompareOptions {
     std::string graph{};                                        // for inputs; "": the only one
     std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant
+    // Where the first layer that is wrong is written, with its inputs, weights and results, for CheckOptions::replay:
+    // a folder, made when it is needed. Empty: nowhere.
+    std::filesystem::path replay_folder{};
 };
 
 // Throws Error(usage) for a graph that the model does not have, or when it takes no text and no inputs were given.

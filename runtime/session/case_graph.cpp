@@ -12,7 +12,7 @@ using Kind = plan::PlannedTensor::Kind;
 
 class Builder {
   public:
-    Builder(const abi::Layer &layer, const Case &c) : case_(c), call_(call_of(layer, c)) {}
+    Builder(abi::LayerCall call, const PortValue &value_of) : call_(std::move(call)), value_of_(value_of) {}
 
     CaseGraph run() {
         const lamina_layer &contract = *call_.layer().contract;
@@ -55,28 +55,48 @@ class Builder {
             indices.push_back(index);
             if (kind == Kind::input) graph_.plan.inputs[ports[i].name] = index;
             if (kind == Kind::activation) graph_.plan.outputs[ports[i].name] = index;
-            if (kind != Kind::activation) graph_.values[index] = values_of(ports[i], list, i, type);
+            if (kind != Kind::activation) graph_.values[index] = value_of_(list, i, type);
         }
         return indices;
     }
 
-    Tensor values_of(const lamina_port &port, abi::PortList list, uint32_t i, const TensorType &type) const {
-        const auto asked = case_.values.find(port.name);
-        const Values values = asked != case_.values.end() ? asked->second
-                              : type.dtype == DType::i32  ? Values::uniform
-                                                          : Values::normal;
-        const auto range = list == abi::PortList::in ? call_.values(i) : std::nullopt;
-        return make_values(type, values, list == abi::PortList::weight, range, case_.seed, port.name);
-    }
-
-    const Case &case_;
     abi::LayerCall call_;
+    const PortValue &value_of_;
     CaseGraph graph_;
 };
 
+const lamina_port &port_of(const lamina_layer &contract, abi::PortList list, uint32_t port) {
+    switch (list) {
+    case abi::PortList::in:
+        return contract.inputs[port];
+    case abi::PortList::weight:
+        return contract.weights[port];
+    case abi::PortList::state:
+        return contract.states[port];
+    case abi::PortList::out:
+        break;
+    }
+    return contract.outputs[port];
+}
+
 } // namespace
 
-CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) { return Builder(layer, c).run(); }
+CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of) {
+    return Builder(std::move(call), value_of).run();
+}
+
+CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
+    const abi::LayerCall call = call_of(layer, c);
+    return make_case_graph(call, [&](abi::PortList list, uint32_t i, const TensorType &type) {
+        const lamina_port &port = port_of(*layer.contract, list, i);
+        const auto asked = c.values.find(port.name);
+        const Values values = asked != c.values.end()    ? asked->second
+                              : type.dtype == DType::i32 ? Values::uniform
+                                                         : Values::normal;
+        const auto range = list == abi::PortList::in ? call.values(i) : std::nullopt;
+        return make_values(type, values, list == abi::PortList::weight, range, c.seed, port.name);
+    });
+}
 
 void restore_states(plan::Program &program, const CaseGraph &graph) {
     for (const auto &[index, tensor] : graph.values)

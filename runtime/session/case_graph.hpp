@@ -20,6 +20,9 @@ struct CaseGraph {
     std::vector<int32_t> results;     // what is compared: outputs, then states
 };
 
+// The value of a port that a call is given; floating-point weights in the dtype of `type`.
+using PortValue = std::function<Tensor(abi::PortList list, uint32_t port, const TensorType &type)>;
+[[nodiscard]] CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of);
 // Throws Error(input) when the layer refuses the case.
 [[nodiscard]] CaseGraph make_case_graph(const abi::Layer &layer, const Case &c);
 

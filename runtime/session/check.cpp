@@ -3,6 +3,7 @@
 #include "abi/nearest.hpp"
 #include "session/case_generator.hpp"
 #include "session/case_graph.hpp"
+#include "session/replay.hpp"
 #include "session/verdict.hpp"
 
 #include <algorithm>
@@ -46,15 +47,16 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
 // One case of one layer, by one variant after the other: the reference is computed once.
 class CaseCheck {
   public:
+    // `text`: the case as results show it; `option`: how the command is told to run it again.
     CaseCheck(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target, const abi::Layer &layer,
-              const Case &c)
-        : target_(target), layer_(layer), text_(to_string(c)), graph_(make_case_graph(layer, c)),
+              CaseGraph graph, std::string text, std::string option)
+        : target_(target), layer_(layer), text_(std::move(text)), option_(std::move(option)), graph_(std::move(graph)),
           expected_(reference_of(plugins, graph_)) {}
 
     CaseResult run(const CheckVariant &variant) const {
         CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}};
-        result.replay = "lamina check " + result.layer + " --device " + target_.device + " --variant " + variant.name +
-                        " --case \"" + text_ + "\"";
+        result.replay =
+            "lamina check " + result.layer + " --device " + target_.device + " --variant " + variant.name + option_;
         try {
             const std::string why_not = target_.why_not(graph_.plan.steps.front().call, variant.name);
             if (why_not.empty()) {
@@ -102,7 +104,7 @@ class CaseCheck {
 
     const CheckTarget &target_;
     const abi::Layer &layer_;
-    const std::string text_;
+    const std::string text_, option_;
     const CaseGraph graph_;
     const std::vector<Tensor> expected_;
 };
@@ -129,22 +131,32 @@ LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
 
 CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
                   const CheckOptions &options, const std::function<void(const CaseResult &)> &progress) {
+    CheckReport report;
+    const auto run = [&](const CaseCheck &one, const abi::Layer &layer) {
+        for (const CheckVariant &variant : target.variants(layer)) {
+            if (!wanted(variant, options.variants)) continue;
+            report.results.push_back(one.run(variant));
+            if (progress) progress(report.results.back());
+        }
+    };
+    if (!options.replay.empty()) {
+        Replay replay = read_replay(options.replay, *plugins);
+        refuse_unknown_variants({replay.layer}, target, options.variants);
+        run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(),
+                      " --replay " + options.replay.string()),
+            *replay.layer);
+        return report;
+    }
     const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
     refuse_unknown_variants(layers, target, options.variants);
-    CheckReport report;
     for (const abi::Layer *layer : layers) {
-        const std::vector<CheckVariant> variants = target.variants(*layer);
-        if (variants.empty()) continue;
+        if (target.variants(*layer).empty()) continue;
         const LayerCases cases = cases_of(*layer, options);
         report.refused += cases.refused;
-        for (const Case &c : cases.cases) {
-            const CaseCheck one(plugins, target, *layer, c);
-            for (const CheckVariant &variant : variants) {
-                if (!wanted(variant, options.variants)) continue;
-                report.results.push_back(one.run(variant));
-                if (progress) progress(report.results.back());
-            }
-        }
+        for (const Case &c : cases.cases)
+            run(CaseCheck(plugins, target, *layer, make_case_graph(*layer, c), to_string(c),
+                          " --case \"" + to_string(c) + "\""),
+                *layer);
     }
     return report;
 }

@@ -1,7 +1,7 @@
 #include <lamina/proof.hpp>
 
 #include "session/generation.hpp"
-#include "session/generation_shapes.hpp"
+#include "session/replay.hpp"
 #include "session/state.hpp"
 #include "session/verdict.hpp"
 
@@ -52,12 +52,16 @@ GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &text
     for (const auto &found : truth.hypotheses(texts)) {
         if (found.empty()) continue;
         targets.push_back({*target.id(g.start)});
+        if (g.encode.empty()) // the prompt comes first
+            targets.back().insert(targets.back().end(), sources[targets.size() - 1].begin(),
+                                  sources[targets.size() - 1].end());
         targets.back().insert(targets.back().end(), found.front().tokens.begin(), found.front().tokens.end());
     }
     const auto batch = static_cast<int64_t>(sources.size());
-    TensorMap encode{{g.source_ids, padded(sources, 0)}, {g.source_lengths, lengths_of(sources)}};
     TensorMap decode{{g.target_ids, padded(targets, *target.id(g.end))},
                      {g.position, Tensor(TensorType{DType::i32, {batch}})}};
+    if (g.encode.empty()) return {{g.decode, std::move(decode)}};
+    TensorMap encode{{g.source_ids, padded(sources, 0)}, {g.source_lengths, lengths_of(sources)}};
     decode[g.memory] = truth.run(g.encode, encode).at(g.memory);
     decode[g.source_lengths] = encode.at(g.source_lengths);
     return {{g.encode, std::move(encode)}, {g.decode, std::move(decode)}};
@@ -99,21 +103,34 @@ uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant)
     return LAMINA_F32;
 }
 
-LayerComparison compare_layer(detail::SessionState &device, plan::Program &truth, plan::Program &running, size_t s) {
+// One layer, compared and added to `out`; the first that is wrong is written to the replay folder, if there is one.
+void compare_layer(detail::SessionState &device, plan::Program &truth, plan::Program &running, size_t s,
+                   const std::filesystem::path &replay_folder, Comparison &out) {
     const plan::Step &step = truth.plan().steps[s];
     const lamina_layer &contract = *step.call.layer().contract;
     const auto alone = run_alone(device, truth, s, running.variant(s));
-    LayerComparison out{truth.plan().graph, step.name, contract.id, running.variant(s), {}, {}};
-    const lamina_tolerance tolerance = tolerance_of(contract, arithmetic_of(contract, out.variant));
+    LayerComparison layer{truth.plan().graph, step.name, contract.id, running.variant(s), {}, {}};
+    const lamina_tolerance tolerance = tolerance_of(contract, arithmetic_of(contract, layer.variant));
+    const std::vector<int32_t> &alone_out = alone->plan().steps[0].out;
     for (size_t i = 0; i < step.out.size(); ++i) {
         const std::string name = contract.outputs[i].name;
         const Tensor expected = read(truth, step.out[i]);
-        const Verdict own = compare(read(*alone, alone->plan().steps[0].out[i]), expected, tolerance, name);
+        const Verdict own = compare(read(*alone, alone_out[i]), expected, tolerance, name);
         const Verdict accumulated = compare(read(running, running.plan().steps[s].out[i]), expected, tolerance, name);
-        out.own = i == 0 ? own : joined(out.own, own);
-        out.accumulated = i == 0 ? accumulated : joined(out.accumulated, accumulated);
+        layer.own = i == 0 ? own : joined(layer.own, own);
+        layer.accumulated = i == 0 ? accumulated : joined(layer.accumulated, accumulated);
     }
-    return out;
+    if (!layer.own.passed && !replay_folder.empty() && out.replay.empty()) {
+        const auto of_truth = [&](int32_t t) { return read(truth, t); };
+        const auto of_alone = [&](int32_t t) {
+            const auto port = std::find(step.out.begin(), step.out.end(), t) - step.out.begin();
+            return read(*alone, alone_out[static_cast<size_t>(port)]);
+        };
+        out.replay =
+            write_replay(replay_folder, {step, of_truth, of_truth, of_alone, device.model->weights, truth.plan(),
+                                         layer.variant, out.device.name + ", " + out.device.driver});
+    }
+    out.layers.push_back(std::move(layer));
 }
 
 std::string only_graph(const model::Model &model) {
@@ -164,7 +181,8 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
         const auto expected = session::compile(detail::Access::state(truth), graph, inputs);
         const auto running = session::compile(detail::Access::state(on_device), graph, inputs);
         for (size_t s = 0; s < expected->plan().steps.size(); ++s)
-            out.layers.push_back(session::compare_layer(detail::Access::state(on_device), *expected, *running, s));
+            session::compare_layer(detail::Access::state(on_device), *expected, *running, s, options.replay_folder,
+                                   out);
     }
     return out;
 }

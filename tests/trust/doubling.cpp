@@ -1,0 +1,40 @@
+// y = 2 x, with a variant that is wrong: always, or in long rows alone, which its own cases do not have.
+#include <lamina/plugin.hpp>
+
+#include LAYER_KERNELS
+
+namespace {
+using namespace lamina::plugin;
+
+struct Doubling {
+#ifdef LAYER_wrong_always
+    static constexpr auto id = "wrong_always";
+    static constexpr uint32_t wrong_from = 0;
+#else
+    static constexpr auto id = "wrong_when_long";
+    static constexpr uint32_t wrong_from = 100;
+#endif
+    static constexpr auto summary = "2 x", source = "";
+    static constexpr std::array inputs{input("x", "... C", "any tensor")};
+    static constexpr std::array outputs{output("y", "... C", "2 x")};
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{baseline("right"), variant("fast", "wrong", 0)};
+    static constexpr std::array tolerances{tolerance(1e-6, 0)};
+    static constexpr std::array cases{"C=1", "B=2 T=3 C=37"};
+
+    static void reference(const Call &call) {
+        const auto x = call.in("x").f32(), y = call.out("y").f32();
+        for (size_t i = 0; i < x.size(); ++i) y[i] = static_cast<float>(2.0 * x[i]);
+    }
+    static void plan(const Call &call, Plan &plan) {
+        const Tensor x = call.in("x");
+        const struct {
+            uint32_t size, cols, wrong_from;
+        } push{u32(x.size()), u32(x.cols()), plan.variant == 0 ? u32(x.cols()) : wrong_from};
+        plan.dispatch(lamina_kernels::doubling, {ceil_div(x.size(), 64)}, {plan.in("x"), plan.out("y")}, push);
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(Doubling)

@@ -1,0 +1,134 @@
+// No kernel is trusted that was not proved here: variants that are wrong on purpose are barred before they run, or
+// named.
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+#include <lamina/lamina.hpp>
+#include <lamina/proof.hpp>
+
+#include <cstdlib>
+#include <numeric>
+
+using namespace lamina;
+
+namespace {
+
+// A runtime with the wrong layers, whose cache is in `cache`; `notices` gets what it tells the user.
+Runtime runtime_with(const TemporaryFolder &cache, std::vector<std::string> &notices) {
+    setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+    RuntimeOptions options;
+    options.plugin_folders = {WRONG_PLUGINS, LAMINA_PLUGIN_DIR};
+    options.notify = [&](const std::string &notice) { notices.push_back(notice); };
+    return Runtime(options);
+}
+
+// The first Vulkan device, a software one, too; none: the tests below do not apply.
+std::optional<Device> vulkan(const Runtime &runtime) {
+    for (const Device &d : runtime.devices())
+        if (d.kind != "cpu" && d.unusable.empty()) return d;
+    if (std::getenv("LAMINA_REQUIRE_DRIVERS") != nullptr) FAIL("no Vulkan device: " << runtime.no_vulkan());
+    WARN("no Vulkan device: " << runtime.no_vulkan());
+    return std::nullopt;
+}
+
+ModelDescription model_of(const std::string &layer) {
+    return {.name = "doubled",
+            .json = R"({"format": "lamina/1", "name": "doubled", "summary": "", "graphs": {"run": {
+                "inputs": {"x": {"dtype": "f32", "dims": "N C"}},
+                "layers": [{"name": "first", "type": "softmax", "inputs": {"x": "x"}},
+                           {"name": "second", "type": ")" +
+                    layer + R"("}, {"name": "third", "type": "dropout"}],
+                "outputs": {"y": "third"}}}})",
+            .weights = {},
+            .vocabularies = {}};
+}
+
+Tensor ramp(int64_t rows, int64_t cols) {
+    Tensor x(TensorType{DType::f32, {rows, cols}});
+    for (size_t i = 0; i < x.f32().size(); ++i) x.f32()[i] = static_cast<float>(i % 11) * 0.1f;
+    return x;
+}
+
+bool agree(const Tensor &a, const Tensor &b) { return compare(a, b, {1e-5, 1e-7, LAMINA_F32, 0}, "y").passed; }
+
+} // namespace
+
+TEST_CASE("a variant that fails its cases is barred with one line, the next is taken, and the result is right") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices);
+    const auto device = vulkan(runtime);
+    if (!device) return;
+    const Model model = runtime.load(model_of("wrong_always"));
+    const TensorMap inputs{{"x", ramp(3, 40)}};
+    const Tensor got = runtime.session(model, *device).run("run", inputs).at("y");
+    const Tensor expected = runtime.session(model, runtime.device("reference")).run("run", inputs).at("y");
+    CHECK(agree(got, expected));
+    REQUIRE(notices.size() == 1);
+    CHECK_THAT(notices[0], matchers::contains("layer 'wrong_always': variant 'fast' is barred on " + device->name));
+    CHECK_THAT(notices[0], matchers::contains("lamina check wrong_always"));
+    CHECK(notices[0].find('\n') == std::string::npos);
+
+    SECTION("asked for by name, it is refused with the reason") {
+        SessionOptions options;
+        options.variants["wrong_always"] = "fast";
+        Session session = runtime.session(model, *device, options);
+        CHECK_THAT(message_of([&] { (void)session.run("run", inputs); }), matchers::contains("is barred on"));
+    }
+    SECTION("the verdict is remembered") {
+        std::vector<std::string> later;
+        const Runtime again = runtime_with(cache, later);
+        CHECK(agree(again.session(again.load(model_of("wrong_always")), *device).run("run", inputs).at("y"), expected));
+        CHECK(later.empty());
+    }
+    SECTION("a damaged memory is no verdict: it is proved again") {
+        size_t damaged = 0;
+        for (const auto &entry : std::filesystem::recursive_directory_iterator(cache.path()))
+            if (entry.path().filename().string().starts_with("verdicts-")) {
+                std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+                ++damaged;
+            }
+        REQUIRE(damaged == 1);
+        std::vector<std::string> later;
+        const Runtime again = runtime_with(cache, later);
+        CHECK(agree(again.session(again.load(model_of("wrong_always")), *device).run("run", inputs).at("y"), expected));
+        CHECK(later.size() == 1);
+    }
+}
+
+TEST_CASE("compare names the first layer that is wrong, its variant, device and driver, where cases did not see it") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices);
+    const auto device = vulkan(runtime);
+    if (!device) return;
+    const Model model = runtime.load(model_of("wrong_when_long"));
+    CompareOptions options;
+    options.inputs["x"] = ramp(3, 200);
+    options.variants["wrong_when_long"] = "fast";
+    const Comparison comparison = compare(runtime, model, *device, options);
+    CHECK(notices.empty());
+    REQUIRE(comparison.layers.size() == 3);
+    CHECK(comparison.layers[0].own.passed);
+    CHECK_FALSE(comparison.layers[1].own.passed);
+    CHECK(comparison.layers[1].own.index.back() >= 100);
+    CHECK(comparison.layers[2].own.passed); // right on right inputs
+    CHECK_FALSE(comparison.layers[2].accumulated.passed);
+    REQUIRE(comparison.first_wrong() != nullptr);
+    CHECK(comparison.first_wrong()->layer == "second");
+    for (const std::string &part : {std::string("'second'"), std::string("variant fast"), device->name, device->driver})
+        CHECK_THAT(comparison.summary(), matchers::contains(part));
+
+    options.inputs["x"] = ramp(3, 90);
+    CHECK(compare(runtime, model, *device, options).agrees());
+}
+
+TEST_CASE("check finds the wrong variant and not the right one") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices);
+    const auto device = vulkan(runtime);
+    if (!device) return;
+    for (const CaseResult &r : check(runtime, *device, {.layers = {"wrong_always"}, .own_cases_only = true}).results)
+        CHECK((r.status == CaseResult::Status::failed) == (r.variant == "fast"));
+}
