@@ -32,7 +32,8 @@ namespace Catch {
 
 template <> struct StringMaker<lamina::Tensor> {
     static std::string convert(const lamina::Tensor &tensor) {
-        std::string out = lamina::name_of(tensor.dtype()) + (" " + lamina::to_string(tensor.shape()));
+        std::string out = lamina::name_of(tensor.dtype());
+        out += ' ' + lamina::to_string(tensor.shape());
         if (tensor.dtype() == lamina::DType::f32) out += shown(tensor.f32());
         if (tensor.dtype() == lamina::DType::i32) out += shown(tensor.i32());
         return out;
@@ -42,7 +43,7 @@ template <> struct StringMaker<lamina::Tensor> {
     template <class Values> static std::string shown(const Values &values) {
         constexpr size_t most = 12;
         std::string out = ":";
-        for (size_t i = 0; i < values.size() && i < most; ++i) out += " " + Detail::stringify(values[i]);
+        for (size_t i = 0; i < values.size() && i < most; ++i) out += ' ' + Detail::stringify(values[i]);
         return values.size() > most ? out + " ..." : out;
     }
 };
@@ -123,15 +124,17 @@ class AgreesOnDevices : public Matcher<std::string> {
 // "reference": what the maths came to in the layer's reference, to be held to numbers worked out by hand.
 [[nodiscard]] inline Tensor output_of(const std::string &layer, const std::string &params, const TensorMap &inputs,
                                       const TensorMap &weights = {}, const std::string &device = "reference") {
-    std::string graph_inputs, ports;
     ModelDescription model{"a model of " + layer + " alone", {}, {}, {}};
+    std::string graph_inputs, ports;
     for (const auto &[port, tensor] : inputs) {
+        const std::string comma = ports.empty() ? "" : ", ", name = '"' + port + '"';
         std::string dims;
-        for (const int64_t size : tensor.shape()) dims += (dims.empty() ? "" : " ") + std::to_string(size);
-        const char *comma = ports.empty() ? "" : ", ";
-        graph_inputs +=
-            comma + ("\"" + port + R"(": {"dtype": ")") + name_of(tensor.dtype()) + R"(", "dims": ")" + dims + "\"}";
-        ports += comma + ("\"" + port + "\": \"" + port + "\"");
+        for (const int64_t size : tensor.shape()) {
+            dims += dims.empty() ? "" : " ";
+            dims += std::to_string(size);
+        }
+        graph_inputs += comma + name + R"(: {"dtype": ")" + name_of(tensor.dtype()) + R"(", "dims": ")" + dims + "\"}";
+        ports += comma + name + ": " + name;
     }
     for (const auto &[port, tensor] : weights) model.weights["layer." + port] = tensor;
     model.json = R"({"format": "lamina/1", "name": ")" + layer + R"(", "graphs": {"main": {"inputs": {)" +
