@@ -1,9 +1,11 @@
 // lamina compare: a model on a device against the layers' references, layer by layer.
 #include "command.hpp"
+#include "comparison_chart.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
 
+#include "abi/file.hpp"
 #include "session/state.hpp"
 
 #include <lamina/proof.hpp>
@@ -15,6 +17,7 @@ struct Options {
     std::filesystem::path model;
     std::vector<std::string> texts, inputs, variants;
     std::string graph, against = "reference";
+    std::filesystem::path svg, replay;
 };
 
 Json as_json(const Verdict &verdict) {
@@ -36,6 +39,7 @@ Json as_json(const Comparison &comparison) {
              {{"id", comparison.device.id}, {"name", comparison.device.name}, {"driver", comparison.device.driver}}},
             {"agrees", comparison.agrees()},
             {"summary", comparison.summary()},
+            {"replay", comparison.replay.empty() ? Json() : Json(comparison.replay.string())},
             {"layers", layers}};
 }
 
@@ -62,7 +66,9 @@ std::string as_text(const Comparison &comparison, const Output &output) {
                    {passed ? "agrees" : "WRONG", passed ? Style::green : Style::red}});
     }
     return table.str(output) + "\n" +
-           output.styled(comparison.summary(), comparison.agrees() ? Style::green : Style::red) + "\n";
+           output.styled(comparison.summary(), comparison.agrees() ? Style::green : Style::red) + "\n" +
+           (comparison.replay.empty() ? ""
+                                      : "to run it alone: lamina check --replay " + comparison.replay.string() + "\n");
 }
 
 int compare(const Options &options, const GlobalOptions &global, Output &output) {
@@ -83,8 +89,11 @@ int compare(const Options &options, const GlobalOptions &global, Output &output)
     how.against = options.against;
     how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device.kind != "cpu");
 
+    how.replay_folder = options.replay;
+
     const Comparison comparison = lamina::compare(runtime, model, device, how);
     stop_if_interrupted();
+    if (!options.svg.empty()) write_file(options.svg, draw(comparison));
     if (output.json())
         output.print_json(as_json(comparison));
     else
@@ -118,6 +127,10 @@ Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
     app->add_option("--variant", options->variants, "compute a layer by this variant; may be repeated")
         ->type_name("LAYER=NAME")
         ->allow_extra_args(false);
+    app->add_option("--svg", options->svg, "draw layers and errors as a heat map")->type_name("FILE");
+    app->add_option("--replay", options->replay,
+                    "write the first layer that is wrong into this folder, for 'lamina check --replay'")
+        ->type_name("DIR");
     return {app, [options, &global](Output &output) { return compare(*options, global, output); }};
 }
 

@@ -3,6 +3,7 @@
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
+#include "taps.hpp"
 #include "text_run.hpp"
 
 #include "model/npy.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 struct RunOptions {
     std::filesystem::path model, output_folder;
-    std::vector<std::string> texts, inputs, outputs, variants;
+    std::vector<std::string> texts, inputs, outputs, taps, variants;
     std::string graph;
     GenerateOptions generate;
 };
@@ -96,14 +97,16 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
     const model::Model &content = *detail::Access::model(model);
     const std::string graph = graph_name(options.graph, content);
     const Assignments files = files_of(options, content.graphs.at(graph));
-    std::vector<std::string> taps; // tensors inside the graph that --output names
+    const Taps taps(options.taps);
+    std::vector<std::string> inside = taps.patterns(); // tensors inside the graph that --tap or --output name
     for (const auto &[name, file] : files)
-        if (!content.graphs.at(graph).outputs.contains(name)) taps.push_back(name);
-    session_options.keep_all = !taps.empty();
+        if (!content.graphs.at(graph).outputs.contains(name)) inside.push_back(name);
+    session_options.keep_all = !inside.empty();
 
     const TensorMap inputs = input_tensors(options.inputs);
-    const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, taps);
+    const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, inside);
     stop_if_interrupted();
+    taps.write(tensors, output);
     if (!options.output_folder.empty()) make_folder(options.output_folder);
     for (const auto &[name, file] : files) {
         model::write_npy(file, tensors.at(name));
@@ -123,6 +126,8 @@ void check_usage(const RunOptions &options) {
     if (options.inputs.empty() &&
         (!options.graph.empty() || !options.outputs.empty() || !options.output_folder.empty()))
         throw Error(ErrorCode::usage, "--graph, --output and --output-dir go with --input NAME=FILE.npy");
+    if (!options.taps.empty() && options.inputs.empty() && options.texts.empty())
+        throw Error(ErrorCode::usage, "--tap goes with TEXT or --input: what is tapped is one run");
     if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)
         throw Error(ErrorCode::usage, "nothing to run on: give words, lines on stdin, or --input NAME=FILE.npy");
 }
@@ -141,6 +146,18 @@ int run(const RunOptions &options, const GlobalOptions &global, Output &output) 
         return 0;
     }
     const model::Model &content = *detail::Access::model(model);
+    const Taps taps(options.taps);
+    if (!taps.empty()) {
+        session_options.keep_all = true;
+        Session session = runtime.session(model, device, session_options);
+        const TensorMap tensors = taps.of_texts(session, texts_of(options.texts, content));
+        taps.write(tensors, output);
+        if (output.json())
+            output.print_json(as_json(tensors, {}));
+        else
+            output.print(as_text(tensors, output));
+        return 0;
+    }
     TextRun texts(runtime.session(model, device, session_options), content, output, options.generate);
     if (options.texts.empty())
         texts.lines(LineReader(STDIN_FILENO));
@@ -187,6 +204,11 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
     repeated("-i,--input", options->inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
     repeated("-o,--output", options->outputs, "write an output, or any tensor of the graph; may be repeated",
              "NAME=FILE.npy");
+    repeated(
+        "--tap", options->taps,
+        "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it; in FILE a '*'\n"
+        "becomes its name; may be repeated",
+        "NAME[=FILE.npy]");
     app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")->type_name("DIR");
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
         ->type_name("NAME");

@@ -1,8 +1,8 @@
 #include <lamina/proof.hpp>
 
-#include "session/generation.hpp"
 #include "session/replay.hpp"
 #include "session/state.hpp"
+#include "session/text_inputs.hpp"
 #include "session/verdict.hpp"
 
 #include <algorithm>
@@ -10,61 +10,10 @@
 namespace lamina::session {
 namespace {
 
-// Inputs of each graph that is compared, in the order in which they run.
-using GraphInputs = std::vector<std::pair<std::string, TensorMap>>;
-
 Tensor read(plan::Program &program, int32_t index) {
     Tensor out(program.plan().tensors[static_cast<size_t>(index)].type);
     program.read(index, out.bytes());
     return out;
-}
-
-// (B, T) with the rows filled up by `pad`, and the lengths (B).
-Tensor padded(const std::vector<Ids> &rows, int32_t pad) {
-    size_t longest = 1;
-    for (const Ids &row : rows) longest = std::max(longest, row.size());
-    std::vector<int32_t> flat(rows.size() * longest, pad);
-    for (size_t b = 0; b < rows.size(); ++b)
-        std::copy(rows[b].begin(), rows[b].end(), flat.begin() + static_cast<std::ptrdiff_t>(b * longest));
-    return Tensor::of({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, flat);
-}
-
-Tensor lengths_of(const std::vector<Ids> &rows) {
-    std::vector<int32_t> lengths;
-    for (const Ids &row : rows) lengths.push_back(static_cast<int32_t>(row.size()));
-    return Tensor::of({static_cast<int64_t>(rows.size())}, lengths);
-}
-
-// The graphs of a model that generates text, as they see these texts: the decoder sees the model's own output.
-GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &texts) {
-    detail::SessionState &state = detail::Access::state(truth);
-    const model::Model &model = *state.model;
-    if (!model.generation)
-        throw Error(ErrorCode::usage,
-                    model.folder.string() + " does not take text: give --input NAME=FILE.npy for its inputs");
-    const model::Generation &g = *model.generation;
-    const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
-    std::vector<Ids> sources = tokenize(model, texts);
-    std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
-    if (sources.empty()) throw Error(ErrorCode::usage, "there is no text to compare on");
-
-    std::vector<Ids> targets;
-    for (const auto &found : truth.hypotheses(texts)) {
-        if (found.empty()) continue;
-        targets.push_back({*target.id(g.start)});
-        if (g.encode.empty()) // the prompt comes first
-            targets.back().insert(targets.back().end(), sources[targets.size() - 1].begin(),
-                                  sources[targets.size() - 1].end());
-        targets.back().insert(targets.back().end(), found.front().tokens.begin(), found.front().tokens.end());
-    }
-    const auto batch = static_cast<int64_t>(sources.size());
-    TensorMap decode{{g.target_ids, padded(targets, *target.id(g.end))},
-                     {g.position, Tensor(TensorType{DType::i32, {batch}})}};
-    if (g.encode.empty()) return {{g.decode, std::move(decode)}};
-    TensorMap encode{{g.source_ids, padded(sources, 0)}, {g.source_lengths, lengths_of(sources)}};
-    decode[g.memory] = truth.run(g.encode, encode).at(g.memory);
-    decode[g.source_lengths] = encode.at(g.source_lengths);
-    return {{g.encode, std::move(encode)}, {g.decode, std::move(decode)}};
 }
 
 std::unique_ptr<plan::Program> compile(detail::SessionState &session, const std::string &graph,

@@ -1,7 +1,11 @@
 // lamina::Session: graphs run by shape, each shape planned and recorded once.
 #include "session/state.hpp"
 
+#include "abi/nearest.hpp"
+
 #include "session/generation.hpp"
+
+#include <fnmatch.h>
 
 namespace lamina {
 namespace {
@@ -15,6 +19,25 @@ std::string key_of(const std::string &graph, const plan::GraphShapes &shapes) {
 Tensor read(plan::Program &program, int32_t index) {
     Tensor out(program.plan().tensors[static_cast<size_t>(index)].type);
     program.read(index, out.bytes());
+    return out;
+}
+
+// The activations that the patterns name; '*', '?' and [] as in a shell.
+std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std::vector<std::string> &patterns) {
+    std::map<std::string, int32_t> out;
+    std::vector<std::string> names;
+    for (const std::string &pattern : patterns) {
+        const size_t before = out.size();
+        for (size_t i = 0; i < plan.tensors.size(); ++i) {
+            const plan::PlannedTensor &t = plan.tensors[i];
+            if (t.kind != plan::PlannedTensor::Kind::activation) continue;
+            names.push_back(t.name);
+            if (fnmatch(pattern.c_str(), t.name.c_str(), 0) == 0) out[t.name] = static_cast<int32_t>(i);
+        }
+        if (out.size() == before)
+            throw Error(ErrorCode::input, "graph '" + plan.graph + "' has no tensor '" + pattern + "'" +
+                                              did_you_mean(pattern, names) + "; 'lamina inspect' lists them");
+    }
     return out;
 }
 
@@ -61,12 +84,11 @@ TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const 
     for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
     plan::Program &program = state_->program(graph, shapes);
     for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
-    std::vector<int32_t> tapped;
-    for (const std::string &tap : taps) tapped.push_back(program.plan().tensor(tap));
+    const std::map<std::string, int32_t> tapped = find_taps(program.plan(), taps);
     program.run();
     TensorMap out;
     for (const auto &[name, index] : program.plan().outputs) out[name] = read(program, index);
-    for (size_t i = 0; i < taps.size(); ++i) out[taps[i]] = read(program, tapped[i]);
+    for (const auto &[name, index] : tapped) out[name] = read(program, index);
     return out;
 }
 

@@ -1,0 +1,96 @@
+#include "comparison_chart.hpp"
+
+#include "palette.hpp"
+#include "svg.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace lamina::cli {
+namespace {
+
+constexpr std::string_view style_sheet =
+    "  .page { fill: #ffffff }\n"
+    "  text { font-family: 'DejaVu Sans', Verdana, Helvetica, sans-serif; fill: #333333; font-size: 11px }\n"
+    "  .title { font-size: 15px; font-weight: 600; fill: #111111 }\n"
+    "  .head { font-size: 12px; font-weight: 600 }\n"
+    "  .middle { text-anchor: middle }\n"
+    "  .wrong { fill: #b2182b; font-weight: 600 }\n";
+
+constexpr double left = 20, name_width = 240, type_width = 130, variant_width = 100, cell_width = 110;
+constexpr double first_row = 84, row_height = 18, decades = 4;
+
+struct Metric {
+    const char *name;
+    double (*value)(const LayerComparison &);
+};
+constexpr std::array metrics{
+    Metric{"own error", [](const LayerComparison &l) { return l.own.ratio; }},
+    Metric{"accumulated", [](const LayerComparison &l) { return l.accumulated.ratio; }},
+};
+
+// 0: four decades below the limit or less; 0.5: at it; 1: four decades above or more.
+double shade(double ratio) {
+    if (!(ratio > 0)) return 0;
+    return std::clamp(0.5 + std::log10(ratio) / (2 * decades), 0.0, 1.0);
+}
+
+std::string ratio_text(double ratio) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.2g", ratio);
+    return text.data();
+}
+
+void draw_legend(Svg &svg, double x, double y) {
+    constexpr double width = 240, steps = 80;
+    for (double i = 0; i < steps; ++i)
+        svg.rect({x + width * i / steps, y}, width / steps + 0.5, 12,
+                 "stroke=\"none\" fill=\"" + diverging_colour((i + 0.5) / steps) + "\"");
+    for (const auto &[at, words] :
+         {std::pair(0.0, "limit / 10000"), std::pair(0.5, "limit"), std::pair(1.0, "limit x 10000")})
+        svg.text({x + width * at, y + 26}, words, "class=\"middle\"");
+}
+
+} // namespace
+
+std::string draw(const Comparison &comparison) {
+    const double cells = left + name_width + type_width + variant_width;
+    const double width = cells + cell_width * static_cast<double>(metrics.size()) + 20;
+    const double bottom = first_row + row_height * static_cast<double>(comparison.layers.size());
+    const std::string title =
+        "Error as a part of its limit, on " + comparison.device.id + " (" + comparison.device.name + ")";
+    Svg svg(width, bottom + 70, title, style_sheet);
+    svg.rect({0, 0}, width, bottom + 70, "class=\"page\"");
+    svg.text({left, 28}, title, "class=\"title\"");
+    svg.text({left, 46}, comparison.summary(), comparison.agrees() ? "" : "class=\"wrong\"");
+
+    const double head = first_row - 8;
+    svg.text({left, head}, "layer", "class=\"head\"");
+    svg.text({left + name_width, head}, "type", "class=\"head\"");
+    svg.text({left + name_width + type_width, head}, "variant", "class=\"head\"");
+    for (size_t m = 0; m < metrics.size(); ++m)
+        svg.text({cells + cell_width * (static_cast<double>(m) + 0.5), head}, metrics[m].name, "class=\"head middle\"");
+
+    for (size_t i = 0; i < comparison.layers.size(); ++i) {
+        const LayerComparison &layer = comparison.layers[i];
+        const double top = first_row + row_height * static_cast<double>(i), line = top + 13;
+        svg.text({left, line}, layer.layer, layer.own.passed ? "" : "class=\"wrong\"");
+        svg.text({left + name_width, line}, layer.type, "");
+        svg.text({left + name_width + type_width, line}, layer.variant, "");
+        for (size_t m = 0; m < metrics.size(); ++m) {
+            const double ratio = metrics[m].value(layer), x = cells + cell_width * static_cast<double>(m);
+            const double unit = shade(ratio);
+            svg.rect({x, top}, cell_width - 2, row_height - 2,
+                     "stroke=\"none\" fill=\"" + diverging_colour(unit) + "\"");
+            const bool dark = unit < 0.2 || unit > 0.8;
+            svg.text({x + cell_width / 2, line}, ratio_text(ratio),
+                     dark ? "class=\"middle\" style=\"fill:#ffffff\"" : "class=\"middle\"");
+        }
+    }
+    draw_legend(svg, left + 40, bottom + 18);
+    return svg.str();
+}
+
+} // namespace lamina::cli

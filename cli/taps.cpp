@@ -1,0 +1,72 @@
+#include "taps.hpp"
+
+#include "model/npy.hpp"
+#include "session/text_inputs.hpp"
+
+#include "abi/nearest.hpp"
+
+#include <fnmatch.h>
+
+namespace lamina::cli {
+namespace {
+
+bool is_pattern(const std::string &name) { return name.find_first_of("*?[") != std::string::npos; }
+bool matches(const std::string &pattern, const std::string &name) {
+    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+std::string with_name(std::string file, const std::string &name) {
+    const size_t at = file.find('*');
+    return at == std::string::npos ? file : file.replace(at, 1, name);
+}
+
+} // namespace
+
+Taps::Taps(const std::vector<std::string> &arguments) {
+    for (const std::string &argument : arguments) {
+        const size_t equals = argument.find('=');
+        Tap tap{argument.substr(0, equals), equals == std::string::npos ? "" : argument.substr(equals + 1)};
+        if (tap.pattern.empty() || (equals != std::string::npos && tap.file.empty()))
+            throw Error(ErrorCode::usage, "--tap " + argument + ": expected NAME or NAME=FILE.npy");
+        if (is_pattern(tap.pattern) && !tap.file.empty() && tap.file.find('*') == std::string::npos)
+            throw Error(ErrorCode::usage, "--tap " + argument +
+                                              ": several tensors cannot go to one file: put a '*' into it, " +
+                                              "which becomes the tensor's name");
+        taps_.push_back(std::move(tap));
+    }
+}
+
+std::vector<std::string> Taps::patterns() const {
+    std::vector<std::string> out;
+    for (const Tap &tap : taps_) out.push_back(tap.pattern);
+    return out;
+}
+
+TensorMap Taps::of_texts(Session &session, const std::vector<std::string> &texts) const {
+    TensorMap out;
+    std::vector<bool> found(taps_.size());
+    std::vector<std::string> names;
+    for (const auto &[graph, inputs] : session::inputs_of_texts(session, texts))
+        for (auto &[name, tensor] : session.run(graph, inputs, {"*"})) {
+            names.push_back(name);
+            for (size_t i = 0; i < taps_.size(); ++i)
+                if (matches(taps_[i].pattern, name)) out[name] = tensor, found[i] = true;
+        }
+    for (size_t i = 0; i < taps_.size(); ++i)
+        if (!found[i])
+            throw Error(ErrorCode::input, "--tap: the model has no tensor '" + taps_[i].pattern + "'" +
+                                              did_you_mean(taps_[i].pattern, names) + "; 'lamina inspect' lists them");
+    return out;
+}
+
+void Taps::write(const TensorMap &tensors, Output &output) const {
+    for (const Tap &tap : taps_)
+        for (const auto &[name, tensor] : tensors) {
+            if (tap.file.empty() || !matches(tap.pattern, name)) continue;
+            const std::string file = with_name(tap.file, name);
+            model::write_npy(file, tensor);
+            output.note("wrote " + file);
+        }
+}
+
+} // namespace lamina::cli

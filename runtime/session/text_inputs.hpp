@@ -1,0 +1,19 @@
+// What the graphs of a model that takes text are given for some texts.
+#pragma once
+
+#include <lamina/lamina.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lamina::session {
+
+// Graphs and their inputs, in the order in which they run.
+using GraphInputs = std::vector<std::pair<std::string, TensorMap>>;
+
+// The decoder is given what `session` itself makes of the texts, whole: no cache, position 0. Throws Error(usage) for a
+// model that takes no text, or when there is none.
+[[nodiscard]] GraphInputs inputs_of_texts(Session &session, const std::vector<std::string> &texts);
+
+} // namespace lamina::session
