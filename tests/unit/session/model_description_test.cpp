@@ -1,0 +1,93 @@
+#include <lamina/transformer.hpp>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+#include "model/model.hpp"
+
+#include <set>
+
+#include <unistd.h>
+
+using namespace lamina;
+namespace fs = std::filesystem;
+
+namespace {
+
+ModelDescription small_model(uint64_t seed = 0) {
+    return build(DecoderOnly{.embedding = {.d_model = 4, .vocabulary = 2},
+                             .decoder = {.layer = {.d_model = 4, .heads = 1, .ffn = 4}, .layers = 1},
+                             .generator = {.d_model = 4, .vocabulary = 2}},
+                 {.name = "small", .seed = seed, .text = TextVocabularies{.target = "<s>\n</s>\n"}});
+}
+
+std::set<std::string> names_in(const fs::path &folder) {
+    std::set<std::string> names;
+    for (const auto &entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+    return names;
+}
+
+} // namespace
+
+TEST_CASE("model description: saved as a folder of three kinds of files, with nothing beside it") {
+    const TemporaryFolder folder;
+    const ModelDescription model = small_model();
+    for (const char *name : {"new", "deep/er", "with-slash/"}) {
+        INFO(name);
+        model.save(folder.path() / name);
+        CHECK(names_in(folder.path() / name) == std::set<std::string>{"model.json", "model.safetensors", "target.txt"});
+    }
+    CHECK(names_in(folder.path()) == std::set<std::string>{"new", "deep", "with-slash"});
+    CHECK(folder.read("new/model.json") == model.json);
+    CHECK(folder.read("new/target.txt") == "<s>\n</s>\n");
+    const auto weights = model::Safetensors::open(folder.path() / "new" / "model.safetensors");
+    CHECK(weights.entries().size() == model.weights.size());
+}
+
+TEST_CASE("model description: an empty folder is filled, one that is not empty is left alone unless asked") {
+    const TemporaryFolder folder;
+    fs::create_directory(folder.path() / "model");
+    small_model().save(folder.path() / "model");
+    folder.write("model/notes.txt", "mine");
+    const std::string before = folder.read("model/model.safetensors");
+
+    CHECK_THAT(message_of([&] { small_model(1).save(folder.path() / "model"); }),
+               matchers::contains("not empty; choose another folder, or have its model replaced"));
+    CHECK(folder.read("model/model.safetensors") == before);
+
+    small_model(1).save(folder.path() / "model", true);
+    CHECK(folder.read("model/model.safetensors") != before);
+    CHECK(folder.read("model/notes.txt") == "mine");
+    CHECK(names_in(folder.path()) == std::set<std::string>{"model"});
+}
+
+TEST_CASE("model description: what cannot be written leaves nothing behind") {
+    const TemporaryFolder folder;
+    folder.write("file", "");
+    CHECK_THAT(message_of([&] { small_model().save(folder.path() / "file"); }),
+               matchers::contains("a file of that name"));
+    CHECK_THAT(message_of([&] { small_model().save(folder.path() / "file" / "model"); }),
+               matchers::contains("cannot be written: Not a directory"));
+    ModelDescription outside = small_model();
+    outside.vocabularies["../escaped.txt"] = "a\n";
+    CHECK_THAT(message_of([&] { outside.save(folder.path() / "model"); }),
+               matchers::contains("vocabulary '../escaped.txt': expected the name of a file"));
+    CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
+}
+
+TEST_CASE("model description: a model is parsed from memory as from a folder, and reads no file") {
+    const ModelDescription built = small_model();
+    const auto parsed = model::Model::parse(built.json, model::Safetensors::of(built.weights), built.vocabularies, "m");
+    CHECK(parsed->name == "small");
+    CHECK(parsed->vocabularies.at("target.txt").size() == 2);
+    CHECK(parsed->generation->max_length == 64);
+
+    const auto parse = [&](const std::string &json, const auto &vocabularies) {
+        return message_of([&] { (void)model::Model::parse(json, {}, vocabularies, "m"); });
+    };
+    const std::map<std::string, std::string, std::less<>> none;
+    CHECK(parse(built.json, none) == "m: no vocabulary 'target.txt' was given");
+    CHECK_THAT(parse("{}", none), matchers::contains("m/model.json: "));
+    CHECK_THAT(parse(built.json, std::map<std::string, std::string, std::less<>>{{"target.txt", "a\na\n"}}),
+               matchers::contains("m/target.txt: line 2: 'a' is already in line 1"));
+}
