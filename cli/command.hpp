@@ -43,6 +43,7 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global);
 Command add_devices(CLI::App &lamina, const GlobalOptions &global);
 Command add_plugins(CLI::App &lamina, const GlobalOptions &global);
 Command add_inspect(CLI::App &lamina, const GlobalOptions &global);
+Command add_check(CLI::App &lamina, const GlobalOptions &global);
 Command add_compare(CLI::App &lamina, const GlobalOptions &global);
 Command add_init(CLI::App &lamina, const GlobalOptions &global);
 Command add_plot(CLI::App &lamina, const GlobalOptions &global);

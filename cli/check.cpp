@@ -1,0 +1,206 @@
+// lamina check: every kernel on a device against its layer's reference, case by case.
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "table.hpp"
+
+#include "session/state.hpp"
+
+#include <lamina/proof.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace lamina::cli {
+namespace {
+
+using Status = CaseResult::Status;
+
+const char *name_of(Status status) {
+    return status == Status::passed ? "passed" : status == Status::failed ? "failed" : "skipped";
+}
+
+// JSON has no infinity.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json as_json(const CaseResult &result) {
+    Json out{{"layer", result.layer},
+             {"variant", result.variant},
+             {"case", result.case_text},
+             {"status", name_of(result.status)}};
+    if (!result.why.empty()) out["why"] = result.why;
+    if (result.verdict.compared != 0) out["ratio"] = number(result.verdict.ratio);
+    if (result.status == Status::failed) out["replay"] = result.replay;
+    return out;
+}
+
+Json as_json(const CheckReport &report, const Device &device) {
+    Json results = Json::array();
+    for (const CaseResult &r : report.results) results.push_back(as_json(r));
+    return {{"device", {{"id", device.id}, {"name", device.name}, {"driver", device.driver}}},
+            {"passed", report.count(Status::passed)},
+            {"failed", report.count(Status::failed)},
+            {"skipped", report.count(Status::skipped)},
+            {"refused", report.refused},
+            {"cases", results}};
+}
+
+// One line of the table: all cases of a layer by one variant.
+struct Line {
+    std::string layer, variant;
+    size_t passed = 0, failed = 0, skipped = 0;
+    double worst = 0; // of what passed
+
+    void add(const CaseResult &result) {
+        ++(result.status == Status::passed ? passed : result.status == Status::failed ? failed : skipped);
+        if (result.status == Status::passed) worst = std::max(worst, result.verdict.ratio);
+    }
+};
+
+std::vector<Line> lines_of(const CheckReport &report) {
+    std::vector<Line> lines;
+    for (const CaseResult &r : report.results) {
+        auto line = std::find_if(lines.begin(), lines.end(),
+                                 [&](const Line &l) { return l.layer == r.layer && l.variant == r.variant; });
+        if (line == lines.end()) line = lines.insert(line, Line{r.layer, r.variant});
+        line->add(r);
+    }
+    return lines;
+}
+
+std::string count_of(size_t n, const char *one, const char *many) {
+    return grouped(static_cast<int64_t>(n)) + " " + (n == 1 ? one : many);
+}
+
+std::string summary(const CheckReport &report, const Device &device) {
+    const size_t failed = report.count(Status::failed), skipped = report.count(Status::skipped);
+    const std::string place = device.id + (device.name.empty() ? "" : " (" + device.name + ")");
+    if (report.results.empty()) return "nothing to check on " + place + ": these layers run by their references there";
+    const std::string beside = skipped == 0 ? "" : ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
+    if (!report.passed() && failed == 0) return "nothing was checked on " + place + ": every case was skipped";
+    if (failed == 0)
+        return count_of(report.count(Status::passed), "case", "cases") + " on " + place + " agree with the references" +
+               beside;
+    return count_of(failed, "case", "cases") + " of " + grouped(static_cast<int64_t>(report.results.size())) + " on " +
+           place + " failed" + beside;
+}
+
+std::string as_text(const CheckReport &report, const Device &device, const Output &output) {
+    Table table({"LAYER",
+                 "VARIANT",
+                 {"PASSED", Align::right},
+                 {"FAILED", Align::right},
+                 {"SKIPPED", Align::right},
+                 {"WORST / LIMIT", Align::right}});
+    for (const Line &line : lines_of(report))
+        table.row({{line.layer, Style::bold},
+                   line.variant,
+                   grouped(static_cast<int64_t>(line.passed)),
+                   {grouped(static_cast<int64_t>(line.failed)), line.failed == 0 ? Style::plain : Style::red},
+                   grouped(static_cast<int64_t>(line.skipped)),
+                   line.passed == 0 ? "-" : significant(line.worst, 2)});
+    std::string out = table.empty() ? "" : table.str(output) + "\n";
+    for (const CaseResult &r : report.results)
+        if (r.status == Status::failed)
+            out += output.styled(r.layer + ", " + r.variant, Style::red) + ": " + r.why + "\n  " + r.replay + "\n\n";
+        else if (r.status == Status::skipped && report.count(Status::passed) == 0)
+            out += output.styled(r.layer + ", " + r.variant, Style::yellow) + " skipped: " + r.why + "\n\n";
+    const bool good = report.passed() || report.results.empty();
+    return out + output.styled(summary(report, device), good ? Style::green : Style::red) + "\n";
+}
+
+// --admit: what may run on this device is proved anew, in full, and remembered.
+int admit(const CheckOptions &options, const Runtime &runtime, const Device &device, Output &output) {
+    const auto admission = detail::Access::state(runtime)->admission(device);
+    if (admission == nullptr)
+        throw Error(ErrorCode::usage,
+                    "--admit is for Vulkan devices: on the CPU layers run by their references, and its "
+                    "fast kernels are checked by 'lamina check --device cpu'");
+    Json json = Json::array();
+    Table table({"LAYER", "VARIANT", {"CASES", Align::right}, "VERDICT"});
+    size_t done = 0;
+    bool any_barred = false;
+    for (const auto &proof : admission->redo(options.layers, [&](const auto &one) {
+             stop_if_interrupted();
+             output.progress(one.layer, ++done, 0);
+         })) {
+        const bool barred = proof.verdict.barred();
+        any_barred |= barred;
+        json.push_back({{"layer", proof.layer},
+                        {"variant", proof.variant},
+                        {"cases", proof.verdict.proved},
+                        {"admitted", !barred},
+                        {"why", proof.verdict.why}});
+        table.row({{proof.layer, Style::bold},
+                   proof.variant,
+                   grouped(static_cast<int64_t>(proof.verdict.proved)),
+                   {barred ? "barred: " + proof.verdict.why : "admitted", barred ? Style::red : Style::green}});
+    }
+    output.clear_progress();
+    if (output.json())
+        output.print_json(
+            {{"device", {{"id", device.id}, {"name", device.name}, {"driver", device.driver}}}, {"variants", json}});
+    else
+        output.print(table.str(output));
+    return any_barred ? static_cast<int>(ErrorCode::tolerance) : 0;
+}
+
+struct Options {
+    CheckOptions check;
+    bool admit = false;
+};
+
+int check(const Options &all, const GlobalOptions &global, Output &output) {
+    const CheckOptions &options = all.check;
+    if (!options.case_text.empty() && options.layers.size() != 1)
+        throw Error(ErrorCode::usage, "--case needs the one LAYER that it is a case of");
+    const Runtime runtime(global.runtime(output));
+    const Device device = runtime.device(global.device);
+    if (device.id == "reference")
+        throw Error(ErrorCode::usage, "the device 'reference' is what others are checked against: name another one");
+    note_device(device, output);
+    if (all.admit) return admit(options, runtime, device, output);
+    size_t done = 0;
+    const CheckReport report = lamina::check(runtime, device, options, [&](const CaseResult &result) {
+        stop_if_interrupted();
+        output.progress(result.layer, ++done, 0);
+    });
+    output.clear_progress();
+    if (output.json())
+        output.print_json(as_json(report, device));
+    else
+        output.print(as_text(report, device, output));
+    return report.passed() || report.results.empty() ? 0 : static_cast<int>(ErrorCode::tolerance);
+}
+
+} // namespace
+
+Command add_check(CLI::App &lamina, const GlobalOptions &global) {
+    CLI::App *app = lamina.add_subcommand("check", "Prove every kernel on a device against its layer's reference.");
+    app->footer("Runs the cases that layers declare and more, made from their contracts: sizes beside tiles, every\n"
+                "optional port, every dtype of weights. A case passes when all results are within the layer's\n"
+                "tolerance, a second run gives the same bits, and nothing was written beside a tensor. Exit status 7\n"
+                "when one fails or none is run; the report has the command that runs it again.\n"
+                "Examples: lamina check --device vulkan:0\n"
+                "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16 x=offset seed=7\"");
+    auto all = std::make_shared<Options>();
+    CheckOptions *options = &all->check;
+    app->add_option("LAYER", options->layers, "the layers to check; all by default");
+    app->add_option("--variant", options->variants, "check this variant; may be repeated; all by default")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    app->add_option("--case", options->case_text, "run this case alone")->type_name("TEXT");
+    app->add_option("--seed", options->seed, "what cases are made from, and the values of all of them")
+        ->type_name("N")
+        ->capture_default_str();
+    app->add_flag("--thorough", options->thorough, "200 cases made for each layer, and larger ones, instead of 24");
+    app->add_flag("--own-cases", options->own_cases_only,
+                  "the cases that layers declare, and none made from contracts");
+    app->add_option("--replay", options->replay, "run the call that 'lamina compare --replay' wrote into this file")
+        ->type_name("FILE");
+    app->add_flag(
+        "--admit", all->admit,
+        "prove anew which variants may run on this device, on all cases that layers declare, and remember it");
+    return {app, [all, &global](Output &output) { return check(*all, global, output); }};
+}
+
+} // namespace lamina::cli
