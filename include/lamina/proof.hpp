@@ -50,7 +50,7 @@ struct CheckOptions {
     std::string case_text{};             // this case alone; empty: the layer's own cases and generated ones
     std::filesystem::path replay{};      // this one, which compare() wrote, alone; it names its layer itself
     bool own_cases_only = false;         // those that the layer declares, and no generated ones
-    uint64_t seed = 1;                   // of the generated cases
+    uint64_t seed = 1;                   // of the generated cases, and of those that name none
     bool thorough = false;               // 200 generated cases a layer, and larger ones, instead of 24
 };
 

@@ -52,7 +52,10 @@ struct Vocabulary {
 
 class Parser {
   public:
-    Parser(const lamina_layer &layer, std::string_view text) : vocabulary_(layer), id_(layer.id), text_(text) {}
+    Parser(const lamina_layer &layer, std::string_view text, uint64_t seed)
+        : vocabulary_(layer), id_(layer.id), text_(text) {
+        case_.seed = seed;
+    }
 
     Case run() {
         std::istringstream words{std::string(text_)};
@@ -178,7 +181,9 @@ Shape reordered(Shape shape, const lamina_port &port, bool batch_first) {
 
 const char *name_of(Values values) { return value_names.at(static_cast<size_t>(values)); }
 
-Case parse_case(const lamina_layer &layer, std::string_view text) { return Parser(layer, text).run(); }
+Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed) {
+    return Parser(layer, text, seed).run();
+}
 
 std::string to_string(const Case &c) {
     std::string out;

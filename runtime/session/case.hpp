@@ -41,8 +41,8 @@ struct Case {
     bool operator==(const Case &) const = default;
 };
 
-// Throws Error(input) with the word that is wrong and the nearest that is right.
-[[nodiscard]] Case parse_case(const lamina_layer &layer, std::string_view text);
+// `seed` where the text names none. Throws Error(input) with the word that is wrong and the nearest that is right.
+[[nodiscard]] Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed = 1);
 
 // parse_case(layer, to_string(c)) == c.
 [[nodiscard]] std::string to_string(const Case &c);

@@ -112,10 +112,10 @@ class CaseCheck {
 } // namespace
 
 LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
-    if (!options.case_text.empty()) return {{parse_case(*layer.contract, options.case_text)}, 0};
+    if (!options.case_text.empty()) return {{parse_case(*layer.contract, options.case_text, options.seed)}, 0};
     LayerCases out;
     for (const char *text : std::span(layer.contract->cases, layer.contract->n_cases)) try {
-            out.cases.push_back(parse_case(*layer.contract, text));
+            out.cases.push_back(parse_case(*layer.contract, text, options.seed));
         } catch (const Error &e) {
             throw Error(ErrorCode::plugin, layer.path.string() + ": " + e.what());
         }
