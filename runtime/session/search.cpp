@@ -48,7 +48,7 @@ class Text {
             sample(scores, vocabulary);
         else
             extend(scores, vocabulary, parents);
-        const bool full = position + 1 - prefix_.size() >= task_.max_length;
+        const bool full = position + 2 - prefix_.size() >= task_.max_length; // tokens, with the one just taken
         if (full)
             for (Candidate &c : live_)
                 if (c.log_probability != never) finish(std::move(c));
