@@ -1,0 +1,155 @@
+#include "catch.hpp"
+#include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using nlohmann::json;
+
+namespace {
+
+// lamina init FOLDER/NAME with a model small enough for tests, and more options.
+Finished init(const TemporaryFolder &folder, const std::string &name, const std::vector<std::string> &more) {
+    std::vector<std::string> arguments{"init", (folder.path() / name).string()};
+    const std::map<std::string, std::string> sizes{{"--d-model", "8"}, {"--heads", "2"}, {"--layers", "2"}};
+    for (const auto &[option, value] : sizes)
+        if (std::ranges::find(more, option) == more.end()) arguments.insert(arguments.end(), {option, value});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_lamina(arguments);
+}
+
+json model_of(const TemporaryFolder &folder, const std::string &name) {
+    return json::parse(folder.read(name + "/model.json"));
+}
+
+} // namespace
+
+TEST_CASE("init: each architecture is written, said on stderr, and loads") {
+    const TemporaryFolder folder;
+    for (const std::string arch : {"encoder", "decoder", "encoder-decoder"}) {
+        INFO(arch);
+        const Finished f = init(folder, arch, {"--arch", arch, "--vocab", "11"});
+        CHECK(f.status == 0);
+        CHECK(f.out.empty());
+        CHECK(lines_of(f.err).size() == 1);
+        CHECK_THAT(f.err, matchers::contains("lamina: wrote " + (folder.path() / arch).string() + ": "));
+        CHECK_THAT(f.err, matchers::contains(" parameters, "));
+        const json model = model_of(folder, arch);
+        CHECK(model.at("name") == arch);
+        CHECK(model.at("graphs").contains("encode") == (arch != "decoder"));
+        CHECK(model.at("graphs").contains("decode") == (arch != "encoder"));
+        CHECK(run_lamina({"inspect", (folder.path() / arch).string()}).status == 0);
+    }
+}
+
+TEST_CASE("init: --json says what was written") {
+    const TemporaryFolder folder;
+    const Finished f = init(folder, "m", {"--arch", "encoder", "--vocab", "5", "--json", "--quiet"});
+    REQUIRE(f.status == 0);
+    CHECK(f.err.empty());
+    const json found = json::parse(f.out);
+    CHECK(found.at("name") == "m");
+    // 2 layers of attention 4 * (8 * 8 + 8), feed-forward 2 * 8 * 32 + 32 + 8 and norms 2 * 16; a norm; the table
+    CHECK(found.at("parameters") == 2 * (288 + 552 + 32) + 16 + 40);
+    CHECK(found.at("bytes") == 4 * found.at("parameters").get<int>());
+}
+
+TEST_CASE("init: the same seed gives the same file, another one another") {
+    const TemporaryFolder folder;
+    for (const auto &[name, seed] : std::map<std::string, std::string>{{"a", "1"}, {"b", "1"}, {"c", "2"}})
+        REQUIRE(init(folder, name, {"--vocab", "5", "--seed", seed, "--name", "m"}).status == 0);
+    CHECK(folder.read("a/model.safetensors") == folder.read("b/model.safetensors"));
+    CHECK(folder.read("a/model.json") == folder.read("b/model.json"));
+    CHECK(folder.read("a/model.safetensors") != folder.read("c/model.safetensors"));
+}
+
+TEST_CASE("init: options reach the model") {
+    const TemporaryFolder folder;
+    REQUIRE(
+        init(folder, "m",
+             {"--arch", "encoder",   "--vocab", "5",         "--post-norm", "--activation", "gelu", "--ffn",
+              "24",     "--dropout", "0.25",    "--max-len", "77",          "--eps",        "1e-3", "--sequence-first",
+              "--mask", "keep",      "--dtype", "f16"})
+            .status == 0);
+    const json encode = model_of(folder, "m").at("graphs").at("encode");
+    CHECK(encode.at("inputs").at("source").at("dims") == "S B");
+    CHECK(encode.at("inputs").at("source_mask").at("dims") == "B S S");
+    const json &layers = encode.at("layers");
+    CHECK(layers.at(1).at("params") == json{{"max_len", 77}, {"batch_first", false}});
+    CHECK(layers.at(2).at("params").at("p") == 0.25);
+    const json &copy = layers.at(3).at("layers");
+    CHECK(copy.at(0).at("type") == "attention"); // not a norm
+    CHECK(copy.at(2).at("params").at("eps") == 1e-3);
+    CHECK(copy.at(3).at("params").at("activation") == "gelu");
+    CHECK_THAT(folder.read("m/model.safetensors"), matchers::contains("\"dtype\":\"F16\""));
+}
+
+TEST_CASE("init: with vocabularies the model takes and gives text") {
+    const TemporaryFolder folder;
+    const std::string source = folder.write("source.txt", "a\nb\nc\n").string();
+    const std::string target = folder.write("target.txt", "<s>\n</s>\nx\ny\n").string();
+    REQUIRE(init(folder, "m", {"--source-vocab", source, "--target-vocab", target, "--max-length", "4"}).status == 0);
+    CHECK(folder.read("m/source.txt") == "a\nb\nc\n");
+    const Finished f = run_lamina({"run", (folder.path() / "m").string(), "a b c", "--device", "cpu"});
+    CHECK(f.status == 0);
+    CHECK_THAT(f.out, matchers::contains("a b c\t"));
+
+    REQUIRE(init(folder, "writer", {"--arch", "decoder", "--target-vocab", target}).status == 0);
+    CHECK(run_lamina({"run", (folder.path() / "writer").string(), "x", "--device", "cpu"}).status == 0);
+}
+
+TEST_CASE("init: a folder that is not empty is left alone without --force") {
+    const TemporaryFolder folder;
+    REQUIRE(init(folder, "m", {"--vocab", "5"}).status == 0);
+    folder.write("m/notes.txt", "mine");
+    const std::string before = folder.read("m/model.json");
+    const Finished f = init(folder, "m", {"--vocab", "6"});
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, matchers::contains("not empty; choose another folder, or give --force"));
+    CHECK(folder.read("m/model.json") == before);
+    CHECK(init(folder, "m", {"--arch", "decoder", "--vocab", "6", "--force"}).status == 0);
+    CHECK(model_of(folder, "m").at("graphs").size() == 1);
+    CHECK(folder.read("m/notes.txt") == "mine");
+}
+
+TEST_CASE("init: wrong settings are named, and nothing is written") {
+    const TemporaryFolder folder;
+    const auto refusal = [&](const std::vector<std::string> &options) {
+        const Finished f = init(folder, "m", options);
+        CHECK(f.status == 2);
+        CHECK_FALSE(std::filesystem::exists(folder.path() / "m"));
+        return f.err;
+    };
+    CHECK_THAT(refusal({}), matchers::contains("how many tokens are there? Give --vocab N"));
+    CHECK_THAT(refusal({"--vocab", "5", "--heads", "3"}),
+               matchers::contains("expected a divisor of d_model, which is 8"));
+    CHECK_THAT(refusal({"--vocab", "5", "--d-model", "7", "--heads", "7"}),
+               matchers::contains("d_model is 7; expected an even"));
+    CHECK_THAT(refusal({"--vocab", "5", "--dropout", "1.5"}), matchers::contains("dropout is 1.5"));
+    CHECK_THAT(refusal({"--vocab", "5", "--arch", "encodr"}), matchers::contains("did you mean 'encoder'?"));
+    CHECK_THAT(refusal({"--vocab", "5", "--dtype", "f8"}),
+               matchers::contains("--dtype f8: expected one of f32, f16, bf16"));
+    CHECK_THAT(refusal({"--vocab", "5", "--post-norm", "--norm-first"}), matchers::contains("--norm-first"));
+    CHECK_THAT(refusal({"--vocab", "0"}), matchers::contains("--vocab"));
+    CHECK_THAT(refusal({"--arch", "encoder", "--vocab", "5", "--target-vocab", "x.txt"}),
+               matchers::contains("--target-vocab does not go with --arch encoder"));
+    const std::string tokens = folder.write("tokens.txt", "a\nb\n").string();
+    CHECK_THAT(refusal({"--source-vocab", tokens}),
+               matchers::contains("--source-vocab and --target-vocab belong together"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--target-vocab", tokens}),
+               matchers::contains("'<s>' is not in the target"));
+}
+
+TEST_CASE("init: files that cannot be read or written end it with their own status") {
+    const TemporaryFolder folder;
+    const std::string repeated = folder.write("repeated.txt", "a\na\n").string();
+    const Finished bad = init(folder, "m", {"--arch", "decoder", "--target-vocab", repeated});
+    CHECK(bad.status == 3);
+    CHECK_THAT(bad.err, matchers::contains("repeated.txt: line 2: 'a' is already in line 1"));
+    CHECK(init(folder, "m", {"--arch", "decoder", "--target-vocab", "/nowhere.txt"}).status == 3);
+    const Finished blocked = init(folder, "repeated.txt/m", {"--vocab", "5"});
+    CHECK(blocked.status == 1);
+    CHECK_THAT(blocked.err, matchers::contains("cannot be written"));
+}
