@@ -1,0 +1,178 @@
+// Graphs with their shapes solved, and what is said about those that cannot be.
+#include "plan/graph_plan.hpp"
+#include "plan/lifetimes.hpp"
+
+#include "catch.hpp"
+
+using namespace lamina;
+using namespace lamina::plan;
+using Kind = PlannedTensor::Kind;
+
+namespace {
+
+const std::shared_ptr<const abi::Registry> &plugins() {
+    static const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    return registry;
+}
+
+model::Node node(std::string name, std::string type, std::string input) {
+    return {std::move(name), std::move(type), "/graphs/main/layers/0", {}, {{"", std::move(input)}}, {}};
+}
+
+// x (B T 8) -> norm -> up (16) -> softmax; the weights are in memory.
+struct TestModel {
+    model::Model model;
+    std::map<std::string, Tensor, std::less<>> weights;
+    GraphShapes shapes;
+
+    TestModel() {
+        model.folder = "folder";
+        model.graphs["main"] = {
+            "main",
+            {{"x", DType::f32, "B T 8"}},
+            {node("norm", "layer_norm", "x"), node("up", "linear", "norm"), node("p", "softmax", "up")},
+            {{"probabilities", "p"}}};
+        weights["norm.weight"] = Tensor(TensorType{DType::f32, {8}});
+        weights["up.weight"] = Tensor(TensorType{DType::f16, {16, 8}});
+        shapes.inputs["x"] = {DType::f32, {2, 5, 8}};
+    }
+    model::Graph &graph() { return model.graphs.at("main"); }
+    GraphPlan plan() {
+        model.weights = model::Safetensors::of(weights);
+        return plan_graph(model, graph(), *plugins(), shapes);
+    }
+    std::string refusal() {
+        return message_of([&] { (void)plan(); });
+    }
+};
+
+} // namespace
+
+TEST_CASE("shapes are solved from the inputs through every layer") {
+    const GraphPlan plan = TestModel().plan();
+    REQUIRE(plan.steps.size() == 3);
+    const auto tensor = [&](const char *name) { return plan.tensors[static_cast<size_t>(plan.tensor(name))]; };
+    CHECK(tensor("x").kind == Kind::input);
+    CHECK(tensor("norm").type == TensorType{DType::f32, {2, 5, 8}});
+    CHECK(tensor("up").type == TensorType{DType::f32, {2, 5, 16}});
+    CHECK(tensor("up.weight").type.dtype == DType::f16);
+    CHECK(tensor("up.weight").kind == Kind::weight);
+    CHECK_FALSE(tensor("up").output);
+    CHECK(tensor("p").output);
+    CHECK(plan.outputs.at("probabilities") == plan.tensor("p"));
+}
+
+TEST_CASE("a step is bound to its tensors, and what is left out to none") {
+    const GraphPlan plan = TestModel().plan();
+    const Step &norm = plan.steps[0];
+    CHECK(norm.in == std::vector<int32_t>{plan.tensor("x")});
+    CHECK(norm.weight == std::vector<int32_t>{plan.tensor("norm.weight"), none}); // no bias in the file
+    CHECK(plan.steps[1].in == norm.out);
+}
+
+TEST_CASE("one weight that two layers map to is one tensor") {
+    TestModel test;
+    test.graph().nodes.push_back(node("again", "layer_norm", "norm"));
+    test.graph().nodes.back().weights["weight"] = "norm.weight";
+    test.graph().outputs["again"] = "again";
+    const GraphPlan plan = test.plan();
+    CHECK(plan.steps[3].weight[0] == plan.steps[0].weight[0]);
+}
+
+TEST_CASE("an activation lives from the step that writes it to the last that reads it; an output to the end") {
+    TestModel test;
+    test.graph().outputs["early"] = "norm";
+    const GraphPlan plan = test.plan();
+    const std::vector<Lifetime> lifetimes = lifetimes_of(plan, false);
+    const auto of = [&](const char *name) { return lifetimes[static_cast<size_t>(plan.tensor(name))]; };
+    CHECK(of("up").first == 1);
+    CHECK(of("up").last == 2);
+    CHECK(of("up").bytes == 2 * 5 * 16 * 4);
+    CHECK(of("norm").last >= 2); // nothing may be placed over it
+    CHECK(of("x").bytes == 0);
+    CHECK(of("up.weight").bytes == 0);
+    for (const Lifetime &l : lifetimes_of(plan, true)) CHECK((l.bytes == 0 || l.last >= 2));
+}
+
+TEST_CASE("a graph that does not fit together is refused with the layer, its place and what was expected") {
+    TestModel test;
+    const auto refused_for = [&](const char *why) { CHECK_THAT(test.refusal(), matchers::contains(why)); };
+    SECTION("an input that is missing") {
+        test.shapes.inputs.clear();
+        refused_for("input 'x' is missing: expected f32 of shape (B T 8)");
+    }
+    SECTION("an input that the graph does not have") {
+        test.shapes.inputs["xx"] = test.shapes.inputs["x"];
+        refused_for("no input 'xx'; did you mean 'x'");
+    }
+    SECTION("an input of another dtype") {
+        test.shapes.inputs["x"].dtype = DType::i32;
+        refused_for("expected f32, found i32");
+    }
+    SECTION("an input of another shape") {
+        test.shapes.inputs["x"].shape = {2, 5, 9};
+        refused_for("(2, 5, 9)");
+    }
+    SECTION("a weight of another shape") {
+        test.weights["up.weight"] = Tensor(TensorType{DType::f32, {16, 9}});
+        refused_for("/graphs/main/layers/0: layer 'up'");
+    }
+    SECTION("a weight that is missing") {
+        test.weights.erase("up.weight");
+        refused_for("weight 'weight' is missing");
+    }
+    SECTION("a weight that is mapped to a tensor which is not there") {
+        test.graph().nodes[0].weights["bias"] = "norm.offset";
+        refused_for("holds no tensor 'norm.offset'");
+    }
+    SECTION("a mapped weight that the layer does not have") {
+        test.graph().nodes[0].weights["gain"] = "norm.weight";
+        refused_for("layer_norm has no weight 'gain'");
+    }
+    SECTION("a layer that no plugin has") {
+        test.graph().nodes[0].type = "layer_nrom";
+        refused_for("layer_norm");
+    }
+    SECTION("a parameter that the layer does not have") {
+        test.graph().nodes[0].params["epsilon"] = 1e-5;
+        refused_for("no parameter 'epsilon'");
+    }
+}
+
+TEST_CASE("a weight that no layer uses is named: a misspelt bias must not pass for none") {
+    TestModel test;
+    test.weights["norm.bais"] = Tensor(TensorType{DType::f32, {8}});
+    (void)test.plan();
+    CHECK(unused_weights(test.model, *plugins()) == std::vector<std::string>{"norm.bais"});
+}
+
+TEST_CASE("a tensor that a plan does not have is refused with the nearest name") {
+    const GraphPlan plan = TestModel().plan();
+    CHECK_THAT(message_of([&] { (void)plan.tensor("nrom"); }), matchers::contains("did you mean 'norm'"));
+}
+
+TEST_CASE("a step alone is a graph: what it reads are inputs, what it writes are outputs") {
+    const GraphPlan plan = TestModel().plan();
+    const GraphPlan alone = isolate(plan, 1);
+    REQUIRE(alone.steps.size() == 1);
+    CHECK(alone.steps[0].name == "up");
+    REQUIRE(alone.inputs.contains("norm"));
+    CHECK(alone.tensors[static_cast<size_t>(alone.inputs.at("norm"))].kind == Kind::input);
+    CHECK(alone.tensors[static_cast<size_t>(alone.tensor("up"))].output);
+    CHECK(alone.tensors[static_cast<size_t>(alone.tensor("up.weight"))].kind == Kind::weight);
+}
+
+TEST_CASE("states are as long as the session asks, and absent without") {
+    TestModel test;
+    test.graph().nodes.push_back(node("attention", "attention", "norm"));
+    test.graph().nodes.back().params["heads"] = 2.0;
+    test.graph().outputs["attention"] = "attention";
+    for (const char *weight : {"query_weight", "key_weight", "value_weight", "out_weight"})
+        test.weights[std::string("attention.") + weight] = Tensor(TensorType{DType::f32, {8, 8}});
+    CHECK(test.plan().steps[3].state == std::vector<int32_t>{none, none});
+    test.shapes.state_length = 40;
+    const GraphPlan plan = test.plan();
+    const PlannedTensor &cache = plan.tensors[static_cast<size_t>(plan.tensor("attention.key_cache"))];
+    CHECK(cache.kind == Kind::state);
+    CHECK(cache.type == TensorType{DType::f32, {2, 40, 8}});
+}
