@@ -58,11 +58,13 @@ void Fence::wait(const std::string &what) const {
         const VkResult result = device_->vk().vkWaitForFences(device_->handle(), 1, fence_.address(), VK_TRUE,
                                                               static_cast<uint64_t>(nanoseconds(slice).count()));
         if (result == VK_SUCCESS) return;
+        if (result == VK_TIMEOUT) continue;
+        device_->wait_idle(); // there may be later submissions
         if (result == VK_ERROR_DEVICE_LOST)
             throw Error(ErrorCode::device_lost,
                         device() + " was lost while it ran " + what +
                             ". Its driver reset it; see the system log, or try another device.");
-        if (result != VK_TIMEOUT) fail(result, "waiting for " + what);
+        fail(result, "waiting for " + what);
     }
     throw Error(ErrorCode::device_lost, device() + " has not finished " + what + " within " +
                                             std::to_string(limit.count()) + " seconds; it is given up.");

@@ -90,9 +90,20 @@ void LogicalDevice::submit(std::span<const VkCommandBuffer> commands, VkFence fe
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.commandBufferCount = static_cast<uint32_t>(commands.size());
     info.pCommandBuffers = commands.data();
+    VkResult result;
+    {
+        const std::lock_guard lock(queue_mutex_);
+        result = table_.vkQueueSubmit(queue_, 1, &info, fence);
+    }
+    if (result == VK_SUCCESS) return;
+    wait_idle(); // submissions before this one may be under way, and even this one counts as pending on a lost device
+    fail(result, "submitting " + what + " to device " + physical_.info.name);
+}
+
+// Its result says nothing new: a device that is lost has said so to whoever waits here.
+void LogicalDevice::wait_idle() {
     const std::lock_guard lock(queue_mutex_);
-    const VkResult result = table_.vkQueueSubmit(queue_, 1, &info, fence);
-    if (result != VK_SUCCESS) fail(result, "submitting " + what + " to device " + physical_.info.name);
+    table_.vkQueueWaitIdle(queue_);
 }
 
 uint64_t LogicalDevice::free_bytes(uint32_t heap) const {

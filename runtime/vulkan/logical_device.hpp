@@ -24,8 +24,10 @@ class LogicalDevice {
     [[nodiscard]] const DeviceInfo &info() const { return physical_.info; }
 
     // Hands command buffers to the queue; `fence` is signalled when they are done. Thread-safe. `what` they do is for
-    // messages: "steps 'a' to 'b' of graph 'encode'".
+    // messages: "steps 'a' to 'b' of graph 'encode'". After a failure the queue is idle.
     void submit(std::span<const VkCommandBuffer> commands, VkFence fence, const std::string &what);
+    // Everything submitted is done, or counts as done where the device is lost: its objects may be destroyed.
+    void wait_idle();
 
     // Bytes of a heap that may still be allocated: what the driver says (VK_EXT_memory_budget), else all of it.
     [[nodiscard]] uint64_t free_bytes(uint32_t heap) const;

@@ -144,8 +144,12 @@ std::vector<Region> allocate(const std::shared_ptr<LogicalDevice> &device, std::
     uint64_t filled = 0;
     const auto close = [&] {
         if (block.empty()) return;
-        const auto buffer = std::make_shared<const Buffer>(device, filled, Buffer::Place::device);
-        for (const size_t i : block) regions[i].buffer = buffer;
+        try {
+            const auto buffer = std::make_shared<const Buffer>(device, filled, Buffer::Place::device);
+            for (const size_t i : block) regions[i].buffer = buffer;
+        } catch (const Error &e) {
+            too_large(*device, requests, purpose, e.what());
+        }
         block.clear();
         filled = 0;
     };
@@ -158,11 +162,7 @@ std::vector<Region> allocate(const std::shared_ptr<LogicalDevice> &device, std::
         filled = regions[i].offset + bytes;
         block.push_back(i);
     }
-    try {
-        close();
-    } catch (const Error &e) {
-        too_large(*device, requests, purpose, e.what());
-    }
+    close();
     return regions;
 }
 

@@ -17,31 +17,8 @@ std::string variable(const char *name) {
     return value != nullptr ? value : "";
 }
 
-// The driver's manifest, which tells Vulkan's loader where its library is; empty where it is not installed.
-fs::path manifest_of(const std::string &driver) {
-    const std::string given = variable("LAMINA_DRIVER_MANIFEST");
-    if (!given.empty()) return given;
-    const std::string begins = driver == "lavapipe" ? "lvp_icd" : "vk_swiftshader_icd";
-    for (const fs::path folder : {"/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d",
-                                  "/usr/lib/chromium", "/usr/lib64/chromium-browser"}) {
-        std::error_code error;
-        for (const auto &entry : fs::directory_iterator(folder, error))
-            if (entry.path().filename().string().starts_with(begins) && entry.path().extension() == ".json")
-                return entry.path();
-    }
-    return {};
-}
-
-// Points the loader at one driver alone.
-void select(const fs::path &manifest) {
-    setenv("VK_DRIVER_FILES", manifest.c_str(), 1);
-    setenv("VK_ICD_FILENAMES", manifest.c_str(), 1); // as loaders before 1.3.207 call it
-}
-
 std::optional<Driver> absent(const std::string &name, const std::string &why) {
-    const std::string required = "," + variable("LAMINA_REQUIRE_DRIVERS") + ",";
-    if (required.find("," + name + ",") != std::string::npos) FAIL("driver " << name << " is required: " << why);
-    std::cout << "SKIPPED: driver " << name << ": " << why << "\n";
+    report_absent(name, why);
     return std::nullopt;
 }
 
@@ -68,6 +45,31 @@ std::optional<Driver> open(const std::string &name) {
 }
 
 } // namespace
+
+fs::path manifest_of(const std::string &driver) {
+    const std::string given = variable("LAMINA_DRIVER_MANIFEST");
+    if (!given.empty()) return given;
+    const std::string begins = driver == "lavapipe" ? "lvp_icd" : "vk_swiftshader_icd";
+    for (const fs::path folder : {"/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d",
+                                  "/usr/lib/chromium", "/usr/lib64/chromium-browser"}) {
+        std::error_code error;
+        for (const auto &entry : fs::directory_iterator(folder, error))
+            if (entry.path().filename().string().starts_with(begins) && entry.path().extension() == ".json")
+                return entry.path();
+    }
+    return {};
+}
+
+void select(const fs::path &manifest) {
+    setenv("VK_DRIVER_FILES", manifest.c_str(), 1);
+    setenv("VK_ICD_FILENAMES", manifest.c_str(), 1); // as loaders before 1.3.207 call it
+}
+
+void report_absent(const std::string &driver, const std::string &why) {
+    const std::string required = "," + variable("LAMINA_REQUIRE_DRIVERS") + ",";
+    if (required.find("," + driver + ",") != std::string::npos) FAIL("driver " << driver << " is required: " << why);
+    std::cout << "SKIPPED: driver " << driver << ": " << why << "\n";
+}
 
 std::shared_ptr<const lamina::abi::Registry> plugins() {
     static const auto registry = lamina::abi::Registry::discover({LAMINA_PLUGIN_DIR});

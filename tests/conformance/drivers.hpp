@@ -5,6 +5,7 @@
 #include "session/check_target.hpp"
 #include "vulkan/device.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,14 @@ struct Driver {
 // Nothing where this machine does not have it; then the test is skipped with a line that CTest looks for, or fails when
 // $LAMINA_REQUIRE_DRIVERS ("lavapipe,swiftshader") names it.
 [[nodiscard]] std::optional<Driver> driver();
+
+// What driver() is made of, for tests that bring a driver of their own. The manifest, which tells Vulkan's loader where
+// a driver's library is; empty where it is not installed.
+[[nodiscard]] std::filesystem::path manifest_of(const std::string &driver);
+// Points the loader at one driver alone, before the first instance is made.
+void select(const std::filesystem::path &manifest);
+// Prints the line that CTest looks for, or fails.
+void report_absent(const std::string &driver, const std::string &why);
 
 [[nodiscard]] lamina::session::CheckTarget target_of(const Driver &driver);
 

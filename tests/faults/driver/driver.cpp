@@ -1,0 +1,271 @@
+// A Vulkan driver that hands every call to the driver named by $LAMINA_DRIVER_BELOW, a library, and fails where a test
+// says so. It stands below Vulkan's loader and the validation layers, so that these see its faults as Lamina does.
+#include "faults.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace {
+
+using test::Faults;
+
+Faults &faults() {
+    static Faults object;
+    return object;
+}
+
+// Devices that were lost, and whose queues are whose. Guarded by Faults::mutex.
+struct Lost {
+    std::map<VkQueue, VkDevice> queues;
+    std::set<VkDevice> devices;
+};
+Lost &lost() {
+    static Lost object;
+    return object;
+}
+
+VkDevice device_of(VkDevice device) { return device; }
+VkDevice device_of(VkQueue queue) {
+    const std::lock_guard lock(faults().mutex);
+    return lost().queues.at(queue);
+}
+VkDevice device_of(VkCommandBuffer) { return VK_NULL_HANDLE; } // recording knows nothing of losses
+VkDevice device_of(VkPhysicalDevice) { return VK_NULL_HANDLE; }
+
+bool is_wait(const char *function) {
+    return std::strcmp(function, "vkWaitForFences") == 0 || std::strcmp(function, "vkQueueWaitIdle") == 0;
+}
+
+// What this call is to answer instead of being made; nothing: it is made.
+std::optional<VkResult> fault_of(const char *function, VkDevice device) {
+    Faults &f = faults();
+    const std::lock_guard lock(f.mutex);
+    const bool works = is_wait(function) || std::strcmp(function, "vkQueueSubmit") == 0;
+    if (works && lost().devices.contains(device)) return VK_ERROR_DEVICE_LOST;
+    if (f.function.empty() || f.function == function) {
+        ++f.calls;
+        if (f.nth != 0 && f.calls % f.nth == 0 && (f.again || f.calls == f.nth)) {
+            if (f.answer == VK_ERROR_DEVICE_LOST) lost().devices.insert(device);
+            return f.answer;
+        }
+    }
+    if (is_wait(function) && f.fences_hang) return VK_TIMEOUT;
+    return std::nullopt;
+}
+
+// A function's name as a template argument.
+template <size_t n> struct Name {
+    char text[n];
+    constexpr Name(const char (&name)[n]) { std::copy_n(name, n, text); }
+};
+
+bool makes_object(const char *function) {
+    return std::strncmp(function, "vkCreate", 8) == 0 || std::strcmp(function, "vkAllocateMemory") == 0;
+}
+
+// A function that may fail.
+template <Name name, class Function> struct Fallible;
+template <Name name, class First, class... Rest> struct Fallible<name, VkResult(VKAPI_PTR *)(First, Rest...)> {
+    static inline VkResult(VKAPI_PTR *below)(First, Rest...) = nullptr;
+
+    static VKAPI_ATTR VkResult VKAPI_CALL call(First first, Rest... rest) {
+        const std::optional<VkResult> fault = fault_of(name.text, device_of(first));
+        // A wait that is said to fail waits all the same: the driver below must not be at work on objects that go.
+        if (fault && !is_wait(name.text)) return *fault;
+        const VkResult result = below(first, rest...);
+        if (fault) return *fault;
+        if (result == VK_SUCCESS && makes_object(name.text)) {
+            const std::lock_guard lock(faults().mutex);
+            ++faults().alive[name.text];
+        }
+        return result;
+    }
+};
+
+// A function that destroys what `maker` made.
+template <Name maker, class Function> struct Destroying;
+template <Name maker, class Handle>
+struct Destroying<maker, void(VKAPI_PTR *)(VkDevice, Handle, const VkAllocationCallbacks *)> {
+    static inline void(VKAPI_PTR *below)(VkDevice, Handle, const VkAllocationCallbacks *) = nullptr;
+
+    static VKAPI_ATTR void VKAPI_CALL call(VkDevice device, Handle handle, const VkAllocationCallbacks *callbacks) {
+        below(device, handle, callbacks);
+        if (handle == Handle{}) return;
+        const std::lock_guard lock(faults().mutex);
+        --faults().alive[maker.text];
+    }
+};
+
+// ---- Functions that do something of their own; `below` is set when the function is first asked for ----
+
+struct DestroyDevice {
+    static inline PFN_vkDestroyDevice below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkDevice device, const VkAllocationCallbacks *callbacks) {
+        below(device, callbacks);
+        const std::lock_guard lock(faults().mutex);
+        std::erase_if(lost().queues, [&](const auto &entry) { return entry.second == device; });
+        lost().devices.erase(device);
+        --faults().alive["vkCreateDevice"];
+    }
+};
+
+struct GetDeviceQueue {
+    static inline PFN_vkGetDeviceQueue below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkDevice device, uint32_t family, uint32_t index, VkQueue *queue) {
+        below(device, family, index, queue);
+        const std::lock_guard lock(faults().mutex);
+        lost().queues[*queue] = device;
+    }
+};
+
+struct GetProperties {
+    static inline PFN_vkGetPhysicalDeviceProperties below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkPhysicalDevice device, VkPhysicalDeviceProperties *properties) {
+        below(device, properties);
+        if (faults().change != nullptr) faults().change(*properties);
+    }
+};
+
+struct GetProperties2 {
+    static inline PFN_vkGetPhysicalDeviceProperties2 below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties) {
+        below(device, properties);
+        if (faults().change != nullptr) faults().change(properties->properties);
+        if (faults().max_allocation_bytes == 0) return;
+        for (auto *next = static_cast<VkBaseOutStructure *>(properties->pNext); next != nullptr; next = next->pNext) {
+            if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES)
+                reinterpret_cast<VkPhysicalDeviceMaintenance3Properties *>(next)->maxMemoryAllocationSize =
+                    faults().max_allocation_bytes;
+            if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES)
+                reinterpret_cast<VkPhysicalDeviceVulkan11Properties *>(next)->maxMemoryAllocationSize =
+                    faults().max_allocation_bytes;
+        }
+    }
+};
+
+struct GetQueueFamilies {
+    static inline PFN_vkGetPhysicalDeviceQueueFamilyProperties below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkPhysicalDevice device, uint32_t *n, VkQueueFamilyProperties *families) {
+        below(device, n, families);
+        if (faults().computes || families == nullptr) return;
+        for (uint32_t i = 0; i < *n; ++i) families[i].queueFlags &= ~static_cast<VkQueueFlags>(VK_QUEUE_COMPUTE_BIT);
+    }
+};
+
+PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below);
+
+struct GetDeviceProcAddr {
+    static inline PFN_vkGetDeviceProcAddr below = nullptr;
+    static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL call(VkDevice device, const char *name) {
+        return in_front_of(name, below(device, name));
+    }
+};
+
+// ---- Which functions these are ----
+
+struct Wrapper {
+    const char *name;
+    void (*set_below)(PFN_vkVoidFunction);
+    PFN_vkVoidFunction call;
+};
+
+template <class W> Wrapper wrapper(const char *name) {
+    return {name, [](PFN_vkVoidFunction below) { W::below = reinterpret_cast<decltype(W::below)>(below); },
+            reinterpret_cast<PFN_vkVoidFunction>(&W::call)};
+}
+template <Name name, class Function> Wrapper fallible() { return wrapper<Fallible<name, Function>>(name.text); }
+template <Name maker, class Function> Wrapper destroying(const char *name) {
+    return wrapper<Destroying<maker, Function>>(name);
+}
+
+// Drivers have one function for all their devices: what is asked for first is what every device is asked for.
+PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below) {
+    static const std::vector<Wrapper> wrappers{
+        wrapper<GetDeviceProcAddr>("vkGetDeviceProcAddr"),
+        wrapper<GetProperties>("vkGetPhysicalDeviceProperties"),
+        wrapper<GetProperties2>("vkGetPhysicalDeviceProperties2"),
+        wrapper<GetQueueFamilies>("vkGetPhysicalDeviceQueueFamilyProperties"),
+        wrapper<GetDeviceQueue>("vkGetDeviceQueue"),
+        wrapper<DestroyDevice>("vkDestroyDevice"),
+        fallible<"vkCreateDevice", PFN_vkCreateDevice>(),
+        fallible<"vkQueueSubmit", PFN_vkQueueSubmit>(),
+        fallible<"vkWaitForFences", PFN_vkWaitForFences>(),
+        fallible<"vkQueueWaitIdle", PFN_vkQueueWaitIdle>(),
+        fallible<"vkResetFences", PFN_vkResetFences>(),
+        fallible<"vkAllocateMemory", PFN_vkAllocateMemory>(),
+        fallible<"vkBindBufferMemory", PFN_vkBindBufferMemory>(),
+        fallible<"vkMapMemory", PFN_vkMapMemory>(),
+        fallible<"vkAllocateCommandBuffers", PFN_vkAllocateCommandBuffers>(),
+        fallible<"vkBeginCommandBuffer", PFN_vkBeginCommandBuffer>(),
+        fallible<"vkEndCommandBuffer", PFN_vkEndCommandBuffer>(),
+        fallible<"vkAllocateDescriptorSets", PFN_vkAllocateDescriptorSets>(),
+        fallible<"vkCreateBuffer", PFN_vkCreateBuffer>(),
+        fallible<"vkCreateCommandPool", PFN_vkCreateCommandPool>(),
+        fallible<"vkCreateComputePipelines", PFN_vkCreateComputePipelines>(),
+        fallible<"vkCreateDescriptorPool", PFN_vkCreateDescriptorPool>(),
+        fallible<"vkCreateDescriptorSetLayout", PFN_vkCreateDescriptorSetLayout>(),
+        fallible<"vkCreateFence", PFN_vkCreateFence>(),
+        fallible<"vkCreatePipelineCache", PFN_vkCreatePipelineCache>(),
+        fallible<"vkCreatePipelineLayout", PFN_vkCreatePipelineLayout>(),
+        fallible<"vkCreateShaderModule", PFN_vkCreateShaderModule>(),
+        destroying<"vkAllocateMemory", PFN_vkFreeMemory>("vkFreeMemory"),
+        destroying<"vkCreateBuffer", PFN_vkDestroyBuffer>("vkDestroyBuffer"),
+        destroying<"vkCreateCommandPool", PFN_vkDestroyCommandPool>("vkDestroyCommandPool"),
+        destroying<"vkCreateComputePipelines", PFN_vkDestroyPipeline>("vkDestroyPipeline"),
+        destroying<"vkCreateDescriptorPool", PFN_vkDestroyDescriptorPool>("vkDestroyDescriptorPool"),
+        destroying<"vkCreateDescriptorSetLayout", PFN_vkDestroyDescriptorSetLayout>("vkDestroyDescriptorSetLayout"),
+        destroying<"vkCreateFence", PFN_vkDestroyFence>("vkDestroyFence"),
+        destroying<"vkCreatePipelineCache", PFN_vkDestroyPipelineCache>("vkDestroyPipelineCache"),
+        destroying<"vkCreatePipelineLayout", PFN_vkDestroyPipelineLayout>("vkDestroyPipelineLayout"),
+        destroying<"vkCreateShaderModule", PFN_vkDestroyShaderModule>("vkDestroyShaderModule"),
+    };
+    if (below == nullptr) return nullptr;
+    for (const Wrapper &w : wrappers)
+        if (std::strcmp(w.name, name) == 0) {
+            w.set_below(below);
+            return w.call;
+        }
+    return below;
+}
+
+// A function of the driver below; null where it has none of that name.
+template <class Function> Function below(const char *name) {
+    static void *const library = [] {
+        const char *file = std::getenv("LAMINA_DRIVER_BELOW");
+        return file != nullptr ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    }();
+    return library != nullptr ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
+}
+
+} // namespace
+
+// ---- What Vulkan's loader asks a driver for ----
+
+extern "C" {
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT VKAPI_ATTR VkResult VKAPI_CALL vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version) {
+    const auto negotiate = below<VkResult(VKAPI_PTR *)(uint32_t *)>("vk_icdNegotiateLoaderICDInterfaceVersion");
+    return negotiate != nullptr ? negotiate(version) : VK_ERROR_INCOMPATIBLE_DRIVER;
+}
+
+EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vk_icdGetInstanceProcAddr(VkInstance instance, const char *name) {
+    const auto get = below<PFN_vkGetInstanceProcAddr>("vk_icdGetInstanceProcAddr");
+    return get != nullptr ? in_front_of(name, get(instance, name)) : nullptr;
+}
+
+EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vk_icdGetPhysicalDeviceProcAddr(VkInstance instance, const char *name) {
+    const auto get = below<PFN_vkGetInstanceProcAddr>("vk_icdGetPhysicalDeviceProcAddr");
+    return get != nullptr ? in_front_of(name, get(instance, name)) : nullptr;
+}
+
+// For tests.
+EXPORT test::Faults *lamina_faults() { return &faults(); }
+}

@@ -1,0 +1,27 @@
+// A model of four layers with all kinds of memory that a program has: weights, a constant, scratch, states, inputs,
+// outputs.
+#pragma once
+
+#include "model/model.hpp"
+#include "plan/program.hpp"
+
+#include "abi/library.hpp"
+#include <lamina/tensor.hpp>
+
+#include <memory>
+
+namespace test {
+
+struct SmallModel {
+    std::shared_ptr<const lamina::abi::Registry> plugins;
+    std::shared_ptr<const lamina::model::Model> model;
+
+    SmallModel();
+    [[nodiscard]] lamina::plan::GraphPlan plan() const;
+    // Compiles the plan, writes the inputs, runs it and reads the output, (2, 4, 16).
+    [[nodiscard]] lamina::Tensor run_on(lamina::plan::Backend &backend) const;
+    // Whether this is what the references compute.
+    [[nodiscard]] bool is_right(const lamina::Tensor &output) const;
+};
+
+} // namespace test
