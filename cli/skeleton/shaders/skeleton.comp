@@ -1,4 +1,4 @@
-// y = factor * x * weight, over the last axis.
+// skeleton: y = factor * x * weight, over the last axis.
 //
 // x, y (rows, C); weight (C), may be left out.
 // Dispatch: one invocation an element, 64 a workgroup.
