@@ -24,6 +24,7 @@ configure "$source/examples/rms_norm"
 configure "$source/examples/rotary_embedding"
 configure "$scratch/source/row_scale"
 configure "$here/host"
+configure "$source/examples/encoder_decoder"
 
 expect() { # TEXT COMMAND...: the command succeeds, and prints the text among other things
     text=$1
@@ -71,5 +72,6 @@ plugins=$scratch/rms_norm/lib/lamina/plugins
     printf '\000\000\100\100\000\000\200\100'
 } >"$scratch/x.npy"
 expect 'cpu: 0.6 0.8' "$scratch/host/host" "$plugins" "$here/host"
+expect "probabilities (2, 3, 6), a row sums to 1" "$scratch/encoder_decoder/encoder_decoder"
 expect ' 0.8 ' "$lamina" run "$here/host" --input "x=$scratch/x.npy" --plugin-dir "$plugins" --device cpu
 expect "vulkan$(printf '\t')V " "$lamina" run "$scratch/prefix/share/lamina/models/g2p" --device cpu vulkan
