@@ -1,0 +1,54 @@
+// An AMD GPU that is not there. RADV, Mesa's driver for AMD, compiles for whichever chip $RADV_FORCE_FAMILY names, and
+// says what became of a kernel; nothing can run. Releases of Mesa after 22.3 have dropped that.
+#pragma once
+
+#include "builds.hpp"
+#include "vulkan/instance.hpp"
+
+#include <memory>
+#include <string>
+
+namespace portability {
+
+struct Statistics { // of one compiled kernel; registers are 32 bits for each invocation (vector) or subgroup (scalar)
+    uint64_t vector_registers = 0;
+    uint64_t spilled_vector = 0, spilled_scalar = 0; // registers that live in memory, for want of room
+    uint64_t scratch_bytes = 0;                      // of memory, for each subgroup, for spills and for indexed arrays
+    uint64_t shared_bytes = 0;
+    uint64_t subgroups = 0; // that a SIMD unit holds at a time: the more, the more waiting for memory they hide
+
+    [[nodiscard]] bool spills() const { return spilled_vector != 0 || scratch_bytes != 0; }
+};
+
+class Chip {
+  public:
+    // `name` as $RADV_FORCE_FAMILY takes it; RADV ends the process at one that it does not know. Null, and why, where
+    // RADV is not installed or cannot compile for chips that are not there. Sets the environment that drivers read, so
+    // a process opens one chip, before any other use of Vulkan.
+    static std::unique_ptr<Chip> open(const std::string &name, std::string &why_not);
+    ~Chip();
+    Chip(const Chip &) = delete;
+    Chip &operator=(const Chip &) = delete;
+
+    [[nodiscard]] const std::string &driver() const { return driver_; } // "Mesa 22.3.6"
+    [[nodiscard]] const lamina_device &capabilities() const { return capabilities_; }
+    // Throws Error when the driver refuses the kernel.
+    [[nodiscard]] Statistics compile(const Build &build) const;
+
+  private:
+    Chip(std::shared_ptr<lamina::vulkan::VulkanInstance> instance, const lamina::vulkan::PhysicalDevice &physical);
+    template <class T> using Owned = lamina::vulkan::Owned<T>;
+    [[nodiscard]] Owned<VkShaderModule> make_module(const Build &build) const;
+    [[nodiscard]] Owned<VkDescriptorSetLayout> make_set_layout(const Build &build) const;
+    [[nodiscard]] Owned<VkPipelineLayout> make_layout(const Build &build,
+                                                      const Owned<VkDescriptorSetLayout> &set) const;
+    [[nodiscard]] Statistics statistics_of(VkPipeline pipeline) const;
+
+    std::shared_ptr<lamina::vulkan::VulkanInstance> instance_;
+    std::string driver_;
+    lamina_device capabilities_{};
+    VkDevice device_ = VK_NULL_HANDLE;
+    VolkDeviceTable vk_{};
+};
+
+} // namespace portability

@@ -1,0 +1,74 @@
+// Apple's GPUs, by way of MoltenVK: it translates SPIR-V to Metal's shading language with SPIRV-Cross, as is done here.
+#include "builds.hpp"
+
+#include "catch.hpp"
+
+#include <spirv_cross/spirv_cross_c.h>
+
+#include <memory>
+#include <span>
+
+using namespace lamina;
+
+namespace {
+
+struct Metal {
+    std::string source; // empty when the translation failed
+    std::string error;
+};
+
+// In the version of Metal's language that macOS 10.14 came with, the oldest that current MoltenVK runs on.
+Metal translate(const lamina_kernel &kernel) {
+    spvc_context created = nullptr;
+    REQUIRE(spvc_context_create(&created) == SPVC_SUCCESS);
+    const std::unique_ptr<spvc_context_s, decltype(&spvc_context_destroy)> context(created, spvc_context_destroy);
+    spvc_parsed_ir ir = nullptr;
+    spvc_compiler compiler = nullptr;
+    spvc_compiler_options options = nullptr;
+    const char *source = nullptr;
+    const bool translated = spvc_context_parse_spirv(created, kernel.spirv, kernel.words, &ir) == SPVC_SUCCESS &&
+                            spvc_context_create_compiler(created, SPVC_BACKEND_MSL, ir,
+                                                         SPVC_CAPTURE_MODE_TAKE_OWNERSHIP, &compiler) == SPVC_SUCCESS &&
+                            spvc_compiler_create_compiler_options(compiler, &options) == SPVC_SUCCESS &&
+                            spvc_compiler_options_set_uint(options, SPVC_COMPILER_OPTION_MSL_VERSION,
+                                                           SPVC_MAKE_MSL_VERSION(2, 1, 0)) == SPVC_SUCCESS &&
+                            spvc_compiler_install_compiler_options(compiler, options) == SPVC_SUCCESS &&
+                            spvc_compiler_compile(compiler, &source) == SPVC_SUCCESS;
+    if (!translated) return {{}, spvc_context_get_last_error_string(created)};
+    return {source, {}};
+}
+
+// Metal takes no specialization constant as the size of an array, so those that are one become macros.
+bool is_macro(const Metal &metal, uint32_t constant) {
+    return metal.source.find("#define SPIRV_CROSS_CONSTANT_ID_" + std::to_string(constant) + " ") != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("every kernel translates to Metal's shading language") {
+    for (const auto &[id, layer] : portability::layers())
+        for (const lamina_kernel &kernel : std::span(layer.contract->kernels, layer.contract->n_kernels)) {
+            const Metal metal = translate(kernel);
+            INFO(id << "/" << kernel.name << ": " << metal.error);
+            CHECK(metal.source.find("kernel void main0(") != std::string::npos);
+        }
+}
+
+// MoltenVK before 1.3 leaves macros at their default. A kernel whose default is the greatest value that any plan gives
+// still computes the same with it, if in larger tiles; with a smaller one it would leave things out.
+TEST_CASE("constants that size arrays are at most their default") {
+    size_t sizes = 0;
+    for (const portability::Build &build : portability::builds_on(portability::typical_gpu())) {
+        const Metal metal = translate(build.code());
+        for (const lamina_spec &spec : build.specs) {
+            if (!is_macro(metal, spec.id)) continue;
+            ++sizes;
+            const auto &specs = build.info().specs;
+            const auto declared =
+                std::find_if(specs.begin(), specs.end(), [&](const auto &s) { return s.id == spec.id; });
+            INFO(build.text());
+            CHECK(spec.bits <= declared->dflt);
+        }
+    }
+    CHECK(sizes != 0); // else this SPIRV-Cross calls its macros something else
+}
