@@ -226,10 +226,13 @@ class Planner {
             const bool vec4 = s_.head_dim % 4 == 0;
             const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
             const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, most_steps);
-            const int64_t own_lines = std::min(lines, most_lines);
+            const int64_t own_lines = std::min(lines, most_lines), own_steps = ceil_div(steps, slices);
+            check_registers(own_lines * (own_steps * (vec4 ? 4 : 1) + 8));
             dispatch(vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
-                     key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{7, u32(ceil_div(steps, slices))},
+                     key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{7, u32(own_steps)},
                      lamina_spec{8, u32(own_lines)});
+        } else if (s_.head_dim > 1024) {
+            throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
         } else if (lines < 8 || s_.head_dim > 256) {
             dispatch(lamina_kernels::attention_row, s_.query.batch * s_.query.length * s_.heads,
                      lamina_spec{7, u32(ceil_div(s_.head_dim, 128))});
@@ -237,6 +240,16 @@ class Planner {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
                      lamina_spec{7, u32(ceil_div(s_.head_dim, 32))});
         }
+    }
+
+    // Sums and scores of an invocation. Long subgroups are a GPU's, and there what exceeds the registers lies in memory
+    // far away; software drivers, whose subgroups are short, have only memory, and that in reach. The baseline's 80 fit
+    // every GPU for which a compiler could be asked (docs/portability.md).
+    void check_registers(int64_t values) const {
+        constexpr int64_t most = 80;
+        if (values > most && call_.device().subgroup > 8)
+            throw Unsupported("at most " + std::to_string(most) + " sums and scores an invocation on a GPU, found " +
+                              std::to_string(values));
     }
 
     // The heads' kernels bind these whole.

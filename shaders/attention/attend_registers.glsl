@@ -15,7 +15,7 @@
 
 layout(local_size_x = 32) in;
 layout(constant_id = 7) const uint SLICE = 16u; // steps of channels an invocation sums; at most 16
-layout(constant_id = 8) const uint LINES = 2u;  // query rows an invocation takes
+layout(constant_id = 8) const uint LINES = 4u;  // query rows an invocation takes; at most 4
 
 #ifdef VEC4
 #define STEP vec4

@@ -13,7 +13,7 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 7) const uint SLICES = 2u; // of 32 channels in a head; at most 8
+layout(constant_id = 7) const uint SLICES = 8u; // of 32 channels in a head; at most 8
 
 const float HIDDEN_SCORE = -3.0e38; // below LEAST
 const float HIDDEN_SHARE = -1.0;
