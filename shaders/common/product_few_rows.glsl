@@ -7,9 +7,9 @@
 #extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x = 64) in;
-layout(constant_id = 5) const uint TILE_ROWS = 8u;
+layout(constant_id = 5) const uint TILE_ROWS = 8u; // at most 8
 
-shared vec4 partial[8][64];
+shared vec4 partial[TILE_ROWS][64];
 
 void main() {
     const uint col_tiles = (cols + 3u) / 4u;
