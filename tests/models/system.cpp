@@ -49,7 +49,12 @@ Expected read_expected(const std::filesystem::path &file) {
 }
 
 const Runtime &runtime() {
-    static const Runtime made({.plugin_folders = {LAMINA_PLUGIN_DIR}});
+    // Asked for devices before it becomes a static: drivers clean up at exit in the reverse order, after it.
+    static const Runtime made = [] {
+        const Runtime with_drivers({.plugin_folders = {LAMINA_PLUGIN_DIR}});
+        (void)with_drivers.devices();
+        return with_drivers;
+    }();
     return made;
 }
 
