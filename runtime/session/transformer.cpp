@@ -28,7 +28,7 @@ std::string token_dims(const TransformerLayer &layer, const char *time, int64_t 
 std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &name, const std::string &lengths_of,
                      const std::string &keep_dims) {
     if (mask == Mask::none) return "";
-    const std::string input = mask == Mask::lengths ? lengths_of + "_lengths" : name + "_mask";
+    std::string input = mask == Mask::lengths ? lengths_of + "_lengths" : name + "_mask";
     graph.input(input, DType::i32, mask == Mask::lengths ? "B" : keep_dims);
     return input;
 }
