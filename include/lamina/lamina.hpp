@@ -6,7 +6,8 @@
 //     for (const auto &text : session.generate({"vulkan", "transformer"})) std::cout << text << '\n';
 //
 // Everything throws lamina::Error (error.hpp). Objects are cheap handles; they may be copied and outlive each other.
-// Different sessions may be used from different threads; one session by one thread at a time.
+// Different sessions may be used from different threads; one session by one thread at a time. A device that is lost
+// while a session works is opened anew once and the work done again; only a second loss is Error(device_lost).
 #pragma once
 
 #include <lamina/error.hpp>
@@ -29,7 +30,8 @@ struct RuntimeOptions {
     std::vector<std::filesystem::path> plugin_folders{}; // before $LAMINA_PLUGIN_PATH and the install's own folder
     bool validation = false;                             // Vulkan's validation layers, core and synchronization
     bool cache = true;                                   // keep what was proved and measured under ~/.cache/lamina
-    std::function<void(const std::string &)> notify{};   // one line that a person should see: a variant that was barred
+    std::function<void(const std::string &)>
+        notify{}; // one line that a person should see: a barred variant, a lost device
 };
 
 // A device by description; opening is left to the session.

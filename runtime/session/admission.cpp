@@ -43,6 +43,13 @@ Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_p
     : plugins_(std::move(plugins)), device_(std::move(device)), target_(check_target(plugins_, device_)),
       verdicts_(file), notify_(std::move(notify)) {}
 
+void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
+    const std::lock_guard lock(mutex_);
+    if (device == device_) return;
+    device_ = std::move(device);
+    target_ = check_target(plugins_, device_);
+}
+
 const Verdicts::Admitted &Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least) {
     const Verdicts::Admitted *known = verdicts_.find(layer, variant);
     Verdicts::Admitted verdict = known != nullptr ? *known : Verdicts::Admitted{0, layer.contract->n_cases, {}};
@@ -54,12 +61,25 @@ const Verdicts::Admitted &Admission::prove(const abi::Layer &layer, const std::s
         options.layers = {std::string(layer.id())};
         options.variants = {variant};
         options.case_text = layer.contract->cases[verdict.proved];
-        const CaseResult result = check(plugins_, target_, options).results.front();
-        if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
+        try {
+            const CaseResult result = check(plugins_, target_, options).results.front();
+            if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
+        } catch (const Error &e) {
+            if (e.code() != ErrorCode::device_lost || variant == layer.contract->variants[0].name) throw;
+            verdict.why = e.what(); // whoever is to blame: what is only faster is not worth another loss
+            settle(layer, variant, std::move(verdict));
+            verdicts_.save();
+            throw;
+        }
         ++verdict.proved; // a case that the variant does not do says nothing against it
     }
     proving_ += Clock::now() - began;
     if (known != nullptr && before == verdict.proved) return *known;
+    return settle(layer, variant, std::move(verdict));
+}
+
+const Verdicts::Admitted &Admission::settle(const abi::Layer &layer, const std::string &variant,
+                                            Verdicts::Admitted verdict) {
     if (verdict.barred())
         notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
                 device_->info().name + ": " + verdict.why);
@@ -124,6 +144,7 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
 
 std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend,
                                            const std::map<std::string, std::string, std::less<>> &asked) {
+    const std::lock_guard lock(mutex_);
     std::vector<std::string> out;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
         const plan::Step &step = plan.steps[s];
@@ -148,6 +169,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
 
 std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
                                               const std::function<void(const Proof &)> &progress) {
+    const std::lock_guard lock(mutex_);
     for (const std::string &id : layers) (void)plugins_->layer(id); // throws where there is none
     std::vector<Proof> out;
     for (const auto &[id, layer] : plugins_->layers()) {

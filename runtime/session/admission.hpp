@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ namespace lamina::session {
 //
 // Proving takes time, most of it the driver's compiler. A process spends about two seconds on it, and later ones go on
 // where it stopped. Until then the baseline runs when at least its first case has passed, and no other variant does.
+//
+// A device that is lost while a variant is proved is thrown as Error(device_lost). The variant is then barred, unless
+// it is the baseline, which nothing can stand in for.
 class Admission {
   public:
     using Notify = std::function<void(const std::string &)>; // one line for the user: what is barred, and why
@@ -33,6 +37,9 @@ class Admission {
     [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
                                                   const std::map<std::string, std::string, std::less<>> &asked);
 
+    // The device was lost, and this is the same one opened anew. What was proved stays proved.
+    void move_to(std::shared_ptr<vulkan::Device> device);
+
     // Proves every variant of these layers (all, when empty) anew, on all their cases, however long it takes.
     struct Proof {
         std::string layer, variant;
@@ -43,12 +50,14 @@ class Admission {
 
   private:
     using Clock = std::chrono::steady_clock;
+    const Verdicts::Admitted &settle(const abi::Layer &layer, const std::string &variant, Verdicts::Admitted verdict);
     // Goes on proving a variant: at least `least` cases have then passed, or it is barred.
     const Verdicts::Admitted &prove(const abi::Layer &layer, const std::string &variant, size_t least);
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                       const std::vector<std::string> &candidates);
 
+    std::mutex mutex_; // of all below
     std::shared_ptr<const abi::Registry> plugins_;
     std::shared_ptr<vulkan::Device> device_;
     CheckTarget target_;

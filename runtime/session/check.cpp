@@ -67,6 +67,9 @@ class CaseCheck {
                 result.why = (variant.baseline ? "the baseline may refuse no case: " : "") + why_not;
             }
         } catch (const Error &e) {
+            // These say nothing sure about the variant, and no case after this one would fare better.
+            if (e.code() == ErrorCode::device_lost || e.code() == ErrorCode::memory)
+                throw Error(e.code(), std::string(e.what()) + " Replay: " + result.replay);
             result.why = e.what();
         }
         return result;

@@ -84,7 +84,8 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
     std::vector<std::vector<Hypothesis>> out(texts.size());
     for (size_t first = 0; first < order.size(); first += options.batch) {
         const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
-        const auto found = search(session, task_of(model, ids, batch, options), options);
+        const SearchTask task = task_of(model, ids, batch, options);
+        const auto found = session.surviving_loss([&] { return search(session, task, options); });
         const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
         for (size_t i = 0; i < batch.size(); ++i)
             for (const Candidate &c : found[i])

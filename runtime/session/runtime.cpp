@@ -104,10 +104,8 @@ const std::string &RuntimeState::no_vulkan() {
     return no_vulkan_;
 }
 
-std::unique_ptr<plan::Backend> RuntimeState::backend(const Device &device, const model::Safetensors &weights) {
-    if (device.id == "reference") return session::make_cpu_backend(plugins, weights, nullptr);
-    if (device.id == "cpu") return session::make_cpu_backend(plugins, weights, plugins->executor());
-    return open(device)->backend(plugins, weights);
+std::unique_ptr<plan::Backend> RuntimeState::cpu_backend(const Device &device, const model::Safetensors &weights) {
+    return session::make_cpu_backend(plugins, weights, device.id == "reference" ? nullptr : plugins->executor());
 }
 
 std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
@@ -129,6 +127,8 @@ std::shared_ptr<session::Admission> RuntimeState::admission(const Device &device
             file = *folder / ("verdicts-" + opened->info().cache_key() + ".json");
         const auto silent = [](const std::string &) {};
         found = std::make_shared<session::Admission>(plugins, opened, file, options.notify ? options.notify : silent);
+    } else {
+        found->move_to(opened);
     }
     return found;
 }
@@ -203,8 +203,7 @@ Session Runtime::session(const Model &model, const Device &device, const Session
     session.state_->model = detail::Access::model(model);
     session.state_->device = device;
     session.state_->options = options;
-    session.state_->backend = state_->backend(device, session.state_->model->weights);
-    session.state_->admission = state_->admission(device);
+    session.state_->surviving_loss([&] { session.state_->connect(); });
     return session;
 }
 

@@ -41,6 +41,20 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
     return out;
 }
 
+TensorMap run_graph(detail::SessionState &session, const std::string &graph, const TensorMap &inputs,
+                    const std::vector<std::string> &taps) {
+    plan::GraphShapes shapes;
+    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+    plan::Program &program = session.program(graph, shapes);
+    for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
+    const std::map<std::string, int32_t> tapped = find_taps(program.plan(), taps);
+    program.run();
+    TensorMap out;
+    for (const auto &[name, index] : program.plan().outputs) out[name] = read(program, index);
+    for (const auto &[name, index] : tapped) out[name] = read(program, index);
+    return out;
+}
+
 } // namespace
 
 namespace detail {
@@ -57,6 +71,7 @@ plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
 }
 
 plan::Program &SessionState::program(const std::string &graph, const plan::GraphShapes &shapes) {
+    connect(); // anew, where a second loss has been thrown since
     return programs.get(key_of(graph, shapes), [&] {
         plan::ProgramOptions program_options;
         program_options.keep_all = options.keep_all;
@@ -80,16 +95,7 @@ TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const 
         throw Error(ErrorCode::input, state_->model->folder.string() + " has no graph '" + graph + "'");
     if (!taps.empty() && !state_->options.keep_all)
         throw Error(ErrorCode::usage, "tensors inside a graph can be read by sessions with keep_all only");
-    plan::GraphShapes shapes;
-    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
-    plan::Program &program = state_->program(graph, shapes);
-    for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
-    const std::map<std::string, int32_t> tapped = find_taps(program.plan(), taps);
-    program.run();
-    TensorMap out;
-    for (const auto &[name, index] : program.plan().outputs) out[name] = read(program, index);
-    for (const auto &[name, index] : tapped) out[name] = read(program, index);
-    return out;
+    return state_->surviving_loss([&] { return run_graph(*state_, graph, inputs, taps); });
 }
 
 std::vector<std::vector<Hypothesis>> Session::hypotheses(const std::vector<std::string> &texts,

@@ -24,10 +24,11 @@ struct RuntimeState {
     [[nodiscard]] vulkan::Instance *vulkan();
     [[nodiscard]] const std::string &no_vulkan(); // why vulkan() is null
 
-    // A backend with the weights of a model on a device of Runtime::device().
-    [[nodiscard]] std::unique_ptr<plan::Backend> backend(const Device &device, const model::Safetensors &weights);
-    // A Vulkan device of Runtime::device(), opened once.
+    // A backend with the weights of a model on "cpu" or "reference".
+    [[nodiscard]] std::unique_ptr<plan::Backend> cpu_backend(const Device &device, const model::Safetensors &weights);
+    // A Vulkan device of Runtime::device(), opened once, and once more after each time that it was lost.
     [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
+    void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);
     // What is proved on a Vulkan device; null for the CPU, whose layers run by their references or are held to them by
     // the tests.
     [[nodiscard]] std::shared_ptr<session::Admission> admission(const Device &device);
@@ -63,6 +64,7 @@ struct SessionState {
     std::shared_ptr<const model::Model> model;
     Device device;
     SessionOptions options;
+    std::shared_ptr<vulkan::Device> opened; // null on the CPU
     std::unique_ptr<plan::Backend> backend;
     std::shared_ptr<session::Admission> admission; // null on the CPU
     ProgramCache programs;
@@ -71,6 +73,29 @@ struct SessionState {
     [[nodiscard]] plan::Program &program(const std::string &graph, const plan::GraphShapes &shapes);
     // Which variant computes each step here.
     [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan);
+
+    // Opens the device, where no session has it open, and makes the backend on it. Does nothing when that is done.
+    void connect();
+    // What `work` gives. A device that is lost meanwhile is opened anew, and `work` is done once more from its
+    // beginning: what programs held on the device is gone, KV caches, too. A second loss is thrown.
+    template <class Work> auto surviving_loss(const Work &work) {
+        try {
+            return work();
+        } catch (const Error &e) {
+            if (e.code() != ErrorCode::device_lost) throw;
+            recover(e);
+        }
+        try {
+            return work();
+        } catch (const Error &e) {
+            if (e.code() == ErrorCode::device_lost) let_go();
+            throw;
+        }
+    }
+
+  private:
+    void let_go(); // of all that is on the device; program() connects again
+    void recover(const Error &lost);
 };
 
 // Runtime, Model and Session are handles; the rooms above reach what is behind them here.

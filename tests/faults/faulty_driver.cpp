@@ -52,6 +52,7 @@ Faults *faulty_driver() {
         return nullptr;
     }
     heal(*faults);
+    faults->opens = true;
     faults->fences_hang = false;
     faults->computes = true;
     faults->change = nullptr;

@@ -55,6 +55,7 @@ std::optional<VkResult> fault_of(const char *function, VkDevice device) {
             return f.answer;
         }
     }
+    if (!f.opens && std::strcmp(function, "vkCreateDevice") == 0) return VK_ERROR_INITIALIZATION_FAILED;
     if (is_wait(function) && f.fences_hang) return VK_TIMEOUT;
     return std::nullopt;
 }

@@ -22,6 +22,7 @@ struct Faults {
     VkResult answer = VK_SUCCESS;
     bool again = false;
     uint64_t calls = 0; // of `function` so far
+    bool opens = true;  // false: vkCreateDevice answers VK_ERROR_INITIALIZATION_FAILED
     // Waits answer VK_TIMEOUT at once, as if all the time had passed.
     bool fences_hang = false;
 

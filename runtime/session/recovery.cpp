@@ -1,0 +1,49 @@
+// A session on a device that was lost: the device is opened anew, and so is everything that was on it.
+#include "session/state.hpp"
+
+#include <utility>
+
+namespace lamina::detail {
+
+void SessionState::connect() {
+    if (backend != nullptr) return;
+    if (device.kind == "cpu") {
+        backend = runtime->cpu_backend(device, model->weights);
+        return;
+    }
+    try {
+        opened = runtime->open(device);
+        admission = runtime->admission(device);
+        backend = opened->backend(runtime->plugins, model->weights);
+    } catch (const Error &e) {
+        if (e.code() == ErrorCode::device_lost) let_go();
+        throw;
+    }
+}
+
+void SessionState::let_go() {
+    programs = {};
+    backend.reset();
+    admission.reset();
+    runtime->forget(device, std::exchange(opened, nullptr));
+}
+
+void SessionState::recover(const Error &lost) {
+    if (const auto &notify = runtime->options.notify)
+        notify(device.id + " was lost; it is opened anew, and the work begins again (" + lost.what() + ")");
+    let_go();
+    try {
+        connect();
+    } catch (const Error &e) {
+        throw Error(ErrorCode::device_lost, std::string(lost.what()) + " It could not be opened anew: " + e.what());
+    }
+}
+
+// The sessions of a device share it open, and each finds out for itself that it is lost: the first forgets it, and the
+// others find a new one.
+void RuntimeState::forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = open_.find(device.id); found != open_.end() && found->second == lost) open_.erase(found);
+}
+
+} // namespace lamina::detail

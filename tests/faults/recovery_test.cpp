@@ -1,0 +1,212 @@
+// A session outlives the loss of its device, once.
+#include "catch.hpp"
+#include "faulty_driver.hpp"
+#include "session/state.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+using namespace lamina;
+
+namespace {
+
+const std::vector<std::string> words{"vulkan", "layer", "a"};
+
+// g2p on the faulty driver, with the notices that it gave.
+class Subject {
+  public:
+    Subject() : runtime_(options()), model_(runtime_.load(LAMINA_SOURCE_DIR "/models/g2p")) {}
+
+    [[nodiscard]] Session session() const { return runtime_.session(model_, runtime_.device("vulkan:0")); }
+    [[nodiscard]] std::vector<std::string> truth() const {
+        return runtime_.session(model_, runtime_.device("cpu")).generate(words);
+    }
+    // The notices with this text.
+    [[nodiscard]] size_t said(const std::string &text) const {
+        return static_cast<size_t>(
+            std::ranges::count_if(notices_, [&](const auto &n) { return n.find(text) != std::string::npos; }));
+    }
+    // How many losses there were since the last call.
+    size_t losses() {
+        const size_t all = said("vulkan:0 was lost; it is opened anew");
+        return all - std::exchange(seen_, all);
+    }
+    [[nodiscard]] std::string messages() const {
+        return test::messages_after_loss(*detail::Access::state(runtime_)->vulkan());
+    }
+
+  private:
+    RuntimeOptions options() {
+        RuntimeOptions o;
+        o.plugin_folders = {LAMINA_PLUGIN_DIR};
+        o.validation = true;
+        o.cache = false;
+        o.notify = [this](const std::string &line) { notices_.push_back(line); };
+        return o;
+    }
+    std::vector<std::string> notices_;
+    size_t seen_ = 0; // losses
+    Runtime runtime_;
+    Model model_;
+};
+
+TensorMap encoder_inputs() {
+    return {{"letters", Tensor::of({1, 4}, std::array<int32_t, 4>{5, 9, 3, 7})},
+            {"lengths", Tensor::of({1}, std::array<int32_t, 1>{4})}};
+}
+
+bool close(const Tensor &a, const Tensor &b) {
+    return std::ranges::equal(a.f32(), b.f32(), [](float x, float y) { return std::abs(x - y) <= 1e-4F; });
+}
+
+} // namespace
+
+TEST_CASE(
+    "recovery: a device that is lost at any submission of a fresh session is opened anew, and the text is right") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    const auto truth = subject.truth();
+    // The first loss hits what is proved before anything runs, the others the weights and the steps.
+    for (const uint64_t n : {40, 11, 5, 2, 1}) {
+        Session session = subject.session();
+        test::fail(*faults, "vkQueueSubmit", n, VK_ERROR_DEVICE_LOST);
+        INFO("submission " << n);
+        CHECK(session.generate(words) == truth);
+        CHECK(subject.losses() == 1);
+        CHECK(session.generate(words) == truth); // it goes on with the new one
+        CHECK(subject.losses() == 0);
+    }
+    CHECK(subject.messages() == "");
+}
+
+TEST_CASE("recovery: a device that is lost while it decodes begins the batch again, with empty caches") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    const auto truth = subject.truth();
+    Session session = subject.session();
+    const auto generate = [&] { CHECK(session.generate(words) == truth); };
+    generate();
+    const uint64_t all = test::calls_of(*faults, "vkWaitForFences", generate); // one a run: nothing is left to set up
+    for (uint64_t n = 1; n <= all; n += 3) {
+        generate();
+        test::fail(*faults, "vkWaitForFences", n, VK_ERROR_DEVICE_LOST);
+        generate();
+        CHECK(subject.losses() == 1);
+    }
+    CHECK(subject.messages() == "");
+}
+
+TEST_CASE("recovery: a graph that is run when the device is lost is run again") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    Session session = subject.session();
+    const Tensor expected = session.run("encode", encoder_inputs()).at("memory");
+    test::fail(*faults, "vkWaitForFences", 1, VK_ERROR_DEVICE_LOST);
+    CHECK(close(session.run("encode", encoder_inputs()).at("memory"), expected));
+    CHECK(subject.losses() == 1);
+}
+
+TEST_CASE("recovery: a second loss is an error that names the steps, and the session can be used again") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    Session session = subject.session();
+    const Tensor expected = session.run("encode", encoder_inputs()).at("memory");
+    // Lost in the last wait, both times: that is for the steps. How many there are settles when all is proved.
+    std::optional<Session> fresh;
+    const auto begin = [&] {
+        fresh = subject.session();
+        (void)fresh->run("encode", encoder_inputs());
+    };
+    uint64_t all = 0, before = 0;
+    do {
+        before = all;
+        all = test::calls_of(*faults, "vkWaitForFences", begin);
+    } while (all != before);
+    test::fail_again_and_again(*faults, "vkWaitForFences", all, VK_ERROR_DEVICE_LOST);
+    const test::Thrown thrown = test::thrown_by(begin);
+    test::heal(*faults);
+    CHECK(thrown.is(ErrorCode::device_lost));
+    CHECK(thrown.code == 6); // what the command exits with
+    CHECK_THAT(thrown.message, matchers::contains("was lost while it ran steps 'encoder.embedding' to 'encoder.norm' "
+                                                  "of graph 'encode'"));
+    CHECK(subject.losses() == 1);
+    CHECK(close(fresh->run("encode", encoder_inputs()).at("memory"), expected));
+    CHECK(close(session.run("encode", encoder_inputs()).at("memory"), expected));
+    CHECK(subject.messages() == "");
+}
+
+TEST_CASE("recovery: a device that is lost while a session begins is opened anew, once") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    test::fail(*faults, "vkQueueSubmit", 1, VK_ERROR_DEVICE_LOST);
+    (void)subject.session();
+    CHECK(subject.losses() == 1);
+    Session other = subject.session(); // keeps the device open
+    test::fail_again_and_again(*faults, "vkQueueSubmit", 1, VK_ERROR_DEVICE_LOST);
+    CHECK(test::thrown_by([&] { (void)subject.session(); }).is(ErrorCode::device_lost));
+    CHECK(subject.losses() == 1);
+    test::heal(*faults);
+    CHECK(subject.session().generate(words) == subject.truth());
+    CHECK(other.generate(words) == subject.truth());
+    CHECK(subject.messages() == "");
+}
+
+TEST_CASE("recovery: a variant that loses the device while it is proved is barred, and the text is right") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    bool barred = false;
+    for (uint64_t n = 20; n <= 100 && !barred; n += 8) { // until it is not a baseline that is hit
+        Subject subject;
+        Session session = subject.session();
+        test::fail(*faults, "vkWaitForFences", n, VK_ERROR_DEVICE_LOST);
+        CHECK(session.generate(words) == subject.truth());
+        CHECK(subject.losses() == 1);
+        CHECK(subject.said("'baseline' is barred") == 0);
+        barred = subject.said("is barred on") == 1;
+    }
+    CHECK(barred);
+}
+
+TEST_CASE("recovery: every session on a lost device finds it open again") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    Session first = subject.session(), second = subject.session();
+    const Tensor expected = first.run("encode", encoder_inputs()).at("memory");
+    (void)second.run("encode", encoder_inputs());
+    test::fail(*faults, "vkQueueSubmit", 1, VK_ERROR_DEVICE_LOST);
+    const auto both = [&] {
+        for (Session *session : {&first, &second})
+            CHECK(close(session->run("encode", encoder_inputs()).at("memory"), expected));
+    };
+    both();
+    CHECK(subject.losses() == 2);
+    CHECK(test::calls_of(*faults, "vkCreateDevice", both) == 0);
+    CHECK(faults->alive.at("vkCreateDevice") == 1); // one for both, and the lost one is gone
+    CHECK(subject.messages() == "");
+}
+
+TEST_CASE("recovery: a device that cannot be opened again is lost for good, until it can") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    Session session = subject.session();
+    const Tensor expected = session.run("encode", encoder_inputs()).at("memory");
+    test::fail(*faults, "vkQueueSubmit", 1, VK_ERROR_DEVICE_LOST);
+    faults->opens = false;
+    const test::Thrown thrown = test::thrown_by([&] { (void)session.run("encode", encoder_inputs()); });
+    CHECK(thrown.is(ErrorCode::device_lost));
+    CHECK_THAT(thrown.message, matchers::contains("It could not be opened anew"));
+    CHECK(test::thrown_by([&] { (void)session.run("encode", encoder_inputs()); }).is(ErrorCode::no_device));
+    faults->opens = true;
+    CHECK(close(session.run("encode", encoder_inputs()).at("memory"), expected));
+}
