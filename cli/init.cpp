@@ -119,7 +119,8 @@ TextVocabularies text_options(const InitOptions &o, const std::string &source, c
             .max_length = o.max_length};
 }
 
-ModelDescription make_decoder(const InitOptions &o, BuildOptions build_options) {
+ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
+    BuildOptions build_options = given;
     if (!o.source_file.empty())
         throw Error(ErrorCode::usage, "--source-vocab does not go with --arch decoder, which has no source");
     const std::string target = text_of(o.target_file);
@@ -133,7 +134,8 @@ ModelDescription make_decoder(const InitOptions &o, BuildOptions build_options) 
                  build_options);
 }
 
-ModelDescription make_encoder_decoder(const InitOptions &o, BuildOptions build_options) {
+ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &given) {
+    BuildOptions build_options = given;
     const std::string source = text_of(o.source_file), target = text_of(o.target_file);
     if (source.empty() != target.empty())
         throw Error(ErrorCode::usage, "--source-vocab and --target-vocab belong together: give both, or --vocab N");
@@ -173,12 +175,10 @@ int init(const InitOptions &o, Output &output) {
         stop_if_interrupted();
         output.progress("weights", done, all);
     };
-    using Make = ModelDescription (*)(const InitOptions &, BuildOptions);
+    using Make = ModelDescription (*)(const InitOptions &, const BuildOptions &);
     const Make make =
         chosen<Make>("--arch", o.arch,
-                     {{"encoder", [](const InitOptions &i, BuildOptions b) { return make_encoder(i, b); }},
-                      {"decoder", make_decoder},
-                      {"encoder-decoder", make_encoder_decoder}});
+                     {{"encoder", make_encoder}, {"decoder", make_decoder}, {"encoder-decoder", make_encoder_decoder}});
 
     const ModelDescription model = make(o, build_options);
     model.save(folder, o.force);
