@@ -1,0 +1,170 @@
+// Devices with smaller limits than lavapipe: they are refused with every reason, or compute the same with less. The
+// validation layers hold Lamina to the smaller limits.
+#include "../conformance/drivers.hpp"
+#include "catch.hpp"
+#include "faulty_driver.hpp"
+#include "session/check.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <algorithm>
+
+using namespace lamina;
+using Status = CaseResult::Status;
+
+namespace {
+
+vulkan::DeviceInfo described(test::Faults &faults, void (*change)(VkPhysicalDeviceProperties &)) {
+    faults.change = change;
+    return test::validated_instance()->devices().front();
+}
+
+// Every variant of these layers on their own cases, on the device as it is now. Returns how many passed; a failure must
+// be a refusal with one of these words.
+size_t check_layers(const std::vector<std::string> &layers, const std::vector<std::string> &refusals) {
+    const auto instance = test::validated_instance();
+    REQUIRE(instance->devices().front().unusable.empty());
+    const auto plugins = conformance::plugins();
+    const auto target = session::check_target(plugins, instance->open(0));
+    CheckOptions options;
+    options.layers = layers;
+    options.own_cases_only = true;
+    const CheckReport report = session::check(plugins, target, options);
+    for (const CaseResult &r : report.results) {
+        if (r.status == Status::passed) continue;
+        INFO(r.replay << ": " << r.why);
+        CHECK(std::ranges::any_of(refusals, [&](const auto &w) { return r.why.find(w) != std::string::npos; }));
+    }
+    CHECK(test::messages_of(*instance) == "");
+    return report.count(Status::passed);
+}
+
+const std::vector<std::string> too_wide{"this device binds at most", "exceeds the device's binding limit of 65536"};
+
+} // namespace
+
+TEST_CASE("limits: a device that lacks what every baseline needs is refused, by the limit's name and both numbers") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    const auto reason = [&](void (*change)(VkPhysicalDeviceProperties &)) {
+        const auto info = described(*faults, change);
+        REQUIRE(info.unusable.size() == 1);
+        return info.unusable.front();
+    };
+    CHECK(reason([](auto &p) { p.limits.maxComputeWorkGroupInvocations = 128; }) ==
+          "maxComputeWorkGroupInvocations is 128; at least 256 is needed");
+    CHECK(reason([](auto &p) { p.limits.maxComputeWorkGroupSize[0] = 128; }) ==
+          "maxComputeWorkGroupSize[0] is 128; at least 256 is needed");
+    CHECK(reason([](auto &p) { p.limits.maxComputeSharedMemorySize = 8192; }) ==
+          "maxComputeSharedMemorySize is 8192; at least 16384 is needed");
+    CHECK(reason([](auto &p) { p.limits.maxPushConstantsSize = 64; }) ==
+          "maxPushConstantsSize is 64; at least 128 is needed");
+    CHECK(reason([](auto &p) { p.limits.maxPerStageDescriptorStorageBuffers = 4; }) ==
+          "maxPerStageDescriptorStorageBuffers is 4; at least 8 is needed");
+    CHECK(reason([](auto &p) { p.apiVersion = VK_API_VERSION_1_0; }) ==
+          "it offers Vulkan 1.0.0; at least 1.1 is needed");
+    faults->computes = false;
+    CHECK(reason(nullptr) == "it has no queue that computes");
+}
+
+TEST_CASE("limits: a device that lacks several things is refused with all of them, and never taken") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->computes = false;
+    faults->change = [](VkPhysicalDeviceProperties &p) {
+        p.limits.maxComputeSharedMemorySize = 1;
+        p.limits.maxPushConstantsSize = 2;
+    };
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    const Runtime runtime(options);
+    CHECK(runtime.device("auto").id == "cpu");
+    const test::Thrown thrown = test::thrown_by([&] { (void)runtime.device("vulkan:0"); });
+    CHECK(thrown.is(ErrorCode::no_device));
+    for (const char *what : {"no queue that computes", "maxComputeSharedMemorySize is 1", "maxPushConstantsSize is 2"})
+        CHECK_THAT(thrown.message, matchers::contains(what));
+}
+
+TEST_CASE("limits: the least that Lamina asks for is enough for every layer") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->change = [](VkPhysicalDeviceProperties &p) {
+        p.limits.maxComputeWorkGroupInvocations = 256;
+        p.limits.maxComputeWorkGroupSize[0] = p.limits.maxComputeWorkGroupSize[1] = 256;
+        p.limits.maxComputeWorkGroupSize[2] = 64;
+        p.limits.maxComputeSharedMemorySize = 16384;
+        p.limits.maxPushConstantsSize = 128;
+        p.limits.maxPerStageDescriptorStorageBuffers = 8;
+        p.limits.maxStorageBufferRange = 1u << 27;
+        p.limits.minStorageBufferOffsetAlignment = 256;
+        for (uint32_t &n : p.limits.maxComputeWorkGroupCount) n = 65535;
+    };
+    // Only a faster variant may want more.
+    const std::vector<std::string> wants_more{"invocations", "shared memory", "takes at most"};
+    CHECK(check_layers({}, wants_more) > 100);
+}
+
+TEST_CASE("limits: bindings of at most 64 KiB window the weights, or are refused with what to do") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->change = [](VkPhysicalDeviceProperties &p) {
+        p.limits.maxStorageBufferRange = 65536;
+        p.limits.minStorageBufferOffsetAlignment = 256;
+    };
+    CHECK(check_layers({"linear", "embedding", "attention", "feed_forward", "layer_norm"}, too_wide) > 50);
+}
+
+TEST_CASE("limits: few workgroups a dispatch are enough, or are refused with the limit") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->change = [](VkPhysicalDeviceProperties &p) {
+        for (uint32_t &n : p.limits.maxComputeWorkGroupCount) n = 16;
+    };
+    CHECK(check_layers({"linear", "embedding", "attention", "feed_forward", "layer_norm"}, {"workgroups"}) > 10);
+}
+
+TEST_CASE("limits: weights of several windows give what one window gives") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->change = [](VkPhysicalDeviceProperties &p) { p.limits.maxStorageBufferRange = 65536; };
+    const auto instance = test::validated_instance();
+    const auto plugins = conformance::plugins();
+    const auto target = session::check_target(plugins, instance->open(0));
+    const auto passes = [&](const char *layer, const char *text) {
+        CheckOptions options;
+        options.layers = {layer};
+        options.case_text = text;
+        const CheckReport report = session::check(plugins, target, options);
+        CHECK(report.count(Status::passed) > 0);
+        for (const CaseResult &r : report.results) {
+            INFO(r.replay << ": " << r.why);
+            CHECK(r.status != Status::failed);
+        }
+    };
+    passes("linear", "B=1 T=3 K=100 N=700 +bias");             // 273 KiB of weights
+    passes("linear", "B=1 T=3 K=101 N=701 +bias weights=f16"); // rows that end between words
+    passes("embedding", "B=2 T=30 V=3000 C=20");               // 234 KiB
+    passes("embedding", "B=2 T=30 V=3001 C=21 weights=f16");
+    CHECK(test::messages_of(*instance) == "");
+}
+
+TEST_CASE("limits: allocations that may not be as large as the weights are said to be so") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->max_allocation_bytes = 1u << 20;
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options);
+    const Model g2p = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
+    Session session = runtime.session(g2p, runtime.device("vulkan:0"));
+    CHECK(session.generate({"vulkan"}) == runtime.session(g2p, runtime.device("cpu")).generate({"vulkan"}));
+
+    faults->max_allocation_bytes = 1u << 16;
+    Session tight = Runtime(options).session(g2p, Runtime(options).device("vulkan:0"));
+    const test::Thrown thrown = test::thrown_by([&] { (void)tight.generate({"vulkan"}); });
+    CHECK(thrown.message != "");
+    CHECK((thrown.is(ErrorCode::memory) || thrown.is(ErrorCode::no_device)));
+    INFO(thrown.message);
+    CHECK_THAT(thrown.message, matchers::contains("at most"));
+}
