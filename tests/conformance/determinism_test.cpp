@@ -1,0 +1,74 @@
+// The same build, device and shapes give the same bits: from session to session, and from run to run.
+#include "catch.hpp"
+#include "drivers.hpp"
+#include "session/decoder.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+using namespace lamina;
+
+namespace {
+
+// Words of several lengths, as ids of letters.
+const std::vector<session::Ids> sources{{5, 9, 3}, {21, 4, 4, 17, 8, 11, 2}, {12}};
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+// The encoder's memory, then the decoder's scores of twelve steps with a cache that fills.
+std::vector<std::vector<float>> values_of(Session &session) {
+    std::vector<std::vector<float>> out;
+    const TensorMap encoded = session.run("encode", {{"letters", Tensor::of({1, 3}, std::array<int32_t, 3>{5, 9, 3})},
+                                                     {"lengths", Tensor::of({1}, std::array<int32_t, 1>{3})}});
+    const std::span<const float> memory = encoded.at("memory").f32();
+    out.emplace_back(memory.begin(), memory.end());
+    session::Decoder decoder(detail::Access::state(session), sources, {sources.size(), 12, true});
+    for (size_t position = 0; position < 12; ++position) {
+        const session::Ids tokens(sources.size(), static_cast<int32_t>(3 + 2 * position));
+        const std::span<const float> scores = decoder.step(tokens, position);
+        out.emplace_back(scores.begin(), scores.end());
+    }
+    return out;
+}
+
+void check_same(const std::vector<std::vector<float>> &found, const std::vector<std::vector<float>> &expected) {
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+        INFO((i == 0 ? std::string("the encoder") : "step " + std::to_string(i - 1)));
+        CHECK(same_bits(found[i], expected[i]));
+    }
+}
+
+} // namespace
+
+TEST_CASE("g2p encodes and decodes to the same bits in every session and every run", "[driver]") {
+    const auto driver = conformance::driver();
+    if (!driver) return;
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options); // on the one driver that the loader was pointed at
+    const Model g2p = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
+    const std::string device =
+        driver->device == nullptr ? "cpu" : "vulkan:" + std::to_string(driver->device->info().index);
+    // What is fastest is measured and may be another variant each time: every run here is by one that is named.
+    std::vector<SessionOptions> ways(1);
+    if (device != "cpu") {
+        for (const auto &[id, layer] : conformance::plugins()->layers()) ways[0].variants[id] = "baseline";
+        ways.push_back(ways[0]);
+        for (const char *id : {"linear", "feed_forward", "attention"}) ways[1].variants[id] = "tiled";
+    }
+    for (const SessionOptions &way : ways) {
+        Session first = runtime.session(g2p, runtime.device(device), way);
+        const auto expected = values_of(first);
+        const auto moved = [&](float v) { return v != expected[0][0]; };
+        CHECK(std::any_of(expected[0].begin(), expected[0].end(), moved)); // something was computed
+        check_same(values_of(first), expected);                            // replayed
+        Session second = runtime.session(g2p, runtime.device(device), way);
+        check_same(values_of(second), expected);
+    }
+}
