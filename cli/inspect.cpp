@@ -140,7 +140,7 @@ std::string codec_as_text(const model::TextCodec &codec, const model::Model &mod
 std::string generation_as_text(const model::Model &model, const Output &output) {
     if (!model.generation) return "";
     const model::Generation &g = *model.generation;
-    return "\n" + output.styled("generation", Style::bold) + "\n  reads  " + codec_as_text(g.source, model) +
+    return "\n" + output.styled("generation", Style::bold) + "\n  reads  " + codec_as_text(g.input(), model) +
            "\n  writes " + codec_as_text(g.target, model) + "\n  from " + g.start + " to " + g.end + ", at most " +
            std::to_string(g.max_length) + " tokens\n";
 }
@@ -186,7 +186,7 @@ Json as_json(const Content &content) {
                       {"start", model.generation->start},
                       {"end", model.generation->end},
                       {"max_length", model.generation->max_length},
-                      {"source", codec_as_json(model.generation->source)},
+                      {"source", codec_as_json(model.generation->input())},
                       {"target", codec_as_json(model.generation->target)}};
     return {{"name", model.name},
             {"summary", model.summary},

@@ -64,7 +64,7 @@ std::string graph_name(const std::string &given, const model::Model &model) {
 }
 
 std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model) {
-    if (!model.generation || !model.generation->source.characters) return arguments;
+    if (!model.generation || !model.generation->input().characters) return arguments;
     std::vector<std::string> out;
     for (const std::string &argument : arguments) {
         std::istringstream words(argument);

@@ -59,7 +59,7 @@ void TextRun::finish() {
 
 std::optional<Error> TextRun::cut_at_unreadable(std::vector<std::string> &texts) const {
     if (!model_.generation) return std::nullopt; // hypotheses() says so
-    const model::TextCodec &codec = model_.generation->source;
+    const model::TextCodec &codec = model_.generation->input();
     const model::Vocabulary &vocabulary = model_.vocabularies.at(codec.vocabulary);
     for (size_t i = 0; i < texts.size(); ++i) {
         try {

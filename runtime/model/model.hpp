@@ -60,6 +60,9 @@ struct Generation {
     std::string start, end;                   // entries of the target vocabulary
     int64_t max_length = 0;                   // generated tokens, the end not counted
     TextCodec source, target;
+
+    // How the texts that are given become ids: a source, or, with no encoder, a prompt in the target's own tokens.
+    [[nodiscard]] const TextCodec &input() const { return encode.empty() ? target : source; }
 };
 
 struct Model {

@@ -55,7 +55,7 @@ SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::
 
 std::vector<Ids> tokenize(const model::Model &model, const std::vector<std::string> &texts) {
     const model::Generation &g = generation_of(model);
-    const model::TextCodec &codec = g.encode.empty() ? g.target : g.source;
+    const model::TextCodec &codec = g.input();
     const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
     std::vector<Ids> out;
     for (size_t i = 0; i < texts.size(); ++i) {
