@@ -4,6 +4,8 @@
 #include "catch.hpp"
 #include "test_layer.hpp"
 
+#include <cmath>
+
 using namespace lamina;
 using namespace lamina::abi;
 using test::TestLayer;
