@@ -1,0 +1,67 @@
+// A decoder-only model, made by init and used as any other.
+#include "catch.hpp"
+#include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+std::string language_model(const TemporaryFolder &folder) {
+    const auto tokens = folder.write("tokens.txt", "<pad>\n<s>\n</s>\nthe\ncat\nsat\non\na\nmat\n");
+    const std::string model = (folder.path() / "model").string();
+    const Finished made = run_lamina({"init", model, "--arch", "decoder", "--d-model", "16", "--heads", "2", "--layers",
+                                      "2", "--ffn", "32", "--target-vocab", tokens.string(), "--seed", "4"});
+    REQUIRE(made.status == 0);
+    return model;
+}
+
+} // namespace
+
+TEST_CASE("a language model continues prompts from arguments and from stdin alike") {
+    const TemporaryFolder folder;
+    const std::string model = language_model(folder);
+    const Finished arguments =
+        run_lamina({"run", model, "the cat sat", "a mat", "--device", "cpu", "--max-length", "5"});
+    CHECK(arguments.status == 0);
+    const Finished lines =
+        run_lamina({"run", model, "--device", "cpu", "--max-length", "5"}, {.input = "the cat sat\na mat\n"});
+    CHECK(lines.status == 0);
+    CHECK(lines_of(lines.out).size() == 2);
+    CHECK(lines.out == arguments.out);
+}
+
+TEST_CASE("a language model says which line it cannot read, after the lines before it") {
+    const TemporaryFolder folder;
+    const std::string model = language_model(folder);
+    const Finished f = run_lamina({"run", model, "--device", "cpu"}, {.input = "the cat\nthe dog\n"});
+    CHECK(f.status == 3);
+    CHECK(lines_of(f.out).size() == 1);
+    CHECK_THAT(f.err, matchers::contains("stdin, line 2"));
+    CHECK_THAT(f.err, matchers::contains("dog"));
+}
+
+TEST_CASE("a language model is inspected, compared and tapped by name") {
+    const TemporaryFolder folder;
+    const std::string model = language_model(folder);
+    CHECK(run_lamina({"inspect", model}).status == 0);
+    const Finished compared = run_lamina({"compare", model, "the cat", "--device", "cpu"});
+    CHECK(compared.status == 0);
+    CHECK_THAT(compared.out, matchers::contains("agree with the reference"));
+    const std::string svg = (folder.path() / "errors.svg").string();
+    CHECK(run_lamina({"compare", model, "the cat", "--device", "cpu", "--svg", svg}).status == 0);
+    CHECK_THAT(folder.read("errors.svg"), matchers::contains("</svg>"));
+    const std::string files = (folder.path() / "tap-*.npy").string();
+    const Finished tapped =
+        run_lamina({"run", model, "the cat", "--device", "cpu", "--tap", "*norm_feed_forward=" + files, "--json"});
+    CHECK(tapped.status == 0);
+    const auto json = nlohmann::json::parse(tapped.out);
+    REQUIRE(json.size() == 2); // one a layer
+    for (const auto &tensor : json) {
+        CHECK(tensor.at("shape").back() == 16);
+        CHECK_FALSE(folder.read("tap-" + tensor.at("name").get<std::string>() + ".npy").empty());
+    }
+    const Finished unknown = run_lamina({"run", model, "the cat", "--device", "cpu", "--tap", "nothing"});
+    CHECK(unknown.status == 3);
+    CHECK_THAT(unknown.err, matchers::contains("no tensor 'nothing'"));
+}
