@@ -195,8 +195,9 @@ Command add_check(CLI::App &lamina, const GlobalOptions &global) {
     app->add_flag("--thorough", options->thorough, "200 cases made for each layer, and larger ones, instead of 24");
     app->add_flag("--own-cases", options->own_cases_only,
                   "the cases that layers declare, and none made from contracts");
-    app->add_option("--replay", options->replay, "run the call that 'lamina compare --replay' wrote into this file")
-        ->type_name("FILE");
+    app->add_option("--replay", options->replay,
+                    "run the call that 'lamina compare --replay' wrote: its file or folder")
+        ->type_name("PATH");
     app->add_flag(
         "--admit", all->admit,
         "prove anew which variants may run on this device, on all cases that layers declare, and remember it");

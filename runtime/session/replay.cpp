@@ -67,6 +67,17 @@ std::map<std::string, TensorType, std::less<>> types_of(const model::Safetensors
     return types;
 }
 
+// The file itself, or the only one in a folder of replays.
+std::filesystem::path replay_in(const std::filesystem::path &path) {
+    if (!std::filesystem::is_directory(path)) return path;
+    std::vector<std::filesystem::path> files;
+    for (const auto &entry : std::filesystem::directory_iterator(path))
+        if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+    if (files.size() == 1) return files.front();
+    throw Error(ErrorCode::input, path.string() + ": expected one replay (*.safetensors) in the folder, found " +
+                                      std::to_string(files.size()) + (files.empty() ? "" : ": name the file"));
+}
+
 } // namespace
 
 std::filesystem::path write_replay(const std::filesystem::path &folder, const ReplaySource &source) {
@@ -97,7 +108,8 @@ std::filesystem::path write_replay(const std::filesystem::path &folder, const Re
     return file;
 }
 
-Replay read_replay(const std::filesystem::path &path, const abi::Registry &plugins) {
+Replay read_replay(const std::filesystem::path &given, const abi::Registry &plugins) {
+    const std::filesystem::path path = replay_in(given);
     const model::Safetensors file = model::Safetensors::open(path);
     const abi::Layer &layer = plugins.layer(metadata(file, "layer"));
     const lamina_layer &contract = *layer.contract;

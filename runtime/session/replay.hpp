@@ -28,7 +28,8 @@ struct Replay {
     CaseGraph graph;
 };
 
-// Throws Error(input) that names the file and what is wrong in it; Error(plugin) when no plugin has the layer.
-[[nodiscard]] Replay read_replay(const std::filesystem::path &file, const abi::Registry &plugins);
+// A file, or a folder with one in it. Throws Error(input) that names the file and what is wrong in it; Error(plugin)
+// when no plugin has the layer.
+[[nodiscard]] Replay read_replay(const std::filesystem::path &given, const abi::Registry &plugins);
 
 } // namespace lamina::session
