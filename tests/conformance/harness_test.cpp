@@ -207,8 +207,17 @@ TEST_CASE("a variant that does not do a case is skipped, and a baseline that doe
 
 TEST_CASE("a kernel that throws is a failed case, and the check goes on", "[harness]") {
     CheckTarget target = changed_target(
-        [](size_t, std::span<std::byte>) { throw Error(ErrorCode::device_lost, "the device stopped answering"); });
-    CHECK_THAT(only_result(target).why, matchers::contains("stopped answering"));
+        [](size_t, std::span<std::byte>) { throw Error(ErrorCode::failure, "the driver made no pipeline of it"); });
+    CHECK_THAT(only_result(target).why, matchers::contains("made no pipeline"));
+}
+
+TEST_CASE("a device that is lost or full fails no case: the check ends, with the line that runs it again",
+          "[harness]") {
+    for (const ErrorCode code : {ErrorCode::device_lost, ErrorCode::memory}) {
+        const CheckTarget target = changed_target([=](size_t, std::span<std::byte>) { throw Error(code, "gone."); });
+        CHECK_THAT(message_of([&] { (void)only_result(target); }),
+                   matchers::contains("gone. Replay: lamina check layer_norm"));
+    }
 }
 
 TEST_CASE("a layer or variant that does not exist is refused by name", "[harness]") {
