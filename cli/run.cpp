@@ -177,6 +177,8 @@ void add_generate_options(CLI::App &app, GenerateOptions &generate) {
     constexpr int64_t many = 1 << 20;
     number("--batch", generate.batch, "texts that are run side by side", size_t{1}, size_t{4096});
     number("--beams", generate.beams, "beam search over so many hypotheses; 1: greedy", int64_t{1}, int64_t{64});
+    number("--hypotheses", generate.hypotheses, "how many of each text --json shows, best first; 0: one a beam",
+           int64_t{0}, int64_t{64});
     number("--length-penalty", generate.length_penalty, "hypotheses rank by log probability / length^N", 0.0, 10.0);
     number("--temperature", generate.temperature, "above 0: sample", 0.0, 100.0);
     number("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});

@@ -72,6 +72,7 @@ struct SessionOptions {
 struct GenerateOptions {
     size_t batch = 64;           // texts decoded side by side
     int64_t beams = 1;           // beam search over so many; with a temperature, so many independent samples
+    int64_t hypotheses = 0;      // the best so many of each text; 0: one a beam
     double length_penalty = 1.0; // candidates are ranked by log probability / length^length_penalty
     double temperature = 0;      // above 0: sample
     size_t top_k = 0;            // sample among the k most likely tokens; 0: all

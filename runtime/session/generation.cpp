@@ -25,6 +25,8 @@ void check_options(const GenerateOptions &o) {
     };
     if (o.batch < 1) refuse("batch", "at least 1", static_cast<double>(o.batch));
     if (o.beams < 1 || o.beams > 1024) refuse("beams", "1 to 1024", static_cast<double>(o.beams));
+    if (o.hypotheses < 0 || o.hypotheses > o.beams)
+        refuse("hypotheses", "0 (one a beam) to as many as there are beams", static_cast<double>(o.hypotheses));
     if (!(o.temperature >= 0 && o.temperature <= 1e6)) refuse("temperature", "0 (greedy) or above", o.temperature);
     if (!(o.top_p > 0 && o.top_p <= 1)) refuse("top_p", "above 0, at most 1", o.top_p);
     if (!(o.length_penalty >= -10 && o.length_penalty <= 10)) refuse("length_penalty", "-10 to 10", o.length_penalty);
@@ -81,6 +83,7 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
         if (!ids[i].empty()) order.push_back(i);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ids[a].size() < ids[b].size(); });
 
+    const auto most = static_cast<size_t>(options.hypotheses != 0 ? options.hypotheses : options.beams);
     std::vector<std::vector<Hypothesis>> out(texts.size());
     for (size_t first = 0; first < order.size(); first += options.batch) {
         const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
@@ -88,7 +91,7 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
         const auto found = session.surviving_loss([&] { return search(session, task, options); });
         const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
         for (size_t i = 0; i < batch.size(); ++i)
-            for (const Candidate &c : found[i])
+            for (const Candidate &c : std::span(found[i]).first(std::min(most, found[i].size())))
                 out[batch[i]].push_back(
                     {target.decode(c.tokens, g.target.characters ? "" : " "), c.tokens, c.log_probability, c.score});
         if (options.progress) options.progress(first + batch.size(), order.size());

@@ -143,6 +143,9 @@ TEST_CASE(
         options.beams = 4;
         options.length_penalty = 0; // scores are log probabilities
         const auto cached = session.hypotheses(words, options);
+        options.hypotheses = 3;
+        const auto three = session.hypotheses(words, options);
+        options.hypotheses = 0;
         options.cached = false;
         const auto uncached = session.hypotheses(words, options);
         GenerateOptions greedy_options;
@@ -159,6 +162,8 @@ TEST_CASE(
                 distinct.insert(cached[i][h].tokens);
             }
             CHECK(distinct.size() == 4);
+            CHECK(three[i].size() == 3);
+            CHECK(three[i].back().tokens == cached[i][2].tokens);
             CHECK(cached[i][0].score >= greedy[i][0].score - 1e-6);
         }
     }
@@ -251,6 +256,7 @@ TEST_CASE("options and texts that make no sense are refused with what was expect
         return message_of([&] { (void)session.generate({"a"}, options); });
     };
     CHECK_THAT(with([](auto &o) { o.beams = 0; }), matchers::contains("beams: expected 1 to 1024, found 0"));
+    CHECK_THAT(with([](auto &o) { o.hypotheses = 2; }), matchers::contains("hypotheses: expected"));
     CHECK_THAT(with([](auto &o) { o.temperature = -1; }), matchers::contains("temperature"));
     CHECK_THAT(with([](auto &o) { o.temperature = std::nan(""); }), matchers::contains("temperature"));
     CHECK_THAT(with([](auto &o) { o.top_p = 0; }), matchers::contains("top_p"));
