@@ -122,10 +122,11 @@ VkResult VulkanInstance::create_instance(const InstanceOptions &options, uint32_
         info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
     }
 
-    const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+    const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+                                                   VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT};
     VkValidationFeaturesEXT validation{};
     validation.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
-    validation.enabledValidationFeatureCount = 1;
+    validation.enabledValidationFeatureCount = options.gpu_assisted ? 2 : 1;
     validation.pEnabledValidationFeatures = checks;
     VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(log_);
     messenger.pNext = &validation;

@@ -1,0 +1,85 @@
+// Kernels under GPU-assisted validation: the layers rewrite them so that they report every access out of bounds. Slow
+// where a driver compiles for minutes what the layers make of a kernel, so this is a test of its own, on lavapipe.
+#include "catch.hpp"
+#include "drivers.hpp"
+#include "session/case_graph.hpp"
+#include "session/check.hpp"
+#include "wrong_layer.hpp"
+
+using namespace lamina;
+using namespace lamina::session;
+
+namespace {
+
+struct Assisted {
+    std::shared_ptr<vulkan::Instance> instance;
+    std::shared_ptr<vulkan::Device> device; // null where lavapipe is not installed
+    std::vector<std::string> remarks;       // of the layers on what they need to instrument kernels
+
+    // What they said of kernels.
+    [[nodiscard]] std::vector<std::string> reports() const {
+        const std::vector<std::string> all = instance->validation_messages();
+        return {all.begin() + static_cast<std::ptrdiff_t>(remarks.size()), all.end()};
+    }
+};
+
+Assisted open_lavapipe() {
+    const std::filesystem::path manifest = conformance::manifest_of("lavapipe");
+    if (manifest.empty()) {
+        conformance::report_absent("lavapipe", "it is not installed");
+        return {};
+    }
+    conformance::select(manifest);
+    std::string why_not;
+    const auto instance = vulkan::Instance::create({.validation = true, .gpu_assisted = true}, why_not);
+    INFO(why_not);
+    REQUIRE(instance != nullptr);
+    const auto device = instance->open(0);
+    return {instance, device, instance->validation_messages()};
+}
+
+void check_kernels(const Assisted &assisted, const std::string &variant, const std::vector<std::string> &layers) {
+    const auto plugins = conformance::plugins();
+    CheckOptions options;
+    options.layers = layers;
+    options.variants = {variant};
+    options.own_cases_only = true;
+    const CheckReport report = check(plugins, check_target(plugins, assisted.device), options);
+    CHECK(report.count(CaseResult::Status::passed) > layers.size());
+    for (const CaseResult &r : report.results) {
+        INFO(r.replay);
+        if (r.status == CaseResult::Status::failed) FAIL_CHECK(r.why);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a kernel that accesses what lies beside its buffers is reported", "[.gpu_assisted]") {
+    const Assisted assisted = open_lavapipe();
+    if (assisted.device == nullptr) return;
+    const auto run_with = [&](int32_t extra_rows) {
+        const abi::Layer layer = conformance::layer_norm_off_by(extra_rows);
+        const CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, "B=2 T=4 C=64"));
+        const auto backend = assisted.device->backend(conformance::plugins(), graph.weights);
+        const auto program = backend->compile(graph.plan, {});
+        write_values(*program, graph);
+        (void)run_case(*program, graph);
+    };
+    run_with(0);
+    CHECK(assisted.reports().empty());
+    run_with(64);
+    if (assisted.reports().empty() && !assisted.remarks.empty())
+        return conformance::report_absent("lavapipe with GPU-assisted validation", assisted.remarks.front());
+    REQUIRE_FALSE(assisted.reports().empty());
+    CHECK_THAT(assisted.reports().front(), matchers::contains("out of bounds"));
+}
+
+TEST_CASE("no kernel accesses what lies beside its buffers", "[.gpu_assisted]") {
+    const Assisted assisted = open_lavapipe();
+    if (assisted.device == nullptr) return;
+    check_kernels(assisted, "baseline",
+                  {"layer_norm", "softmax", "log_softmax", "embedding", "positional_encoding", "dropout"});
+    // Not by their baselines: of register tiles, with a check at every access, LLVM makes code for many minutes.
+    check_kernels(assisted, "tiled", {"linear", "feed_forward", "attention"});
+    for (const std::string &report : assisted.reports()) FAIL_CHECK(report);
+}
