@@ -59,7 +59,8 @@ TransformerLayer layer_of(const InitOptions &o) {
 }
 
 Mask mask_of(const InitOptions &o) {
-    return chosen<Mask>("--mask", o.mask, {{"none", Mask::none}, {"lengths", Mask::lengths}, {"keep", Mask::keep}});
+    return chosen<Mask>("--mask", o.mask,
+                        {{"none", Mask::none}, {"lengths", Mask::lengths}, {"keys", Mask::keys}, {"keep", Mask::keep}});
 }
 
 Generator generator_of(const InitOptions &o, int64_t vocabulary) {
@@ -229,7 +230,8 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     word("--dtype", o->dtype, "NAME", "of matrices: f32, f16 or bf16");
     word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
     word("--generator", o->generator, "NAME", "what the decoder gives: probabilities, log-probabilities or logits");
-    word("--mask", o->mask, "NAME", "how padding is told: lengths, keep (masks of 1 and 0) or none");
+    word("--mask", o->mask, "NAME",
+         "how padding is told: lengths, keys (a 1 or 0 for each token), keep (for each query and key) or none");
     app->add_option("--dropout", o->dropout, "probability, written down; inference drops nothing")
         ->type_name("P")
         ->capture_default_str();

@@ -75,12 +75,14 @@ class Graph:
         """Dims of ids: "B T" or "T B"."""
         return f"{time} B" if self.options.sequence_first else f"B {time}"
 
-    def mask(self, kind, lengths, keep, dims):
+    def mask(self, kind, keys, time, keep, dims):
         """The input that says which keys may be attended to, as the port that takes it: {PORT: INPUT}, or nothing."""
         if kind == "none":
             return {}
         if kind == "lengths":
-            return {"key_lengths": self.input(lengths, "i32", "B")}
+            return {"key_lengths": self.input(f"{keys}_lengths", "i32", "B")}
+        if kind == "keys":
+            return {"key_mask": self.input(f"{keys}_mask", "i32", f"B {time}")}
         return {"keep_mask": self.input(keep, "i32", dims)}
 
     def weight(self, name, key, rank):
@@ -201,7 +203,7 @@ def encode_graph(state, options, key):
     else:
         width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
         source = graph.input("source", "f32", f"{graph.tokens('S')} {width}")
-    attention = graph.mask(options.mask, "source_lengths", "source_mask", "B S S")
+    attention = graph.mask(options.mask, "source", "S", "source_mask", "B S S")
     if options.causal_encoder:
         attention["causal"] = True
     x = graph.embedding("encoder", options.source_embedding, source, None) if options.source_embedding else source
@@ -218,9 +220,9 @@ def decode_graph(state, options, key):
     dims = graph.tokens("T") if options.target_embedding else f"{graph.tokens('T')} {width}"
     target = graph.input("target", "i32" if options.target_embedding else "f32", dims)
     source_attention = {"source": graph.input("memory", "f32", f"{graph.tokens('S')} {width}")}
-    source_attention |= graph.mask(options.mask, "source_lengths", "memory_mask", "B T S")
+    source_attention |= graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
     # Padding behind a causal sequence changes nothing before it: lengths would be idle.
-    attention = graph.mask("keep" if options.mask == "keep" else "none", "", "target_mask", "B T T")
+    attention = graph.mask("keep" if options.mask == "keep" else "none", "target", "T", "target_mask", "B T T")
     position = None
     if options.target_embedding and not attention:  # keys of earlier steps cannot be masked
         position = graph.input("position", "i32", "B")
@@ -350,8 +352,8 @@ def arguments(argv=None):
     add("--sequence-first", action="store_true", help="graphs take (T, B, C), as modules without batch_first=True")
     add("--activation", choices=("relu", "gelu"), default="relu")
     add("--eps", type=float, default=1e-5, help="layer_norm_eps")
-    add("--mask", choices=("lengths", "keep", "none"), default="lengths",
-        help="how graphs are told of padding: lengths, masks of 1 (keep) and 0, or not at all")
+    add("--mask", choices=("lengths", "keys", "keep", "none"), default="lengths",
+        help="how graphs are told of padding: lengths, a 1 or 0 for each key, for each query and key, or not at all")
     add("--not-causal", action="store_true", help="the decoder attends to later tokens, too")
     add("--causal-encoder", action="store_true", help="an encoder used as a language model: no later tokens")
     add("--source-embedding", metavar="KEY", help="an nn.Embedding's weight: the encoder takes ids")

@@ -35,6 +35,7 @@ enum class Activation { relu, gelu, gelu_tanh, silu };
 enum class Mask {
     none,    // all of them
     lengths, // I32 "B": the first so many of each sequence
+    keys,    // I32 "B Tk": 1 where a key may be attended to by every query, 0 for padding
     keep,    // I32 "B Tq Tk": 1 where a query may attend to a key; what is 0 for all keys attends to nothing
 };
 
@@ -139,13 +140,18 @@ struct BuildOptions {
 
 // All throw Error(usage) that names the block's setting, what it is and what was expected; Error(memory).
 //
-// Graphs, their inputs and their outputs (dims of batch_first; "M": as the mask says, "B" for lengths or "B Tq Tk"):
+// Graphs, their inputs and their outputs (dims of batch_first; "M": as the mask says):
 //
-//     EncoderDecoder  encode: source "B S", source_lengths | source_mask M -> memory
-//                     decode: target "B T", memory "B S C", source_lengths | memory_mask M, target_lengths |
-//                             target_mask M, position "B" -> probabilities | log_probabilities | logits
+//     EncoderDecoder  encode: source "B S", M of the source -> memory
+//                     decode: target "B T", memory "B S C", M of the target, M of the source, position "B"
+//                             -> probabilities | log_probabilities | logits
 //     EncoderOnly     encode, likewise
 //     DecoderOnly     decode, likewise without what belongs to the source
+//
+// M           of the source                                        of the target
+// lengths     source_lengths "B"                                   target_lengths "B"
+// keys        source_mask "B S"                                    target_mask "B T"
+// keep        source_mask "B S S"; in decode: memory_mask "B T S"  target_mask "B T T"
 //
 // `position` is where each sequence of targets begins, so that it can be decoded step by step over a key-value cache;
 // 0 for whole sequences. It is there when Decoder::mask is none: nothing could mask keys of earlier steps.

@@ -16,7 +16,8 @@ struct Setting {
     bool self, cached, growing; // growing: self attention over a cache, the new keys behind those of earlier steps
     int64_t heads, kv_heads, head_dim, key_rows;
     bool causal;
-    Tensor position, key_lengths, keep_mask, score_bias;
+    Tensor position, key_lengths, mask, score_bias;
+    bool shared_mask; // one row for all queries of a sequence
 
     explicit Setting(const Call &call)
         : query(call.in("query"), call.flag("batch_first")), source(call.in("source"), call.flag("batch_first")),
@@ -24,8 +25,9 @@ struct Setting {
           growing(self && cached), heads(call.integer("heads")), kv_heads(call.integer("kv_heads")),
           head_dim(call.weight("query_weight").rows() / heads),
           key_rows(cached ? call.state("key_cache").dim(1) : source.length), causal(call.flag("causal")),
-          position(call.in("position")), key_lengths(call.in("key_lengths")), keep_mask(call.in("keep_mask")),
-          score_bias(call.in("score_bias")) {}
+          position(call.in("position")), key_lengths(call.in("key_lengths")),
+          mask(call.in(call.in("key_mask") ? "key_mask" : "keep_mask")), score_bias(call.in("score_bias")),
+          shared_mask(static_cast<bool>(call.in("key_mask"))) {}
 
     // Without a cache, queries and keys of self attention shift together: only their distance matters, and that is not
     // changed by a position.
@@ -33,6 +35,10 @@ struct Setting {
     // Rows of keys and values: as in the source, or (B, M) in a cache.
     [[nodiscard]] int64_t key_batch_stride() const { return cached ? key_rows : source.batch_stride; }
     [[nodiscard]] int64_t key_time_stride() const { return cached ? 1 : source.time_stride; }
+    [[nodiscard]] int64_t mask_batch_stride() const {
+        return shared_mask ? source.length : query.length * source.length;
+    }
+    [[nodiscard]] int64_t mask_query_stride() const { return shared_mask ? 0 : source.length; }
 };
 
 // The layer in plain loops, in double.
@@ -89,8 +95,8 @@ class Reference {
         if (j >= (s_.growing ? position(b) + s_.query.length : s_.source.length)) return false;
         if (s_.causal && j > position(b) + t) return false;
         if (s_.key_lengths && j >= s_.key_lengths.i32()[static_cast<size_t>(b)]) return false;
-        const int64_t in_mask = (b * s_.query.length + t) * s_.source.length + j;
-        return !s_.keep_mask || s_.keep_mask.i32()[static_cast<size_t>(in_mask)] != 0;
+        const int64_t in_mask = b * s_.mask_batch_stride() + t * s_.mask_query_stride() + j;
+        return !s_.mask || s_.mask.i32()[static_cast<size_t>(in_mask)] != 0;
     }
 
     // Appends the D values of one head.
@@ -194,6 +200,7 @@ class Planner {
         const struct {
             uint32_t batch, queries, keys, key_rows, heads, kv_heads;
             uint32_t query_batch_stride, query_time_stride, key_batch_stride, key_time_stride;
+            uint32_t mask_batch_stride, mask_query_stride;
             float scale;
         } push{u32(s_.query.batch),
                u32(s_.query.length),
@@ -205,18 +212,20 @@ class Planner {
                u32(s_.query.time_stride),
                u32(s_.key_batch_stride()),
                u32(s_.key_time_stride()),
+               u32(s_.mask_batch_stride()),
+               u32(s_.mask_query_stride()),
                static_cast<float>(1 / std::sqrt(static_cast<double>(s_.head_dim)))};
         const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
             plan_.dispatch(kernel, plan_.spread(groups),
-                           {q, k, v, plan_.in("position"), plan_.in("key_lengths"), plan_.in("keep_mask"),
-                            plan_.in("score_bias"), o},
+                           {q, k, v, plan_.in("position"), plan_.in("key_lengths"),
+                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"), plan_.in("score_bias"), o},
                            push,
                            {{0, u32(s_.head_dim)},
                             {1, s_.causal},
                             {2, s_.growing},
                             {3, s_.positioned()},
                             {4, static_cast<bool>(s_.key_lengths)},
-                            {5, static_cast<bool>(s_.keep_mask)},
+                            {5, static_cast<bool>(s_.mask)},
                             {6, static_cast<bool>(s_.score_bias)},
                             tile...});
         };
@@ -257,8 +266,8 @@ class Planner {
         const int64_t row_bytes = s_.head_dim * 4, keys = s_.source.length;
         const int64_t pairs = s_.query.batch * s_.query.length * keys;
         const int64_t most = std::max({s_.query.batch * s_.query.length * s_.heads * row_bytes,
-                                       s_.query.batch * s_.key_rows * s_.kv_heads * row_bytes,
-                                       s_.keep_mask ? pairs * 4 : 0, s_.score_bias ? pairs * s_.heads * 4 : 0});
+                                       s_.query.batch * s_.key_rows * s_.kv_heads * row_bytes, s_.mask ? pairs * 4 : 0,
+                                       s_.score_bias ? pairs * s_.heads * 4 : 0});
         const auto limit = static_cast<int64_t>(call_.device().max_binding_bytes);
         if (most > limit)
             throw Unsupported("a tensor of " + std::to_string(most) + " bytes exceeds the device's binding limit of " +
@@ -285,6 +294,7 @@ struct Attention {
                 "query"),
         optional(sequence(input("residual", "B Tq C", "added to the result"))),
         optional(indices("key_lengths", "B", "0 Tk+1", "how many of a sequence's keys may be attended to")),
+        optional(indices("key_mask", "B Tk", "0 2", "1: the key may be attended to; 0: it is padding")),
         optional(indices("keep_mask", "B Tq Tk", "0 2", "1: the query may attend to the key")),
         optional(input("score_bias", "B heads Tq Tk", "added to the scaled scores")),
         optional(indices("position", "B", "0 2147483647", "where a sequence's first query stands; 0 when left out")),
@@ -319,6 +329,8 @@ struct Attention {
         "B=2 Tq=37 C=64 D=8 heads=8 causal=1 +query_bias +key_bias +value_bias +out_bias +residual",
         "B=2 Tq=5 Tk=7 C=32 S=24 D=8 heads=4 +source +key_lengths +query_bias",
         "B=2 Tq=9 Tk=33 C=31 S=24 D=16 heads=2 +source +key_lengths +out_bias +residual key_lengths=zeros",
+        "B=2 Tq=35 Tk=67 C=32 S=24 D=16 heads=2 +source +key_mask +residual",
+        "B=3 Tq=9 C=24 D=12 heads=2 causal=1 batch_first=0 +key_mask +key_lengths",
         "B=3 Tq=33 Tk=65 C=40 S=56 D=20 heads=2 batch_first=0 +source +keep_mask +residual weights=f16",
         "B=2 Tq=17 C=48 D=16 heads=6 kv_heads=2 causal=1 +score_bias +key_lengths weights=bf16 score_bias=large",
         "B=1 Tq=9 C=50 D=37 heads=2 kv_heads=1 batch_first=0 +keep_mask +score_bias +out_bias",
@@ -329,7 +341,7 @@ struct Attention {
         "B=2 Tq=9 M=14 C=32 D=32 heads=2 causal=1 batch_first=0 +position +key_cache +value_cache +residual",
         "B=2 Tq=3 M=9 C=24 D=12 heads=2 +position +key_cache +value_cache",
         "B=3 Tq=2 Tk=7 M=8 C=32 S=16 D=160 heads=2 +source +position +key_lengths +key_cache +value_cache",
-        "B=2 Tq=3 Tk=7 M=8 C=32 S=16 D=16 heads=2 batch_first=0 +source +position +key_cache +value_cache "
+        "B=2 Tq=3 Tk=7 M=8 C=32 S=16 D=16 heads=2 batch_first=0 +source +position +key_mask +key_cache +value_cache "
         "position=zeros",
     };
 
@@ -340,8 +352,10 @@ struct Attention {
                           std::to_string(s.kv_heads));
         if (static_cast<bool>(call.state("key_cache")) != static_cast<bool>(call.state("value_cache")))
             throw Invalid("key_cache and value_cache belong together: give both, or leave both out");
-        if (s.growing && (s.key_lengths || s.keep_mask || s.score_bias))
-            throw Invalid("key_lengths, keep_mask and score_bias say nothing of the keys of earlier steps: leave them "
+        if (call.in("key_mask") && call.in("keep_mask"))
+            throw Invalid("key_mask and keep_mask are both given: give a keep_mask that is 0 where either of them is");
+        if (s.growing && (s.key_lengths || s.mask || s.score_bias))
+            throw Invalid("key_lengths, masks and score_bias say nothing of the keys of earlier steps: leave them "
                           "out where self attention has a cache");
         if (s.cached && s.source.length > s.key_rows)
             throw Invalid("the source has " + std::to_string(s.source.length) + " rows and the cache only " +

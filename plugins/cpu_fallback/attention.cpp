@@ -12,7 +12,7 @@ namespace {
 
 // The contract's order: plugins/attention/attention.cpp.
 enum Param : uint32_t { heads_param, kv_heads_param, causal_param, batch_first_param };
-enum In : uint32_t { query, source, residual, key_lengths, keep_mask, score_bias, position };
+enum In : uint32_t { query, source, residual, key_lengths, key_mask, keep_mask, score_bias, position };
 enum Weight : uint32_t {
     query_weight,
     query_bias,
@@ -138,11 +138,11 @@ class Attention {
 
     // Turns the scores of query i into the shares of its keys; a query that may attend to none has no shares.
     void softmax(int64_t b, int64_t h, int64_t i, std::span<float> row) const {
-        const Tensor bias = call_.in(score_bias), keep = call_.in(keep_mask);
+        const Tensor bias = call_.in(score_bias), mask = call_.in(call_.in(key_mask) ? key_mask : keep_mask);
         const auto seen = causal_ ? std::min(row.size(), static_cast<size_t>(first_position(b) + i + 1)) : row.size();
         const auto bias_at = static_cast<size_t>(((b * heads_ + h) * q_.length + i) * s_.length);
-        const auto keep_at = static_cast<size_t>((b * q_.length + i) * s_.length);
-        const auto kept = [&](size_t j) { return !keep || keep.i32()[keep_at + j] != 0; };
+        const auto mask_at = static_cast<size_t>((call_.in(key_mask) ? b : b * q_.length + i) * s_.length);
+        const auto kept = [&](size_t j) { return !mask || mask.i32()[mask_at + j] != 0; };
 
         float greatest = -1.7e38f; // finite: a score of -infinity is as good as masked
         for (size_t j = 0; j < seen; ++j) {
@@ -158,7 +158,7 @@ class Attention {
 
     // A masked key has the share 0, and the product below takes 0 times its values: wrong when these are not finite.
     [[nodiscard]] bool masks_within(int64_t b) const {
-        return call_.in(keep_mask) || (causal_ && first_position(b) + 1 < key_count(b));
+        return call_.in(key_mask) || call_.in(keep_mask) || (causal_ && first_position(b) + 1 < key_count(b));
     }
     void expect_finite(const float *values, int64_t rows, int64_t step) const {
         for (int64_t r = 0; r < rows; ++r)

@@ -23,14 +23,21 @@ std::string token_dims(const TransformerLayer &layer, const char *time, int64_t 
     return ids_dims(layer.batch_first, time) + " " + std::to_string(channels);
 }
 
-// Adds the input that tells which keys may be attended to, and returns its name; "" for Mask::none. The name is
-// NAME_mask or LENGTHS_OF_lengths: several attentions may read the same lengths.
-std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &name, const std::string &lengths_of,
-                     const std::string &keep_dims) {
-    if (mask == Mask::none) return "";
-    std::string input = mask == Mask::lengths ? lengths_of + "_lengths" : name + "_mask";
-    graph.input(input, DType::i32, mask == Mask::lengths ? "B" : keep_dims);
-    return input;
+// Adds the input that tells which keys may be attended to, and returns its name; "" for Mask::none. What is said of
+// `keys` alone serves all who attend to them; a keep mask is one of queries, too, and has a name of its own.
+std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &keys, const char *keys_time,
+                     const std::string &keep, const std::string &keep_dims) {
+    switch (mask) {
+    case Mask::none:
+        return "";
+    case Mask::lengths:
+        return graph.input(keys + "_lengths", DType::i32, "B");
+    case Mask::keys:
+        return graph.input(keys + "_mask", DType::i32, std::string("B ") + keys_time);
+    case Mask::keep:
+        break;
+    }
+    return graph.input(keep + "_mask", DType::i32, keep_dims);
 }
 
 // ---- Graphs ----
@@ -38,7 +45,7 @@ std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &name
 // The encoder behind what `x` names, and its output.
 void add_encoder(TransformerGraph &graph, const Encoder &e, const std::string &x) {
     AttentionInputs inputs;
-    inputs.mask = add_mask(graph, e.mask, "source", "source", "B S S");
+    inputs.mask = add_mask(graph, e.mask, "source", "S", "source", "B S S");
     inputs.mask_kind = e.mask;
     graph.output("memory", graph.stack(e.layer, e.layers, e.final_norm, "encoder", x, inputs));
 }
@@ -54,13 +61,13 @@ TransformerGraph encode_graph(const EmbeddingsWithPositionalEncoding &embedding,
 AttentionInputs add_decoder_inputs(TransformerGraph &graph, const Decoder &d, int64_t memory_channels) {
     AttentionInputs inputs;
     inputs.causal = d.causal;
-    inputs.mask = add_mask(graph, d.mask, "target", "target", "B T T");
+    inputs.mask = add_mask(graph, d.mask, "target", "T", "target", "B T T");
     inputs.mask_kind = d.mask;
     if (!d.layer.source_attention) return inputs;
     inputs.memory = "memory";
     inputs.memory_channels = memory_channels;
     graph.input(inputs.memory, DType::f32, token_dims(d.layer, "S", memory_channels));
-    inputs.source_mask = add_mask(graph, d.source_mask, "memory", "source", "B T S");
+    inputs.source_mask = add_mask(graph, d.source_mask, "source", "S", "memory", "B T S");
     inputs.source_mask_kind = d.source_mask;
     return inputs;
 }

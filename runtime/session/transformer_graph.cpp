@@ -103,6 +103,7 @@ class LayerWriter {
 
     void add_mask(Json &inputs, Mask kind, const std::string &name) const {
         if (kind == Mask::lengths) inputs["key_lengths"] = name;
+        if (kind == Mask::keys) inputs["key_mask"] = name;
         if (kind == Mask::keep) inputs["keep_mask"] = name;
         if (!inputs_.position.empty()) inputs["position"] = inputs_.position;
     }
@@ -132,8 +133,9 @@ std::string with_index(std::string name, int64_t index) {
 
 } // namespace
 
-void TransformerGraph::input(const std::string &name, DType dtype, const std::string &dims) {
+std::string TransformerGraph::input(const std::string &name, DType dtype, const std::string &dims) {
     inputs_[name] = {{"dtype", lamina::name_of(dtype)}, {"dims", dims}};
+    return name;
 }
 
 std::string TransformerGraph::embedding(const EmbeddingsWithPositionalEncoding &e, const std::string &prefix,

@@ -26,7 +26,7 @@ class TransformerGraph {
   public:
     using Json = nlohmann::ordered_json;
 
-    void input(const std::string &name, DType dtype, const std::string &dims);
+    std::string input(const std::string &name, DType dtype, const std::string &dims); // returns the name
     void output(const std::string &name, const std::string &tensor) { outputs_[name] = tensor; }
 
     // Each reads the tensor `x`, names its layers and weights PREFIX.something, and returns the name of what it gives.

@@ -2,7 +2,7 @@
 //
 // Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O stand as in the layer's sequence,
 // (B, T) or (T, B), and so do rows of K and V unless they are a cache (B, M): hence the strides, all in rows.
-// key_lengths (B), keep_mask (B, Tq, Tk), score_bias (B, heads, Tq, Tk), position (B): each may be left out.
+// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), position (B): each may be left out.
 
 layout(push_constant) uniform Push {
     uint batch;
@@ -15,6 +15,8 @@ layout(push_constant) uniform Push {
     uint query_time_stride;
     uint key_batch_stride;
     uint key_time_stride;
+    uint mask_batch_stride;
+    uint mask_query_stride; // 0 where all queries of a sequence share a row
     float scale; // 1 / sqrt(D)
 };
 layout(constant_id = 0) const uint HEAD_DIM = 64u; // D
@@ -30,7 +32,7 @@ layout(std430, set = 0, binding = 1) readonly buffer K { float k[]; };
 layout(std430, set = 0, binding = 2) readonly buffer V { float v[]; };
 layout(std430, set = 0, binding = 3) readonly buffer Position { int position[]; };
 layout(std430, set = 0, binding = 4) readonly buffer Lengths { int key_lengths[]; };
-layout(std430, set = 0, binding = 5) readonly buffer Mask { int keep_mask[]; };
+layout(std430, set = 0, binding = 5) readonly buffer Mask { int mask[]; };
 layout(std430, set = 0, binding = 6) readonly buffer Bias { float score_bias[]; };
 layout(std430, set = 0, binding = 7) writeonly buffer O { float o[]; };
 
@@ -48,7 +50,9 @@ uint keys_end(uint b, uint t) {
     if (CAUSAL) end = min(end, first_query + t + 1u);
     return min(end, key_rows);
 }
-bool is_kept(uint b, uint t, uint j) { return !HAS_MASK || keep_mask[(b * queries + t) * keys + j] != 0; }
+bool is_kept(uint b, uint t, uint j) {
+    return !HAS_MASK || mask[b * mask_batch_stride + t * mask_query_stride + j] != 0;
+}
 float bias_of(uint b, uint h, uint t, uint j) {
     return HAS_BIAS ? score_bias[((b * heads + h) * queries + t) * keys + j] : 0.0;
 }

@@ -98,6 +98,14 @@ class FromTorch(unittest.TestCase):
         later = torch.ones(T, T, dtype=torch.bool).triu(1)
         self.check(found, module(x, memory, later, memory_key_padding_mask=torch.arange(S) >= lengths[:, None]))
 
+    def test_padding_in_front(self):
+        """--mask keys: padding stands anywhere."""
+        module = randomized(nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES, batch_first=True), 2))
+        self.assert_converted(module.state_dict(), "--heads", HEADS, "--mask", "keys")
+        x, padding = torch.randn(B, S, C), torch.arange(S) < torch.tensor([0, 2, 5])[:, None]
+        self.check(self.run_graph("encode", "memory", source=x, source_mask=(~padding).int()),
+                   module(x, src_key_padding_mask=padding))
+
     def test_transformer_in_a_larger_model(self):
         """nn.Transformer with embeddings, learned positions and a generator, in a checkpoint, under a prefix."""
         transformer = randomized(nn.Transformer(**SIZES, num_encoder_layers=2, num_decoder_layers=1, batch_first=True,

@@ -48,6 +48,15 @@ ModelDescription encoder_decoder_sequence_first() {
                        .generator = {.d_model = 8, .vocabulary = 13, .output = Generator::Output::log_probabilities}});
 }
 
+ModelDescription encoder_decoder_key_mask() {
+    return build(
+        EncoderDecoder{.source_embedding = source,
+                       .encoder = {.layer = post_norm, .layers = 2, .mask = Mask::keys},
+                       .target_embedding = target,
+                       .decoder = {.layer = post_norm.with_source_attention(), .layers = 2, .source_mask = Mask::keys},
+                       .generator = {.d_model = 8, .vocabulary = 13, .output = Generator::Output::log_probabilities}});
+}
+
 // How the system of each golden file is built.
 const std::map<std::string, std::function<ModelDescription()>> systems{
     {"layer_pre_norm", [] { return build(pre_norm); }},
@@ -80,6 +89,7 @@ const std::map<std::string, std::function<ModelDescription()>> systems{
              .generator = {.d_model = 8, .vocabulary = 13, .output = Generator::Output::log_probabilities}});
      }},
     {"encoder_decoder_sequence_first", encoder_decoder_sequence_first},
+    {"encoder_decoder_key_mask", encoder_decoder_key_mask},
 };
 
 std::set<std::string> names_in(const fs::path &folder) {

@@ -26,6 +26,7 @@ B, S, T, C, HEADS, HIDDEN, SOURCES, TARGETS = 2, 5, 4, 8, 2, 12, 11, 13
 SIZES = {"d_model": C, "nhead": HEADS, "dim_feedforward": HIDDEN}
 LENGTHS = torch.tensor([S, 3])
 PADDING = torch.arange(S) >= LENGTHS[:, None]  # (B, S): True is left out
+LEFT_PADDING = PADDING.flip(1)
 LATER = torch.ones(T, T, dtype=torch.bool).triu(1)  # (T, T): True is left out
 BATCH_FIRST = {"batch_first": True}
 
@@ -134,7 +135,7 @@ def ends():
           "out": {"probabilities": linear(x).softmax(-1)}})
 
 
-def whole(batch_first, **settings):
+def whole(batch_first, padding=PADDING, **settings):
     """The modules of an encoder-decoder, its inputs, and its outputs under source padding and a causal target."""
     transformer = parameters(nn.Transformer(**SIZES, num_encoder_layers=2, num_decoder_layers=2,
                                             batch_first=batch_first, **settings))
@@ -143,11 +144,11 @@ def whole(batch_first, **settings):
     source, target = ids(SOURCES, B, S), ids(TARGETS, B, T)
     if not batch_first:
         source, target = source.T, target.T
-    memory = transformer.encoder(embedded(modules["source."], source, batch_first), src_key_padding_mask=PADDING)
+    memory = transformer.encoder(embedded(modules["source."], source, batch_first), src_key_padding_mask=padding)
     decoded = transformer.decoder(embedded(modules["target."], target, batch_first), memory, LATER,
-                                  memory_key_padding_mask=PADDING)
-    inputs = {"source": source, "source_lengths": LENGTHS, "target": target, "position": torch.zeros(B)}
-    inputs["position"] = inputs["position"].to(torch.int32)
+                                  memory_key_padding_mask=padding)
+    inputs = {"source": source, "target": target, "position": torch.zeros(B, dtype=torch.int32)}
+    inputs |= {"source_lengths": LENGTHS} if padding is PADDING else {"source_mask": ~padding}
     return modules, inputs, {"memory": memory, "log_probabilities": modules["generator."](decoded).log_softmax(-1)}
 
 
@@ -158,6 +159,7 @@ def systems():
     """EncoderDecoder, EncoderOnly and DecoderOnly: from ids to probabilities."""
     golden("encoder_decoder", *whole(True, norm_first=True), **KEYS, norm_first=True)
     golden("encoder_decoder_sequence_first", *whole(False, activation="gelu"), **KEYS)
+    golden("encoder_decoder_key_mask", *whole(True, LEFT_PADDING), **KEYS)
 
     stack = encoder(nn.TransformerEncoderLayer(**SIZES, **BATCH_FIRST, norm_first=True))
     table, tokens = parameters(nn.Embedding(SOURCES, C)), ids(SOURCES, B, S)

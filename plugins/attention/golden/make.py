@@ -48,6 +48,10 @@ padding = torch.arange(TK) >= lengths[:, None]
 write(__file__, "cross_key_lengths", params, {"query": x, "source": source, "key_lengths": lengths},
       {"y": attend(cross, x, source, key_padding_mask=padding)}, weights(cross))
 
+keep = torch.tensor([[0, 1, 1, 0, 1], [1, 0, 1, 1, 0]], dtype=torch.bool)
+write(__file__, "cross_key_mask", params, {"query": x, "source": source, "key_mask": keep},
+      {"y": attend(cross, x, source, key_padding_mask=~keep)}, weights(cross))
+
 keep = torch.rand(B, TQ, TK) < 0.6
 keep[:, :, 0] = True  # PyTorch gives NaN where nothing is kept
 write(__file__, "cross_keep_mask", params, {"query": x, "source": source, "keep_mask": keep},
