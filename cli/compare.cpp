@@ -5,7 +5,7 @@
 #include "model_arguments.hpp"
 #include "table.hpp"
 
-#include "abi/file.hpp"
+#include "base/file.hpp"
 #include "session/state.hpp"
 
 #include <lamina/proof.hpp>

@@ -3,8 +3,8 @@
 #include "interrupt.hpp"
 #include "table.hpp"
 
-#include "abi/file.hpp"
-#include "abi/nearest.hpp"
+#include "base/file.hpp"
+#include "base/nearest.hpp"
 #include "model/vocabulary.hpp"
 
 #include <lamina/transformer.hpp>

@@ -3,7 +3,7 @@
 #include "help.hpp"
 #include "interrupt.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include <lamina/plugin.h>
 

@@ -1,6 +1,6 @@
 #include "model_arguments.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 #include "model/npy.hpp"
 
 #include <algorithm>

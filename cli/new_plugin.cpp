@@ -3,8 +3,8 @@
 
 #include "skeleton_files.hpp"
 
-#include "abi/file.hpp"
 #include "abi/library.hpp"
+#include "base/file.hpp"
 
 #include <algorithm>
 #include <cctype>

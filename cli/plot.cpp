@@ -4,7 +4,7 @@
 #include "command.hpp"
 
 #include "abi/call.hpp"
-#include "abi/file.hpp"
+#include "base/file.hpp"
 
 #include <charconv>
 #include <sstream>

@@ -3,7 +3,7 @@
 #include "model/npy.hpp"
 #include "session/text_inputs.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include <fnmatch.h>
 

@@ -1,6 +1,6 @@
 #include "abi/call.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include <lamina/plugin.hpp> // Call::find
 

@@ -1,8 +1,8 @@
 #include "abi/library.hpp"
 
 #include "abi/descriptor.hpp"
-#include "abi/file.hpp"
-#include "abi/nearest.hpp"
+#include "base/file.hpp"
+#include "base/nearest.hpp"
 
 #include <dlfcn.h>
 #include <sys/stat.h>

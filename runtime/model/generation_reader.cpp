@@ -1,6 +1,6 @@
 #include "model/generation_reader.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 #include "model/utf8.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "model/graph_reader.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 #include "model/utf8.hpp"
 
 #include <lamina/plugin.h>

@@ -1,6 +1,6 @@
 #include "model/json.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 #include "model/utf8.hpp"
 
 #include <lamina/error.hpp>

@@ -1,6 +1,6 @@
 #include "model/model.hpp"
 
-#include "abi/file.hpp"
+#include "base/file.hpp"
 #include "model/generation_reader.hpp"
 #include "model/graph_reader.hpp"
 #include "model/json.hpp"

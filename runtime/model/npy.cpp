@@ -1,6 +1,6 @@
 #include "model/npy.hpp"
 
-#include "abi/file.hpp"
+#include "base/file.hpp"
 #include "model/npy_header.hpp"
 
 #include <bit>

@@ -1,6 +1,6 @@
 #include "model/safetensors.hpp"
 
-#include "abi/file.hpp"
+#include "base/file.hpp"
 #include "model/safetensors_header.hpp"
 #include "model/utf8.hpp"
 

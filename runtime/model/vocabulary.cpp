@@ -1,7 +1,7 @@
 #include "model/vocabulary.hpp"
 
-#include "abi/file.hpp"
-#include "abi/nearest.hpp"
+#include "base/file.hpp"
+#include "base/nearest.hpp"
 #include "model/utf8.hpp"
 
 #include <lamina/error.hpp>

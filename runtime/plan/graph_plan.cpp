@@ -1,6 +1,6 @@
 #include "plan/graph_plan.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include <algorithm>
 #include <set>

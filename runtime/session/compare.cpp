@@ -1,13 +1,13 @@
 #include <lamina/proof.hpp>
 
-#include "session/replay.hpp"
+#include "proof/replay.hpp"
+#include "proof/verdict.hpp"
 #include "session/state.hpp"
 #include "session/text_inputs.hpp"
-#include "session/verdict.hpp"
 
 #include <algorithm>
 
-namespace lamina::session {
+namespace lamina {
 namespace {
 
 Tensor read(plan::Program &program, int32_t index) {
@@ -59,15 +59,15 @@ void compare_layer(detail::SessionState &device, plan::Program &truth, plan::Pro
     const lamina_layer &contract = *step.call.layer().contract;
     const auto alone = run_alone(device, truth, s, running.variant(s));
     LayerComparison layer{truth.plan().graph, step.name, contract.id, running.variant(s), {}, {}};
-    const lamina_tolerance tolerance = tolerance_of(contract, arithmetic_of(contract, layer.variant));
+    const lamina_tolerance tolerance = proof::tolerance_of(contract, arithmetic_of(contract, layer.variant));
     const std::vector<int32_t> &alone_out = alone->plan().steps[0].out;
     for (size_t i = 0; i < step.out.size(); ++i) {
         const std::string name = contract.outputs[i].name;
         const Tensor expected = read(truth, step.out[i]);
         const Verdict own = compare(read(*alone, alone_out[i]), expected, tolerance, name);
         const Verdict accumulated = compare(read(running, running.plan().steps[s].out[i]), expected, tolerance, name);
-        layer.own = i == 0 ? own : joined(layer.own, own);
-        layer.accumulated = i == 0 ? accumulated : joined(layer.accumulated, accumulated);
+        layer.own = i == 0 ? own : proof::joined(layer.own, own);
+        layer.accumulated = i == 0 ? accumulated : proof::joined(layer.accumulated, accumulated);
     }
     if (!layer.own.passed && !replay_folder.empty() && out.replay.empty()) {
         const auto of_truth = [&](int32_t t) { return read(truth, t); };
@@ -76,8 +76,8 @@ void compare_layer(detail::SessionState &device, plan::Program &truth, plan::Pro
             return read(*alone, alone_out[static_cast<size_t>(port)]);
         };
         out.replay =
-            write_replay(replay_folder, {step, of_truth, of_truth, of_alone, device.model->weights, truth.plan(),
-                                         layer.variant, out.device.name + ", " + out.device.driver});
+            proof::write_replay(replay_folder, {step, of_truth, of_truth, of_alone, device.model->weights, truth.plan(),
+                                                layer.variant, out.device.name + ", " + out.device.driver});
     }
     out.layers.push_back(std::move(layer));
 }
@@ -91,9 +91,6 @@ std::string only_graph(const model::Model &model) {
 }
 
 } // namespace
-} // namespace lamina::session
-
-namespace lamina {
 
 const LayerComparison *Comparison::first_wrong() const {
     const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.own.passed; });
@@ -119,7 +116,7 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     if (options.inputs.empty())
         graphs = session::inputs_of_texts(truth, options.texts);
     else
-        graphs.emplace_back(options.graph.empty() ? session::only_graph(*detail::Access::model(model)) : options.graph,
+        graphs.emplace_back(options.graph.empty() ? only_graph(*detail::Access::model(model)) : options.graph,
                             options.inputs);
 
     Comparison out;
@@ -127,11 +124,10 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     for (const auto &[graph, inputs] : graphs) {
         if (!detail::Access::model(model)->graphs.contains(graph))
             throw Error(ErrorCode::usage, model.folder().string() + " has no graph '" + graph + "'");
-        const auto expected = session::compile(detail::Access::state(truth), graph, inputs);
-        const auto running = session::compile(detail::Access::state(on_device), graph, inputs);
+        const auto expected = compile(detail::Access::state(truth), graph, inputs);
+        const auto running = compile(detail::Access::state(on_device), graph, inputs);
         for (size_t s = 0; s < expected->plan().steps.size(); ++s)
-            session::compare_layer(detail::Access::state(on_device), *expected, *running, s, options.replay_folder,
-                                   out);
+            compare_layer(detail::Access::state(on_device), *expected, *running, s, options.replay_folder, out);
     }
     return out;
 }

@@ -1,9 +1,9 @@
 // lamina::Runtime and the handles that it makes: devices, models, sessions.
 #include "session/state.hpp"
 
-#include "abi/cache_folder.hpp"
-#include "abi/nearest.hpp"
-#include "session/cpu_backend.hpp"
+#include "base/cache_folder.hpp"
+#include "base/nearest.hpp"
+#include "cpu/backend.hpp"
 #include "session/model_check.hpp"
 
 #include <thread>
@@ -105,7 +105,7 @@ const std::string &RuntimeState::no_vulkan() {
 }
 
 std::unique_ptr<plan::Backend> RuntimeState::cpu_backend(const Device &device, const model::Safetensors &weights) {
-    return session::make_cpu_backend(plugins, weights, device.id == "reference" ? nullptr : plugins->executor());
+    return cpu::make_backend(plugins, weights, device.id == "reference" ? nullptr : plugins->executor());
 }
 
 std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
@@ -116,17 +116,17 @@ std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
     return opened;
 }
 
-std::shared_ptr<session::Admission> RuntimeState::admission(const Device &device) {
+std::shared_ptr<proof::Admission> RuntimeState::admission(const Device &device) {
     if (device.kind == "cpu") return nullptr;
     const std::shared_ptr<vulkan::Device> opened = open(device);
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<session::Admission> &found = admissions_[device.id];
+    std::shared_ptr<proof::Admission> &found = admissions_[device.id];
     if (found == nullptr) {
         std::filesystem::path file;
         if (const auto folder = options.cache ? cache_folder() : std::nullopt)
             file = *folder / ("verdicts-" + opened->info().cache_key() + ".json");
         const auto silent = [](const std::string &) {};
-        found = std::make_shared<session::Admission>(plugins, opened, file, options.notify ? options.notify : silent);
+        found = std::make_shared<proof::Admission>(plugins, opened, file, options.notify ? options.notify : silent);
     } else {
         found->move_to(opened);
     }

@@ -1,7 +1,7 @@
 // lamina::Session: graphs run by shape, each shape planned and recorded once.
 #include "session/state.hpp"
 
-#include "abi/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include "session/generation.hpp"
 

@@ -4,7 +4,7 @@
 #include "abi/library.hpp"
 #include "model/model.hpp"
 #include "plan/program.hpp"
-#include "session/admission.hpp"
+#include "proof/admission.hpp"
 #include "vulkan/device.hpp"
 
 #include <lamina/lamina.hpp>
@@ -31,12 +31,12 @@ struct RuntimeState {
     void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);
     // What is proved on a Vulkan device; null for the CPU, whose layers run by their references or are held to them by
     // the tests.
-    [[nodiscard]] std::shared_ptr<session::Admission> admission(const Device &device);
+    [[nodiscard]] std::shared_ptr<proof::Admission> admission(const Device &device);
 
   private:
     std::mutex mutex_; // of the two maps
     std::map<std::string, std::shared_ptr<vulkan::Device>> open_;
-    std::map<std::string, std::shared_ptr<session::Admission>> admissions_;
+    std::map<std::string, std::shared_ptr<proof::Admission>> admissions_;
     std::once_flag vulkan_once_;
     std::shared_ptr<vulkan::Instance> vulkan_;
     std::string no_vulkan_;
@@ -66,7 +66,7 @@ struct SessionState {
     SessionOptions options;
     std::shared_ptr<vulkan::Device> opened; // null on the CPU
     std::unique_ptr<plan::Backend> backend;
-    std::shared_ptr<session::Admission> admission; // null on the CPU
+    std::shared_ptr<proof::Admission> admission; // null on the CPU
     ProgramCache programs;
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.

@@ -1,7 +1,7 @@
 #include "vulkan/pipeline_cache.hpp"
 
-#include "abi/cache_folder.hpp"
-#include "abi/file.hpp"
+#include "base/cache_folder.hpp"
+#include "base/file.hpp"
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // Every plugin that was built, by every variant, on one driver.
-#include "session/check.hpp"
+#include "proof/check.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -7,7 +7,7 @@
 #include <iostream>
 
 using namespace lamina;
-using namespace lamina::session;
+using namespace lamina::proof;
 
 namespace {
 

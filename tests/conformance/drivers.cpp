@@ -82,9 +82,9 @@ std::optional<Driver> driver() {
     return opened;
 }
 
-lamina::session::CheckTarget target_of(const Driver &driver) {
-    return driver.device == nullptr ? lamina::session::check_target(plugins())
-                                    : lamina::session::check_target(plugins(), driver.device);
+lamina::proof::CheckTarget target_of(const Driver &driver) {
+    return driver.device == nullptr ? lamina::proof::check_target(plugins())
+                                    : lamina::proof::check_target(plugins(), driver.device);
 }
 
 } // namespace conformance

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/library.hpp"
-#include "session/check_target.hpp"
+#include "proof/target.hpp"
 #include "vulkan/device.hpp"
 
 #include <filesystem>
@@ -33,6 +33,6 @@ void select(const std::filesystem::path &manifest);
 // Prints the line that CTest looks for, or fails.
 void report_absent(const std::string &driver, const std::string &why);
 
-[[nodiscard]] lamina::session::CheckTarget target_of(const Driver &driver);
+[[nodiscard]] lamina::proof::CheckTarget target_of(const Driver &driver);
 
 } // namespace conformance

@@ -2,12 +2,12 @@
 // where a driver compiles for minutes what the layers make of a kernel, so this is a test of its own, on lavapipe.
 #include "catch.hpp"
 #include "drivers.hpp"
-#include "session/case_graph.hpp"
-#include "session/check.hpp"
+#include "proof/case_graph.hpp"
+#include "proof/check.hpp"
 #include "wrong_layer.hpp"
 
 using namespace lamina;
-using namespace lamina::session;
+using namespace lamina::proof;
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What check() relies on, shown on a real device: a kernel that writes beside its output or leaves part of it unwritten
 // does not get through. The layer is layer_norm with its own kernel and a plan that is wrong about the rows.
-#include "session/case_graph.hpp"
+#include "proof/case_graph.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -12,7 +12,7 @@
 #include <cmath>
 
 using namespace lamina;
-using namespace lamina::session;
+using namespace lamina::proof;
 
 namespace {
 

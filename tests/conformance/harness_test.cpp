@@ -1,7 +1,7 @@
 // The harness tested: what is wrong must be found. No Vulkan.
-#include "session/check.hpp"
-#include "session/cpu_backend.hpp"
-#include "session/mutation.hpp"
+#include "cpu/backend.hpp"
+#include "proof/check.hpp"
+#include "proof/mutation.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -12,7 +12,7 @@
 #include <map>
 
 using namespace lamina;
-using namespace lamina::session;
+using namespace lamina::proof;
 
 namespace {
 
@@ -74,7 +74,7 @@ CheckTarget changed_target(ChangedProgram::Change change, const std::string &ove
     target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
     target.backend = [=](model::Safetensors weights) {
         auto backend = std::make_unique<ChangedBackend>();
-        backend->inner = make_cpu_backend(conformance::plugins(), std::move(weights), nullptr);
+        backend->inner = cpu::make_backend(conformance::plugins(), std::move(weights), nullptr);
         backend->change = change, backend->overrun = overrun;
         return backend;
     };

@@ -3,7 +3,7 @@
 #include "../conformance/drivers.hpp"
 #include "catch.hpp"
 #include "faulty_driver.hpp"
-#include "session/check.hpp"
+#include "proof/check.hpp"
 
 #include <lamina/lamina.hpp>
 
@@ -25,11 +25,11 @@ size_t check_layers(const std::vector<std::string> &layers, const std::vector<st
     const auto instance = test::validated_instance();
     REQUIRE(instance->devices().front().unusable.empty());
     const auto plugins = conformance::plugins();
-    const auto target = session::check_target(plugins, instance->open(0));
+    const auto target = proof::check_target(plugins, instance->open(0));
     CheckOptions options;
     options.layers = layers;
     options.own_cases_only = true;
-    const CheckReport report = session::check(plugins, target, options);
+    const CheckReport report = proof::check(plugins, target, options);
     for (const CaseResult &r : report.results) {
         if (r.status == Status::passed) continue;
         INFO(r.replay << ": " << r.why);
@@ -129,12 +129,12 @@ TEST_CASE("limits: weights of several windows give what one window gives") {
     faults->change = [](VkPhysicalDeviceProperties &p) { p.limits.maxStorageBufferRange = 65536; };
     const auto instance = test::validated_instance();
     const auto plugins = conformance::plugins();
-    const auto target = session::check_target(plugins, instance->open(0));
+    const auto target = proof::check_target(plugins, instance->open(0));
     const auto passes = [&](const char *layer, const char *text) {
         CheckOptions options;
         options.layers = {layer};
         options.case_text = text;
-        const CheckReport report = session::check(plugins, target, options);
+        const CheckReport report = proof::check(plugins, target, options);
         CHECK(report.count(Status::passed) > 0);
         for (const CaseResult &r : report.results) {
             INFO(r.replay << ": " << r.why);

@@ -25,7 +25,7 @@ class Subject {
     [[nodiscard]] std::vector<std::string> truth() const {
         return runtime_.session(model_, runtime_.device("cpu")).generate(words);
     }
-    [[nodiscard]] std::shared_ptr<session::Admission> admission() const {
+    [[nodiscard]] std::shared_ptr<proof::Admission> admission() const {
         return detail::Access::state(runtime_)->admission(runtime_.device("vulkan:0"));
     }
     // The notices with this text.

@@ -1,9 +1,9 @@
 #include "small_model.hpp"
 
 #include "../conformance/drivers.hpp"
-#include "session/cpu_backend.hpp"
-#include "session/random.hpp"
-#include "session/verdict.hpp"
+#include "base/random.hpp"
+#include "cpu/backend.hpp"
+#include "proof/verdict.hpp"
 
 using namespace lamina;
 
@@ -22,7 +22,7 @@ const char *const json = R"({"format": "lamina/1", "name": "small", "graphs": {"
 
 Tensor weight(const std::string &name, int64_t rows) {
     Tensor t(TensorType{DType::f32, {rows, 16}});
-    session::Random random(1, name);
+    lamina::Random random(1, name);
     for (float &v : t.f32()) v = static_cast<float>(random.normal() / 4);
     return t;
 }
@@ -53,7 +53,7 @@ Tensor SmallModel::run_on(plan::Backend &backend) const {
 }
 
 bool SmallModel::is_right(const Tensor &output) const {
-    static const Tensor expected = run_on(*session::make_cpu_backend(plugins, model->weights, nullptr));
+    static const Tensor expected = run_on(*cpu::make_backend(plugins, model->weights, nullptr));
     return compare(output, expected, lamina_tolerance{1e-4, 1e-5, LAMINA_F32, 0}, "y").passed;
 }
 

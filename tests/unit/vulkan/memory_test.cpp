@@ -116,6 +116,6 @@ TEST_CASE("memory: the validation layers hear a missing barrier, so their silenc
         fill(*device, commands, regions[0], 1);
         copy(*device, commands, *regions[0].buffer, regions[0].offset, *regions[1].buffer, regions[1].offset, 64);
     });
-    CHECK_THAT(test::messages_of(*instance), matchers::contains("READ-AFTER-WRITE") ||
-                                                 matchers::contains("READ_AFTER_WRITE"));
+    CHECK_THAT(test::messages_of(*instance),
+               matchers::contains("READ-AFTER-WRITE") || matchers::contains("READ_AFTER_WRITE"));
 }

@@ -1,0 +1,129 @@
+#include "base/file.hpp"
+
+#include <lamina/error.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lamina {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Descriptor {
+  public:
+    explicit Descriptor(int number) : number_(number) {}
+    Descriptor(const Descriptor &) = delete;
+    Descriptor &operator=(const Descriptor &) = delete;
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    [[nodiscard]] int operator*() const { return number_; }
+    // 0, or the error that the system kept until the end (a full quota on a network file system).
+    [[nodiscard]] int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
+
+  private:
+    int number_;
+};
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+[[noreturn]] void cannot_read(const fs::path &file, const std::string &why) {
+    throw Error(ErrorCode::input, file.string() + ": " + why);
+}
+[[noreturn]] void cannot_write(const fs::path &file, int error) {
+    throw Error(ErrorCode::failure, file.string() + ": cannot be written: " + reason(error));
+}
+
+// 0, or the system's error.
+int write_all(int descriptor, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(descriptor, bytes.data(), std::min<size_t>(bytes.size(), 1u << 30));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return errno;
+        bytes = bytes.subspan(static_cast<size_t>(n));
+    }
+    return 0;
+}
+
+// A new file beside `file`; `name` becomes its path. Not mkstemp: that makes files which only their owner may read.
+int create_temporary(const fs::path &file, std::string &name) {
+    static std::atomic<unsigned> count = 0;
+    for (;;) {
+        name = file.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".tmp";
+        const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+}
+
+void write_beside_and_rename(const fs::path &file, std::span<const std::byte> bytes) {
+    std::string temporary;
+    Descriptor out(create_temporary(file, temporary));
+    if (*out < 0) cannot_write(file, errno);
+    int error = write_all(*out, bytes);
+    if (error == 0 && ::fsync(*out) != 0) error = errno;
+    if (const int late = out.close(); error == 0) error = late;
+    if (error == 0 && ::rename(temporary.c_str(), file.c_str()) != 0) error = errno;
+    if (error == 0) return;
+    ::unlink(temporary.c_str());
+    cannot_write(file, error);
+}
+
+// Pipes and devices (/dev/stdout) are written to; to rename over one would put an ordinary file in its place.
+void write_in_place(const fs::path &file, std::span<const std::byte> bytes) {
+    Descriptor out(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+    if (*out < 0) cannot_write(file, errno);
+    if (const int error = write_all(*out, bytes); error != 0) cannot_write(file, error);
+    if (const int error = out.close(); error != 0) cannot_write(file, error);
+}
+
+} // namespace
+
+std::vector<std::byte> read_file(const fs::path &file, uint64_t limit) {
+    Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (*in < 0) cannot_read(file, reason(errno));
+    struct stat status {};
+    if (::fstat(*in, &status) != 0) cannot_read(file, reason(errno));
+    if (S_ISDIR(status.st_mode)) cannot_read(file, "is a folder; expected a file");
+
+    const std::string too_large = "is larger than the " + std::to_string(limit) + " bytes that are read here";
+    const auto stated = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0)); // 0 for a pipe
+    if (stated > limit) cannot_read(file, too_large);
+    try {
+        std::vector<std::byte> bytes;
+        size_t length = 0;
+        for (;;) {
+            if (length == bytes.size()) bytes.resize(std::max<size_t>({length * 2, stated + 1, 4096}));
+            const ssize_t n = ::read(*in, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) cannot_read(file, reason(errno));
+            if (n == 0) break;
+            length += static_cast<size_t>(n);
+            if (length > limit) cannot_read(file, too_large);
+        }
+        bytes.resize(length);
+        return bytes;
+    } catch (const std::bad_alloc &) {
+        throw Error(ErrorCode::memory, file.string() + ": does not fit into memory");
+    }
+}
+
+void write_file(const fs::path &file, std::span<const std::byte> bytes) {
+    std::error_code ignored; // what is wrong with the path, opening it says better
+    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) return write_in_place(file, bytes);
+    // Through a link, so that the link stays and the file behind it is replaced.
+    const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
+    write_beside_and_rename(target.empty() ? file : target, bytes);
+}
+
+void write_file(const fs::path &file, std::string_view text) { write_file(file, std::as_bytes(std::span(text))); }
+
+} // namespace lamina

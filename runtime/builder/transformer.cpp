@@ -1,0 +1,255 @@
+// transformer.hpp: blocks become graphs and weights, graphs become a model.
+#include <lamina/transformer.hpp>
+
+#include "builder/readable_json.hpp"
+#include "builder/transformer_check.hpp"
+#include "builder/transformer_graph.hpp"
+
+#include <new>
+
+namespace lamina {
+namespace {
+
+using builder::AttentionInputs;
+using builder::TransformerGraph;
+using Json = nlohmann::ordered_json;
+
+// ---- Shapes ----
+
+std::string ids_dims(bool batch_first, const char *time) {
+    return batch_first ? std::string("B ") + time : std::string(time) + " B";
+}
+std::string token_dims(const TransformerLayer &layer, const char *time, int64_t channels) {
+    return ids_dims(layer.batch_first, time) + " " + std::to_string(channels);
+}
+
+// Adds the input that tells which keys may be attended to, and returns its name; "" for Mask::none. What is said of
+// `keys` alone serves all who attend to them; a keep mask is one of queries, too, and has a name of its own.
+std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &keys, const char *keys_time,
+                     const std::string &keep, const std::string &keep_dims) {
+    switch (mask) {
+    case Mask::none:
+        return "";
+    case Mask::lengths:
+        return graph.input(keys + "_lengths", DType::i32, "B");
+    case Mask::keys:
+        return graph.input(keys + "_mask", DType::i32, std::string("B ") + keys_time);
+    case Mask::keep:
+        break;
+    }
+    return graph.input(keep + "_mask", DType::i32, keep_dims);
+}
+
+// ---- Graphs ----
+
+// The encoder behind what `x` names, and its output.
+void add_encoder(TransformerGraph &graph, const Encoder &e, const std::string &x) {
+    AttentionInputs inputs;
+    inputs.mask = add_mask(graph, e.mask, "source", "S", "source", "B S S");
+    inputs.mask_kind = e.mask;
+    graph.output("memory", graph.stack(e.layer, e.layers, e.final_norm, "encoder", x, inputs));
+}
+
+TransformerGraph encode_graph(const EmbeddingsWithPositionalEncoding &embedding, const Encoder &encoder) {
+    TransformerGraph graph;
+    graph.input("source", DType::i32, ids_dims(encoder.layer.batch_first, "S"));
+    add_encoder(graph, encoder, graph.embedding(embedding, "encoder", "source", ""));
+    return graph;
+}
+
+// The inputs of a decoder besides its tokens. `memory_channels`: of the encoder's output.
+AttentionInputs add_decoder_inputs(TransformerGraph &graph, const Decoder &d, int64_t memory_channels) {
+    AttentionInputs inputs;
+    inputs.causal = d.causal;
+    inputs.mask = add_mask(graph, d.mask, "target", "T", "target", "B T T");
+    inputs.mask_kind = d.mask;
+    if (!d.layer.source_attention) return inputs;
+    inputs.memory = "memory";
+    inputs.memory_channels = memory_channels;
+    graph.input(inputs.memory, DType::f32, token_dims(d.layer, "S", memory_channels));
+    inputs.source_mask = add_mask(graph, d.source_mask, "source", "S", "memory", "B T S");
+    inputs.source_mask_kind = d.source_mask;
+    return inputs;
+}
+
+const char *output_name(const Generator &g) {
+    switch (g.output) {
+    case Generator::Output::probabilities:
+        return "probabilities";
+    case Generator::Output::log_probabilities:
+        return "log_probabilities";
+    case Generator::Output::logits:
+        break;
+    }
+    return "logits";
+}
+
+TransformerGraph decode_graph(const EmbeddingsWithPositionalEncoding &embedding, const Decoder &decoder,
+                              const Generator &generator, int64_t memory_channels) {
+    TransformerGraph graph;
+    graph.input("target", DType::i32, ids_dims(decoder.layer.batch_first, "T"));
+    AttentionInputs inputs = add_decoder_inputs(graph, decoder, memory_channels);
+    if (decoder.mask == Mask::none) {
+        inputs.position = "position";
+        graph.input("position", DType::i32, "B");
+    }
+    const std::string embedded = graph.embedding(embedding, "decoder", "target", inputs.position);
+    const std::string decoded =
+        graph.stack(decoder.layer, decoder.layers, decoder.final_norm, "decoder", embedded, inputs);
+    graph.output(output_name(generator), graph.generator(generator, decoded));
+    return graph;
+}
+
+// ---- Models ----
+
+std::string described(const TransformerLayer &layer) {
+    return std::string(layer.norm_first ? "pre" : "post") + "-norm, d_model " + std::to_string(layer.d_model) + ", " +
+           std::to_string(layer.heads) + " heads, feed-forward " + std::to_string(layer.ffn);
+}
+
+std::map<std::string, Tensor, std::less<>> make_weights(const std::vector<builder::InitialWeight> &weights,
+                                                        const BuildOptions &options) {
+    std::map<std::string, Tensor, std::less<>> out;
+    double bytes = 0;
+    for (const auto &w : weights)
+        bytes += static_cast<double>(element_count(w.shape)) * static_cast<double>(size_of(options.dtype));
+    try {
+        for (const auto &w : weights) {
+            out[w.name] = builder::make_weight(w, options.dtype, options.seed);
+            if (options.progress) options.progress(out.size(), weights.size());
+        }
+    } catch (const std::bad_alloc &) {
+        throw Error(ErrorCode::memory, "the weights need " + std::to_string(static_cast<int64_t>(bytes / 1e6)) +
+                                           " MB, which this machine does not have; build a smaller model");
+    }
+    return out;
+}
+
+struct NamedGraph {
+    const char *name;
+    TransformerGraph graph;
+};
+
+ModelDescription finish(const std::vector<NamedGraph> &graphs, const std::string &summary, const BuildOptions &options,
+                        const Json &generation = {}) {
+    Json json{{"format", "lamina/1"}, {"name", options.name}};
+    json["summary"] = options.summary.empty() ? summary : options.summary;
+    std::vector<builder::InitialWeight> weights;
+    for (const auto &[name, graph] : graphs) {
+        json["graphs"][name] = graph.json();
+        weights.insert(weights.end(), graph.weights().begin(), graph.weights().end());
+    }
+    if (!generation.empty()) json["generation"] = generation;
+
+    ModelDescription out;
+    out.name = options.name;
+    try {
+        out.json = builder::readable_json(json);
+    } catch (const nlohmann::json::type_error &) {
+        throw Error(ErrorCode::usage, "the summary is not valid UTF-8");
+    }
+    out.weights = make_weights(weights, options);
+    if (options.text && !options.text->source.empty()) out.vocabularies["source.txt"] = options.text->source;
+    if (options.text) out.vocabularies["target.txt"] = options.text->target;
+    return out;
+}
+
+Json codec(const char *file, bool characters) {
+    return {{"vocabulary", file}, {"split", characters ? "characters" : "words"}};
+}
+
+// The "generation" block; empty without vocabularies.
+Json generation(const BuildOptions &options, const Generator &generator, bool encoder) {
+    if (!options.text) return {};
+    const TextVocabularies &text = *options.text;
+    Json out = Json::object();
+    if (encoder) {
+        out["encode"] = "encode";
+        out["source_ids"] = "source";
+        out["source_lengths"] = "source_lengths";
+        out["memory"] = "memory";
+        out["source"] = codec("source.txt", text.source_characters);
+    }
+    out["decode"] = "decode";
+    out["target_ids"] = "target";
+    out["position"] = "position";
+    out["logits"] = output_name(generator);
+    out["start"] = text.start;
+    out["end"] = text.end;
+    out["max_length"] = text.max_length;
+    out["target"] = codec("target.txt", text.target_characters);
+    return out;
+}
+
+} // namespace
+
+ModelDescription build(const EncoderDecoder &model, const BuildOptions &options) {
+    builder::check_settings(model, options);
+    const std::string summary = "Encoder-decoder transformer, " + std::to_string(model.encoder.layers) + " + " +
+                                std::to_string(model.decoder.layers) + " layers, " + described(model.encoder.layer);
+    return finish(
+        {{"encode", encode_graph(model.source_embedding, model.encoder)},
+         {"decode", decode_graph(model.target_embedding, model.decoder, model.generator, model.encoder.layer.d_model)}},
+        summary, options, generation(options, model.generator, true));
+}
+
+ModelDescription build(const EncoderOnly &model, const BuildOptions &options) {
+    builder::check_settings(model, options);
+    return finish({{"encode", encode_graph(model.embedding, model.encoder)}},
+                  "Transformer encoder, " + std::to_string(model.encoder.layers) + " layers, " +
+                      described(model.encoder.layer),
+                  options);
+}
+
+ModelDescription build(const DecoderOnly &model, const BuildOptions &options) {
+    builder::check_settings(model, options);
+    return finish({{"decode", decode_graph(model.embedding, model.decoder, model.generator, 0)}},
+                  "Transformer decoder, " + std::to_string(model.decoder.layers) + " layers, " +
+                      described(model.decoder.layer),
+                  options, generation(options, model.generator, false));
+}
+
+ModelDescription build(const TransformerLayer &layer, const BuildOptions &options) {
+    if (layer.source_attention) return build(Decoder{.layer = layer, .layers = 1, .final_norm = false}, options);
+    return build(Encoder{.layer = layer, .layers = 1, .final_norm = false}, options);
+}
+
+ModelDescription build(const Encoder &encoder, const BuildOptions &options) {
+    builder::check_settings(options);
+    builder::check_settings(encoder, "encoder");
+    TransformerGraph graph;
+    graph.input("source", DType::f32, token_dims(encoder.layer, "S", encoder.layer.d_model));
+    add_encoder(graph, encoder, "source");
+    return finish({{"encode", std::move(graph)}}, "Encoder on vectors, " + described(encoder.layer), options);
+}
+
+ModelDescription build(const Decoder &decoder, const BuildOptions &options) {
+    builder::check_settings(options);
+    builder::check_settings(decoder, "decoder");
+    const TransformerLayer &layer = decoder.layer;
+    TransformerGraph graph;
+    graph.input("target", DType::f32, token_dims(layer, "T", layer.d_model));
+    const AttentionInputs inputs = add_decoder_inputs(graph, decoder, layer.d_model);
+    graph.output("decoded", graph.stack(layer, decoder.layers, decoder.final_norm, "decoder", "target", inputs));
+    return finish({{"decode", std::move(graph)}}, "Decoder on vectors, " + described(layer), options);
+}
+
+ModelDescription build(const EmbeddingsWithPositionalEncoding &embedding, const BuildOptions &options) {
+    builder::check_settings(options);
+    builder::check_settings(embedding, "embedding");
+    TransformerGraph graph;
+    graph.input("ids", DType::i32, ids_dims(embedding.batch_first, "T"));
+    graph.output("embedded", graph.embedding(embedding, "tokens", "ids", ""));
+    return finish({{"embed", std::move(graph)}}, "Embeddings with positional encoding", options);
+}
+
+ModelDescription build(const Generator &generator, const BuildOptions &options) {
+    builder::check_settings(options);
+    builder::check_settings(generator, "generator");
+    TransformerGraph graph;
+    graph.input("decoded", DType::f32, "B T " + std::to_string(generator.d_model));
+    graph.output(output_name(generator), graph.generator(generator, "decoded"));
+    return finish({{"generate", std::move(graph)}}, "Generator", options);
+}
+
+} // namespace lamina

@@ -1,0 +1,16 @@
+// Runs programs in host memory: each layer by the executor's CPU kernel where it has one, else by its reference.
+#pragma once
+
+#include "abi/library.hpp"
+#include "model/safetensors.hpp"
+#include "plan/program.hpp"
+
+#include <memory>
+
+namespace lamina::cpu {
+
+// executor null: references alone, the truth that everything else is compared with.
+[[nodiscard]] std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins,
+                                                          model::Safetensors weights, const abi::Executor *executor);
+
+} // namespace lamina::cpu

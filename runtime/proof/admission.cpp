@@ -1,0 +1,187 @@
+#include "proof/admission.hpp"
+
+#include "proof/check.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lamina::proof {
+namespace {
+
+// What one process spends; what is left is done by later ones.
+constexpr auto proving_budget = std::chrono::seconds(2), measuring_budget = std::chrono::seconds(2);
+constexpr size_t all_cases = SIZE_MAX;
+
+// What a step's speed depends on.
+std::string shapes_of(const plan::Step &step) {
+    std::string key;
+    for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state}) {
+        for (const TensorType &type : step.call.types(list)) key += name_of(type.dtype) + lamina::to_string(type.shape);
+        key += ";";
+    }
+    for (const double p : step.call.params()) key += " " + std::to_string(p);
+    return key;
+}
+
+// Values that make a kernel work in full: every key counts, every id is in range.
+Tensor busy_values(const plan::Step &step, size_t port) {
+    Tensor t(step.call.types(abi::PortList::in)[port]);
+    if (t.dtype() == DType::i32) {
+        const auto range = step.call.values(static_cast<uint32_t>(port));
+        const int64_t high = range ? std::min<int64_t>(range->second - 1, INT32_MAX) : 0;
+        std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
+    } else {
+        for (size_t i = 0; i < t.f32().size(); ++i) t.f32()[i] = static_cast<float>(i % 7) * 0.25f - 0.75f;
+    }
+    return t;
+}
+
+} // namespace
+
+Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
+                     const std::filesystem::path &file, Notify notify)
+    : plugins_(std::move(plugins)), device_(std::move(device)), target_(check_target(plugins_, device_)),
+      verdicts_(file), notify_(std::move(notify)) {}
+
+void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
+    const std::lock_guard lock(mutex_);
+    if (device == device_) return;
+    device_ = std::move(device);
+    target_ = check_target(plugins_, device_);
+}
+
+const Verdicts::Admitted &Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least) {
+    const Verdicts::Admitted *known = verdicts_.find(layer, variant);
+    Verdicts::Admitted verdict = known != nullptr ? *known : Verdicts::Admitted{0, layer.contract->n_cases, {}};
+    const size_t before = verdict.proved;
+    const auto began = Clock::now();
+    while (!verdict.barred() && !verdict.complete() &&
+           (verdict.proved < least || proving_ + (Clock::now() - began) < proving_budget)) {
+        CheckOptions options;
+        options.layers = {std::string(layer.id())};
+        options.variants = {variant};
+        options.case_text = layer.contract->cases[verdict.proved];
+        try {
+            const CaseResult result = check(plugins_, target_, options).results.front();
+            if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
+        } catch (const Error &e) {
+            if (e.code() != ErrorCode::device_lost || variant == layer.contract->variants[0].name) throw;
+            verdict.why = e.what(); // whoever is to blame: what is only faster is not worth another loss
+            settle(layer, variant, std::move(verdict));
+            verdicts_.save();
+            throw;
+        }
+        ++verdict.proved; // a case that the variant does not do says nothing against it
+    }
+    proving_ += Clock::now() - began;
+    if (known != nullptr && before == verdict.proved) return *known;
+    return settle(layer, variant, std::move(verdict));
+}
+
+const Verdicts::Admitted &Admission::settle(const abi::Layer &layer, const std::string &variant,
+                                            Verdicts::Admitted verdict) {
+    if (verdict.barred())
+        notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
+                device_->info().name + ": " + verdict.why);
+    return verdicts_.set(layer, variant, std::move(verdict));
+}
+
+// The variants that do this step's shapes here and may run, in the contract's order.
+std::vector<std::string> Admission::candidates(const plan::Step &step) {
+    const abi::Layer &layer = step.call.layer();
+    std::vector<std::string> out;
+    std::string reasons;
+    for (const CheckVariant &variant : target_.variants(layer)) {
+        std::string why_not = target_.why_not(step.call, variant.name);
+        if (why_not.empty()) {
+            // The first to run must have passed a case at least; one that would only be faster, all of them.
+            const Verdicts::Admitted &verdict = prove(layer, variant.name, out.empty() ? 1 : 0);
+            if (!verdict.barred() && (out.empty() || verdict.complete())) {
+                out.push_back(variant.name);
+                continue;
+            }
+            why_not = verdict.barred() ? "barred: " + verdict.why : "not proved yet";
+        }
+        reasons += "; " + variant.name + ": " + why_not;
+    }
+    if (out.empty())
+        throw Error(ErrorCode::no_device, step.call.where() + ": no variant of '" + std::string(layer.id()) +
+                                              "' may run on " + device_->info().name + reasons);
+    return out;
+}
+
+std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Backend &backend,
+                               const std::vector<std::string> &candidates) {
+    const plan::Step &step = plan.steps[s];
+    if (candidates.size() == 1) return candidates.front();
+    const std::string shapes = shapes_of(step);
+    const std::string known = verdicts_.fastest(step.call.layer(), shapes);
+    if (std::find(candidates.begin(), candidates.end(), known) != candidates.end()) return known;
+    if (measuring_ > measuring_budget) return candidates.front();
+
+    const auto began = Clock::now();
+    std::string best;
+    auto best_time = Clock::duration::max();
+    for (const std::string &variant : candidates) {
+        plan::ProgramOptions options;
+        options.variants = {variant};
+        const auto program = backend.compile(plan::isolate(plan, s), options);
+        const plan::Step &alone = program->plan().steps.front();
+        for (size_t port = 0; port < alone.in.size(); ++port)
+            if (alone.in[port] != plan::none && alone.call.bound(abi::PortList::in)[port] == port)
+                program->write(alone.in[port], busy_values(alone, port).bytes());
+        program->run(); // the first run is slower than the others
+        for (int i = 0; i < 3; ++i) {
+            const auto start = Clock::now();
+            program->run();
+            if (const auto time = Clock::now() - start; time < best_time) best_time = time, best = variant;
+        }
+    }
+    measuring_ += Clock::now() - began;
+    verdicts_.set_fastest(step.call.layer(), shapes, best);
+    return best;
+}
+
+std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend,
+                                           const std::map<std::string, std::string, std::less<>> &asked) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> out;
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+        const plan::Step &step = plan.steps[s];
+        const auto named = asked.find(step.call.layer().id());
+        if (named == asked.end() || named->second.empty()) {
+            out.push_back(fastest(plan, s, backend, candidates(step)));
+            continue;
+        }
+        out.push_back(named->second);
+        const auto variants = target_.variants(step.call.layer());
+        const bool exists =
+            std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; });
+        if (!exists) continue; // compile() says so, with the names that there are
+        if (const auto &verdict = prove(step.call.layer(), named->second, 1); verdict.barred())
+            throw Error(ErrorCode::input, step.call.where() + ": variant '" + named->second +
+                                              "' was asked for and is barred on " + device_->info().name + ": " +
+                                              verdict.why);
+    }
+    verdicts_.save();
+    return out;
+}
+
+std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
+                                              const std::function<void(const Proof &)> &progress) {
+    const std::lock_guard lock(mutex_);
+    for (const std::string &id : layers) (void)plugins_->layer(id); // throws where there is none
+    std::vector<Proof> out;
+    for (const auto &[id, layer] : plugins_->layers()) {
+        if (!layers.empty() && std::find(layers.begin(), layers.end(), id) == layers.end()) continue;
+        verdicts_.forget(layer);
+        for (const CheckVariant &variant : target_.variants(layer)) {
+            out.push_back({id, variant.name, prove(layer, variant.name, all_cases)});
+            if (progress) progress(out.back());
+        }
+    }
+    verdicts_.save();
+    return out;
+}
+
+} // namespace lamina::proof

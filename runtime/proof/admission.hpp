@@ -1,0 +1,69 @@
+// Which variants may run on a device, and which is fastest: proved here, measured here, remembered.
+#pragma once
+
+#include "abi/library.hpp"
+#include "plan/graph_plan.hpp"
+#include "plan/program.hpp"
+#include "proof/target.hpp"
+#include "proof/verdicts.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace lamina::proof {
+
+// Each variant is run on its layer's own cases on this device, against the reference. One that fails is barred, and the
+// next one taken. Of several that have passed all cases the fastest on the shapes at hand is taken. Verdicts and times
+// are remembered on disk by device, driver version and the bytes of the plugin.
+//
+// Proving takes time, most of it the driver's compiler. A process spends about two seconds on it, and later ones go on
+// where it stopped. Until then the baseline runs when at least its first case has passed, and no other variant does.
+//
+// A device that is lost while a variant is proved is thrown as Error(device_lost). The variant is then barred, unless
+// it is the baseline, which nothing can stand in for.
+class Admission {
+  public:
+    using Notify = std::function<void(const std::string &)>; // one line for the user: what is barred, and why
+    // file: where verdicts are kept; empty: they are not.
+    Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
+              const std::filesystem::path &file, Notify notify);
+
+    // The variant of each step: ProgramOptions::variants. `asked` names variants by layer id: these must be admitted,
+    // too. Throws Error(no_device) when no variant of a layer is admitted, Error(input) when the one asked for is not.
+    [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
+                                                  const std::map<std::string, std::string, std::less<>> &asked);
+
+    // The device was lost, and this is the same one opened anew. What was proved stays proved.
+    void move_to(std::shared_ptr<vulkan::Device> device);
+
+    // Proves every variant of these layers (all, when empty) anew, on all their cases, however long it takes.
+    struct Proof {
+        std::string layer, variant;
+        Verdicts::Admitted verdict;
+    };
+    std::vector<Proof> redo(const std::vector<std::string> &layers,
+                            const std::function<void(const Proof &)> &progress = {});
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    const Verdicts::Admitted &settle(const abi::Layer &layer, const std::string &variant, Verdicts::Admitted verdict);
+    // Goes on proving a variant: at least `least` cases have then passed, or it is barred.
+    const Verdicts::Admitted &prove(const abi::Layer &layer, const std::string &variant, size_t least);
+    [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step);
+    [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
+                                      const std::vector<std::string> &candidates);
+
+    std::mutex mutex_; // of all below
+    std::shared_ptr<const abi::Registry> plugins_;
+    std::shared_ptr<vulkan::Device> device_;
+    CheckTarget target_;
+    Verdicts verdicts_;
+    Notify notify_;
+    Clock::duration proving_{}, measuring_{}; // spent in this process
+};
+
+} // namespace lamina::proof

@@ -1,0 +1,27 @@
+// Conformance: every layer, by every variant, on one device, against its reference. No kernel is trusted before.
+#pragma once
+
+#include "proof/case.hpp"
+#include "proof/target.hpp"
+
+#include <lamina/proof.hpp>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace lamina::proof {
+
+// lamina::check() of proof.hpp, on a target.
+[[nodiscard]] CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
+                                const CheckOptions &options,
+                                const std::function<void(const CaseResult &)> &progress = {});
+
+// The cases that check() runs for a layer.
+struct LayerCases {
+    std::vector<Case> cases;
+    size_t refused = 0;
+};
+[[nodiscard]] LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options);
+
+} // namespace lamina::proof

@@ -1,0 +1,35 @@
+// One call of a layer as a file: what went wrong inside a model, to be run alone.
+//
+// A safetensors file as those of PyTorch's goldens: tensors in.PORT, weight.PORT, state.PORT, out.PORT (what the
+// reference computed) and got.PORT (what the device did), and the metadata layer, params (JSON), variant and device.
+#pragma once
+
+#include "proof/case_graph.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace lamina::proof {
+
+struct ReplaySource {
+    const plan::Step &step;
+    std::function<Tensor(int32_t)> input, expected, got; // by tensor of the plan that `step` is of
+    const model::Safetensors &weights;                   // of the model
+    const plan::GraphPlan &plan;
+    std::string variant, device;
+};
+
+// Returns the file, folder/NODE.safetensors; makes the folder. Throws Error(failure).
+std::filesystem::path write_replay(const std::filesystem::path &folder, const ReplaySource &source);
+
+struct Replay {
+    const abi::Layer *layer;
+    CaseGraph graph;
+};
+
+// A file, or a folder with one in it. Throws Error(input) that names the file and what is wrong in it; Error(plugin)
+// when no plugin has the layer.
+[[nodiscard]] Replay read_replay(const std::filesystem::path &given, const abi::Registry &plugins);
+
+} // namespace lamina::proof

@@ -1,0 +1,79 @@
+#include "proof/values.hpp"
+
+#include "base/half.hpp"
+#include "base/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lamina::proof {
+namespace {
+
+constexpr double largest_f16 = 65504;
+
+double draw(Values values, Random &random) {
+    switch (values) {
+    case Values::offset:
+        return 1e4 + random.normal();
+    case Values::large:
+        return 80 * (2 * random.unit() - 1);
+    case Values::huge:
+        return largest_f16 * (2 * random.unit() - 1);
+    case Values::tiny:
+        return 1e-12 * random.normal();
+    case Values::zeros:
+        return 0;
+    default:
+        return random.normal();
+    }
+}
+
+std::vector<float> draw_floats(const Shape &shape, Values values, double scale, Random &random) {
+    std::vector<float> out(static_cast<size_t>(element_count(shape)));
+    if (values == Values::one_hot) {
+        const auto columns = static_cast<size_t>(shape.back());
+        for (size_t row = 0; row < out.size(); row += columns) out[row + random.below(columns)] = 1;
+    } else {
+        for (float &v : out) v = static_cast<float>(scale * draw(values, random));
+    }
+    return out;
+}
+
+// Of a range too wide to meet its interesting values by chance, half are below 8 and a quarter below 64.
+int64_t draw_uniform(uint64_t width, Random &random) {
+    const uint64_t luck = random.below(4);
+    const uint64_t limit = width <= 4096 || luck == 0 ? width : luck == 1 ? 64 : 8;
+    return static_cast<int64_t>(random.below(limit));
+}
+
+Tensor draw_integers(const Shape &shape, Values values, std::pair<int64_t, int64_t> range, Random &random) {
+    const auto [lowest, end] = range;
+    if (end <= lowest)
+        throw Error(ErrorCode::input,
+                    "no value is allowed: expected " + std::to_string(lowest) + " <= value < " + std::to_string(end));
+    Tensor out(TensorType{DType::i32, shape});
+    for (int32_t &v : out.i32()) {
+        const int64_t above = values == Values::zeros ? 0
+                              : values == Values::one ? std::min<int64_t>(1, end - lowest - 1)
+                              : values == Values::max ? end - lowest - 1
+                                                      : draw_uniform(static_cast<uint64_t>(end - lowest), random);
+        v = static_cast<int32_t>(lowest + above);
+    }
+    return out;
+}
+
+} // namespace
+
+Tensor make_values(const TensorType &type, Values values, bool weight, std::optional<std::pair<int64_t, int64_t>> range,
+                   uint64_t seed, std::string_view port) {
+    Random random(seed, port);
+    if (type.dtype == DType::i32)
+        return draw_integers(type.shape, values,
+                             range.value_or(std::pair<int64_t, int64_t>(INT32_MIN, int64_t{1} << 31)), random);
+    const bool matrix = weight && type.shape.size() > 1;
+    const double scale = matrix ? 1 / std::sqrt(static_cast<double>(type.shape.back())) : 1;
+    const Tensor wide = Tensor::of(type.shape, std::span<const float>(draw_floats(type.shape, values, scale, random)));
+    return narrowed(wide, type.dtype);
+}
+
+} // namespace lamina::proof

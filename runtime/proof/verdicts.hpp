@@ -1,0 +1,49 @@
+// What has been proved and measured on one device, kept in a file. The file is a shortcut only: a damaged one, or one
+// of another format, counts as absent.
+#pragma once
+
+#include "abi/library.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace lamina::proof {
+
+class Verdicts {
+  public:
+    struct Admitted {
+        size_t proved = 0, cases = 0; // cases that have passed, of how many
+        std::string why;              // it is barred: the case that failed, and the command that replays it
+        [[nodiscard]] bool barred() const { return !why.empty(); }
+        [[nodiscard]] bool complete() const { return cases != 0 && proved == cases; }
+    };
+
+    // An empty path: nothing is read or written.
+    explicit Verdicts(std::filesystem::path file);
+
+    // Null when it is not known. The plugin's bytes are part of the key: a rebuilt plugin is proved anew.
+    [[nodiscard]] const Admitted *find(const abi::Layer &layer, const std::string &variant) const;
+    const Admitted &set(const abi::Layer &layer, const std::string &variant, Admitted admitted);
+    void forget(const abi::Layer &layer);
+
+    // The variant that was fastest for a layer on these shapes; "" when it has not been measured.
+    [[nodiscard]] std::string fastest(const abi::Layer &layer, const std::string &shapes) const;
+    void set_fastest(const abi::Layer &layer, const std::string &shapes, const std::string &variant);
+
+    // Replaces the file when something has changed. A file that cannot be written is no error: it is proved again.
+    void save();
+
+  private:
+    struct OfLayer {
+        std::map<std::string, Admitted> variants;
+        std::map<std::string, std::string> fastest; // by shapes
+    };
+    void load();
+
+    std::filesystem::path file_;
+    std::map<std::string, OfLayer> layers_; // by id and hash of the plugin
+    bool changed_ = false;
+};
+
+} // namespace lamina::proof

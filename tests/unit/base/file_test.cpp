@@ -1,0 +1,69 @@
+#include "base/file.hpp"
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+using lamina::read_file;
+using lamina::write_file;
+using matchers::contains;
+
+namespace {
+std::string text_of(const std::vector<std::byte> &bytes) {
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+size_t files_in(const TemporaryFolder &folder) {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()));
+}
+} // namespace
+
+TEST_CASE("file: what is written is read back, whatever its length") {
+    const TemporaryFolder folder;
+    for (const size_t length : {0, 1, 4095, 4096, 4097, 100000}) {
+        std::string text(length, '\0');
+        for (size_t i = 0; i < length; ++i) text[i] = static_cast<char>(i * 31);
+        write_file(folder.path() / "f", text);
+        CHECK(text_of(read_file(folder.path() / "f")) == text);
+    }
+    CHECK(files_in(folder) == 1); // no temporary is left
+}
+
+TEST_CASE("file: reading says why it cannot") {
+    const TemporaryFolder folder;
+    CHECK_THAT(message_of([&] { (void)read_file(folder.path() / "absent"); }), contains("absent: No such file"));
+    CHECK_THAT(message_of([&] { (void)read_file(folder.path()); }), contains("is a folder; expected a file"));
+    folder.write("eleven", "hello world");
+    CHECK(read_file(folder.path() / "eleven", 11).size() == 11);
+    CHECK_THAT(message_of([&] { (void)read_file(folder.path() / "eleven", 10); }),
+               contains("larger than the 10 bytes"));
+}
+
+TEST_CASE("file: the limit holds for files that do not know their size") {
+    CHECK_THAT(message_of([] { (void)read_file("/dev/zero", 10000); }), contains("larger than the 10000 bytes"));
+}
+
+TEST_CASE("file: a failed write leaves what was there, and nothing else") {
+    const TemporaryFolder folder;
+    fs::create_directory(folder.path() / "taken");
+    CHECK_THAT(message_of([&] { write_file(folder.path() / "taken", "x"); }),
+               contains("cannot be written: Is a directory"));
+    CHECK_THAT(message_of([&] { write_file(folder.path() / "no" / "file", "x"); }),
+               contains("No such file or directory"));
+    CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("file: a link stays a link, and what it points to is replaced") {
+    const TemporaryFolder folder;
+    folder.write("real", "old");
+    fs::create_symlink("real", folder.path() / "link");
+    write_file(folder.path() / "link", "new");
+    CHECK(fs::is_symlink(folder.path() / "link"));
+    CHECK(folder.read("real") == "new");
+}
+
+TEST_CASE("file: a device is written to, not replaced") {
+    write_file("/dev/null", "gone");
+    CHECK(fs::is_character_file("/dev/null"));
+}

@@ -1,0 +1,24 @@
+#include "builder/readable_json.hpp"
+
+#include "catch.hpp"
+
+using Json = nlohmann::ordered_json;
+using lamina::builder::readable_json;
+
+TEST_CASE("readable_json: a member a line, in the order in which they were added") {
+    CHECK(readable_json({{"z", 1}, {"a", {{"b", true}}}}) == "{\n  \"z\": 1,\n  \"a\": {\"b\": true}\n}\n");
+}
+
+TEST_CASE("readable_json: what does not fit into a line is broken, but a layer never") {
+    const std::string wide(120, 'w');
+    const Json layer{{"name", wide}, {"inputs", {{"x", wide}}}};
+    const Json value{{"layers", Json::array({layer, {{"repeat", 2}, {"layers", Json::array({layer})}}})}};
+    const std::string line = R"({"name": ")" + wide + R"(", "inputs": {"x": ")" + wide + R"("}})";
+    CHECK(readable_json(value) == "{\n  \"layers\": [\n    " + line + ",\n    {\"repeat\": 2, \"layers\": [\n      " +
+                                      line + "\n    ]}\n  ]\n}\n");
+}
+
+TEST_CASE("readable_json: reads back as what was written") {
+    const Json value{{"text", "\"\\\n\u20ac{}[],"}, {"list", {1, 2.5, nullptr, Json::object(), Json::array()}}};
+    CHECK(Json::parse(readable_json(value)) == value);
+}
