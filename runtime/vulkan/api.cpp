@@ -1,6 +1,21 @@
 #include "vulkan/api.hpp"
 
+#include <atomic>
+#include <cstdlib>
+
 namespace lamina::vulkan {
+namespace {
+
+std::atomic<bool> exiting = false;
+
+} // namespace
+
+void watch_for_exit() {
+    // Handlers run in the opposite order of their registration, destructors of statics among them.
+    [[maybe_unused]] static const int registered = std::atexit([] { exiting = true; });
+}
+
+bool drivers_are_gone() { return exiting; }
 
 std::string name_of(VkResult result) {
     switch (result) {

@@ -21,6 +21,11 @@ inline void check(VkResult result, const char *what) {
     if (result < 0) fail(result, what);
 }
 
+// At the end of a process, drivers' statics go before those of a program that first asked for Vulkan late. From then on
+// nothing of Vulkan may be called, and what is left the system takes back.
+void watch_for_exit(); // to be called once the drivers are loaded
+[[nodiscard]] bool drivers_are_gone();
+
 // A Vulkan object of a device, destroyed with its owner.
 template <class T> class Owned {
   public:
@@ -34,7 +39,7 @@ template <class T> class Owned {
         return *this;
     }
     ~Owned() {
-        if (handle_ != T{}) destroy_(device_, handle_, nullptr);
+        if (handle_ != T{} && !drivers_are_gone()) destroy_(device_, handle_, nullptr);
     }
     [[nodiscard]] T get() const { return handle_; }
     [[nodiscard]] const T *address() const { return &handle_; }

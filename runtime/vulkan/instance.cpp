@@ -100,6 +100,7 @@ std::shared_ptr<VulkanInstance> VulkanInstance::create(const InstanceOptions &op
         why_not = "Vulkan could not be started: the loader answered " + name_of(result);
         return nullptr;
     }
+    watch_for_exit();
     if (made->infos_.empty()) {
         why_not = "no Vulkan driver is installed (Debian: apt install mesa-vulkan-drivers, or the GPU vendor's driver)";
         return nullptr;
@@ -185,6 +186,7 @@ std::shared_ptr<Device> VulkanInstance::open(uint32_t index) {
 }
 
 VulkanInstance::~VulkanInstance() {
+    if (drivers_are_gone()) return;
     if (messenger_ != VK_NULL_HANDLE) destroy_messenger_(instance_, messenger_, nullptr);
     if (instance_ != VK_NULL_HANDLE) destroy_instance_(instance_, nullptr);
 }

@@ -83,7 +83,9 @@ LogicalDevice::LogicalDevice(std::shared_ptr<VulkanInstance> instance, const Phy
 }
 
 // Idle by now: whoever submits work waits for it.
-LogicalDevice::~LogicalDevice() { table_.vkDestroyDevice(device_, nullptr); }
+LogicalDevice::~LogicalDevice() {
+    if (!drivers_are_gone()) table_.vkDestroyDevice(device_, nullptr);
+}
 
 void LogicalDevice::submit(std::span<const VkCommandBuffer> commands, VkFence fence, const std::string &what) {
     VkSubmitInfo info{};
