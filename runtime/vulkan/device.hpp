@@ -29,7 +29,7 @@ struct DeviceInfo {
 
 struct InstanceOptions {
     bool validation = false; // the Khronos layer, core and synchronization checks; Error(no_device) where it is missing
-    bool gpu_assisted = false; // with validation: kernels are instrumented, too, and report accesses out of bounds
+    bool gpu_assisted = false; // with validation: instead of core checks, kernels report accesses out of bounds
 };
 
 class Device;

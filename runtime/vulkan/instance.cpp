@@ -125,10 +125,14 @@ VkResult VulkanInstance::create_instance(const InstanceOptions &options, uint32_
 
     const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
                                                    VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT};
+    // Kernels are instrumented instead of, not beside, the core checks: both at once the layers advise against.
+    const VkValidationFeatureDisableEXT core = VK_VALIDATION_FEATURE_DISABLE_CORE_CHECKS_EXT;
     VkValidationFeaturesEXT validation{};
     validation.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
     validation.enabledValidationFeatureCount = options.gpu_assisted ? 2 : 1;
     validation.pEnabledValidationFeatures = checks;
+    validation.disabledValidationFeatureCount = options.gpu_assisted ? 1 : 0;
+    validation.pDisabledValidationFeatures = &core;
     VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(log_);
     messenger.pNext = &validation;
     if (options.validation) {
