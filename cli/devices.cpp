@@ -2,6 +2,8 @@
 #include "command.hpp"
 #include "table.hpp"
 
+#include "base/binary_size.hpp"
+
 namespace lamina::cli {
 namespace {
 

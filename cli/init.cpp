@@ -3,6 +3,7 @@
 #include "interrupt.hpp"
 #include "table.hpp"
 
+#include "base/binary_size.hpp"
 #include "base/file.hpp"
 #include "base/nearest.hpp"
 #include "model/vocabulary.hpp"

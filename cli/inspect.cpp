@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "table.hpp"
 
+#include "base/binary_size.hpp"
 #include "model/model.hpp"
 #include "plan/graph_plan.hpp"
 #include "session/model_check.hpp"

@@ -52,16 +52,6 @@ std::string grouped(int64_t number) {
     return digits;
 }
 
-std::string binary_size(uint64_t bytes) {
-    constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
-    auto value = static_cast<double>(bytes);
-    size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return text.data();
-}
-
 std::string significant(double value, int digits) {
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), "%.*g", digits, value);

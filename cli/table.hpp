@@ -40,8 +40,6 @@ class Table {
 
 // "1234567" as "1 234 567": counts that people compare.
 [[nodiscard]] std::string grouped(int64_t number);
-// "139.8 GiB"
-[[nodiscard]] std::string binary_size(uint64_t bytes);
 // "3.1e-07", "0.25", "nan": at most so many significant digits.
 [[nodiscard]] std::string significant(double value, int digits);
 

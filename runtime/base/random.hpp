@@ -32,7 +32,7 @@ class Random {
         for (int word = 0; word < 3; ++word)
             for (uint64_t bits = next(), lane = 0; lane < 4; ++lane, bits >>= 16u)
                 sum += static_cast<int64_t>(bits & 0xffffu);
-        return static_cast<double>(sum - 12 * 32768) / 65536.0;
+        return static_cast<double>(sum - int64_t{12} * 32768) / 65536.0;
     }
 
   private:

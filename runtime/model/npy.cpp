@@ -54,7 +54,7 @@ Tensor convert(const NpyHeader &header, std::span<const std::byte> data, const s
         } else if (!std::in_range<int32_t>(value)) {
             does_not_fit(file, i, std::to_string(value), "I32");
         }
-        to[i] = static_cast<To>(value);
+        to[i] = static_cast<To>(value); // NOLINT(bugprone-signed-char-misuse): int8 is a number here
     }
     return out;
 }

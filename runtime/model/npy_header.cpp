@@ -135,7 +135,7 @@ class Literal {
 };
 
 void check_size(const NpyHeader &header, uint64_t data_bytes, const std::string &file) {
-    int64_t product = static_cast<int64_t>(header.item_bytes);
+    auto product = static_cast<int64_t>(header.item_bytes);
     for (const int64_t dim : header.shape)
         if (__builtin_mul_overflow(product, dim, &product))
             refuse(file, "the shape " + to_string(header.shape) + " overflows 64 bits");

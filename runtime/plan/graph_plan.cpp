@@ -136,10 +136,10 @@ class Planner {
 
     static void refuse_unknown_weights(const model::Node &node, const lamina_layer &contract,
                                        const std::string &where) {
-        for (const auto &[port, name] : node.weights)
+        for (const auto &weight : node.weights)
             if (std::none_of(contract.weights, contract.weights + contract.n_weights,
-                             [&](const lamina_port &p) { return port == p.name; }))
-                throw Error(ErrorCode::input, where + ": " + contract.id + " has no weight '" + port + "'");
+                             [&](const lamina_port &p) { return weight.first == p.name; }))
+                throw Error(ErrorCode::input, where + ": " + contract.id + " has no weight '" + weight.first + "'");
     }
 
     void finish(const model::Node &node, abi::LayerCall call, const std::map<std::string, int32_t, std::less<>> &inputs,

@@ -1,7 +1,8 @@
 #include "vulkan/memory.hpp"
 
+#include "base/binary_size.hpp"
+
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <optional>
 
@@ -59,7 +60,7 @@ std::string biggest(std::span<const MemoryRequest> requests) {
                       [](const MemoryRequest *a, const MemoryRequest *b) { return a->bytes > b->bytes; });
     std::string text;
     for (size_t i = 0; i < n; ++i)
-        text += (i != 0 ? ", " : "") + sorted[i]->name + " (" + bytes_text(sorted[i]->bytes) + ")";
+        text += (i != 0 ? ", " : "") + sorted[i]->name + " (" + binary_size(sorted[i]->bytes) + ")";
     return text;
 }
 
@@ -72,7 +73,7 @@ uint64_t total_bytes(std::span<const MemoryRequest> requests) {
 
 [[noreturn]] void too_large(const LogicalDevice &device, std::span<const MemoryRequest> requests,
                             const std::string &purpose, const std::string &have) {
-    throw Error(ErrorCode::memory, purpose + " need " + bytes_text(total_bytes(requests)) + " on " +
+    throw Error(ErrorCode::memory, purpose + " need " + binary_size(total_bytes(requests)) + " on " +
                                        device.info().name + "; " + have + ". Biggest: " + biggest(requests) +
                                        ". Take smaller batches, half-size weights (f16) or another device.");
 }
@@ -81,10 +82,10 @@ void check_fit(const LogicalDevice &device, std::span<const MemoryRequest> reque
     const uint64_t most = device.physical().max_allocation_bytes;
     for (const MemoryRequest &r : requests)
         if (r.bytes > most - 16)
-            too_large(device, requests, purpose, "one allocation there holds at most " + bytes_text(most));
+            too_large(device, requests, purpose, "one allocation there holds at most " + binary_size(most));
     const MemoryType type = choose_type(device.physical().memory, UINT32_MAX, Buffer::Place::device);
     const uint64_t have = device.free_bytes(type.heap);
-    if (total_bytes(requests) > have) too_large(device, requests, purpose, bytes_text(have) + " are free");
+    if (total_bytes(requests) > have) too_large(device, requests, purpose, binary_size(have) + " are free");
 }
 
 } // namespace
@@ -107,9 +108,9 @@ Buffer::Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place plac
     VkDeviceMemory memory = VK_NULL_HANDLE;
     const VkResult result = vk.vkAllocateMemory(device_->handle(), &allocation, nullptr, &memory);
     if (result != VK_SUCCESS)
-        throw Error(ErrorCode::memory, "a block of " + bytes_text(needs.size) + " could not be allocated on " +
+        throw Error(ErrorCode::memory, "a block of " + binary_size(needs.size) + " could not be allocated on " +
                                            device_->info().name + " (" + name_of(result) + "); " +
-                                           bytes_text(device_->free_bytes(type.heap)) + " are free there");
+                                           binary_size(device_->free_bytes(type.heap)) + " are free there");
     memory_ = device_->own(memory, vk.vkFreeMemory);
     check(vk.vkBindBufferMemory(device_->handle(), buffer, memory, 0), "binding a buffer to its memory");
     if (place == Place::staging) {
@@ -120,16 +121,6 @@ Buffer::Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place plac
 }
 
 Buffer::~Buffer() = default;
-
-std::string bytes_text(uint64_t bytes) {
-    static constexpr const char *units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = static_cast<double>(bytes);
-    size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-    char text[32];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return text;
-}
 
 uint64_t region_align(const LogicalDevice &device) {
     return std::max<uint64_t>(256, device.info().capabilities.binding_align);

@@ -48,9 +48,6 @@ struct MemoryRequest {
     uint64_t bytes = 0;
 };
 
-// "1.5 GiB"
-[[nodiscard]] std::string bytes_text(uint64_t bytes);
-
 // Packs requests, in order, into device buffers of at most 256 MiB or one request, each region aligned to what bindings
 // need (at least 256) and padded to a multiple of 16 bytes. Nothing is allocated unless all of it fits: throws
 // Error(memory) with need, have and the biggest requests. `purpose` begins the message: "the weights".

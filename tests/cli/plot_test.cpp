@@ -18,7 +18,7 @@ size_t count(const std::string &text, const std::string &part) {
 
 // Attention Is All You Need, section 3.5.
 double encoding(int position, int dimension, int d_model) {
-    const double angle = position / std::pow(10000.0, 2.0 * (dimension / 2) / d_model);
+    const double angle = position / std::pow(10000.0, (dimension - dimension % 2) / static_cast<double>(d_model));
     return dimension % 2 == 0 ? std::sin(angle) : std::cos(angle);
 }
 

@@ -75,7 +75,7 @@ TEST_CASE(
     Subject subject;
     const auto truth = subject.truth();
     // The first loss hits what is proved before anything runs, the others the weights and the steps.
-    for (const uint64_t n : {40, 11, 5, 2, 1}) {
+    for (const uint64_t n : {40U, 11U, 5U, 2U, 1U}) {
         Session session = subject.session();
         test::fail(*faults, "vkQueueSubmit", n, VK_ERROR_DEVICE_LOST);
         INFO("submission " << n);

@@ -21,7 +21,7 @@ size_t files_in(const TemporaryFolder &folder) {
 
 TEST_CASE("file: what is written is read back, whatever its length") {
     const TemporaryFolder folder;
-    for (const size_t length : {0, 1, 4095, 4096, 4097, 100000}) {
+    for (const size_t length : {0U, 1U, 4095U, 4096U, 4097U, 100000U}) {
         std::string text(length, '\0');
         for (size_t i = 0; i < length; ++i) text[i] = static_cast<char>(i * 31);
         write_file(folder.path() / "f", text);
