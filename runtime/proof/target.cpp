@@ -9,7 +9,8 @@
 
 namespace lamina::proof {
 
-CheckTarget check_target(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device) {
+CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
+                         const std::shared_ptr<vulkan::Device> &device) {
     CheckTarget target;
     target.device = "vulkan:" + std::to_string(device->info().index);
     target.variants = [](const abi::Layer &layer) {
@@ -33,7 +34,7 @@ CheckTarget check_target(std::shared_ptr<const abi::Registry> plugins, std::shar
     return target;
 }
 
-CheckTarget check_target(std::shared_ptr<const abi::Registry> plugins) {
+CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
     CheckTarget target;
     target.device = "cpu";
     target.variants = [plugins](const abi::Layer &layer) -> std::vector<CheckVariant> {

@@ -28,10 +28,10 @@ struct CheckTarget {
 };
 
 // The kernels of a Vulkan device: every variant of a layer.
-[[nodiscard]] CheckTarget check_target(std::shared_ptr<const abi::Registry> plugins,
-                                       std::shared_ptr<vulkan::Device> device);
+[[nodiscard]] CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
+                                       const std::shared_ptr<vulkan::Device> &device);
 
 // The CPU's fast kernels; a layer without one has nothing to check, as its reference is what runs.
-[[nodiscard]] CheckTarget check_target(std::shared_ptr<const abi::Registry> plugins);
+[[nodiscard]] CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins);
 
 } // namespace lamina::proof

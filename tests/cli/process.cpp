@@ -12,8 +12,6 @@
 #include <unistd.h>
 #include <utility>
 
-extern char **environ;
-
 namespace {
 
 constexpr unsigned limit_s = 60;

@@ -67,7 +67,7 @@ struct ChangedBackend final : plan::Backend {
 };
 
 // A device that computes by the references and then changes the result.
-CheckTarget changed_target(ChangedProgram::Change change, const std::string &overrun = {}) {
+CheckTarget changed_target(const ChangedProgram::Change &change, const std::string &overrun = {}) {
     CheckTarget target;
     target.device = "cpu";
     target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"baseline", LAMINA_F32, true}}; };

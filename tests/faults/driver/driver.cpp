@@ -248,6 +248,7 @@ template <class Function> Function below(const char *name) {
 
 // ---- What Vulkan's loader asks a driver for ----
 
+// NOLINTBEGIN(readability-identifier-naming): the names are the loader's
 extern "C" {
 
 #define EXPORT __attribute__((visibility("default")))
@@ -270,3 +271,4 @@ EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vk_icdGetPhysicalDeviceProcAddr(
 // For tests.
 EXPORT test::Faults *lamina_faults() { return &faults(); }
 }
+// NOLINTEND(readability-identifier-naming)
