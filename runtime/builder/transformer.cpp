@@ -173,7 +173,7 @@ Json generation(const BuildOptions &options, const Generator &generator, bool en
     out["decode"] = "decode";
     out["target_ids"] = "target";
     out["position"] = "position";
-    out["logits"] = output_name(generator);
+    out[generator.output == Generator::Output::probabilities ? "probabilities" : "logits"] = output_name(generator);
     out["start"] = text.start;
     out["end"] = text.end;
     out["max_length"] = text.max_length;

@@ -96,6 +96,13 @@ bool has_encoder(const JsonValue &value) {
     return present != nullptr;
 }
 
+void read_scores(const JsonValue &value, const Graph &decode, Generation &generation) {
+    generation.probabilities = value.has("probabilities");
+    if (generation.probabilities && value.has("logits"))
+        value.fail("'logits' and 'probabilities' are both given; decode gives one of them");
+    generation.scores = output_at(value.at(generation.probabilities ? "probabilities" : "logits"), decode);
+}
+
 void read_encoder(const JsonValue &value, const Graph &decode, Generation &generation, Model &model,
                   const OpenVocabulary &open) {
     const Graph &encode = graph_at(value.at("encode"), model);
@@ -114,13 +121,13 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
 
 Generation read_generation(const JsonValue &value, Model &model, const OpenVocabulary &open) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "memory", "target_ids", "position", "logits",
-                      "start", "end", "max_length", "source", "target"});
+                      "probabilities", "start", "end", "max_length", "source", "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
     generation.target_ids = input_at(value.at("target_ids"), decode, DType::i32, 2, "B T");
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
-    generation.logits = output_at(value.at("logits"), decode);
+    read_scores(value, decode, generation);
     if (has_encoder(value)) read_encoder(value, decode, generation, model, open);
     check_all_set(value, decode,
                   {generation.target_ids, generation.position, generation.memory, generation.source_lengths});

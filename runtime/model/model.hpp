@@ -53,12 +53,14 @@ struct TextCodec {
 // How to generate a sequence. Every name is an input or output of a graph, or an entry of a vocabulary; checked on
 // load.
 struct Generation {
-    std::string encode, decode;               // graphs; encode is empty for decoder-only models
-    std::string source_ids, source_lengths;   // inputs of encode (and lengths of decode, too)
-    std::string memory;                       // output of encode and input of decode
-    std::string target_ids, position, logits; // inputs of decode; its output, (B, T, V)
-    std::string start, end;                   // entries of the target vocabulary
-    int64_t max_length = 0;                   // generated tokens, the end not counted
+    std::string encode, decode;             // graphs; encode is empty for decoder-only models
+    std::string source_ids, source_lengths; // inputs of encode (and lengths of decode, too)
+    std::string memory;                     // output of encode and input of decode
+    std::string target_ids, position;       // inputs of decode
+    std::string scores;                     // its output, (B, T, V)
+    bool probabilities = false;             // what scores are; else logits, or log probabilities, which are logits
+    std::string start, end;                 // entries of the target vocabulary
+    int64_t max_length = 0;                 // generated tokens, the end not counted
     TextCodec source, target;
 
     // How the texts that are given become ids: a source, or, with no encoder, a prompt in the target's own tokens.

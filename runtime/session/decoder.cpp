@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace lamina::session {
@@ -39,8 +41,10 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
 }
 
 Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape)
-    : rows_(shape.rows), batch_(std::bit_ceil(shape.rows)), cached_(shape.cached) {
+    : rows_(shape.rows), batch_(std::bit_ceil(shape.rows)), cached_(shape.cached),
+      probabilities_(session.model->generation->probabilities), device_(session.device.id) {
     const model::Generation &g = *session.model->generation;
+    graph_ = g.decode;
     TensorMap given;
     if (!g.encode.empty()) given = encode(session, sources);
     int64_t length = round_up(shape.length, 8);
@@ -54,13 +58,13 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
     for (const auto &[name, tensor] : given) program_->write(plan.inputs.at(name), tensor.bytes());
     ids_input_ = plan.inputs.at(g.target_ids);
     position_input_ = plan.inputs.at(g.position);
-    logits_output_ = plan.outputs.at(g.logits);
-    vocabulary_ = static_cast<size_t>(plan.tensors[static_cast<size_t>(logits_output_)].type.shape.back());
+    scores_output_ = plan.outputs.at(g.scores);
+    vocabulary_ = static_cast<size_t>(plan.tensors[static_cast<size_t>(scores_output_)].type.shape.back());
     const int32_t filler = 0; // any id: rows and positions that hold it are never looked at
     ids_.assign(batch_ * steps_, filler);
     positions_.assign(batch_, 0);
     all_.resize(batch_ * steps_ * vocabulary_);
-    logits_.resize(rows_ * vocabulary_);
+    scores_.resize(rows_ * vocabulary_);
 }
 
 std::span<const float> Decoder::step(std::span<const int32_t> tokens, size_t position) {
@@ -70,13 +74,26 @@ std::span<const float> Decoder::step(std::span<const int32_t> tokens, size_t pos
     program_->write(ids_input_, std::as_bytes(std::span(ids_)));
     program_->write(position_input_, std::as_bytes(std::span(positions_)));
     program_->run();
-    program_->read(logits_output_, std::as_writable_bytes(std::span(all_)));
-    if (cached_) return std::span(all_).first(rows_ * vocabulary_);
-    for (size_t r = 0; r < rows_; ++r) {
+    program_->read(scores_output_, std::as_writable_bytes(std::span(all_)));
+    const std::span<float> found = cached_ ? std::span(all_).first(rows_ * vocabulary_) : std::span(scores_);
+    for (size_t r = 0; r < rows_ && !cached_; ++r) {
         const auto from = all_.begin() + static_cast<std::ptrdiff_t>((r * steps_ + column) * vocabulary_);
-        std::copy_n(from, vocabulary_, logits_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
+        std::copy_n(from, vocabulary_, scores_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
     }
-    return logits_;
+    if (probabilities_)
+        for (float &score : found) score = std::log(score); // a probability of 0 is never chosen
+    check_scores(found, position);
+    return found;
+}
+
+void Decoder::check_scores(std::span<const float> scores, size_t position) const {
+    const auto wrong = [](float score) { return !(score < std::numeric_limits<float>::infinity()); };
+    const auto at = std::find_if(scores.begin(), scores.end(), wrong);
+    if (at != scores.end())
+        throw Error(ErrorCode::failure, "graph '" + graph_ + "' gave " + std::to_string(*at) + " for token " +
+                                            std::to_string(static_cast<size_t>(at - scores.begin()) % vocabulary_) +
+                                            " at position " + std::to_string(position) + " on " + device_ +
+                                            "; 'lamina compare --device " + device_ + "' names the layer at fault");
 }
 
 void Decoder::reorder(std::span<const int32_t> rows) {

@@ -25,7 +25,8 @@ class Decoder {
     Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape);
 
     // Token `tokens[r]` of every row stands at `position`, which grows by one from call to call. Returns what follows:
-    // the model's scores (rows, vocabulary), valid until the next call.
+    // logits (rows, vocabulary), valid until the next call; of a
+    // model that gives probabilities, their logarithms. Throws Error(failure) where one is NaN or infinite.
     std::span<const float> step(std::span<const int32_t> tokens, size_t position);
 
     // Row r goes on from what row rows[r] has seen: how beams are kept, dropped and split.
@@ -34,14 +35,16 @@ class Decoder {
     [[nodiscard]] size_t vocabulary() const { return vocabulary_; }
 
   private:
+    void check_scores(std::span<const float> scores, size_t position) const;
     TensorMap encode(detail::SessionState &session, const std::vector<Ids> &sources) const;
 
     plan::Program *program_ = nullptr;
-    int32_t ids_input_ = 0, logits_output_ = 0, position_input_ = 0;
+    int32_t ids_input_ = 0, scores_output_ = 0, position_input_ = 0;
     size_t rows_ = 0, batch_ = 0, steps_ = 0, vocabulary_ = 0; // batch, steps: rows and tokens as the program has them
-    bool cached_ = true;
+    bool cached_ = true, probabilities_ = false;
+    std::string device_, graph_;
     std::vector<int32_t> ids_, positions_; // (batch, steps), (batch)
-    std::vector<float> all_, logits_;      // (batch, steps, V), (rows, V)
+    std::vector<float> all_, scores_;      // (batch, steps, V), (rows, V)
 };
 
 } // namespace lamina::session

@@ -3,6 +3,8 @@
 #include "plan/graph_plan.hpp"
 #include "session/generation_shapes.hpp"
 
+#include <algorithm>
+
 namespace lamina::session {
 namespace {
 
@@ -15,6 +17,13 @@ void refuse_unused_weights(const model::Model &model, const abi::Registry &plugi
     throw Error(ErrorCode::input, message + ": a layer's weights are named LAYER.PORT ('lamina inspect' lists them)");
 }
 
+// Scores that are taken for what they are not give answers that are wrong and look right.
+bool are_probabilities(const plan::GraphPlan &plan, int32_t tensor) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const plan::Step &step) {
+        return std::string_view(step.call.layer().id()) == "softmax" && step.out.front() == tensor;
+    });
+}
+
 void check_generation(const model::Model &model, const abi::Registry &plugins) {
     const model::Generation &g = *model.generation;
     const int64_t batch = 2, length = 1;
@@ -25,13 +34,18 @@ void check_generation(const model::Model &model, const abi::Registry &plugins) {
     }
     const auto plan = plan::plan_graph(model, model.graphs.at(g.decode), plugins,
                                        decode_shapes(g, batch, 1, memory, g.max_length + 1));
-    const TensorType &logits = plan.tensors[static_cast<size_t>(plan.outputs.at(g.logits))].type;
+    const int32_t output = plan.outputs.at(g.scores);
+    const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
+    const std::string place = (model.folder / "model.json").string() + ": /generation/" +
+                              (g.probabilities ? "probabilities" : "logits") + ": ";
+    if (!g.probabilities && are_probabilities(plan, output))
+        throw Error(ErrorCode::input,
+                    place + "'" + g.scores + "' comes from a softmax; write \"probabilities\" instead of \"logits\"");
     const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(g.target.vocabulary).size());
-    if (logits.shape.size() != 3 || logits.shape[2] != vocabulary)
-        throw Error(ErrorCode::input, (model.folder / "model.json").string() + ": /generation/logits: expected '" +
-                                          g.logits + "' to be (B, T, " + std::to_string(vocabulary) +
+    if (scores.shape.size() != 3 || scores.shape[2] != vocabulary)
+        throw Error(ErrorCode::input, place + "expected '" + g.scores + "' to be (B, T, " + std::to_string(vocabulary) +
                                           "), one value for each entry of " + g.target.vocabulary + ", found " +
-                                          to_string(logits.shape) + " for B = 2, T = 1");
+                                          to_string(scores.shape) + " for B = 2, T = 1");
 }
 
 } // namespace

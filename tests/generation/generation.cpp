@@ -40,16 +40,17 @@ std::vector<Device> devices() {
 Model g2p() { return runtime().load(std::string(LAMINA_SOURCE_DIR) + "/models/g2p"); }
 
 // An untrained language model over single letters: its scores mean nothing, but they are all different.
-Model language_model() {
+ModelDescription language_model_description(Generator::Output output) {
     std::string letters = "<pad>\n<s>\n</s>\n";
     for (char c = 'a'; c <= 'z'; ++c) letters += std::string(1, c) + "\n";
     const TransformerLayer layer{.d_model = 32, .heads = 4, .ffn = 64};
     const DecoderOnly model{.embedding = {.d_model = 32, .vocabulary = 29},
                             .decoder = {.layer = layer, .layers = 2},
-                            .generator = {.d_model = 32, .vocabulary = 29, .output = Generator::Output::logits}};
+                            .generator = {.d_model = 32, .vocabulary = 29, .output = output}};
     TextVocabularies text{.target = letters, .target_characters = true, .max_length = 12};
-    return runtime().load(build(model, {.name = "letters", .seed = 3, .text = text}));
+    return build(model, {.name = "letters", .seed = 3, .text = text});
 }
+Model language_model() { return runtime().load(language_model_description(Generator::Output::logits)); }
 
 // The scores behind each token of a sequence, fed as it is to every row.
 std::vector<std::vector<float>> scores_of(Session &session, const std::vector<session::Ids> &sources,
@@ -235,6 +236,43 @@ TEST_CASE("a language model continues prompts of unequal lengths as it continues
             }
         }
     }
+}
+
+TEST_CASE("logits, log probabilities and probabilities make the same hypotheses") {
+    using Output = Generator::Output;
+    GenerateOptions options;
+    options.beams = 4;
+    const auto of = [&](Output output) {
+        return runtime()
+            .session(runtime().load(language_model_description(output)), runtime().device("cpu"))
+            .hypotheses({"lamina", "b"}, options);
+    };
+    const auto expected = of(Output::logits);
+    for (const Output output : {Output::log_probabilities, Output::probabilities}) {
+        const auto found = of(output);
+        for (size_t i = 0; i < expected.size(); ++i)
+            for (size_t h = 0; h < expected[i].size(); ++h) {
+                CHECK(found[i][h].tokens == expected[i][h].tokens);
+                CHECK_THAT(found[i][h].log_probability, matchers::within_abs(expected[i][h].log_probability, 1e-4));
+            }
+    }
+}
+
+TEST_CASE("probabilities that are called logits are refused") {
+    ModelDescription model = language_model_description(Generator::Output::probabilities);
+    const size_t at = model.json.find("\"probabilities\": \"probabilities\",");
+    REQUIRE(at != std::string::npos);
+    model.json.replace(at, 15, "\"logits\"");
+    CHECK_THAT(message_of([&] { (void)runtime().load(model); }),
+               matchers::contains("/generation/logits: 'probabilities' comes from a softmax"));
+}
+
+TEST_CASE("scores that are no numbers end the generation with an error") {
+    ModelDescription model = language_model_description(Generator::Output::logits);
+    model.weights.at("generator.bias").f32()[5] = std::numeric_limits<float>::quiet_NaN();
+    Session session = runtime().session(runtime().load(model), runtime().device("cpu"));
+    CHECK_THAT(message_of([&] { (void)session.generate({"a"}); }),
+               matchers::contains("graph 'decode' gave nan for token 5 at position 0 on cpu"));
 }
 
 TEST_CASE("max_length bounds what is generated, and an empty text gives nothing") {

@@ -34,7 +34,8 @@ TEST_CASE("generation: the block is read, and its vocabularies with it") {
     CHECK(g.source_lengths == "lengths");
     CHECK(g.memory == "memory");
     CHECK(g.target_ids == "phones");
-    CHECK(g.logits == "logits");
+    CHECK(g.scores == "logits");
+    CHECK_FALSE(g.probabilities);
     CHECK(g.max_length == 8);
     CHECK((g.source.characters && g.source.lowercase));
     CHECK_FALSE((g.target.characters || g.target.lowercase));
@@ -67,6 +68,8 @@ TEST_CASE("generation: graphs, inputs and outputs exist") {
                contains("/generation/target_ids: the graph 'decode' has no input 'phone'; did you mean 'phones'?"));
     CHECK_THAT(refusal("\"logits\": \"logits\"", "\"logits\": \"logit\""),
                contains("/generation/logits: the graph 'decode' has no output 'logit'; did you mean 'logits'?"));
+    CHECK_THAT(refusal("\"logits\": \"logits\"", "\"logits\": \"logits\", \"probabilities\": \"logits\""),
+               contains("/generation: 'logits' and 'probabilities' are both given; decode gives one of them"));
     CHECK_THAT(refusal("\"memory\": \"memory\"", "\"memory\": \"lengths\""),
                contains("/generation/memory: the graph 'encode' has no output 'lengths'"));
     CHECK_THAT(refusal("\"position\": \"position\", ", ""), contains("/generation: the key 'position' is missing"));
