@@ -1,25 +1,18 @@
 #include "session/sampling.hpp"
 
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
 namespace lamina::session {
-namespace {
-
-// splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
-uint64_t mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15ull;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
-}
-
-} // namespace
 
 double uniform(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step) {
-    return static_cast<double>(mix(mix(mix(mix(seed) ^ text) ^ sample) ^ step) >> 11) * 0x1p-53;
+    uint64_t mixed = Random(seed).next();
+    for (const uint64_t part : {text, sample, step}) mixed = Random(mixed ^ part).next();
+    return static_cast<double>(mixed >> 11) * 0x1p-53;
 }
 
 int32_t draw(std::span<const double> log_probabilities, const GenerateOptions &options, double chance) {
