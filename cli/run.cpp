@@ -158,7 +158,8 @@ int run(const RunOptions &options, const GlobalOptions &global, Output &output) 
             output.print(as_text(tensors, output));
         return 0;
     }
-    TextRun texts(runtime.session(model, device, session_options), content, output, options.generate);
+    TextRun texts(runtime.session(model, device, session_options), content, *detail::Access::state(runtime)->plugins,
+                  output, options.generate);
     if (options.texts.empty())
         texts.lines(LineReader(STDIN_FILENO));
     else

@@ -2,6 +2,8 @@
 
 #include "interrupt.hpp"
 
+#include "session/texts.hpp"
+
 namespace lamina::cli {
 namespace {
 
@@ -27,9 +29,9 @@ void TextRun::lines(LineReader lines) {
     // More than one batch at a time, so that the session can put texts of like length together.
     const size_t most = options_.batch * 16;
     for (auto texts = lines.next(most); !texts.empty(); texts = lines.next(most)) {
-        const std::optional<Error> unreadable = cut_at_unreadable(texts);
+        const std::optional<Error> refused = cut_at_refused(texts);
         answer(texts, 0);
-        if (unreadable) throw *unreadable;
+        if (refused) throw *refused;
     }
     finish();
 }
@@ -39,6 +41,7 @@ void TextRun::answer(const std::vector<std::string> &texts, size_t all) {
         stop_if_interrupted();
         output_.progress("texts", answered_ + done, all);
     };
+    options_.first = answered_;
     const auto answers = session_.hypotheses(texts, options_);
     answered_ += texts.size();
     std::string text;
@@ -57,20 +60,13 @@ void TextRun::finish() {
     output_.clear_progress();
 }
 
-std::optional<Error> TextRun::cut_at_unreadable(std::vector<std::string> &texts) const {
+std::optional<Error> TextRun::cut_at_refused(std::vector<std::string> &texts) const {
     if (!model_.generation) return std::nullopt; // hypotheses() says so
-    const model::TextCodec &codec = model_.generation->input();
-    const model::Vocabulary &vocabulary = model_.vocabularies.at(codec.vocabulary);
-    for (size_t i = 0; i < texts.size(); ++i) {
-        try {
-            (void)vocabulary.encode(texts[i], codec.characters, codec.lowercase);
-        } catch (const Error &e) {
-            const std::string line = "stdin, line " + std::to_string(answered_ + i + 1) + ": ";
-            texts.resize(i);
-            return Error(e.code(), line + e.what());
-        }
-    }
-    return std::nullopt;
+    const std::optional<session::Refused> refused = session::read_texts(model_, plugins_, texts).refused;
+    if (!refused) return std::nullopt;
+    texts.resize(refused->text);
+    return Error(ErrorCode::input,
+                 "stdin, line " + std::to_string(answered_ + refused->text + 1) + ": " + refused->why);
 }
 
 } // namespace lamina::cli

@@ -4,6 +4,7 @@
 #include "lines.hpp"
 #include "output.hpp"
 
+#include "abi/library.hpp"
 #include "model/model.hpp"
 
 #include <lamina/lamina.hpp>
@@ -14,19 +15,22 @@
 
 namespace lamina::cli {
 
-// Each text gives "TEXT<TAB>ANSWER", an empty one an empty line; as JSON, one array of objects with every hypothesis.
+// Each text gives "TEXT<TAB>ANSWER", an empty source an empty line; as JSON, one array of objects with every
+// hypothesis.
 class TextRun {
   public:
-    TextRun(Session session, const model::Model &model, Output &output, const GenerateOptions &options)
-        : session_(std::move(session)), model_(model), output_(output), options_(options) {}
+    TextRun(Session session, const model::Model &model, const abi::Registry &plugins, Output &output,
+            const GenerateOptions &options)
+        : session_(std::move(session)), model_(model), plugins_(plugins), output_(output), options_(options) {}
 
     void words(const std::vector<std::string> &texts);
-    // Answers all lines before one that the model cannot read, then throws Error(input) with its number.
+    // Answers all lines before one that the model cannot take, then throws Error(input) with its number.
     void lines(LineReader lines);
 
   private:
     Session session_;
     const model::Model &model_;
+    const abi::Registry &plugins_;
     Output &output_;
     GenerateOptions options_;
     size_t answered_ = 0;
@@ -34,7 +38,7 @@ class TextRun {
 
     void answer(const std::vector<std::string> &texts, size_t all);
     void finish();
-    [[nodiscard]] std::optional<Error> cut_at_unreadable(std::vector<std::string> &texts) const;
+    [[nodiscard]] std::optional<Error> cut_at_refused(std::vector<std::string> &texts) const;
 };
 
 } // namespace lamina::cli

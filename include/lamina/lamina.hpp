@@ -73,20 +73,21 @@ struct GenerateOptions {
     size_t batch = 64;           // texts decoded side by side
     int64_t beams = 1;           // beam search over so many; with a temperature, so many independent samples
     int64_t hypotheses = 0;      // the best so many of each text; 0: one a beam
-    double length_penalty = 1.0; // candidates are ranked by log probability / length^length_penalty
+    double length_penalty = 1.0; // candidates are ranked by log probability / tokens^length_penalty, an end included
     double temperature = 0;      // above 0: sample
     size_t top_k = 0;            // sample among the k most likely tokens; 0: all
     double top_p = 1.0;          // sample among the fewest tokens that together are this likely
     uint64_t seed = 0;
-    int64_t max_length = 0;                                // tokens; 0: as the model says
-    bool cached = true;                                    // false: no KV cache, every step computes the whole sequence
+    uint64_t first = 0;     // number of the first text: texts in parts are sampled as if given at once
+    int64_t max_length = 0; // tokens; 0: as the model says. Never beyond the model's positions
+    bool cached = true;     // false: no KV cache, every step computes the whole sequence
     std::function<void(size_t done, size_t all)> progress; // after every batch
 };
 
 struct Hypothesis {
     std::string text;
     std::vector<int32_t> tokens;
-    double log_probability = 0; // natural logarithm, of all tokens and the end
+    double log_probability = 0; // natural logarithm, of all tokens and, where it came, the end
     double score = 0;           // what hypotheses are ranked by
 };
 
@@ -98,10 +99,11 @@ class Session {
                                 const std::vector<std::string> &taps = {});
 
     // Text in, text out, in the same order, as the model's "generation" block says: the best hypothesis of each. An
-    // empty line gives an empty line. Throws Error(input) for a text with unknown tokens or beyond the model's length.
+    // empty source gives an empty text; an empty prompt of a model without an encoder is continued. Throws Error(input)
+    // for a text with unknown tokens or beyond the model's length.
     [[nodiscard]] std::vector<std::string> generate(const std::vector<std::string> &texts,
                                                     const GenerateOptions &options = {});
-    // All options.beams hypotheses of each text, best first; none for an empty text.
+    // All options.beams hypotheses of each text, best first; none for an empty source.
     [[nodiscard]] std::vector<std::vector<Hypothesis>> hypotheses(const std::vector<std::string> &texts,
                                                                   const GenerateOptions &options = {});
 

@@ -101,9 +101,9 @@ struct Comparison {
 };
 
 struct CompareOptions {
-    // What the model is run on: texts where it takes text (its own greedy output is what the decoder sees), else the
-    // inputs of one graph.
-    std::vector<std::string> texts{"vulkan", "transformer"};
+    // What the model is run on: texts where it takes text (its own greedy output is what the decoder sees), or the
+    // inputs of one graph. Neither: two short texts in the model's own tokens.
+    std::vector<std::string> texts{};
     TensorMap inputs{};
     std::string graph{};                                        // for inputs; "": the only one
     std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models

@@ -109,8 +109,8 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
     generation.encode = encode.name;
     generation.source_ids = input_at(value.at("source_ids"), encode, DType::i32, 2, "B S");
     generation.source_lengths = input_at(value.at("source_lengths"), encode, DType::i32, 1, "B");
-    if (find_input(decode, generation.source_lengths) != nullptr)
-        (void)input_at(value.at("source_lengths"), decode, DType::i32, 1, "B");
+    generation.decode_takes_lengths = find_input(decode, generation.source_lengths) != nullptr;
+    if (generation.decode_takes_lengths) (void)input_at(value.at("source_lengths"), decode, DType::i32, 1, "B");
     generation.memory = output_at(value.at("memory"), encode);
     (void)input_at(value.at("memory"), decode, DType::f32, 3, "B S C");
     generation.source = codec_at(value.at("source"), model, open);

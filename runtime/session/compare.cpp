@@ -4,6 +4,7 @@
 #include "proof/verdict.hpp"
 #include "session/state.hpp"
 #include "session/text_inputs.hpp"
+#include "session/texts.hpp"
 
 #include <algorithm>
 
@@ -114,7 +115,10 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     Session truth = runtime.session(model, runtime.device(options.against));
     session::GraphInputs graphs;
     if (options.inputs.empty())
-        graphs = session::inputs_of_texts(truth, options.texts);
+        graphs = session::inputs_of_texts(
+            truth, options.texts.empty()
+                       ? session::sample_texts(*detail::Access::model(model), *detail::Access::state(runtime)->plugins)
+                       : options.texts);
     else
         graphs.emplace_back(options.graph.empty() ? only_graph(*detail::Access::model(model)) : options.graph,
                             options.inputs);

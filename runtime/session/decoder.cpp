@@ -22,7 +22,10 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
     const auto batch = static_cast<int64_t>(batch_);
     size_t longest = 0;
     for (const Ids &ids : sources) longest = std::max(longest, ids.size());
-    Tensor source(TensorType{DType::i32, {batch, round_up(longest, 8)}});
+    const abi::Registry &plugins = *session.runtime->plugins;
+    int64_t length = round_up(longest, 8);
+    if (!takes_sources(*session.model, plugins, static_cast<size_t>(length))) length = static_cast<int64_t>(longest);
+    Tensor source(TensorType{DType::i32, {batch, length}});
     Tensor lengths(TensorType{DType::i32, {batch}});
     std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
     for (size_t r = 0; r < sources.size(); ++r) {
@@ -37,7 +40,9 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
     const int32_t output = program.plan().outputs.at(g.memory);
     Tensor memory(program.plan().tensors[static_cast<size_t>(output)].type);
     program.read(output, memory.bytes());
-    return {{g.memory, std::move(memory)}, {g.source_lengths, std::move(lengths)}};
+    TensorMap given{{g.memory, std::move(memory)}};
+    if (g.decode_takes_lengths) given[g.source_lengths] = std::move(lengths);
+    return given;
 }
 
 Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape)
@@ -48,6 +53,8 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
     TensorMap given;
     if (!g.encode.empty()) given = encode(session, sources);
     int64_t length = round_up(shape.length, 8);
+    if (!cached_) // all positions are computed: there may be none beyond
+        length = std::min(length, static_cast<int64_t>(longest_target(*session.model, *session.runtime->plugins)));
     steps_ = cached_ ? 1 : static_cast<size_t>(length);
     // The caches of source attention hold the source, those of self attention the target: one length serves both.
     if (!g.encode.empty()) length = std::max(length, given.at(g.memory).shape()[1]);

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "session/state.hpp"
+#include "session/texts.hpp"
 
 #include <span>
 #include <vector>
 
 namespace lamina::session {
-
-using Ids = std::vector<int32_t>;
 
 // The decode program takes one token a sequence and is replayed for every step; what it has seen lives in the KV cache,
 // which is the program's state. Without a cache the program takes whole sequences and computes all of them at every

@@ -8,15 +8,6 @@
 namespace lamina::session {
 namespace {
 
-const model::Generation &generation_of(const model::Model &model) {
-    if (!model.generation)
-        throw Error(ErrorCode::input,
-                    (model.folder / "model.json").string() +
-                        " has no \"generation\" block: this model does not take text; give its inputs "
-                        "as tensors");
-    return *model.generation;
-}
-
 void check_options(const GenerateOptions &o) {
     const auto refuse = [](const char *what, const char *expected, double found) {
         std::ostringstream out;
@@ -35,10 +26,11 @@ void check_options(const GenerateOptions &o) {
 
 // What to search for a batch of texts, by their numbers.
 SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::span<const size_t> batch,
-                   const GenerateOptions &options) {
+                   size_t positions, const GenerateOptions &options) {
     const model::Generation &g = *model.generation;
     const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
     SearchTask task;
+    task.positions = positions;
     task.end = *target.id(g.end);
     task.max_length = static_cast<size_t>(options.max_length != 0 ? options.max_length : g.max_length);
     for (const size_t i : batch) {
@@ -48,46 +40,32 @@ SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::
         else
             task.sources.push_back(ids[i]);
         task.prefixes.push_back(std::move(prefix));
-        task.numbers.push_back(i);
+        task.numbers.push_back(options.first + i);
     }
     return task;
 }
 
 } // namespace
 
-std::vector<Ids> tokenize(const model::Model &model, const std::vector<std::string> &texts) {
-    const model::Generation &g = generation_of(model);
-    const model::TextCodec &codec = g.input();
-    const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
-    std::vector<Ids> out;
-    for (size_t i = 0; i < texts.size(); ++i) {
-        try {
-            out.push_back(vocabulary.encode(texts[i], codec.characters, codec.lowercase));
-        } catch (const Error &e) {
-            throw Error(e.code(), "text " + std::to_string(i + 1) + " (\"" + texts[i] + "\"): " + e.what());
-        }
-    }
-    return out;
-}
-
 std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, const std::vector<std::string> &texts,
                                               const GenerateOptions &options) {
     const model::Model &model = *session.model;
-    const model::Generation &g = generation_of(model);
     check_options(options);
-    const std::vector<Ids> ids = tokenize(model, texts);
+    const std::vector<Ids> ids = tokenize(model, *session.runtime->plugins, texts);
+    const model::Generation &g = *model.generation;
+    const size_t positions = longest_target(model, *session.runtime->plugins);
 
     // Texts of like length together: a batch is as long as its longest.
     std::vector<size_t> order;
     for (size_t i = 0; i < ids.size(); ++i)
-        if (!ids[i].empty()) order.push_back(i);
+        if (!ids[i].empty() || g.encode.empty()) order.push_back(i); // a prompt may be empty, a source not
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ids[a].size() < ids[b].size(); });
 
     const auto most = static_cast<size_t>(options.hypotheses != 0 ? options.hypotheses : options.beams);
     std::vector<std::vector<Hypothesis>> out(texts.size());
     for (size_t first = 0; first < order.size(); first += options.batch) {
         const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
-        const SearchTask task = task_of(model, ids, batch, options);
+        const SearchTask task = task_of(model, ids, batch, positions, options);
         const auto found = session.surviving_loss([&] { return search(session, task, options); });
         const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
         for (size_t i = 0; i < batch.size(); ++i)

@@ -14,4 +14,8 @@ namespace lamina::session {
 [[nodiscard]] plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64_t target_length,
                                               const TensorType &memory, int64_t state_length);
 
+// One step of decoding without a cache, for two sequences: what a step is like, whatever the text. The graphs are
+// planned, and errors are theirs.
+[[nodiscard]] plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry &plugins);
+
 } // namespace lamina::session

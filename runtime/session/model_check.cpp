@@ -26,14 +26,7 @@ bool are_probabilities(const plan::GraphPlan &plan, int32_t tensor) {
 
 void check_generation(const model::Model &model, const abi::Registry &plugins) {
     const model::Generation &g = *model.generation;
-    const int64_t batch = 2, length = 1;
-    TensorType memory;
-    if (!g.encode.empty()) {
-        const auto plan = plan::plan_graph(model, model.graphs.at(g.encode), plugins, encode_shapes(g, batch, length));
-        memory = plan.tensors[static_cast<size_t>(plan.outputs.at(g.memory))].type;
-    }
-    const auto plan = plan::plan_graph(model, model.graphs.at(g.decode), plugins,
-                                       decode_shapes(g, batch, 1, memory, g.max_length + 1));
+    const plan::GraphPlan plan = plan_decode_step(model, plugins);
     const int32_t output = plan.outputs.at(g.scores);
     const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
     const std::string place = (model.folder / "model.json").string() + ": /generation/" +

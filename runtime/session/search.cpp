@@ -48,10 +48,11 @@ class Text {
             sample(scores, vocabulary);
         else
             extend(scores, vocabulary, parents);
-        const bool full = position + 2 - prefix_.size() >= task_.max_length; // tokens, with the one just taken
+        const bool full = position + 2 - prefix_.size() >= task_.max_length || // tokens, with the one just taken
+                          position + 1 >= task_.positions;                     // where that one would stand
         if (full)
             for (Candidate &c : live_)
-                if (c.log_probability != never) finish(std::move(c));
+                if (c.log_probability != never) finish(std::move(c), false);
         done_ = full || finished_.size() >= live_.size();
     }
 
@@ -71,8 +72,8 @@ class Text {
 
     [[nodiscard]] bool sampled() const { return options_.temperature > 0; }
 
-    void finish(Candidate c) {
-        const auto length = static_cast<double>(std::max<size_t>(c.tokens.size() + 1, 1)); // the end counts
+    void finish(Candidate c, bool ended) {
+        const auto length = static_cast<double>(c.tokens.size() + (ended ? 1 : 0));
         c.score = c.log_probability / std::pow(length, options_.length_penalty);
         finished_.push_back(std::move(c));
     }
@@ -104,7 +105,7 @@ class Text {
             const Choice &choice = choices[rank];
             Candidate c{live_[choice.beam].tokens, choice.log_probability, 0};
             if (choice.token == task_.end) {
-                if (rank < live_.size()) finish(std::move(c)); // an end that is not among the best is dropped
+                if (rank < live_.size()) finish(std::move(c), true); // an end that is not among the best is dropped
                 continue;
             }
             c.tokens.push_back(choice.token);
@@ -124,7 +125,7 @@ class Text {
             const auto token = static_cast<size_t>(draw(log_probabilities_, options_, chance));
             c.log_probability += log_probabilities_[token];
             if (static_cast<int32_t>(token) == task_.end) {
-                finish(c);
+                finish(c, true);
                 c.log_probability = never;
             } else {
                 c.tokens.push_back(static_cast<int32_t>(token));
@@ -155,7 +156,7 @@ std::vector<std::vector<Candidate>> search(detail::SessionState &session, const 
         if (!task.sources.empty()) sources.insert(sources.end(), beams, task.sources[i]);
     }
     const size_t rows = texts.size() * beams;
-    Decoder decoder(session, sources, {rows, longest + task.max_length, options.cached});
+    Decoder decoder(session, sources, {rows, std::min(longest + task.max_length, task.positions), options.cached});
 
     Ids tokens(rows), parents(rows);
     const auto undone = [](const Text &t) { return !t.done(); };

@@ -11,8 +11,8 @@ namespace lamina::session {
 
 struct Candidate {
     Ids tokens;                 // without prefix and end
-    double log_probability = 0; // of tokens and end
-    double score = 0;           // log_probability / length^length_penalty; what candidates are ranked by
+    double log_probability = 0; // of tokens and, where it was reached, the end
+    double score = 0; // log_probability / length^length_penalty; what candidates are ranked by; the end counts
 };
 
 // What is searched: one entry of `prefixes` a text, the tokens that its output begins with (the start token; for a
@@ -23,6 +23,7 @@ struct SearchTask {
     std::vector<uint64_t> numbers; // of the texts: a text is sampled alike in every batch
     int32_t end = 0;
     size_t max_length = 0; // tokens beyond the prefix, the end not counted
+    size_t positions = 0;  // tokens that the model has positions for, prefix included
 };
 
 // options.beams candidates a text, best first (one where beams is 1). Beam 1 is greedy, token for token.

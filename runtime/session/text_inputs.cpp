@@ -29,15 +29,17 @@ Tensor lengths_of(const std::vector<Ids> &rows) {
 GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &texts) {
     detail::SessionState &state = detail::Access::state(truth);
     const model::Model &model = *state.model;
+    const abi::Registry &plugins = *state.runtime->plugins;
     if (!model.generation)
         throw Error(ErrorCode::usage,
                     model.folder.string() + " does not take text: give --input NAME=FILE.npy for its inputs");
     const model::Generation &g = *model.generation;
     const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
-    std::vector<Ids> sources = tokenize(model, texts);
-    std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
+    std::vector<Ids> sources = tokenize(model, plugins, texts);
+    if (!g.encode.empty()) std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
     if (sources.empty()) throw Error(ErrorCode::usage, "there is no text to compare on");
 
+    const size_t positions = longest_target(model, plugins);
     std::vector<Ids> targets;
     for (const auto &found : truth.hypotheses(texts)) {
         if (found.empty()) continue;
@@ -46,6 +48,7 @@ GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &text
             targets.back().insert(targets.back().end(), sources[targets.size() - 1].begin(),
                                   sources[targets.size() - 1].end());
         targets.back().insert(targets.back().end(), found.front().tokens.begin(), found.front().tokens.end());
+        targets.back().resize(std::min(targets.back().size(), positions)); // the last token is never fed back
     }
     const auto batch = static_cast<int64_t>(sources.size());
     TensorMap decode{{g.target_ids, padded(targets, *target.id(g.end))},
@@ -53,7 +56,7 @@ GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &text
     if (g.encode.empty()) return {{g.decode, std::move(decode)}};
     TensorMap encode{{g.source_ids, padded(sources, 0)}, {g.source_lengths, lengths_of(sources)}};
     decode[g.memory] = truth.run(g.encode, encode).at(g.memory);
-    decode[g.source_lengths] = encode.at(g.source_lengths);
+    if (g.decode_takes_lengths) decode[g.source_lengths] = encode.at(g.source_lengths);
     return {{g.encode, std::move(encode)}, {g.decode, std::move(decode)}};
 }
 

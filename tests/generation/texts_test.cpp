@@ -1,0 +1,136 @@
+// Which texts a model takes: how long they may be, empty ones, and how they are numbered.
+#include "catch.hpp"
+
+#include <lamina/lamina.hpp>
+#include <lamina/proof.hpp>
+#include <lamina/transformer.hpp>
+
+#include <nlohmann/json.hpp>
+
+using namespace lamina;
+
+namespace {
+
+constexpr const char *words = "<s>\n</s>\nto\nbe\nor\nnot\n";
+constexpr TransformerLayer small{.d_model = 16, .heads = 2, .ffn = 16};
+
+const Runtime &runtime() {
+    static const Runtime instance([] {
+        RuntimeOptions options;
+        options.plugin_folders = {LAMINA_PLUGIN_DIR};
+        return options;
+    }());
+    return instance;
+}
+
+ModelDescription translator(int64_t max_len) {
+    return build(EncoderDecoder{.source_embedding = {.d_model = 16, .vocabulary = 6, .max_len = max_len},
+                                .encoder = {.layer = small, .layers = 1},
+                                .target_embedding = {.d_model = 16, .vocabulary = 6, .max_len = max_len},
+                                .decoder = {.layer = small.with_source_attention(), .layers = 1},
+                                .generator = {.d_model = 16, .vocabulary = 6}},
+                 {.seed = 3, .text = TextVocabularies{.source = words, .target = words, .max_length = 3}});
+}
+
+ModelDescription writer(int64_t max_len) {
+    return build(DecoderOnly{.embedding = {.d_model = 16, .vocabulary = 6, .max_len = max_len},
+                             .decoder = {.layer = small, .layers = 1},
+                             .generator = {.d_model = 16, .vocabulary = 6}},
+                 {.seed = 1, .text = TextVocabularies{.target = words, .max_length = max_len - 1}});
+}
+
+Session session_of(const ModelDescription &model) {
+    return runtime().session(runtime().load(model), runtime().device("cpu"));
+}
+
+} // namespace
+
+TEST_CASE("texts: a source may be as long as the model has positions for, and no longer") {
+    Session session = session_of(translator(4));
+    CHECK(session.generate({"to", "to be", "to be or not"}).size() == 3);
+    CHECK_THAT(message_of([&] {
+                   (void)session.generate({"to", "to be or not to", "be"});
+               }),
+               matchers::contains("text 2: 5 tokens: ") && matchers::contains("at most max_len = 4"));
+}
+
+TEST_CASE("texts: what a prompt leaves of the positions bounds what is generated") {
+    Session session = session_of(writer(10));
+    GenerateOptions options;
+    options.hypotheses = 1;
+    options.length_penalty = 0;
+    for (const std::string prompt : {"to be or", "to be or not to be or not to"}) { // 3 and 9 tokens behind the start
+        options.cached = true;
+        const auto cached = session.hypotheses({prompt}, options);
+        options.cached = false;
+        CHECK(session.hypotheses({prompt}, options)[0][0].tokens == cached[0][0].tokens);
+        const size_t given = prompt.size() > 10 ? 9 : 3;
+        CHECK(cached[0][0].tokens.size() <= 10 - given); // the last one is not fed back
+    }
+    CHECK_THAT(message_of([&] {
+                   (void)session.generate({"to", "to be or not to be or not to be"});
+               }),
+               matchers::contains("text 2: 10 tokens; expected at most 9"));
+}
+
+TEST_CASE("texts: an empty prompt is continued, an empty source gives nothing") {
+    Session writing = session_of(writer(10));
+    const auto found = writing.hypotheses({"", "to"});
+    REQUIRE(found[0].size() == 1);
+    CHECK(found[0][0].tokens == writing.hypotheses({""})[0][0].tokens);
+    CHECK(session_of(translator(10)).hypotheses({"", "to"})[0].empty());
+}
+
+TEST_CASE("texts: given in parts they are sampled as if given at once") {
+    Session session = session_of(translator(10));
+    GenerateOptions options;
+    options.temperature = 2;
+    options.seed = 5;
+    const std::vector<std::string> texts{"to be", "to be", "to be", "to be", "to be"};
+    const auto at_once = session.generate(texts, options);
+    CHECK(std::count(at_once.begin(), at_once.end(), at_once[0]) != 5);
+    for (options.first = 0; options.first < texts.size(); ++options.first)
+        CHECK(session.generate({texts[options.first]}, options)[0] == at_once[options.first]);
+}
+
+TEST_CASE("texts: a candidate that is cut off is ranked by the tokens it has, without an end") {
+    Session session = session_of(translator(10));
+    GenerateOptions options;
+    options.beams = 4;
+    options.max_length = 2;
+    size_t cut = 0, ended = 0;
+    const auto found = session.hypotheses({"to be or not"}, options);
+    for (const Hypothesis &h : found[0]) {
+        const bool full = h.tokens.size() == 2 && std::abs(h.score * 2 - h.log_probability) < 1e-9;
+        const auto with_end = static_cast<double>(h.tokens.size() + 1);
+        if (full)
+            ++cut;
+        else if (std::abs(h.score * with_end - h.log_probability) < 1e-9)
+            ++ended;
+    }
+    CHECK(cut > 0);
+    CHECK(cut + ended == 4);
+}
+
+TEST_CASE("texts: a decoder need not be told the lengths of its source") {
+    ModelDescription model = translator(10);
+    auto json = nlohmann::ordered_json::parse(model.json);
+    auto &decode = json["graphs"]["decode"];
+    decode["inputs"].erase("source_lengths");
+    std::string text = json.dump();
+    const std::string taken = ",\"key_lengths\":\"source_lengths\"";
+    const size_t at = text.rfind(taken); // that of the decoder's attention to the source
+    REQUIRE(at != std::string::npos);
+    model.json = text.erase(at, taken.size());
+    Session session = session_of(model);
+    CHECK(session.generate({"to be", "to be or not"}).size() == 2);
+    GenerateOptions uncached;
+    uncached.cached = false;
+    CHECK(session.generate({"to be"}, uncached) == session.generate({"to be"}));
+    CHECK(compare(runtime(), runtime().load(model), runtime().device("cpu")).agrees());
+}
+
+TEST_CASE("texts: a comparison makes its own, of the model's tokens") {
+    for (const ModelDescription &model : {translator(10), translator(4), writer(10)})
+        CHECK(compare(runtime(), runtime().load(model), runtime().device("cpu")).agrees());
+}
