@@ -76,6 +76,8 @@ std::string summary(const CheckReport &report, const Device &device) {
     const std::string place = device.id + (device.name.empty() ? "" : " (" + device.name + ")");
     if (report.results.empty()) return "nothing to check on " + place + ": these layers run by their references there";
     const std::string beside = skipped == 0 ? "" : ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
+    if (const auto unproved = report.unproved(); failed == 0 && !unproved.empty())
+        return "nothing is known of " + unproved.front() + ": it skipped every case on " + place;
     if (!report.passed() && failed == 0) return "nothing was checked on " + place + ": every case was skipped";
     if (failed == 0)
         return count_of(report.count(Status::passed), "case", "cases") + " on " + place + " agree with the references" +
@@ -123,17 +125,20 @@ int admit(const CheckOptions &options, const Runtime &runtime, const Device &dev
              stop_if_interrupted();
              output.progress(one.layer, ++done, 0);
          })) {
-        const bool barred = proof.verdict.barred();
+        const bool barred = proof.verdict.barred(), admitted = proof.verdict.complete();
         any_barred |= barred;
         json.push_back({{"layer", proof.layer},
                         {"variant", proof.variant},
-                        {"cases", proof.verdict.proved},
-                        {"admitted", !barred},
+                        {"cases", proof.verdict.passed},
+                        {"admitted", admitted},
                         {"why", proof.verdict.why}});
         table.row({{proof.layer, Style::bold},
                    proof.variant,
-                   grouped(static_cast<int64_t>(proof.verdict.proved)),
-                   {barred ? "barred: " + proof.verdict.why : "admitted", barred ? Style::red : Style::green}});
+                   grouped(static_cast<int64_t>(proof.verdict.passed)),
+                   {barred     ? "barred: " + proof.verdict.why
+                    : admitted ? "admitted"
+                               : "not admitted: none of its cases can be run with it here",
+                    admitted ? Style::green : Style::red}});
     }
     output.clear_progress();
     if (output.json())

@@ -38,6 +38,7 @@ Json as_json(const Comparison &comparison) {
     return {{"device",
              {{"id", comparison.device.id}, {"name", comparison.device.name}, {"driver", comparison.device.driver}}},
             {"agrees", comparison.agrees()},
+            {"changed_outputs", comparison.changed_outputs},
             {"summary", comparison.summary()},
             {"replay", comparison.replay.empty() ? Json() : Json(comparison.replay.string())},
             {"layers", layers}};
@@ -119,7 +120,7 @@ Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
         ->allow_extra_args(false);
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
         ->type_name("NAME");
-    app->add_option("--against", options->against,
+    app->add_option("--reference", options->against,
                     "reference: the layers' references; cpu: the CPU's fast kernels, for large models")
         ->type_name("DEVICE")
         ->capture_default_str()

@@ -67,7 +67,9 @@ struct CheckReport {
     std::vector<CaseResult> results;
     size_t refused = 0; // generated combinations that layers refused, and that were drawn again
     [[nodiscard]] size_t count(CaseResult::Status status) const;
-    [[nodiscard]] bool passed() const; // something was run, and nothing failed
+    // "LAYER, VARIANT": those that did not do a single one of several cases. Nothing is known of them.
+    [[nodiscard]] std::vector<std::string> unproved() const;
+    [[nodiscard]] bool passed() const; // something was run, nothing failed, and no variant is unproved
 };
 
 // A case passes when the outputs and states agree with the reference, a second run gives the same bits, and nothing was
@@ -92,10 +94,13 @@ struct LayerComparison {
 
 struct Comparison {
     Device device;
-    std::filesystem::path replay;                             // the file that was written; empty: none
-    std::vector<LayerComparison> layers;                      // in the order in which they run
+    std::filesystem::path replay;        // the file that was written; empty: none
+    std::vector<LayerComparison> layers; // in the order in which they run
+    // "GRAPH.OUTPUT": other bits when the graph runs as sessions run it, where tensors share memory, than when each has
+    // its own.
+    std::vector<std::string> changed_outputs;
     [[nodiscard]] const LayerComparison *first_wrong() const; // by its own error; null when all agree
-    [[nodiscard]] bool agrees() const { return first_wrong() == nullptr; }
+    [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
     // One line: "all 46 layers on vulkan:0 (...) agree with the reference", or the first that does not.
     [[nodiscard]] std::string summary() const;
 };

@@ -79,6 +79,10 @@ class AgreesOnDevices : public Matcher<std::string> {
             for (const CaseResult &result : report.results)
                 if (result.status == CaseResult::Status::failed && ++failed <= most_shown)
                     faults_ += "\n" + result.replay + "\n    " + result.why;
+            for (const std::string &name : report.unproved()) {
+                ++failed;
+                faults_ += "\n" + name + ": it skipped every case on " + device.id;
+            }
         }
         if (failed > most_shown) faults_ += "\nand " + std::to_string(failed - most_shown) + " more cases fail";
         if (passed + failed == 0) faults_ = "\nno kernel ran, so nothing is proved. " + why_not();

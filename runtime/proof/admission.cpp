@@ -1,6 +1,7 @@
 #include "proof/admission.hpp"
 
 #include "proof/check.hpp"
+#include "proof/step_case.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +12,8 @@ namespace {
 // What one process spends; what is left is done by later ones.
 constexpr auto proving_budget = std::chrono::seconds(2), measuring_budget = std::chrono::seconds(2);
 constexpr size_t all_cases = SIZE_MAX;
+// Of a case like a step: the reference takes some tenths of a second for so many multiplications.
+constexpr double most_work = 1e8;
 
 // What a step's speed depends on.
 std::string shapes_of(const plan::Step &step) {
@@ -50,63 +53,105 @@ void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
     target_ = check_target(plugins_, device_);
 }
 
-const Verdicts::Admitted &Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least) {
-    const Verdicts::Admitted *known = verdicts_.find(layer, variant);
-    Verdicts::Admitted verdict = known != nullptr ? *known : Verdicts::Admitted{0, layer.contract->n_cases, {}};
-    const size_t before = verdict.proved;
-    const auto began = Clock::now();
-    while (!verdict.barred() && !verdict.complete() &&
-           (verdict.proved < least || proving_ + (Clock::now() - began) < proving_budget)) {
-        CheckOptions options;
-        options.layers = {std::string(layer.id())};
-        options.variants = {variant};
-        options.case_text = layer.contract->cases[verdict.proved];
-        try {
-            const CaseResult result = check(plugins_, target_, options).results.front();
-            if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
-        } catch (const Error &e) {
-            if (e.code() != ErrorCode::device_lost || variant == layer.contract->variants[0].name) throw;
-            verdict.why = e.what(); // whoever is to blame: what is only faster is not worth another loss
-            settle(layer, variant, std::move(verdict));
-            verdicts_.save();
-            throw;
-        }
-        ++verdict.proved; // a case that the variant does not do says nothing against it
-    }
-    proving_ += Clock::now() - began;
-    if (known != nullptr && before == verdict.proved) return *known;
-    return settle(layer, variant, std::move(verdict));
+Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &variant) const {
+    const Verdicts::Admitted *found = verdicts_.find(layer, variant);
+    return found != nullptr ? *found : Verdicts::Admitted{0, 0, layer.contract->n_cases, {}, {}};
 }
 
-const Verdicts::Admitted &Admission::settle(const abi::Layer &layer, const std::string &variant,
-                                            Verdicts::Admitted verdict) {
+bool Admission::in_time() const { return proving_ < proving_budget; }
+
+bool Admission::try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
+                         Verdicts::Admitted &verdict) {
+    const auto began = Clock::now();
+    CheckOptions options;
+    options.layers = {std::string(layer.id())};
+    options.variants = {variant};
+    options.case_text = text;
+    CaseResult result;
+    try {
+        result = check(plugins_, target_, options).results.front();
+    } catch (const Error &e) {
+        if (e.code() != ErrorCode::device_lost || variant == layer.contract->variants[0].name) throw;
+        verdict.why = e.what(); // whoever is to blame: what is only faster is not worth another loss
+        settle(layer, variant, verdict);
+        verdicts_.save();
+        throw;
+    }
+    proving_ += Clock::now() - began;
+    if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
+    return result.status == CaseResult::Status::passed;
+}
+
+Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least, bool go_on) {
+    Verdicts::Admitted verdict = known(layer, variant);
+    const size_t before = verdict.tried;
+    while (!verdict.barred() && verdict.tried < verdict.cases && (verdict.passed < least || (go_on && in_time()))) {
+        const std::string text = layer.contract->cases[verdict.tried];
+        verdict.passed += try_case(layer, variant, text, verdict) ? 1 : 0;
+        ++verdict.tried;
+    }
+    if (verdict.tried != before) settle(layer, variant, verdict);
+    return verdict;
+}
+
+Verdicts::Admitted Admission::prove_like(const plan::Step &step, const std::string &variant, bool must) {
+    const abi::Layer &layer = step.call.layer();
+    Verdicts::Admitted verdict = known(layer, variant);
+    const std::optional<Case> like = case_like(step.call, most_work);
+    if (verdict.barred() || !like || verdict.shapes.contains(to_string(*like)) || !(must || in_time())) return verdict;
+    if (try_case(layer, variant, to_string(*like), verdict)) verdict.shapes.insert(to_string(*like));
+    settle(layer, variant, verdict);
+    return verdict;
+}
+
+void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
     if (verdict.barred())
         notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
                 device_->info().name + ": " + verdict.why);
-    return verdicts_.set(layer, variant, std::move(verdict));
+    verdicts_.set(layer, variant, verdict);
+}
+
+// Why a variant may not run this step; empty when it may. The `first` to run need not have passed everything.
+std::string Admission::why_not_proved(const plan::Step &step, const std::string &variant, bool first) {
+    const abi::Layer &layer = step.call.layer();
+    if (first) (void)prove(layer, variant, 1, false);
+    (void)prove_like(step, variant, false);
+    const Verdicts::Admitted verdict = prove(layer, variant, 0, true);
+    if (verdict.barred()) return "barred: " + verdict.why;
+    if (verdict.tried == verdict.cases && verdict.passed == 0) return "none of the layer's cases can be run with it";
+    const std::optional<Case> like = case_like(step.call, most_work);
+    const bool proved = verdict.complete() && (!like || verdict.shapes.contains(to_string(*like)));
+    return proved || (first && verdict.passed != 0) ? "" : "not proved yet";
+}
+
+// A variant that was asked for: throws Error(input) when it may not run this step.
+void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
+    (void)prove(step.call.layer(), variant, 1, false);
+    const Verdicts::Admitted verdict = prove_like(step, variant, true);
+    const std::string asked = step.call.where() + ": variant '" + variant + "' was asked for and ";
+    if (verdict.barred())
+        throw Error(ErrorCode::input, asked + "is barred on " + device_->info().name + ": " + verdict.why);
+    if (verdict.passed == 0 && verdict.shapes.empty())
+        throw Error(ErrorCode::input, asked + "cannot be proved on " + device_->info().name +
+                                          ": none of the layer's cases can be run with it");
 }
 
 // The variants that do this step's shapes here and may run, in the contract's order.
 std::vector<std::string> Admission::candidates(const plan::Step &step) {
-    const abi::Layer &layer = step.call.layer();
     std::vector<std::string> out;
     std::string reasons;
-    for (const CheckVariant &variant : target_.variants(layer)) {
+    for (const CheckVariant &variant : target_.variants(step.call.layer())) {
         std::string why_not = target_.why_not(step.call, variant.name);
-        if (why_not.empty()) {
-            // The first to run must have passed a case at least; one that would only be faster, all of them.
-            const Verdicts::Admitted &verdict = prove(layer, variant.name, out.empty() ? 1 : 0);
-            if (!verdict.barred() && (out.empty() || verdict.complete())) {
-                out.push_back(variant.name);
-                continue;
-            }
-            why_not = verdict.barred() ? "barred: " + verdict.why : "not proved yet";
-        }
-        reasons += "; " + variant.name + ": " + why_not;
+        if (why_not.empty()) why_not = why_not_proved(step, variant.name, out.empty());
+        if (why_not.empty())
+            out.push_back(variant.name);
+        else
+            reasons += "; " + variant.name + ": " + why_not;
     }
     if (out.empty())
-        throw Error(ErrorCode::no_device, step.call.where() + ": no variant of '" + std::string(layer.id()) +
-                                              "' may run on " + device_->info().name + reasons);
+        throw Error(ErrorCode::no_device, step.call.where() + ": no variant of '" +
+                                              std::string(step.call.layer().id()) + "' may run on " +
+                                              device_->info().name + reasons);
     return out;
 }
 
@@ -155,13 +200,8 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         }
         out.push_back(named->second);
         const auto variants = target_.variants(step.call.layer());
-        const bool exists =
-            std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; });
-        if (!exists) continue; // compile() says so, with the names that there are
-        if (const auto &verdict = prove(step.call.layer(), named->second, 1); verdict.barred())
-            throw Error(ErrorCode::input, step.call.where() + ": variant '" + named->second +
-                                              "' was asked for and is barred on " + device_->info().name + ": " +
-                                              verdict.why);
+        if (std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; }))
+            expect_proved(step, named->second); // compile() names those that there are
     }
     verdicts_.save();
     return out;
@@ -176,7 +216,7 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
         if (!layers.empty() && std::find(layers.begin(), layers.end(), id) == layers.end()) continue;
         verdicts_.forget(layer);
         for (const CheckVariant &variant : target_.variants(layer)) {
-            out.push_back({id, variant.name, prove(layer, variant.name, all_cases)});
+            out.push_back({id, variant.name, prove(layer, variant.name, all_cases, true)});
             if (progress) progress(out.back());
         }
     }

@@ -16,12 +16,14 @@
 
 namespace lamina::proof {
 
-// Each variant is run on its layer's own cases on this device, against the reference. One that fails is barred, and the
-// next one taken. Of several that have passed all cases the fastest on the shapes at hand is taken. Verdicts and times
-// are remembered on disk by device, driver version and the bytes of the plugin.
+// Each variant is run on its layer's own cases on this device, against the reference, and on a case like the step at
+// hand, of the same dims as far as time allows. One that fails is barred, and the next one taken. Of several that have
+// passed all of this the fastest on the shapes at hand is taken. Verdicts and times are remembered on disk by device,
+// driver version and the bytes of the plugin.
 //
 // Proving takes time, most of it the driver's compiler. A process spends about two seconds on it, and later ones go on
 // where it stopped. Until then the baseline runs when at least its first case has passed, and no other variant does.
+// A variant that none of the cases could be run with is not proved by that, and does not run.
 //
 // A device that is lost while a variant is proved is thrown as Error(device_lost). The variant is then barred, unless
 // it is the baseline, which nothing can stand in for.
@@ -50,9 +52,19 @@ class Admission {
 
   private:
     using Clock = std::chrono::steady_clock;
-    const Verdicts::Admitted &settle(const abi::Layer &layer, const std::string &variant, Verdicts::Admitted verdict);
-    // Goes on proving a variant: at least `least` cases have then passed, or it is barred.
-    const Verdicts::Admitted &prove(const abi::Layer &layer, const std::string &variant, size_t least);
+    void settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict);
+    [[nodiscard]] Verdicts::Admitted known(const abi::Layer &layer, const std::string &variant) const;
+    // Runs one case and adds what it says to the verdict; false when the variant does not do it.
+    bool try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
+                  Verdicts::Admitted &verdict);
+    // Goes on with the layer's own cases until `least` have passed, it is barred, or there are no more; then, with
+    // `go_on`, with as many as there is time for.
+    Verdicts::Admitted prove(const abi::Layer &layer, const std::string &variant, size_t least, bool go_on);
+    // And with a case like this step, if there is time or it `must` be.
+    Verdicts::Admitted prove_like(const plan::Step &step, const std::string &variant, bool must);
+    [[nodiscard]] bool in_time() const;
+    [[nodiscard]] std::string why_not_proved(const plan::Step &step, const std::string &variant, bool first);
+    void expect_proved(const plan::Step &step, const std::string &variant);
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                       const std::vector<std::string> &candidates);

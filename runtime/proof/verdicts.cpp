@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *format = "lamina-verdicts/2";
+constexpr const char *format = "lamina-verdicts/3";
 
 std::string key_of(const abi::Layer &layer) {
     char hash[20];
@@ -38,8 +38,8 @@ void Verdicts::load() {
     for (const auto &[key, layer] : json.at("layers").items()) {
         OfLayer &of = layers_[key];
         for (const auto &[name, v] : layer.at("variants").items())
-            of.variants[name] = {v.at("proved").get<size_t>(), v.at("cases").get<size_t>(),
-                                 v.at("why").get<std::string>()};
+            of.variants[name] = {v.at("tried").get<size_t>(), v.at("passed").get<size_t>(), v.at("cases").get<size_t>(),
+                                 v.at("why").get<std::string>(), v.at("shapes").get<std::set<std::string>>()};
         for (const auto &[shapes, variant] : layer.at("fastest").items())
             of.fastest[shapes] = variant.get<std::string>();
     }
@@ -80,7 +80,8 @@ void Verdicts::save() {
     for (const auto &[key, of] : layers_) {
         Json variants = Json::object();
         for (const auto &[name, v] : of.variants)
-            variants[name] = {{"proved", v.proved}, {"cases", v.cases}, {"why", v.why}};
+            variants[name] = {
+                {"tried", v.tried}, {"passed", v.passed}, {"cases", v.cases}, {"why", v.why}, {"shapes", v.shapes}};
         layers[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}};
     }
     try {

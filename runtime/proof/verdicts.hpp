@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 namespace lamina::proof {
@@ -13,10 +14,12 @@ namespace lamina::proof {
 class Verdicts {
   public:
     struct Admitted {
-        size_t proved = 0, cases = 0; // cases that have passed, of how many
-        std::string why;              // it is barred: the case that failed, and the command that replays it
+        size_t tried = 0, passed = 0, cases = 0; // of the layer's own cases; what a variant does not do is tried only
+        std::string why;                         // it is barred: the case that failed, and the command that replays it
+        std::set<std::string> shapes{};          // cases like the steps of models, that have passed
         [[nodiscard]] bool barred() const { return !why.empty(); }
-        [[nodiscard]] bool complete() const { return cases != 0 && proved == cases; }
+        // None failed, and not for want of one that was run.
+        [[nodiscard]] bool complete() const { return !barred() && tried == cases && passed != 0; }
     };
 
     // An empty path: nothing is read or written.

@@ -5,6 +5,7 @@
 #include "session/state.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace lamina {
 
@@ -14,7 +15,23 @@ size_t CheckReport::count(CaseResult::Status status) const {
 }
 
 bool CheckReport::passed() const {
-    return count(CaseResult::Status::passed) != 0 && count(CaseResult::Status::failed) == 0;
+    return count(CaseResult::Status::passed) != 0 && count(CaseResult::Status::failed) == 0 && unproved().empty();
+}
+
+std::vector<std::string> CheckReport::unproved() const {
+    struct Count {
+        size_t all = 0, skipped = 0;
+    };
+    std::map<std::string, Count> counts; // by layer and variant
+    for (const CaseResult &r : results) {
+        Count &count = counts[r.layer + ", " + r.variant];
+        ++count.all;
+        count.skipped += r.status == CaseResult::Status::skipped ? 1 : 0;
+    }
+    std::vector<std::string> out;
+    for (const auto &[name, count] : counts)
+        if (count.all > 1 && count.skipped == count.all) out.push_back(name);
+    return out;
 }
 
 CheckReport check(const Runtime &runtime, const Device &device, const CheckOptions &options,

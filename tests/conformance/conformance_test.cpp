@@ -36,12 +36,16 @@ TEST_CASE("every variant of every layer agrees with its reference", "[driver]") 
     const CheckTarget target = conformance::target_of(*driver);
     CheckOptions options;
     options.seed = seed();
+    std::cout << "seed " << options.seed << "; another: LAMINA_SEED=N\n";
     size_t checked = 0;
     for (const auto &[id, layer] : plugins->layers()) {
         options.layers = {id};
         const CheckReport result = check(plugins, target, options);
         if (result.results.empty()) continue; // on the CPU: it has no fast kernel
         report(id, result);
+        // Software drivers do everything; registers bound what a GPU does.
+        if (driver->name != "gpu") CHECK(result.count(CaseResult::Status::skipped) == 0);
+        CHECK(result.unproved().empty());
         checked += result.count(CaseResult::Status::passed);
         for (const CaseResult &r : result.results) {
             INFO(r.replay);
@@ -49,12 +53,6 @@ TEST_CASE("every variant of every layer agrees with its reference", "[driver]") 
         }
         // A generator that draws only what a layer refuses would prove nothing.
         CHECK(result.results.size() >= (layer.contract->n_cases + 12) * target.variants(layer).size());
-        for (const CheckVariant &variant : target.variants(layer)) {
-            INFO(id << ", variant " << variant.name);
-            CHECK(std::any_of(result.results.begin(), result.results.end(), [&](const CaseResult &r) {
-                return r.variant == variant.name && r.status == CaseResult::Status::passed;
-            }));
-        }
     }
     CHECK((checked != 0 || driver->name == "cpu"));
     if (driver->instance != nullptr)

@@ -61,6 +61,8 @@ TEST_CASE("g2p encodes and decodes to the same bits in every session and every r
         for (const auto &[id, layer] : conformance::plugins()->layers()) ways[0].variants[id] = "baseline";
         ways.push_back(ways[0]);
         for (const char *id : {"linear", "feed_forward", "attention"}) ways[1].variants[id] = "tiled";
+        ways.push_back(ways[0]);
+        ways[2].variants["attention"] = "wide";
     }
     for (const SessionOptions &way : ways) {
         Session first = runtime.session(g2p, runtime.device(device), way);

@@ -1,4 +1,5 @@
-// y = 2 x, with a variant that is wrong: always, or in long rows alone, which its own cases do not have.
+// y = 2 x, with a variant that is wrong: always, or in long rows alone, which its own cases do not have; or always, and
+// does none of its cases.
 #include <lamina/plugin.hpp>
 
 #include LAYER_KERNELS
@@ -9,6 +10,9 @@ using namespace lamina::plugin;
 struct Doubling {
 #ifdef LAYER_wrong_always
     static constexpr auto id = "wrong_always";
+    static constexpr uint32_t wrong_from = 0;
+#elif defined LAYER_never_proved
+    static constexpr auto id = "never_proved";
     static constexpr uint32_t wrong_from = 0;
 #else
     static constexpr auto id = "wrong_when_long";
@@ -28,6 +32,8 @@ struct Doubling {
     }
     static void plan(const Call &call, Plan &plan) {
         const Tensor x = call.in("x");
+        if (std::string_view(id) == "never_proved" && plan.variant != 0 && x.cols() < 64)
+            throw Unsupported("rows of 64 and more");
         const struct {
             uint32_t size, cols, wrong_from;
         } push{u32(x.size()), u32(x.cols()), plan.variant == 0 ? u32(x.cols()) : wrong_from};

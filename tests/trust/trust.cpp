@@ -1,6 +1,7 @@
 // No kernel is trusted that was not proved here: variants that are wrong on purpose are barred before they run, or
 // named.
 #include "catch.hpp"
+#include "session/state.hpp"
 #include "temporary_folder.hpp"
 
 #include <lamina/lamina.hpp>
@@ -23,7 +24,7 @@ Runtime runtime_with(const TemporaryFolder &cache, std::vector<std::string> &not
 }
 
 // The first Vulkan device, a software one, too; none: the tests below do not apply.
-std::optional<Device> vulkan(const Runtime &runtime) {
+std::optional<Device> first_vulkan(const Runtime &runtime) {
     for (const Device &d : runtime.devices())
         if (d.kind != "cpu" && d.unusable.empty()) return d;
     if (std::getenv("LAMINA_REQUIRE_DRIVERS") != nullptr) FAIL("no Vulkan device: " << runtime.no_vulkan());
@@ -57,7 +58,7 @@ TEST_CASE("a variant that fails its cases is barred with one line, the next is t
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
-    const auto device = vulkan(runtime);
+    const auto device = first_vulkan(runtime);
     if (!device) return;
     const Model model = runtime.load(model_of("wrong_always"));
     const TensorMap inputs{{"x", ramp(3, 40)}};
@@ -96,18 +97,65 @@ TEST_CASE("a variant that fails its cases is barred with one line, the next is t
     }
 }
 
-TEST_CASE("compare names the first layer that is wrong, its variant, device and driver, where cases did not see it") {
+TEST_CASE("a variant is proved on shapes like those that it is to run on, not on its layer's small cases alone") {
+    for (const std::string layer : {"wrong_when_long", "never_proved"}) {
+        INFO(layer);
+        const TemporaryFolder cache;
+        for (int run = 0; run < 3; ++run) { // the verdicts of the first ones are remembered
+            std::vector<std::string> notices;
+            const Runtime runtime = runtime_with(cache, notices);
+            const auto device = first_vulkan(runtime);
+            if (!device) return;
+            const Model model = runtime.load(model_of(layer));
+            const TensorMap inputs{{"x", ramp(2, 512)}};
+            const Tensor expected = runtime.session(model, runtime.device("reference")).run("run", inputs).at("y");
+            CHECK(agree(runtime.session(model, *device).run("run", inputs).at("y"), expected));
+            if (run == 0) {
+                REQUIRE(notices.size() == 1);
+                CHECK_THAT(notices[0], matchers::contains("variant 'fast' is barred") && matchers::contains("C=512"));
+            } else {
+                CHECK(notices.empty());
+            }
+        }
+    }
+}
+
+TEST_CASE("a variant that none of its layer's cases can be run with is not admitted") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
-    const auto device = vulkan(runtime);
+    const auto device = first_vulkan(runtime);
+    if (!device) return;
+    const CheckReport report = check(runtime, *device, {.layers = {"never_proved"}, .own_cases_only = true});
+    CHECK(report.unproved() == std::vector<std::string>{"never_proved, fast"});
+    CHECK_FALSE(report.passed());
+    const auto admission = detail::Access::state(runtime)->admission(*device);
+    const auto proofs = admission->redo({"never_proved"});
+    REQUIRE(proofs.size() == 2);
+    CHECK(proofs[0].verdict.complete());
+    CHECK(proofs[1].variant == "fast");
+    CHECK(proofs[1].verdict.passed == 0);
+    CHECK_FALSE(proofs[1].verdict.complete());
+    SessionOptions options;
+    options.variants["never_proved"] = "fast";
+    Session session = runtime.session(runtime.load(model_of("never_proved")), *device, options);
+    CHECK_THAT(message_of([&] {
+                   (void)session.run("run", {{"x", ramp(2, 512)}});
+               }),
+               matchers::contains("is barred on")); // a case of its own shapes was run, and failed
+}
+
+TEST_CASE("compare names the first layer that is wrong, its variant, device and driver, proved or not") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices);
+    const auto device = first_vulkan(runtime);
     if (!device) return;
     const Model model = runtime.load(model_of("wrong_when_long"));
     CompareOptions options;
     options.inputs["x"] = ramp(3, 200);
     options.variants["wrong_when_long"] = "fast";
     const Comparison comparison = compare(runtime, model, *device, options);
-    CHECK(notices.empty());
     REQUIRE(comparison.layers.size() == 3);
     CHECK(comparison.layers[0].own.passed);
     CHECK_FALSE(comparison.layers[1].own.passed);
@@ -127,7 +175,7 @@ TEST_CASE("check finds the wrong variant and not the right one") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
-    const auto device = vulkan(runtime);
+    const auto device = first_vulkan(runtime);
     if (!device) return;
     for (const CaseResult &r : check(runtime, *device, {.layers = {"wrong_always"}, .own_cases_only = true}).results)
         CHECK((r.status == CaseResult::Status::failed) == (r.variant == "fast"));

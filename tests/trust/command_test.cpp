@@ -1,0 +1,69 @@
+// The same through the command, as a user meets it: a wrong variant is found, named, kept and replayed.
+#include "../cli/process.hpp"
+#include "catch.hpp"
+#include "model/npy.hpp"
+#include "temporary_folder.hpp"
+
+#include <lamina/tensor.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace lamina;
+
+namespace {
+
+void write_model(const TemporaryFolder &folder, const std::string &layer) {
+    std::ofstream(folder.path() / "model.json") << R"({"format": "lamina/1", "name": "doubled", "graphs": {"run": {
+        "inputs": {"x": {"dtype": "f32", "dims": "N C"}},
+        "layers": [{"name": "first", "type": "softmax", "inputs": {"x": "x"}}, {"name": "second", "type": ")"
+                                                << layer << R"("}], "outputs": {"y": "second"}}}})";
+    Tensor x(TensorType{DType::f32, {2, 512}});
+    for (size_t i = 0; i < x.f32().size(); ++i) x.f32()[i] = static_cast<float>(i % 11);
+    model::write_npy(folder.path() / "x.npy", x);
+}
+
+Finished lamina_with_wrong_layers(const TemporaryFolder &folder, std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--plugin-dir", WRONG_PLUGINS});
+    return run_lamina(arguments, {.environment = {{"XDG_CACHE_HOME", (folder.path() / "cache").string()}}});
+}
+
+} // namespace
+
+TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
+    const TemporaryFolder folder;
+    write_model(folder, "wrong_when_long");
+    if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos) {
+        WARN("no Vulkan device");
+        return;
+    }
+    const std::string model = folder.path().string(), input = "x=" + (folder.path() / "x.npy").string();
+    const std::string svg = (folder.path() / "map.svg").string(), replay = (folder.path() / "replay").string();
+    const Finished compared = lamina_with_wrong_layers(
+        folder, {"compare", model, "--input", input, "--device", "vulkan:0", "--variant", "wrong_when_long=fast",
+                 "--reference", "reference", "--svg", svg, "--replay", replay, "--json"});
+    INFO(compared.err);
+    CHECK(compared.status == 7);
+    const auto json = nlohmann::json::parse(compared.out);
+    CHECK(json.at("agrees") == false);
+    CHECK(std::filesystem::file_size(svg) > 0);
+    const Finished text = lamina_with_wrong_layers(
+        folder, {"compare", model, "--input", input, "--device", "vulkan:0", "--variant", "wrong_when_long=fast"});
+    CHECK(text.status == 7);
+    CHECK_THAT(text.out,
+               matchers::contains("layer 'second' of graph 'run' (wrong_when_long, variant fast) is the first "
+                                  "to go wrong on vulkan:0"));
+
+    const Finished replayed =
+        lamina_with_wrong_layers(folder, {"check", "--device", "vulkan:0", "--replay", replay, "--variant", "fast"});
+    INFO(replayed.out << replayed.err);
+    CHECK(replayed.status == 7);
+    const Finished right = lamina_with_wrong_layers(
+        folder, {"check", "--device", "vulkan:0", "--replay", replay, "--variant", "baseline"});
+    CHECK(right.status == 0);
+
+    const Finished admitted = lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "-d", "vulkan:0"});
+    CHECK(admitted.status == 7);
+    CHECK_THAT(admitted.out, matchers::contains("barred"));
+}
