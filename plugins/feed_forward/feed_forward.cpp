@@ -43,6 +43,7 @@ struct FeedForward {
         "B=3 T=5 C=52 H=96 activation=silu +gate_weight",
         "B=3 T=23 C=40 H=129 activation=silu +gate_weight +gate_bias +up_bias +down_bias +residual weights=bf16",
         "B=1 T=3 C=127 H=61 activation=gelu +gate_weight +gate_bias +residual",
+        "B=2 T=33 C=192 H=768 activation=gelu +up_bias +down_bias +residual",
         "B=1 T=65 C=63 H=65 activation=relu weights=f16",
         "B=1 T=6 C=32 H=64 activation=gelu +up_bias x=offset",
         "B=1 T=11 C=36 H=48 activation=gelu_tanh +gate_weight x=huge",

@@ -37,6 +37,7 @@ struct Linear {
         "B=4 T=16 K=128 N=128 +bias",
         "B=5 T=13 K=68 N=63 +bias weights=bf16",
         "B=1 T=7 K=260 N=129 weights=f16",
+        "B=2 T=65 K=768 N=97 +bias",
         "B=3 T=3 K=67 N=29 +bias x=one_hot",
         "B=1 T=9 K=96 N=33 +bias weights=f16 x=huge",
         "B=1 T=2 K=2048 N=5 +bias x=offset",

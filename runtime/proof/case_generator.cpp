@@ -1,6 +1,7 @@
 #include "proof/case_generator.hpp"
 
 #include "base/random.hpp"
+#include "proof/step_case.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,8 @@ namespace lamina::proof {
 namespace {
 
 constexpr std::array<int64_t, 3> batches{1, 2, 3};
-constexpr std::array<int64_t, 20> sizes{1, 2, 3, 5, 7, 8, 13, 16, 31, 32, 33, 37, 61, 63, 64, 65, 97, 127, 128, 129};
+constexpr std::array<int64_t, 22> sizes{1,  2,  3,  5,  7,  8,  13,  16,  31,  32,  33,
+                                        37, 61, 63, 64, 65, 97, 127, 128, 129, 257, 513};
 constexpr std::array<int64_t, 10> head_dims{8, 16, 20, 32, 37, 64, 80, 96, 128, 256};
 constexpr std::array<int64_t, 6> counts{1, 2, 3, 4, 6, 8}; // of heads and the like
 constexpr int draws = 200;                                 // before a set of optional ports is given up
@@ -23,6 +25,7 @@ struct Menu {
     std::set<std::string> dims, factors; // factors: names that stand in products with others
     bool ellipsis = false;
     std::vector<std::string> optional;
+    std::vector<std::set<std::string, std::less<>>> combinations; // of optional ports, that each have their turn
     std::map<std::string, std::vector<Values>> values; // by port; what it may be filled with beside its default
 
     explicit Menu(const lamina_layer &layer) {
@@ -35,9 +38,24 @@ struct Menu {
         for (const char *text : std::span(layer.cases, layer.n_cases))
             for (const auto &[port, v] : parse_case(layer, text).values) values[port].push_back(v);
         for (const lamina_param &p : std::span(layer.params, layer.n_params)) dims.erase(p.name);
+        combine(layer);
     }
 
   private:
+    // None, all, each alone; and, since states go together and many ports do not go with them, all states with each.
+    void combine(const lamina_layer &layer) {
+        std::set<std::string, std::less<>> states;
+        for (const lamina_port &port : std::span(layer.states, layer.n_states)) states.insert(port.name);
+        combinations = {{}, {optional.begin(), optional.end()}};
+        for (const std::string &port : optional) combinations.push_back({port});
+        if (states.empty()) return;
+        for (const std::string &port : optional) {
+            if (states.contains(port)) continue;
+            combinations.push_back(states);
+            combinations.back().insert(port);
+        }
+    }
+
     void read(const lamina_port &port, bool state) {
         if (state || (port.flags & LAMINA_OPTIONAL) != 0) optional.emplace_back(port.name);
         std::istringstream tokens(port.dims);
@@ -58,7 +76,8 @@ class Generator {
           random_(options.seed, layer.id()) {}
 
     GeneratedCases run() {
-        for (size_t i = 0; i < options_.count; ++i)
+        const size_t some_random = 6;
+        for (size_t i = 0; i < std::max(options_.count, menu_.combinations.size() + some_random); ++i)
             for (int attempt = 0; attempt < draws; ++attempt)
                 if (Case c = draw(i); accept(c)) {
                     out_.cases.push_back(std::move(c));
@@ -83,20 +102,9 @@ class Generator {
         return false;
     }
 
-    // Every row of an input meets every weight, and every other row.
-    static double work_of(const abi::LayerCall &call) {
-        double rows = 0, work = 0;
-        for (const TensorType &t : call.types(abi::PortList::in)) {
-            if (t.shape.empty()) continue;
-            const auto elements = static_cast<double>(element_count(t.shape));
-            const auto longest =
-                static_cast<double>(*std::max_element(t.shape.begin(), t.shape.end() - 1, std::less<>()));
-            rows = std::max(rows, t.shape.size() < 2 ? 1 : elements / static_cast<double>(t.shape.back()));
-            work += elements * (t.shape.size() < 2 ? 1 : longest);
-        }
-        for (const TensorType &t : call.types(abi::PortList::weight))
-            if (!t.shape.empty()) work += rows * static_cast<double>(element_count(t.shape));
-        return work;
+    [[nodiscard]] bool is_given(const Case &c, const std::string &port) const {
+        return c.given.contains(port) ||
+               std::find(menu_.optional.begin(), menu_.optional.end(), port) == menu_.optional.end();
     }
 
     Case draw(size_t number) {
@@ -107,7 +115,8 @@ class Generator {
         draw_dims(c);
         draw_ports(c, number);
         for (const auto &[port, hard] : menu_.values)
-            if (!hard.empty() && random_.below(6) == 0) c.values[port] = hard[random_.below(hard.size())];
+            if (!hard.empty() && random_.below(6) == 0 && is_given(c, port))
+                c.values[port] = hard[random_.below(hard.size())];
         return c;
     }
 
@@ -156,10 +165,11 @@ class Generator {
     }
 
     void draw_ports(Case &c, size_t number) {
-        const size_t n = menu_.optional.size();
-        for (size_t i = 0; i < n; ++i)
-            if (number == 0 ? false : number == 1 ? true : number - 2 < n ? number - 2 == i : random_.below(2) == 0)
-                c.given.insert(menu_.optional[i]);
+        if (number < menu_.combinations.size())
+            c.given = menu_.combinations[number];
+        else
+            for (const std::string &port : menu_.optional)
+                if (random_.below(2) == 0) c.given.insert(port);
         drop_what_stands_in(c);
     }
 

@@ -9,7 +9,7 @@
 namespace lamina::proof {
 
 struct GeneratorOptions {
-    size_t count = 24;
+    size_t count = 24; // at least; every combination of optional ports that has its turn is drawn
     uint64_t seed = 1;
     double work = 2e6; // the most multiplications that a case may cost, about
 };
@@ -21,9 +21,9 @@ struct GeneratedCases {
 };
 
 // Sizes are one below, at and above what kernels tile by, and primes; sizes that a product multiplies are head dims
-// from 8 to 256. No optional port, all of them, and each alone come first, then random ones; every dtype of weights and
-// every choice has its turn. Classes of values that can make a layer ill-conditioned (offset, large, huge) are taken
-// for ports that the layer's own cases name them for.
+// from 8 to 256. No optional port, all of them, each alone and each with all states come first, then random ones; every
+// dtype of weights and every choice has its turn. Classes of values that can make a layer ill-conditioned (offset,
+// large, huge) are taken for ports that the layer's own cases name them for.
 [[nodiscard]] GeneratedCases generate_cases(const abi::Layer &layer, const GeneratorOptions &options);
 
 } // namespace lamina::proof

@@ -4,6 +4,7 @@
 #include "base/random.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace lamina::proof {
@@ -39,11 +40,12 @@ std::vector<float> draw_floats(const Shape &shape, Values values, double scale, 
     return out;
 }
 
-// Of a range too wide to meet its interesting values by chance, half are below 8 and a quarter below 64.
+// Of a range too wide to meet its interesting values by chance, as many are anywhere in it as below 256, 64 and 8: a
+// position is one within a cache, or behind it.
 int64_t draw_uniform(uint64_t width, Random &random) {
-    const uint64_t luck = random.below(4);
-    const uint64_t limit = width <= 4096 || luck == 0 ? width : luck == 1 ? 64 : 8;
-    return static_cast<int64_t>(random.below(limit));
+    const std::array<uint64_t, 4> limits{width, 256, 64, 8};
+    const uint64_t luck = random.below(limits.size());
+    return static_cast<int64_t>(random.below(width <= 4096 ? width : limits[luck]));
 }
 
 Tensor draw_integers(const Shape &shape, Values values, std::pair<int64_t, int64_t> range, Random &random) {

@@ -138,7 +138,8 @@ TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "
     CHECK(caught("attention", "B=3 Tq=9 C=32 D=8 heads=4 +key_lengths", "'key_lengths' left out"));
     CHECK(caught("attention", "B=3 Tq=9 C=32 D=8 heads=4 +key_lengths", "'key_lengths' off by one"));
     CHECK(caught("attention", "B=2 Tq=5 C=16 D=8 heads=2 +keep_mask", "'keep_mask' left out"));
-    CHECK(caught("attention", "B=2 Tq=2 M=40 C=16 D=8 heads=2 causal=1 +position +key_cache +value_cache",
+    CHECK(caught("attention", "B=2 Tq=5 C=16 D=8 heads=2 +key_mask", "'key_mask' left out"));
+    CHECK(caught("attention", "B=8 Tq=2 M=40 C=16 D=8 heads=2 causal=1 +position +key_cache +value_cache",
                  "'position' off by one"));
     CHECK(caught("embedding", "B=2 T=7 V=31 C=16", "'ids' off by one"));
     CHECK(caught("feed_forward", "B=2 T=7 C=16 H=48 activation=gelu +up_bias", "another 'activation'"));
