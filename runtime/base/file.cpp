@@ -87,33 +87,60 @@ void write_in_place(const fs::path &file, std::span<const std::byte> bytes) {
 
 } // namespace
 
-std::vector<std::byte> read_file(const fs::path &file, uint64_t limit) {
-    Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (*in < 0) cannot_read(file, reason(errno));
+FileReader::FileReader(const fs::path &file, Kind kind)
+    // Not blocking: to open a pipe would wait for its writer. It changes nothing for an ordinary file.
+    : file_(file), descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | (kind == Kind::ordinary ? O_NONBLOCK : 0))) {
+    if (descriptor_ < 0) cannot_read(file, reason(errno));
     struct stat status {};
-    if (::fstat(*in, &status) != 0) cannot_read(file, reason(errno));
-    if (S_ISDIR(status.st_mode)) cannot_read(file, "is a folder; expected a file");
+    std::string refusal;
+    if (::fstat(descriptor_, &status) != 0)
+        refusal = reason(errno);
+    else if (S_ISDIR(status.st_mode))
+        refusal = "is a folder; expected a file";
+    else if (kind == Kind::ordinary && !S_ISREG(status.st_mode))
+        refusal = S_ISFIFO(status.st_mode) ? "is a pipe; expected an ordinary file"
+                                           : "is a device; expected an ordinary file";
+    if (!refusal.empty()) {
+        ::close(descriptor_);
+        cannot_read(file, refusal);
+    }
+    rest_ = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+}
 
-    const std::string too_large = "is larger than the " + std::to_string(limit) + " bytes that are read here";
-    const auto stated = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0)); // 0 for a pipe
-    if (stated > limit) cannot_read(file, too_large);
+FileReader::~FileReader() { ::close(descriptor_); }
+
+std::vector<std::byte> FileReader::read(uint64_t most) {
     try {
         std::vector<std::byte> bytes;
         size_t length = 0;
-        for (;;) {
-            if (length == bytes.size()) bytes.resize(std::max<size_t>({length * 2, stated + 1, 4096}));
-            const ssize_t n = ::read(*in, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
+        while (length < most) {
+            if (length == bytes.size()) // a byte more than the file has, so that its end shows without another round
+                bytes.resize(std::min<uint64_t>(most, std::max<uint64_t>({length * 2, length + rest_ + 1, 4096})));
+            const ssize_t n =
+                ::read(descriptor_, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) cannot_read(file, reason(errno));
+            if (n < 0) cannot_read(file_, reason(errno));
             if (n == 0) break;
             length += static_cast<size_t>(n);
-            if (length > limit) cannot_read(file, too_large);
+            rest_ -= std::min(rest_, static_cast<uint64_t>(n));
         }
         bytes.resize(length);
         return bytes;
     } catch (const std::bad_alloc &) {
-        throw Error(ErrorCode::memory, file.string() + ": does not fit into memory");
+        throw Error(ErrorCode::memory, file_.string() + ": does not fit into memory");
     }
+}
+
+std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReader::Kind kind) {
+    FileReader in(file, kind);
+    const auto check = [&](uint64_t size) {
+        if (size > limit)
+            cannot_read(file, "is larger than the " + std::to_string(limit) + " bytes that are read here");
+    };
+    check(in.rest());
+    std::vector<std::byte> bytes = in.read(limit == UINT64_MAX ? limit : limit + 1);
+    check(bytes.size());
+    return bytes;
 }
 
 void write_file(const fs::path &file, std::span<const std::byte> bytes) {

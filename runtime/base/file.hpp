@@ -1,15 +1,45 @@
 // Whole files, read and written so that nothing is ever half there.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina {
 
-// Throws Error(input) with the system's reason: absent, a folder, not readable, larger than `limit` bytes.
-[[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX);
+// A file that is read from its start to its end.
+class FileReader {
+  public:
+    // any: pipes and devices, too, for which reading waits. ordinary: those are refused at once; where a file's place
+    // is given by data, nothing else belongs there.
+    enum class Kind { any, ordinary };
+
+    // Throws Error(input) with the system's reason: absent, a folder, not readable.
+    explicit FileReader(const std::filesystem::path &file, Kind kind = Kind::any);
+    FileReader(const FileReader &) = delete;
+    FileReader &operator=(const FileReader &) = delete;
+    ~FileReader();
+
+    // The next `most` bytes, or fewer: those up to the end. No more memory is taken than there are bytes to fill about
+    // half of it. Throws Error(input), Error(memory).
+    [[nodiscard]] std::vector<std::byte> read(uint64_t most);
+    // What an ordinary file still holds, as the system has it; 0 for a pipe or a device.
+    [[nodiscard]] uint64_t rest() const { return rest_; }
+    [[nodiscard]] const std::filesystem::path &file() const { return file_; }
+
+  private:
+    std::filesystem::path file_;
+    int descriptor_;
+    uint64_t rest_ = 0;
+};
+
+// Throws what FileReader throws, and Error(input) for a file larger than `limit` bytes.
+[[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
+                                               FileReader::Kind kind = FileReader::Kind::any);
 
 // Writes to a temporary name beside `file`, then renames. Throws Error(failure); the temporary is removed.
 void write_file(const std::filesystem::path &file, std::span<const std::byte> bytes);

@@ -54,7 +54,7 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
     if (!fs::is_directory(folder, ignored))
         throw Error(ErrorCode::input,
                     folder.string() + ": no such folder; expected one with model.json and model.safetensors");
-    const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json);
+    const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json, FileReader::Kind::ordinary);
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                       open_weights(folder / "model.safetensors"), folder,
                       [&](const std::string &file) { return Vocabulary::open(folder / file); });

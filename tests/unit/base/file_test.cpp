@@ -3,9 +3,11 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
+using lamina::FileReader;
 using lamina::read_file;
 using lamina::write_file;
 using matchers::contains;
@@ -42,6 +44,32 @@ TEST_CASE("file: reading says why it cannot") {
 
 TEST_CASE("file: the limit holds for files that do not know their size") {
     CHECK_THAT(message_of([] { (void)read_file("/dev/zero", 10000); }), contains("larger than the 10000 bytes"));
+}
+
+TEST_CASE("file: where only an ordinary file is taken, pipes and devices are refused, and nothing waits for them") {
+    const TemporaryFolder folder;
+    const auto read = [](const fs::path &file) { (void)read_file(file, UINT64_MAX, FileReader::Kind::ordinary); };
+    REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+    CHECK_THAT(message_of([&] { read(folder.path() / "pipe"); }),
+               contains("pipe: is a pipe; expected an ordinary file"));
+    CHECK_THAT(message_of([&] { read("/dev/zero"); }), contains("/dev/zero: is a device; expected an ordinary file"));
+    CHECK_THAT(message_of([&] { read(folder.path()); }), contains("is a folder; expected a file"));
+    folder.write("real", "text");
+    fs::create_symlink("real", folder.path() / "link");
+    CHECK_NOTHROW(read(folder.path() / "link"));
+}
+
+TEST_CASE("file: a part is read, and then the next one") {
+    const TemporaryFolder folder;
+    FileReader in(folder.write("f", "headerdata"));
+    CHECK(in.rest() == 10);
+    CHECK(text_of(in.read(0)).empty());
+    CHECK(text_of(in.read(6)) == "header");
+    CHECK(in.rest() == 4);
+    CHECK(text_of(in.read(UINT64_MAX)) == "data");
+    CHECK(in.read(1).empty());
+    FileReader endless("/dev/zero");
+    CHECK(endless.read(100000).size() == 100000);
 }
 
 TEST_CASE("file: a failed write leaves what was there, and nothing else") {
