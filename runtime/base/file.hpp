@@ -24,8 +24,8 @@ class FileReader {
     FileReader &operator=(const FileReader &) = delete;
     ~FileReader();
 
-    // The next `most` bytes, or fewer: those up to the end. No more memory is taken than there are bytes to fill about
-    // half of it. Throws Error(input), Error(memory).
+    // The next `most` bytes, or fewer: those up to the end. Memory grows with what is there, not with `most`. Throws
+    // Error(input), Error(memory).
     [[nodiscard]] std::vector<std::byte> read(uint64_t most);
     // What an ordinary file still holds, as the system has it; 0 for a pipe or a device.
     [[nodiscard]] uint64_t rest() const { return rest_; }
