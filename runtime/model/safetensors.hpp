@@ -32,6 +32,7 @@ class Safetensors {
     // Tensors of dtypes that no layer takes, which may lie in the file unused: name -> dtype ("F64").
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &metadata() const { return metadata_; }
+    // Empty where there is none.
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
 
     // Writes tensors (and __metadata__) to a temporary name and renames it. Throws Error(failure); Error(input) for a
