@@ -18,22 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor &) = delete;
-    Descriptor &operator=(const Descriptor &) = delete;
-    ~Descriptor() {
-        if (number_ >= 0) ::close(number_);
-    }
-    [[nodiscard]] int operator*() const { return number_; }
-    // 0, or the error that the system kept until the end (a full quota on a network file system).
-    [[nodiscard]] int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
-
-  private:
-    int number_;
-};
-
 std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void cannot_read(const fs::path &file, const std::string &why) {
@@ -62,27 +46,6 @@ int create_temporary(const fs::path &file, std::string &name) {
         const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor >= 0 || errno != EEXIST) return descriptor;
     }
-}
-
-void write_beside_and_rename(const fs::path &file, std::span<const std::byte> bytes) {
-    std::string temporary;
-    Descriptor out(create_temporary(file, temporary));
-    if (*out < 0) cannot_write(file, errno);
-    int error = write_all(*out, bytes);
-    if (error == 0 && ::fsync(*out) != 0) error = errno;
-    if (const int late = out.close(); error == 0) error = late;
-    if (error == 0 && ::rename(temporary.c_str(), file.c_str()) != 0) error = errno;
-    if (error == 0) return;
-    ::unlink(temporary.c_str());
-    cannot_write(file, error);
-}
-
-// Pipes and devices (/dev/stdout) are written to; to rename over one would put an ordinary file in its place.
-void write_in_place(const fs::path &file, std::span<const std::byte> bytes) {
-    Descriptor out(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (*out < 0) cannot_write(file, errno);
-    if (const int error = write_all(*out, bytes); error != 0) cannot_write(file, error);
-    if (const int error = out.close(); error != 0) cannot_write(file, error);
 }
 
 } // namespace
@@ -143,12 +106,42 @@ std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReade
     return bytes;
 }
 
-void write_file(const fs::path &file, std::span<const std::byte> bytes) {
+FileWriter::FileWriter(const fs::path &file) : file_(file) {
     std::error_code ignored; // what is wrong with the path, opening it says better
-    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) return write_in_place(file, bytes);
-    // Through a link, so that the link stays and the file behind it is replaced.
-    const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
-    write_beside_and_rename(target.empty() ? file : target, bytes);
+    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
+        // To rename over a pipe or a device (/dev/stdout) would put an ordinary file in its place.
+        descriptor_ = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    } else {
+        // Through a link, so that the link stays and the file behind it is replaced.
+        const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
+        target_ = (target.empty() ? file : target).string();
+        descriptor_ = create_temporary(target_, temporary_);
+    }
+    if (descriptor_ < 0) cannot_write(file, errno);
+}
+
+FileWriter::~FileWriter() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+    if (const int error = write_all(descriptor_, bytes); error != 0) cannot_write(file_, error);
+}
+
+void FileWriter::commit() {
+    if (!temporary_.empty() && ::fsync(descriptor_) != 0) cannot_write(file_, errno);
+    // Closing may bring an error that the system kept until the end: a full quota on a network file system.
+    if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(file_, errno);
+    if (temporary_.empty()) return;
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) cannot_write(file_, errno);
+    temporary_.clear();
+}
+
+void write_file(const fs::path &file, std::span<const std::byte> bytes) {
+    FileWriter out(file);
+    out.write(bytes);
+    out.commit();
 }
 
 void write_file(const fs::path &file, std::string_view text) { write_file(file, std::as_bytes(std::span(text))); }

@@ -41,7 +41,26 @@ class FileReader {
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
                                                FileReader::Kind kind = FileReader::Kind::any);
 
-// Writes to a temporary name beside `file`, then renames. Throws Error(failure); the temporary is removed.
+// A file that is written piece by piece to a temporary name beside it, which commit() renames: what was there before
+// stays until then. A pipe or a device is written to as it is. All throw Error(failure) with the system's reason.
+class FileWriter {
+  public:
+    explicit FileWriter(const std::filesystem::path &file);
+    FileWriter(const FileWriter &) = delete;
+    FileWriter &operator=(const FileWriter &) = delete;
+    ~FileWriter(); // without commit(): nothing is left
+
+    void write(std::span<const std::byte> bytes);
+    void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+    void commit();
+
+  private:
+    std::filesystem::path file_;
+    std::string target_, temporary_; // the latter is renamed to the former; both empty for what is written in place
+    int descriptor_;
+};
+
+// All at once, in the same way.
 void write_file(const std::filesystem::path &file, std::span<const std::byte> bytes);
 void write_file(const std::filesystem::path &file, std::string_view text);
 

@@ -151,14 +151,12 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
     }
     text.append((8 - text.size() % 8) % 8, ' ');
 
-    std::vector<std::byte> bytes(length_bytes + text.size());
     const uint64_t length = text.size();
-    std::memcpy(bytes.data(), &length, sizeof length);
-    std::memcpy(bytes.data() + length_bytes, text.data(), text.size());
-    bytes.reserve(bytes.size() + end);
-    for (const auto &entry : order)
-        bytes.insert(bytes.end(), entry.second->bytes().begin(), entry.second->bytes().end());
-    write_file(file, bytes);
+    FileWriter out(file); // tensor after tensor: a copy of them all would be as large again as the model
+    out.write(std::as_bytes(std::span(&length, 1)));
+    out.write(text);
+    for (const auto &entry : order) out.write(entry.second->bytes());
+    out.commit();
 }
 
 } // namespace lamina::model

@@ -3,11 +3,15 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <csignal>
+
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
 using lamina::FileReader;
+using lamina::FileWriter;
 using lamina::read_file;
 using lamina::write_file;
 using matchers::contains;
@@ -80,6 +84,45 @@ TEST_CASE("file: a failed write leaves what was there, and nothing else") {
     CHECK_THAT(message_of([&] { write_file(folder.path() / "no" / "file", "x"); }),
                contains("No such file or directory"));
     CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("file: pieces become a file when all are written, and nothing when they are not") {
+    const TemporaryFolder folder;
+    folder.write("f", "old");
+    {
+        FileWriter out(folder.path() / "f");
+        out.write("half");
+        CHECK(files_in(folder) == 2);
+        CHECK(folder.read("f") == "old");
+    }
+    CHECK(files_in(folder) == 1);
+    CHECK(folder.read("f") == "old");
+    FileWriter out(folder.path() / "f");
+    for (const char *piece : {"new", "", " text"}) out.write(std::string_view(piece));
+    CHECK(folder.read("f") == "old");
+    out.commit();
+    CHECK(folder.read("f") == "new text");
+    CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("file: when nothing more can be written, that is an error with the system's reason, and nothing is left") {
+    CHECK_THAT(message_of([] { write_file("/dev/full", "x"); }),
+               contains("/dev/full: cannot be written: No space left on device"));
+    const TemporaryFolder folder;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const rlimit small{1000, before.rlim_max};
+    const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const std::string message = message_of([&] {
+        FileWriter out(folder.path() / "f");
+        for (int i = 0; i < 2; ++i) out.write(std::string(600, 'x'));
+        out.commit();
+    });
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, ignored);
+    CHECK_THAT(message, contains("f: cannot be written: File too large"));
+    CHECK(files_in(folder) == 0);
 }
 
 TEST_CASE("file: a link stays a link, and what it points to is replaced") {
