@@ -124,7 +124,8 @@ Safetensors Safetensors::of(std::map<std::string, Tensor, std::less<>> tensors) 
 }
 
 void Safetensors::write(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
-                        const std::map<std::string, std::string, std::less<>> &metadata) {
+                        const std::map<std::string, std::string, std::less<>> &metadata,
+                        const std::function<void(size_t done, size_t all)> &progress) {
     // Wide elements first, as the reference implementation does: with the padded header every tensor is aligned.
     std::vector<std::pair<const std::string *, const Tensor *>> order;
     for (const auto &[name, tensor] : tensors) order.emplace_back(&name, &tensor);
@@ -155,7 +156,10 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
     FileWriter out(file); // tensor after tensor: a copy of them all would be as large again as the model
     out.write(std::as_bytes(std::span(&length, 1)));
     out.write(text);
-    for (const auto &entry : order) out.write(entry.second->bytes());
+    for (size_t i = 0; i < order.size(); ++i) {
+        out.write(order[i].second->bytes());
+        if (progress) progress(i + 1, order.size());
+    }
     out.commit();
 }
 
