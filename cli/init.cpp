@@ -173,17 +173,20 @@ int init(const InitOptions &o, Output &output) {
         chosen<DType>("--dtype", o.dtype, {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}});
     const std::filesystem::path folder = o.folder.has_filename() ? o.folder : o.folder.parent_path();
     build_options.name = o.name.empty() ? folder.filename().string() : o.name;
-    build_options.progress = [&](size_t done, size_t all) {
-        stop_if_interrupted();
-        output.progress("weights", done, all);
+    const auto progress_of = [&](const char *what) {
+        return [&output, what](size_t done, size_t all) {
+            stop_if_interrupted();
+            output.progress(what, done, all);
+        };
     };
+    build_options.progress = progress_of("weights");
     using Make = ModelDescription (*)(const InitOptions &, const BuildOptions &);
     const Make make =
         chosen<Make>("--arch", o.arch,
                      {{"encoder", make_encoder}, {"decoder", make_decoder}, {"encoder-decoder", make_encoder_decoder}});
 
     const ModelDescription model = make(o, build_options);
-    model.save(folder, o.force);
+    model.save(folder, o.force, progress_of("saving"));
     int64_t parameters = 0;
     uint64_t bytes = 0;
     for (const auto &[name, weight] : model.weights) parameters += weight.size(), bytes += weight.bytes().size();

@@ -18,22 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor &) = delete;
-    Descriptor &operator=(const Descriptor &) = delete;
-    ~Descriptor() {
-        if (number_ >= 0) ::close(number_);
-    }
-    [[nodiscard]] int operator*() const { return number_; }
-    // 0, or the error that the system kept until the end (a full quota on a network file system).
-    [[nodiscard]] int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
-
-  private:
-    int number_;
-};
-
 std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void cannot_read(const fs::path &file, const std::string &why) {
@@ -64,64 +48,100 @@ int create_temporary(const fs::path &file, std::string &name) {
     }
 }
 
-void write_beside_and_rename(const fs::path &file, std::span<const std::byte> bytes) {
-    std::string temporary;
-    Descriptor out(create_temporary(file, temporary));
-    if (*out < 0) cannot_write(file, errno);
-    int error = write_all(*out, bytes);
-    if (error == 0 && ::fsync(*out) != 0) error = errno;
-    if (const int late = out.close(); error == 0) error = late;
-    if (error == 0 && ::rename(temporary.c_str(), file.c_str()) != 0) error = errno;
-    if (error == 0) return;
-    ::unlink(temporary.c_str());
-    cannot_write(file, error);
-}
-
-// Pipes and devices (/dev/stdout) are written to; to rename over one would put an ordinary file in its place.
-void write_in_place(const fs::path &file, std::span<const std::byte> bytes) {
-    Descriptor out(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (*out < 0) cannot_write(file, errno);
-    if (const int error = write_all(*out, bytes); error != 0) cannot_write(file, error);
-    if (const int error = out.close(); error != 0) cannot_write(file, error);
-}
-
 } // namespace
 
-std::vector<std::byte> read_file(const fs::path &file, uint64_t limit) {
-    Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (*in < 0) cannot_read(file, reason(errno));
+FileReader::FileReader(const fs::path &file, Kind kind)
+    // Not blocking: to open a pipe would wait for its writer. It changes nothing for an ordinary file.
+    : file_(file), descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | (kind == Kind::ordinary ? O_NONBLOCK : 0))) {
+    if (descriptor_ < 0) cannot_read(file, reason(errno));
     struct stat status {};
-    if (::fstat(*in, &status) != 0) cannot_read(file, reason(errno));
-    if (S_ISDIR(status.st_mode)) cannot_read(file, "is a folder; expected a file");
+    std::string refusal;
+    if (::fstat(descriptor_, &status) != 0)
+        refusal = reason(errno);
+    else if (S_ISDIR(status.st_mode))
+        refusal = "is a folder; expected a file";
+    else if (kind == Kind::ordinary && !S_ISREG(status.st_mode))
+        refusal = S_ISFIFO(status.st_mode) ? "is a pipe; expected an ordinary file"
+                                           : "is a device; expected an ordinary file";
+    if (!refusal.empty()) {
+        ::close(descriptor_);
+        cannot_read(file, refusal);
+    }
+    rest_ = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+}
 
-    const std::string too_large = "is larger than the " + std::to_string(limit) + " bytes that are read here";
-    const auto stated = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0)); // 0 for a pipe
-    if (stated > limit) cannot_read(file, too_large);
+FileReader::~FileReader() { ::close(descriptor_); }
+
+std::vector<std::byte> FileReader::read(uint64_t most) {
     try {
         std::vector<std::byte> bytes;
         size_t length = 0;
-        for (;;) {
-            if (length == bytes.size()) bytes.resize(std::max<size_t>({length * 2, stated + 1, 4096}));
-            const ssize_t n = ::read(*in, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
+        while (length < most) {
+            if (length == bytes.size()) // a byte more than the file has, so that its end shows without another round
+                bytes.resize(std::min<uint64_t>(most, std::max<uint64_t>({length * 2, length + rest_ + 1, 4096})));
+            const ssize_t n =
+                ::read(descriptor_, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) cannot_read(file, reason(errno));
+            if (n < 0) cannot_read(file_, reason(errno));
             if (n == 0) break;
             length += static_cast<size_t>(n);
-            if (length > limit) cannot_read(file, too_large);
+            rest_ -= std::min(rest_, static_cast<uint64_t>(n));
         }
         bytes.resize(length);
         return bytes;
     } catch (const std::bad_alloc &) {
-        throw Error(ErrorCode::memory, file.string() + ": does not fit into memory");
+        throw Error(ErrorCode::memory, file_.string() + ": does not fit into memory");
     }
 }
 
-void write_file(const fs::path &file, std::span<const std::byte> bytes) {
+std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReader::Kind kind) {
+    FileReader in(file, kind);
+    const auto check = [&](uint64_t size) {
+        if (size > limit)
+            cannot_read(file, "is larger than the " + std::to_string(limit) + " bytes that are read here");
+    };
+    check(in.rest());
+    std::vector<std::byte> bytes = in.read(limit == UINT64_MAX ? limit : limit + 1);
+    check(bytes.size());
+    return bytes;
+}
+
+FileWriter::FileWriter(const fs::path &file) : file_(file) {
     std::error_code ignored; // what is wrong with the path, opening it says better
-    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) return write_in_place(file, bytes);
-    // Through a link, so that the link stays and the file behind it is replaced.
-    const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
-    write_beside_and_rename(target.empty() ? file : target, bytes);
+    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
+        // To rename over a pipe or a device (/dev/stdout) would put an ordinary file in its place.
+        descriptor_ = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    } else {
+        // Through a link, so that the link stays and the file behind it is replaced.
+        const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
+        target_ = (target.empty() ? file : target).string();
+        descriptor_ = create_temporary(target_, temporary_);
+    }
+    if (descriptor_ < 0) cannot_write(file, errno);
+}
+
+FileWriter::~FileWriter() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+    if (const int error = write_all(descriptor_, bytes); error != 0) cannot_write(file_, error);
+}
+
+void FileWriter::commit() {
+    if (!temporary_.empty() && ::fsync(descriptor_) != 0) cannot_write(file_, errno);
+    // Closing may bring an error that the system kept until the end: a full quota on a network file system.
+    if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(file_, errno);
+    if (temporary_.empty()) return;
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) cannot_write(file_, errno);
+    temporary_.clear();
+}
+
+void write_file(const fs::path &file, std::span<const std::byte> bytes) {
+    FileWriter out(file);
+    out.write(bytes);
+    out.commit();
 }
 
 void write_file(const fs::path &file, std::string_view text) { write_file(file, std::as_bytes(std::span(text))); }

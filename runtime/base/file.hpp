@@ -1,17 +1,66 @@
 // Whole files, read and written so that nothing is ever half there.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina {
 
-// Throws Error(input) with the system's reason: absent, a folder, not readable, larger than `limit` bytes.
-[[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX);
+// A file that is read from its start to its end.
+class FileReader {
+  public:
+    // any: pipes and devices, too, for which reading waits. ordinary: those are refused at once; where a file's place
+    // is given by data, nothing else belongs there.
+    enum class Kind { any, ordinary };
 
-// Writes to a temporary name beside `file`, then renames. Throws Error(failure); the temporary is removed.
+    // Throws Error(input) with the system's reason: absent, a folder, not readable.
+    explicit FileReader(const std::filesystem::path &file, Kind kind = Kind::any);
+    FileReader(const FileReader &) = delete;
+    FileReader &operator=(const FileReader &) = delete;
+    ~FileReader();
+
+    // The next `most` bytes, or fewer: those up to the end. Memory grows with what is there, not with `most`. Throws
+    // Error(input), Error(memory).
+    [[nodiscard]] std::vector<std::byte> read(uint64_t most);
+    // What an ordinary file still holds, as the system has it; 0 for a pipe or a device.
+    [[nodiscard]] uint64_t rest() const { return rest_; }
+    [[nodiscard]] const std::filesystem::path &file() const { return file_; }
+
+  private:
+    std::filesystem::path file_;
+    int descriptor_;
+    uint64_t rest_ = 0;
+};
+
+// Throws what FileReader throws, and Error(input) for a file larger than `limit` bytes.
+[[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
+                                               FileReader::Kind kind = FileReader::Kind::any);
+
+// A file that is written piece by piece to a temporary name beside it, which commit() renames: what was there before
+// stays until then. A pipe or a device is written to as it is. All throw Error(failure) with the system's reason.
+class FileWriter {
+  public:
+    explicit FileWriter(const std::filesystem::path &file);
+    FileWriter(const FileWriter &) = delete;
+    FileWriter &operator=(const FileWriter &) = delete;
+    ~FileWriter(); // without commit(): nothing is left
+
+    void write(std::span<const std::byte> bytes);
+    void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+    void commit();
+
+  private:
+    std::filesystem::path file_;
+    std::string target_, temporary_; // the latter is renamed to the former; both empty for what is written in place
+    int descriptor_;
+};
+
+// All at once, in the same way.
 void write_file(const std::filesystem::path &file, std::span<const std::byte> bytes);
 void write_file(const std::filesystem::path &file, std::string_view text);
 

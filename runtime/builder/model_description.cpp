@@ -5,6 +5,7 @@
 #include "model/safetensors.hpp"
 
 #include <system_error>
+#include <vector>
 
 #include <unistd.h>
 
@@ -17,24 +18,34 @@ namespace fs = std::filesystem;
     throw Error(ErrorCode::failure, folder.string() + ": cannot be written: " + reason.message());
 }
 
-// A folder beside the one that is to be, removed with what is left in it.
+// A folder beside the one that is to be, removed with what is left in it, and with the folders around it that were made
+// for it and hold nothing.
 class Workshop {
   public:
     explicit Workshop(const fs::path &folder) : path_(folder.string() + "." + std::to_string(::getpid()) + ".tmp") {
         std::error_code error;
+        for (fs::path around = path_.parent_path(); !around.empty() && !fs::exists(around, error);
+             around = around.parent_path())
+            around_.push_back(around);
         fs::create_directories(path_, error);
-        if (error) cannot_write(folder, error);
+        if (!error) return;
+        clean();
+        cannot_write(folder, error);
     }
     Workshop(const Workshop &) = delete;
     Workshop &operator=(const Workshop &) = delete;
-    ~Workshop() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
+    ~Workshop() { clean(); }
     [[nodiscard]] const fs::path &path() const { return path_; }
 
   private:
     fs::path path_;
+    std::vector<fs::path> around_; // innermost first
+
+    void clean() const {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+        for (const fs::path &folder : around_) fs::remove(folder, ignored); // those that are not empty stay
+    }
 };
 
 // model.json goes first and comes last: without it the folder is no model.
@@ -53,7 +64,8 @@ void replace_files(const fs::path &from, const fs::path &folder) {
 
 } // namespace
 
-void ModelDescription::save(const fs::path &folder, bool replace) const {
+void ModelDescription::save(const fs::path &folder, bool replace,
+                            const std::function<void(size_t done, size_t all)> &progress) const {
     std::error_code error;
     // "models/new/" is the folder "new" in "models".
     const fs::path target = folder.has_filename() ? folder : folder.parent_path();
@@ -66,7 +78,7 @@ void ModelDescription::save(const fs::path &folder, bool replace) const {
                     target.string() + ": not empty; choose another folder, or have its model replaced");
 
     const Workshop workshop(target);
-    model::Safetensors::write(workshop.path() / "model.safetensors", weights);
+    model::Safetensors::write(workshop.path() / "model.safetensors", weights, {}, progress);
     for (const auto &[file, text] : vocabularies) {
         if (fs::path(file).filename() != file)
             throw Error(ErrorCode::usage, "vocabulary '" + file + "': expected the name of a file in the folder");

@@ -14,9 +14,27 @@ namespace fs = std::filesystem;
 constexpr const char *format = "lamina/1";
 constexpr uint64_t largest_json = 64u << 20;
 
+// Also true for what cannot be opened: what is wrong with that, opening it says better.
+bool exists_under_that_name(const fs::path &file) {
+    std::error_code error;
+    return fs::symlink_status(file, error).type() != fs::file_type::not_found;
+}
+
 Safetensors open_weights(const fs::path &file) {
-    std::error_code ignored; // what is wrong with a file that is there, opening it says better
-    return fs::exists(fs::symlink_status(file, ignored)) ? Safetensors::open(file) : Safetensors();
+    return exists_under_that_name(file) ? Safetensors::open(file) : Safetensors();
+}
+
+// What people give in place of a model folder, told apart: nothing, a file, another folder.
+void check_folder(const fs::path &folder) {
+    const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, folder.string() + ": " + why); };
+    std::error_code error;
+    const fs::file_status status = fs::status(folder, error);
+    if (status.type() == fs::file_type::not_found)
+        refuse("no such folder; expected one with model.json and model.safetensors");
+    if (status.type() == fs::file_type::none) refuse(error.message());
+    if (!fs::is_directory(status)) refuse("is a file; expected a folder with model.json and model.safetensors");
+    if (!exists_under_that_name(folder / "model.json"))
+        refuse("no model folder: there is no model.json in it; 'lamina init' makes one");
 }
 
 void check_format(const JsonValue &root) {
@@ -50,11 +68,8 @@ std::shared_ptr<const Model> read_model(std::string_view json, Safetensors weigh
 } // namespace
 
 std::shared_ptr<const Model> Model::load(const fs::path &folder) {
-    std::error_code ignored;
-    if (!fs::is_directory(folder, ignored))
-        throw Error(ErrorCode::input,
-                    folder.string() + ": no such folder; expected one with model.json and model.safetensors");
-    const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json);
+    check_folder(folder);
+    const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json, FileReader::Kind::ordinary);
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                       open_weights(folder / "model.safetensors"), folder,
                       [&](const std::string &file) { return Vocabulary::open(folder / file); });

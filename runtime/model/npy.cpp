@@ -115,9 +115,15 @@ Tensor to_row_major(const Tensor &columns) {
 } // namespace
 
 Tensor read_npy(const std::filesystem::path &file) {
-    const std::vector<std::byte> bytes = read_file(file);
-    std::span<const std::byte> data;
-    const NpyHeader header = NpyHeader::parse(bytes, data, file.string());
+    FileReader in(file);
+    const NpyHeader header = NpyHeader::read(in);
+    // No more than one byte too many: what is no array, and has no end either, is not read until memory is full.
+    const std::vector<std::byte> data = in.read(header.data_bytes + 1);
+    if (data.size() != header.data_bytes)
+        throw Error(ErrorCode::input,
+                    file.string() + ": expected " + std::to_string(header.data_bytes) +
+                        " bytes of data for the shape " + to_string(header.shape) + ", found " +
+                        (data.size() > header.data_bytes ? "more" : std::to_string(data.size()) + " (cut short?)"));
     const Tensor tensor = convert_any(header, data, file.string());
     return header.fortran_order ? to_row_major(tensor) : tensor;
 }

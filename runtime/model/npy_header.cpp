@@ -134,40 +134,45 @@ class Literal {
     size_t position_ = 0;
 };
 
-void check_size(const NpyHeader &header, uint64_t data_bytes, const std::string &file) {
+uint64_t data_bytes(const NpyHeader &header, const std::string &file) {
     auto product = static_cast<int64_t>(header.item_bytes);
     for (const int64_t dim : header.shape)
         if (__builtin_mul_overflow(product, dim, &product))
             refuse(file, "the shape " + to_string(header.shape) + " overflows 64 bits");
-    if (static_cast<uint64_t>(product) != data_bytes)
-        refuse(file, "expected " + std::to_string(product) + " bytes of data for the shape " + to_string(header.shape) +
-                         ", found " + std::to_string(data_bytes) +
-                         (data_bytes < static_cast<uint64_t>(product) ? " (cut short?)" : ""));
+    return static_cast<uint64_t>(product);
+}
+
+std::string text(FileReader &in, uint64_t length) {
+    const std::vector<std::byte> bytes = in.read(length);
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+// All of so many bytes of the header.
+std::string header_text(FileReader &in, uint64_t length) {
+    std::string out = text(in, length);
+    if (out.size() < length) refuse(in.file().string(), "cut short inside the .npy header");
+    return out;
+}
+
+uint64_t number(std::string_view little_endian) {
+    uint64_t value = 0;
+    for (size_t i = little_endian.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(little_endian[i]);
+    return value;
 }
 
 } // namespace
 
-NpyHeader NpyHeader::parse(std::span<const std::byte> bytes, std::span<const std::byte> &data,
-                           const std::string &file) {
-    const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    if (!text.starts_with(magic)) refuse(file, "not a .npy file: it does not begin with \\x93NUMPY");
-    const auto number = [&](size_t at, size_t width) {
-        if (text.size() < at + width) refuse(file, "cut short inside the .npy header");
-        uint64_t value = 0;
-        for (size_t i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(text[at + i]);
-        return value;
-    };
-    const uint64_t version = number(magic.size(), 1);
+NpyHeader NpyHeader::read(FileReader &in) {
+    const std::string file = in.file().string();
+    if (text(in, magic.size()) != magic) refuse(file, "not a .npy file: it does not begin with \\x93NUMPY");
+    const uint64_t version = number(header_text(in, 2).substr(0, 1)); // the other byte: the minor one, always 0
     if (version < 1 || version > 3)
         refuse(file, "version " + std::to_string(version) + " of the .npy format; 1 to 3 are read");
-    const size_t width = version == 1 ? 2 : 4, begin = magic.size() + 2 + width;
-    const uint64_t length = number(magic.size() + 2, width);
+    const uint64_t length = number(header_text(in, version == 1 ? 2 : 4));
     if (length > longest_header)
         refuse(file, "a .npy header of " + std::to_string(length) + " bytes; at most 65536 are read");
-    if (length > text.size() - begin) refuse(file, "cut short inside the .npy header");
-    NpyHeader header = Literal(text.substr(begin, static_cast<size_t>(length)), file).read();
-    data = bytes.subspan(begin + static_cast<size_t>(length));
-    check_size(header, data.size(), file);
+    NpyHeader header = Literal(header_text(in, length), file).read();
+    header.data_bytes = lamina::model::data_bytes(header, file);
     return header;
 }
 

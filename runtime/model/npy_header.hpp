@@ -1,11 +1,12 @@
 // The header of a .npy file: a Python dictionary literal with the keys descr, fortran_order and shape.
 #pragma once
 
+#include "base/file.hpp"
+
 #include <lamina/tensor.hpp>
 
 #include <cstddef>
-#include <span>
-#include <string>
+#include <cstdint>
 
 namespace lamina::model {
 
@@ -15,9 +16,10 @@ struct NpyHeader {
     bool fortran_order = false;
     Shape shape;
 
-    // Reads the header at the start of `bytes`; `data` becomes what follows it, which is as long as the header says.
-    // Throws Error(input) for all that is not a plain little-endian array; `file` begins the message.
-    static NpyHeader parse(std::span<const std::byte> bytes, std::span<const std::byte> &data, const std::string &file);
+    uint64_t data_bytes = 0; // behind the header
+
+    // Reads the header and nothing behind it. Throws Error(input) for all that is not a plain little-endian array.
+    static NpyHeader read(FileReader &in);
 };
 
 } // namespace lamina::model

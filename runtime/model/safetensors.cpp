@@ -124,7 +124,8 @@ Safetensors Safetensors::of(std::map<std::string, Tensor, std::less<>> tensors) 
 }
 
 void Safetensors::write(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
-                        const std::map<std::string, std::string, std::less<>> &metadata) {
+                        const std::map<std::string, std::string, std::less<>> &metadata,
+                        const std::function<void(size_t done, size_t all)> &progress) {
     // Wide elements first, as the reference implementation does: with the padded header every tensor is aligned.
     std::vector<std::pair<const std::string *, const Tensor *>> order;
     for (const auto &[name, tensor] : tensors) order.emplace_back(&name, &tensor);
@@ -151,14 +152,15 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
     }
     text.append((8 - text.size() % 8) % 8, ' ');
 
-    std::vector<std::byte> bytes(length_bytes + text.size());
     const uint64_t length = text.size();
-    std::memcpy(bytes.data(), &length, sizeof length);
-    std::memcpy(bytes.data() + length_bytes, text.data(), text.size());
-    bytes.reserve(bytes.size() + end);
-    for (const auto &entry : order)
-        bytes.insert(bytes.end(), entry.second->bytes().begin(), entry.second->bytes().end());
-    write_file(file, bytes);
+    FileWriter out(file); // tensor after tensor: a copy of them all would be as large again as the model
+    out.write(std::as_bytes(std::span(&length, 1)));
+    out.write(text);
+    for (size_t i = 0; i < order.size(); ++i) {
+        out.write(order[i].second->bytes());
+        if (progress) progress(i + 1, order.size());
+    }
+    out.commit();
 }
 
 } // namespace lamina::model

@@ -5,6 +5,7 @@
 #include <lamina/tensor.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -32,12 +33,14 @@ class Safetensors {
     // Tensors of dtypes that no layer takes, which may lie in the file unused: name -> dtype ("F64").
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &metadata() const { return metadata_; }
+    // Empty where there is none.
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
 
     // Writes tensors (and __metadata__) to a temporary name and renames it. Throws Error(failure); Error(input) for a
-    // name that the format cannot hold.
+    // name that the format cannot hold; what `progress`, called after every tensor, throws.
     static void write(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
-                      const std::map<std::string, std::string, std::less<>> &metadata = {});
+                      const std::map<std::string, std::string, std::less<>> &metadata = {},
+                      const std::function<void(size_t done, size_t all)> &progress = {});
 
   private:
     std::filesystem::path file_;

@@ -30,7 +30,7 @@ size_t column(std::string_view text, size_t at) {
 } // namespace
 
 Vocabulary Vocabulary::open(const std::filesystem::path &file) {
-    const std::vector<std::byte> bytes = read_file(file, largest_file);
+    const std::vector<std::byte> bytes = read_file(file, largest_file, FileReader::Kind::ordinary);
     return parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file);
 }
 

@@ -89,8 +89,7 @@ class Planner {
             types.in[name] = type_of(inputs[name]);
         }
         std::map<std::string, int32_t, std::less<>> weights;
-        for (uint32_t i = 0; i < contract.n_weights; ++i)
-            take_weight(node, contract.weights[i].name, where, weights, types);
+        for (uint32_t i = 0; i < contract.n_weights; ++i) take_weight(node, contract.weights[i], where, weights, types);
         refuse_unknown_weights(node, contract, where);
 
         abi::LayerCall call(layer, node.params, types, where);
@@ -113,8 +112,9 @@ class Planner {
         }
     }
 
-    void take_weight(const model::Node &node, const char *port, const std::string &where,
+    void take_weight(const model::Node &node, const lamina_port &declared, const std::string &where,
                      std::map<std::string, int32_t, std::less<>> &weights, abi::CallTypes &types) {
+        const char *port = declared.name;
         const std::string name = weight_name(node, port);
         const auto entry = model_.weights.entries().find(name);
         if (entry == model_.weights.entries().end()) {
@@ -123,15 +123,23 @@ class Planner {
                                                   ": tensor '" + name + "' is " + other->second +
                                                   "; expected F32, F16 or BF16");
             if (node.weights.contains(port))
-                throw Error(ErrorCode::input, where + ": weight '" + port + "': " + model_.weights.file().string() +
-                                                  " holds no tensor '" + name + "'");
-            return; // an optional weight, or LayerCall says that it is missing
+                throw Error(ErrorCode::input, where + ": weight '" + port + "': " + no_tensor(name));
+            if ((declared.flags & LAMINA_OPTIONAL) != 0 || declared.follows != nullptr) return;
+            throw Error(ErrorCode::input, where + ": weight '" + port + "' is missing (" + declared.dims + ": " +
+                                              declared.summary + "): " + no_tensor(name));
         }
         const auto known = weight_index_.find(name);
         const int32_t index =
             known != weight_index_.end() ? known->second : add(name, entry->second.type, PlannedTensor::Kind::weight);
         weight_index_[name] = weights[port] = index;
         types.weight[port] = type_of(index);
+    }
+
+    // Why there is no such tensor: a file that was forgotten looks like a weight that is.
+    [[nodiscard]] std::string no_tensor(const std::string &name) const {
+        const std::filesystem::path &file = model_.weights.file();
+        if (file.empty()) return (model_.folder / "model.safetensors").string() + " does not exist";
+        return file.string() + " holds no tensor '" + name + "'";
     }
 
     static void refuse_unknown_weights(const model::Node &node, const lamina_layer &contract,

@@ -8,6 +8,8 @@
 
 #include <random>
 
+#include <sys/stat.h>
+
 using namespace lamina;
 using namespace lamina::model;
 using matchers::contains;
@@ -190,5 +192,16 @@ TEST_CASE("hostile: names that are paths, devices or terminal codes do no harm")
     std::filesystem::remove(folder.path() / "v.txt");
     std::filesystem::create_symlink("/dev/zero", folder.path() / "v.txt");
     folder.write("model.json", folder.json);
-    CHECK_THAT(message_of([&] { (void)Model::load(folder.path()); }), contains("v.txt: is larger than"));
+    CHECK_THAT(message_of([&] { (void)Model::load(folder.path()); }),
+               contains("v.txt: is a device; expected an ordinary file"));
+}
+
+TEST_CASE("hostile: a pipe in a file's place is refused, and nothing waits for a writer") {
+    for (const char *name : {"model.json", "model.safetensors", "v.txt"}) {
+        CAPTURE(name);
+        const Folder folder;
+        std::filesystem::remove(folder.path() / name);
+        REQUIRE(::mkfifo((folder.path() / name).c_str(), 0600) == 0);
+        CHECK_THAT(message_of([&] { (void)Model::load(folder.path()); }), contains("expected an ordinary file"));
+    }
 }

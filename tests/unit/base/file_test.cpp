@@ -3,9 +3,15 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <csignal>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
+using lamina::FileReader;
+using lamina::FileWriter;
 using lamina::read_file;
 using lamina::write_file;
 using matchers::contains;
@@ -44,6 +50,32 @@ TEST_CASE("file: the limit holds for files that do not know their size") {
     CHECK_THAT(message_of([] { (void)read_file("/dev/zero", 10000); }), contains("larger than the 10000 bytes"));
 }
 
+TEST_CASE("file: where only an ordinary file is taken, pipes and devices are refused, and nothing waits for them") {
+    const TemporaryFolder folder;
+    const auto read = [](const fs::path &file) { (void)read_file(file, UINT64_MAX, FileReader::Kind::ordinary); };
+    REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+    CHECK_THAT(message_of([&] { read(folder.path() / "pipe"); }),
+               contains("pipe: is a pipe; expected an ordinary file"));
+    CHECK_THAT(message_of([&] { read("/dev/zero"); }), contains("/dev/zero: is a device; expected an ordinary file"));
+    CHECK_THAT(message_of([&] { read(folder.path()); }), contains("is a folder; expected a file"));
+    folder.write("real", "text");
+    fs::create_symlink("real", folder.path() / "link");
+    CHECK_NOTHROW(read(folder.path() / "link"));
+}
+
+TEST_CASE("file: a part is read, and then the next one") {
+    const TemporaryFolder folder;
+    FileReader in(folder.write("f", "headerdata"));
+    CHECK(in.rest() == 10);
+    CHECK(text_of(in.read(0)).empty());
+    CHECK(text_of(in.read(6)) == "header");
+    CHECK(in.rest() == 4);
+    CHECK(text_of(in.read(UINT64_MAX)) == "data");
+    CHECK(in.read(1).empty());
+    FileReader endless("/dev/zero");
+    CHECK(endless.read(100000).size() == 100000);
+}
+
 TEST_CASE("file: a failed write leaves what was there, and nothing else") {
     const TemporaryFolder folder;
     fs::create_directory(folder.path() / "taken");
@@ -52,6 +84,45 @@ TEST_CASE("file: a failed write leaves what was there, and nothing else") {
     CHECK_THAT(message_of([&] { write_file(folder.path() / "no" / "file", "x"); }),
                contains("No such file or directory"));
     CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("file: pieces become a file when all are written, and nothing when they are not") {
+    const TemporaryFolder folder;
+    folder.write("f", "old");
+    {
+        FileWriter out(folder.path() / "f");
+        out.write("half");
+        CHECK(files_in(folder) == 2);
+        CHECK(folder.read("f") == "old");
+    }
+    CHECK(files_in(folder) == 1);
+    CHECK(folder.read("f") == "old");
+    FileWriter out(folder.path() / "f");
+    for (const char *piece : {"new", "", " text"}) out.write(std::string_view(piece));
+    CHECK(folder.read("f") == "old");
+    out.commit();
+    CHECK(folder.read("f") == "new text");
+    CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("file: when nothing more can be written, that is an error with the system's reason, and nothing is left") {
+    CHECK_THAT(message_of([] { write_file("/dev/full", "x"); }),
+               contains("/dev/full: cannot be written: No space left on device"));
+    const TemporaryFolder folder;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const rlimit small{1000, before.rlim_max};
+    const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const std::string message = message_of([&] {
+        FileWriter out(folder.path() / "f");
+        for (int i = 0; i < 2; ++i) out.write(std::string(600, 'x'));
+        out.commit();
+    });
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, ignored);
+    CHECK_THAT(message, contains("f: cannot be written: File too large"));
+    CHECK(files_in(folder) == 0);
 }
 
 TEST_CASE("file: a link stays a link, and what it points to is replaced") {

@@ -75,6 +75,28 @@ TEST_CASE("model description: what cannot be written leaves nothing behind") {
     CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
 }
 
+TEST_CASE("model description: progress counts every weight that is saved, and may stop it by throwing") {
+    const TemporaryFolder folder;
+    const ModelDescription model = small_model();
+    size_t calls = 0;
+    model.save(folder.path() / "model", false, [&](size_t done, size_t all) {
+        CHECK(done == ++calls);
+        CHECK(all == model.weights.size());
+    });
+    CHECK(calls == model.weights.size());
+
+    struct Stop {};
+    const auto stop = [](size_t done, size_t) {
+        if (done == 2) throw Stop();
+    };
+    const std::string before = folder.read("model/model.safetensors");
+    CHECK_THROWS_AS(small_model(1).save(folder.path() / "new", false, stop), Stop);
+    CHECK_THROWS_AS(small_model(1).save(folder.path() / "deep" / "er", false, stop), Stop);
+    CHECK_THROWS_AS(small_model(1).save(folder.path() / "model", true, stop), Stop);
+    CHECK(names_in(folder.path()) == std::set<std::string>{"model"});
+    CHECK(folder.read("model/model.safetensors") == before);
+}
+
 TEST_CASE("model description: a model is parsed from memory as from a folder, and reads no file") {
     const ModelDescription built = small_model();
     const auto parsed = model::Model::parse(built.json, model::Safetensors::of(built.weights), built.vocabularies, "m");

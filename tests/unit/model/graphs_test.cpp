@@ -97,8 +97,15 @@ TEST_CASE("model: the place of an error is a JSON pointer behind the file") {
 TEST_CASE("model: the folder and its files must be there") {
     CHECK_THAT(message_of([] { (void)Model::load("/absent"); }),
                contains("/absent: no such folder; expected one with model.json"));
-    const TemporaryFolder empty;
-    CHECK_THAT(message_of([&] { (void)Model::load(empty.path()); }), contains("model.json: No such file"));
+    const TemporaryFolder other;
+    CHECK(message_of([&] { (void)Model::load(other.path()); }) ==
+          other.path().string() + ": no model folder: there is no model.json in it; 'lamina init' makes one");
+    const std::string file = other.write("v.txt", "a\n").string();
+    for (const std::string &given : {file, std::string("/dev/null")})
+        CHECK(message_of([&] { (void)Model::load(given); }) ==
+              given + ": is a file; expected a folder with model.json and model.safetensors");
+    std::filesystem::create_symlink("nowhere", other.path() / "model.json");
+    CHECK_THAT(message_of([&] { (void)Model::load(other.path()); }), contains("model.json: No such file"));
     const ModelFolder folder;
     std::filesystem::remove(folder.path() / "letters.txt");
     CHECK_THAT(message_of([&] { (void)folder.load(); }), contains("letters.txt: No such file"));
@@ -108,6 +115,11 @@ TEST_CASE("model: a folder without weights is a model without weights") {
     const ModelFolder folder(changed(R"(, "weights": {"table": "embedding.table"})", ""));
     std::filesystem::remove(folder.path() / "model.safetensors");
     CHECK(folder.load()->weights.entries().empty());
+    CHECK(folder.load()->weights.file().empty());
+    const ModelFolder mapped;
+    std::filesystem::remove(mapped.path() / "model.safetensors");
+    CHECK_THAT(message_of([&] { (void)mapped.load(); }),
+               contains("no tensor 'embedding.table': there is no model.safetensors beside model.json"));
     folder.write("model.safetensors", "short");
     CHECK_THAT(message_of([&] { (void)folder.load(); }), contains("model.safetensors: not a safetensors file"));
 }

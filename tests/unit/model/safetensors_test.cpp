@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 using lamina::DType;
@@ -59,6 +60,30 @@ TEST_CASE("safetensors: what is written is read back") {
     CHECK(read.others().empty());
     CHECK(read.entries().at("a.f32").bytes.data() != nullptr);
     CHECK(reinterpret_cast<uintptr_t>(read.entries().at("a.f32").bytes.data()) % 4 == 0);
+}
+
+TEST_CASE("safetensors: the length, the header padded to 8 bytes, then wide elements before narrow ones") {
+    const TemporaryFolder folder;
+    Safetensors::write(folder.path() / "w", {{"a", Tensor({DType::f16, {1}})}, {"b", Tensor::of({1}, std::vector{7})}});
+    const std::string header = R"({"a":{"data_offsets":[4,6],"dtype":"F16","shape":[1]},)"
+                               R"("b":{"data_offsets":[0,4],"dtype":"I32","shape":[1]}}     )";
+    CHECK(folder.read("w") == file_of(header, 0) + std::string("\7\0\0\0"
+                                                               "\0\0",
+                                                               6));
+}
+
+TEST_CASE("safetensors: to write tensors takes no copy of them") {
+    const auto most_memory = [] { // KiB that this process has had at once
+        rusage usage{};
+        REQUIRE(::getrusage(RUSAGE_SELF, &usage) == 0);
+        return usage.ru_maxrss;
+    };
+    const TemporaryFolder folder;
+    std::map<std::string, Tensor, std::less<>> tensors;
+    tensors["t"] = Tensor({DType::f32, {16 << 20}}); // 64 MiB, and no second time: a list of them would be copied
+    const auto before = most_memory();
+    Safetensors::write(folder.path() / "w", tensors);
+    CHECK(most_memory() - before < 32 << 10);
 }
 
 TEST_CASE("safetensors: the file stays mapped for as long as a copy lives") {

@@ -119,7 +119,15 @@ TEST_CASE("a graph that does not fit together is refused with the layer, its pla
     }
     SECTION("a weight that is missing") {
         test.weights.erase("up.weight");
-        refused_for("weight 'weight' is missing");
+        refused_for("weight 'weight' is missing (N K: one row for each output value)");
+        refused_for("(tensors in memory) holds no tensor 'up.weight'");
+    }
+    SECTION("a file of weights that is missing") {
+        test.model.graphs["main"].nodes.erase(test.graph().nodes.begin()); // the norm needs none
+        test.graph().nodes[0].inputs[""] = "x";
+        CHECK_THAT(message_of([&] { (void)plan_graph(test.model, test.graph(), *plugins(), test.shapes); }),
+                   matchers::contains("weight 'weight' is missing") &&
+                       matchers::contains("folder/model.safetensors does not exist"));
     }
     SECTION("a weight that is mapped to a tensor which is not there") {
         test.graph().nodes[0].weights["bias"] = "norm.offset";
