@@ -193,7 +193,7 @@ std::string draw(const LineChart &chart) {
     const Scale x{0, length > 1 ? static_cast<double>(length - 1) : 1, frame.left, frame.right};
     const auto [lo, hi] = range_of(chart.series);
     const Scale y{lo, hi, frame.bottom, frame.top};
-    for (const double v : ticks(x.lo, x.hi, 10, 1)) {
+    for (const double v : ticks(x.lo, length > 1 ? x.hi : 0, 10, 1)) {
         svg.line({x(v), frame.top}, {x(v), frame.bottom}, "class=\"grid\"");
         draw_x_tick(svg, frame, x(v), v);
     }
@@ -221,7 +221,9 @@ std::string draw(const HeatMap &map) {
     const auto rows = static_cast<double>(map.rows), columns = static_cast<double>(map.columns);
     const Scale x{-0.5, columns - 0.5, frame.left, frame.right},
         y{-0.5, rows - 0.5, frame.top, frame.bottom}; // cells' centres
-    for (const double v : ticks(0, columns - 1, 10, 1)) draw_x_tick(svg, frame, x(v), v);
+    for (const double v : ticks(0, columns - 1, 10, 1))
+        draw_x_tick(svg, frame, x(v),
+                    map.column_names.empty() ? v : static_cast<double>(map.column_names[static_cast<size_t>(v)]));
     for (const double v : ticks(0, rows - 1, 10, 1)) draw_y_tick(svg, frame.left, y(v), v);
     svg.rect({frame.left, frame.top}, frame.right - frame.left, frame.bottom - frame.top, "class=\"axis\"");
     draw_colour_bar(svg, frame, map.limit);

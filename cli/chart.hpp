@@ -22,9 +22,10 @@ struct LineChart {
 
 struct HeatMap {
     std::string title, x_label, y_label;
-    int64_t rows = 0, columns = 0; // row 0 at the top
-    std::span<const float> values; // row-major
-    double limit = 1;              // the colours span [-limit, limit]
+    int64_t rows = 0, columns = 0;       // row 0 at the top
+    std::span<const float> values;       // row-major
+    std::vector<int64_t> column_names{}; // on the axis; empty: from 0
+    double limit = 1;                    // the colours span [-limit, limit]
 };
 
 // The text of an SVG file. Values that are not finite are left out. A heat map wider or higher than its pixels shows

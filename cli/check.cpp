@@ -1,6 +1,7 @@
 // lamina check: every kernel on a device against its layer's reference, case by case.
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "seed.hpp"
 #include "table.hpp"
 
 #include "session/state.hpp"
@@ -194,9 +195,7 @@ Command add_check(CLI::App &lamina, const GlobalOptions &global) {
         ->type_name("NAME")
         ->allow_extra_args(false);
     app->add_option("--case", options->case_text, "run this case alone")->type_name("TEXT");
-    app->add_option("--seed", options->seed, "what cases are made from, and the values of all of them")
-        ->type_name("N")
-        ->capture_default_str();
+    add_seed(*app, options->seed, "what cases are made from, and the values of all of them");
     app->add_flag("--thorough", options->thorough, "200 cases made for each layer, and larger ones, instead of 24");
     app->add_flag("--own-cases", options->own_cases_only,
                   "the cases that layers declare, and none made from contracts");

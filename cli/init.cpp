@@ -1,6 +1,7 @@
 // lamina init: a new transformer with untrained weights, as a model folder.
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "seed.hpp"
 #include "table.hpp"
 
 #include "base/binary_size.hpp"
@@ -230,7 +231,7 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");
     number("--max-length", o->max_length, "tokens to generate at most");
     number("--max-len", o->max_len, "positions: no sequence may be longer");
-    app->add_option("--seed", o->seed, "what weights are drawn from")->type_name("N")->capture_default_str();
+    add_seed(*app, o->seed, "what weights are drawn from");
     word("--dtype", o->dtype, "NAME", "of matrices: f32, f16 or bf16");
     word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
     word("--generator", o->generator, "NAME", "what the decoder gives: probabilities, log-probabilities or logits");

@@ -5,6 +5,7 @@
 #include "base/binary_size.hpp"
 #include "model/model.hpp"
 #include "plan/graph_plan.hpp"
+#include "plan/symbolic_dims.hpp"
 #include "session/model_check.hpp"
 
 #include <algorithm>
@@ -101,13 +102,20 @@ std::string head(const Content &content, const Output &output) {
            " weights, " + binary_size(weight_bytes(model)) + "\n";
 }
 
+// "f32 (B S 160)": what a layer gives; "?" where it could not be found out.
+std::string found(const std::map<std::string, std::string> &dims, const std::string &tensor) {
+    const auto at = dims.find(tensor);
+    return at == dims.end() ? "?" : at->second;
+}
+
 std::string graph_as_text(const Content &content, const model::Graph &graph, const Output &output) {
     std::string out = "\n" + output.styled("graph " + graph.name, Style::bold) + "\n";
     for (const model::GraphInput &input : graph.inputs)
         out += "  takes " + input.name + ": " + lamina::name_of(input.dtype) + " (" + input.dims + ")\n";
     for (const auto &[name, tensor] : graph.outputs) out += "  gives " + name + " = " + tensor + "\n";
 
-    Table table({"LAYER", "TYPE", {"WEIGHTS", Align::right}, "PARAMETERS", "INPUTS"});
+    const std::map<std::string, std::string> dims = plan::symbolic_dims(*content.model, graph, *content.plugins);
+    Table table({"LAYER", "TYPE", "GIVES", {"WEIGHTS", Align::right}, "PARAMETERS", "INPUTS"});
     for (const model::Node &node : graph.nodes) {
         std::string inputs, params;
         for (const auto &[port, tensor] : content.inputs(node))
@@ -115,7 +123,8 @@ std::string graph_as_text(const Content &content, const model::Graph &graph, con
         for (const auto &[name, value] : node.params)
             params += (params.empty() ? "" : " ") + name + "=" + text_of(value);
         const int64_t n = elements(content.weights(node));
-        table.row({{node.name, Style::bold}, node.type, n == 0 ? "" : grouped(n), params, inputs});
+        table.row(
+            {{node.name, Style::bold}, node.type, found(dims, node.name), n == 0 ? "" : grouped(n), params, inputs});
     }
     return out + table.str(output, "  ");
 }
@@ -148,7 +157,9 @@ std::string generation_as_text(const model::Model &model, const Output &output) 
 
 // ---- As JSON ----
 
-Json node_as_json(const Content &content, const model::Node &node) {
+using Dims = std::map<std::string, std::string>;
+
+Json node_as_json(const Content &content, const model::Node &node, const Dims &dims) {
     Json inputs = Json::object(), params = Json::object(), weights = Json::array();
     for (const auto &[port, tensor] : content.inputs(node)) inputs[port] = tensor;
     for (const auto &[name, value] : node.params) params[name] = json_of(value);
@@ -157,14 +168,16 @@ Json node_as_json(const Content &content, const model::Node &node) {
                            {"name", weight.name},
                            {"dtype", lamina::name_of(weight.type.dtype)},
                            {"shape", weight.type.shape}});
-    return {{"name", node.name}, {"type", node.type}, {"inputs", inputs}, {"params", params}, {"weights", weights}};
+    return {{"name", node.name}, {"type", node.type}, {"gives", found(dims, node.name)},
+            {"inputs", inputs},  {"params", params},  {"weights", weights}};
 }
 
 Json graph_as_json(const Content &content, const model::Graph &graph) {
     Json inputs = Json::array(), layers = Json::array(), outputs = Json::object();
     for (const model::GraphInput &input : graph.inputs)
         inputs.push_back({{"name", input.name}, {"dtype", lamina::name_of(input.dtype)}, {"dims", input.dims}});
-    for (const model::Node &node : graph.nodes) layers.push_back(node_as_json(content, node));
+    const Dims dims = plan::symbolic_dims(*content.model, graph, *content.plugins);
+    for (const model::Node &node : graph.nodes) layers.push_back(node_as_json(content, node, dims));
     for (const auto &[name, tensor] : graph.outputs) outputs[name] = tensor;
     return {{"name", graph.name}, {"inputs", inputs}, {"layers", layers}, {"outputs", outputs}};
 }

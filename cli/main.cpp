@@ -95,7 +95,10 @@ int run(int argc, char **argv) {
     try {
         lamina.parse(argc, argv);
     } catch (const CLI::Success &information) { // --help, --version
-        return lamina.exit(information, std::cout, std::cerr);
+        const int status = lamina.exit(information, std::cout, std::cerr);
+        if (std::cout.flush()) return status;
+        print_error("cannot write to standard output");
+        return static_cast<int>(ErrorCode::failure);
     } catch (const CLI::ParseError &error) {
         if (argc == 1)
             std::cerr << lamina.help();

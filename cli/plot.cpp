@@ -102,6 +102,7 @@ std::string heat_map(const std::vector<float> &table, const std::vector<int64_t>
                         .rows = options.max_len,
                         .columns = static_cast<int64_t>(dims.size()),
                         .values = values,
+                        .column_names = dims,
                         .limit = 1});
 }
 
@@ -138,6 +139,9 @@ std::string json(const std::vector<float> &table, const std::vector<int64_t> &di
 }
 
 int plot(const PlotOptions &options, const GlobalOptions &global, Output &output) {
+    if (options.d_model % 2 != 0)
+        throw Error(ErrorCode::usage, "--d-model " + std::to_string(options.d_model) +
+                                          ": expected an even number, since sines and cosines come in pairs");
     const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
     const bool lines = !options.heat && !options.csv && !output.json();
     const std::vector<int64_t> dims = chosen_dimensions(options, lines);
@@ -174,6 +178,7 @@ Command add_plot(CLI::App &lamina, const GlobalOptions &global) {
         ->type_name("LIST");
     app->add_option("--layout", options->layout, "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
         ->type_name("NAME")
+        ->check(CLI::IsMember({"interleaved", "halves"}).description(""))
         ->capture_default_str();
     app->add_option("--title", options->title, "over the picture")->type_name("TEXT")->capture_default_str();
     app->add_option("-o,--output", options->file, "write here instead of to stdout")->type_name("FILE");

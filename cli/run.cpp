@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
+#include "seed.hpp"
 #include "table.hpp"
 #include "taps.hpp"
 #include "text_run.hpp"
@@ -184,7 +185,7 @@ void add_generate_options(CLI::App &app, GenerateOptions &generate) {
     number("--temperature", generate.temperature, "above 0: sample", 0.0, 100.0);
     number("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});
     number("--top-p", generate.top_p, "sample among the fewest tokens that together are this likely", 0.0, 1.0);
-    number("--seed", generate.seed, "of the samples", uint64_t{0}, std::numeric_limits<uint64_t>::max());
+    add_seed(app, generate.seed, "of the samples");
     number("--max-length", generate.max_length, "tokens to generate at most; 0: as the model says", int64_t{0}, many);
 }
 

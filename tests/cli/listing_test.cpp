@@ -80,6 +80,9 @@ TEST_CASE("inspect: graphs, layers, weights, vocabularies and generation") {
     CHECK(model["name"] == "g2p");
     CHECK(model["unused_weights"].empty());
     CHECK(model["generation"]["max_length"] == 32);
+    CHECK(model["graphs"][0]["layers"][0]["gives"] == "f32 (B S 160)");
+    CHECK(model["graphs"][1]["layers"][0]["gives"] == "f32 (B T 160)");
+    CHECK_THAT(text.out, matchers::contains("f32 (B S 160)"));
     REQUIRE(model["graphs"].size() == 2);
     const json &layer = model["graphs"][0]["layers"][3];
     CHECK(layer["name"] == "encoder.0.attention");

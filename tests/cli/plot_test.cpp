@@ -24,6 +24,19 @@ double encoding(int position, int dimension, int d_model) {
 
 } // namespace
 
+TEST_CASE("plot: options that make no encoding are usage errors") {
+    const Finished odd = run_lamina({"plot", "pe", "--d-model", "3"});
+    CHECK(odd.status == 2);
+    CHECK_THAT(odd.err, matchers::contains("--d-model 3: expected an even number"));
+    CHECK(run_lamina({"plot", "pe", "--layout", "foo"}).status == 2);
+}
+
+TEST_CASE("plot: a heat map of some dimensions names them") {
+    const Finished f = run_lamina({"plot", "pe", "--d-model", "20", "--max-len", "10", "--heat", "--dims", "0,17-19"});
+    CHECK(f.status == 0);
+    for (const char *label : {">0<", ">17<", ">18<", ">19<"}) CHECK_THAT(f.out, matchers::contains(label));
+}
+
 TEST_CASE("plot pe: the numbers are those of the formula") {
     const Finished f = run_lamina({"plot", "pe", "--json", "--d-model", "20", "--max-len", "100", "--dims", "4-7"});
     REQUIRE(f.status == 0);
@@ -73,12 +86,12 @@ TEST_CASE("plot pe: what makes no sense is refused before anything is written") 
         CHECK_THAT(f.err, matchers::contains(why));
         CHECK(std::filesystem::is_empty(folder.path()));
     };
-    refused({"--d-model", "5"}, 3, "expected an even number");
+    refused({"--d-model", "5"}, 2, "expected an even number");
     refused({"--dims", "4-20"}, 2, "expected dimensions from 0 to 19");
     refused({"--dims", "7-4"}, 2, "write 4-7");
     refused({"--dims", "x"}, 2, "found 'x'");
     refused({"--dims", ","}, 2, "found ''");
-    refused({"--layout", "half"}, 3, "interleaved|halves");
+    refused({"--layout", "half"}, 2, "interleaved,halves");
     refused({"--max-len", "0"}, 2, "not in range");
     refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be told apart");
     refused({"--d-model", "100000", "--max-len", "100000"}, 2, "choose fewer");

@@ -5,6 +5,22 @@
 
 using nlohmann::json;
 
+TEST_CASE("usage: a seed is a number of 64 bits, and nothing else") {
+    for (const std::string seed : {"-1", "18446744073709551616", "99999999999999999999999", "1.5", "x"})
+        for (const std::vector<std::string> &command :
+             {std::vector<std::string>{"init", "no-such-folder/m", "--vocab", "5"}, {"run", g2p(), "a"}, {"check"}}) {
+            std::vector<std::string> arguments = command;
+            arguments.push_back("--seed=" + seed);
+            const Finished f = run_lamina(arguments);
+            INFO(seed << ": " << f.err);
+            CHECK(f.status == 2);
+        }
+}
+
+TEST_CASE("usage: help that nobody gets is an error") {
+    for (const char *option : {"--help", "--version"}) CHECK(run_lamina({option}, {.out = "/dev/full"}).status == 1);
+}
+
 TEST_CASE("lamina without a command explains itself on stderr and fails as wrong usage") {
     const Finished f = run_lamina({});
     CHECK(f.status == 2);
