@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -96,6 +97,29 @@ TEST_CASE("transformer: matrices are even within sqrt(6 / (rows + columns)), bia
     for (const float v : weights.at("encoder.0.feed_forward.up_bias").f32()) CHECK(v == 0);
     for (const float v : weights.at("encoder.0.norm_attention.weight").f32()) CHECK(v == 1);
     for (const float v : weights.at("encoder.0.norm_attention.bias").f32()) CHECK(v == 0);
+}
+
+TEST_CASE("transformer: positions are sinusoids in either layout, or a learned table of max_len rows") {
+    using Positions = EmbeddingsWithPositionalEncoding::Positions;
+    const auto with = [](Positions positions) {
+        return build(
+            EmbeddingsWithPositionalEncoding{.d_model = 64, .vocabulary = 3, .max_len = 192, .positions = positions});
+    };
+    const auto params = [](const ModelDescription &model) {
+        return nlohmann::json::parse(model.json).at("graphs").at("embed").at("layers").at(1).at("params");
+    };
+    using nlohmann::json;
+    CHECK(params(with(Positions::interleaved)) == json{{"max_len", 192}});
+    CHECK(params(with(Positions::halves)) == json{{"max_len", 192}, {"layout", "halves"}});
+    CHECK_FALSE(with(Positions::halves).weights.contains("tokens.positions.table"));
+    const ModelDescription learned = with(Positions::learned);
+    CHECK(params(learned) == json{{"max_len", 192}});
+    const Tensor &table = learned.weights.at("tokens.positions.table");
+    REQUIRE(table.shape() == Shape{192, 64});
+    const float limit = std::sqrt(6.0F / (192 + 64));
+    const auto [lowest, highest] = std::ranges::minmax(table.f32());
+    CHECK((-limit <= lowest && lowest < -0.99F * limit && 0.99F * limit < highest && highest <= limit));
+    CHECK(with(Positions::interleaved).weights.size() + 1 == learned.weights.size());
 }
 
 TEST_CASE("transformer: half-size dtypes are for matrices; vectors stay f32") {
