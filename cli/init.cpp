@@ -21,7 +21,7 @@ struct InitOptions {
     std::filesystem::path folder;
     std::string name; // empty: the folder's
     std::string arch = "encoder-decoder", activation = "relu", dtype = "f32", generator = "log-probabilities";
-    std::string mask = "lengths", split = "words", start = "<s>", end = "</s>";
+    std::string positions = "interleaved", mask = "lengths", split = "words", start = "<s>", end = "</s>";
     std::filesystem::path source_file, target_file;
     int64_t d_model = 512, heads = 8, layers = 6, ffn = 0, vocabulary = 0, max_len = 5000, max_length = 64;
     double dropout = 0, eps = 1e-5;
@@ -76,11 +76,16 @@ Generator generator_of(const InitOptions &o, int64_t vocabulary) {
 }
 
 EmbeddingsWithPositionalEncoding embedding_of(const InitOptions &o, int64_t vocabulary) {
-    return {.d_model = o.d_model,
-            .vocabulary = vocabulary,
-            .max_len = o.max_len,
-            .dropout = o.dropout,
-            .batch_first = !o.sequence_first};
+    using Positions = EmbeddingsWithPositionalEncoding::Positions;
+    return {
+        .d_model = o.d_model,
+        .vocabulary = vocabulary,
+        .max_len = o.max_len,
+        .positions = chosen<Positions>(
+            "--positions", o.positions,
+            {{"interleaved", Positions::interleaved}, {"halves", Positions::halves}, {"learned", Positions::learned}}),
+        .dropout = o.dropout,
+        .batch_first = !o.sequence_first};
 }
 
 // ---- Vocabularies ----
@@ -231,6 +236,8 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");
     number("--max-length", o->max_length, "tokens to generate at most");
     number("--max-len", o->max_len, "positions: no sequence may be longer");
+    word("--positions", o->positions, "NAME",
+         "added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or learned, a table");
     add_seed(*app, o->seed, "what weights are drawn from");
     word("--dtype", o->dtype, "NAME", "of matrices: f32, f16 or bf16");
     word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");

@@ -79,11 +79,17 @@ struct Decoder {
     bool final_norm = true;
 };
 
-// table[id] * sqrt(d_model) + sinusoids of the position.
+// table[id] * sqrt(d_model) + what its position adds.
 struct EmbeddingsWithPositionalEncoding {
+    enum class Positions {
+        interleaved, // sinusoids: sin, cos, sin, cos, ... (Vaswani et al., section 3.5)
+        halves,      // sinusoids: all sines before all cosines (tensor2tensor)
+        learned,     // a table of max_len rows, as in BERT and GPT
+    };
     int64_t d_model = 512;
     int64_t vocabulary = 0; // tokens: rows of the table
     int64_t max_len = 5000; // positions; longer sequences are an error
+    Positions positions = Positions::interleaved;
     double dropout = 0;
     bool batch_first = true;
 };

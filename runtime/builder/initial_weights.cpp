@@ -1,5 +1,6 @@
 #include "builder/initial_weights.hpp"
 
+#include "base/binary_size.hpp"
 #include "base/half.hpp"
 #include "base/random.hpp"
 
@@ -25,6 +26,23 @@ Tensor make_weight(const InitialWeight &weight, DType dtype, uint64_t seed) {
     Tensor out(TensorType{DType::f32, weight.shape});
     if (weight.rule == InitialWeight::Rule::ones) std::ranges::fill(out.f32(), 1.0F);
     return out;
+}
+
+uint64_t memory_for(const std::vector<InitialWeight> &weights, DType dtype) {
+    uint64_t all = 0, largest = 0; // the largest as F32, which it is before it is narrowed
+    for (const InitialWeight &weight : weights) {
+        const bool narrow = weight.rule == InitialWeight::Rule::xavier_uniform && dtype != DType::f32;
+        const uint64_t wide = TensorType{DType::f32, weight.shape}.bytes();
+        all += narrow ? TensorType{dtype, weight.shape}.bytes() : wide;
+        if (narrow) largest = std::max(largest, wide);
+    }
+    return all + largest;
+}
+
+void check_memory(uint64_t need, std::optional<uint64_t> have) {
+    if (!have || need <= *have) return;
+    throw Error(ErrorCode::memory, "the weights need " + binary_size(need) + ", " + binary_size(*have) +
+                                       " are free; build a smaller model");
 }
 
 } // namespace lamina::builder

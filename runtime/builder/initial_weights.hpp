@@ -4,7 +4,9 @@
 #include <lamina/tensor.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace lamina::builder {
 
@@ -18,5 +20,11 @@ struct InitialWeight {
 // Matrices in this dtype, vectors in F32. Xavier: even in +-sqrt(6 / (rows + columns)), drawn from the seed and the
 // name, and the same on every machine.
 [[nodiscard]] Tensor make_weight(const InitialWeight &weight, DType dtype, uint64_t seed);
+
+// What all of them take while they are made, in bytes.
+[[nodiscard]] uint64_t memory_for(const std::vector<InitialWeight> &weights, DType dtype);
+
+// Throws Error(memory) when `need` bytes are more than there are: `have`, which is nothing where nobody knows.
+void check_memory(uint64_t need, std::optional<uint64_t> have);
 
 } // namespace lamina::builder

@@ -1,6 +1,8 @@
 // transformer.hpp: blocks become graphs and weights, graphs become a model.
 #include <lamina/transformer.hpp>
 
+#include "base/available_memory.hpp"
+#include "base/binary_size.hpp"
 #include "builder/readable_json.hpp"
 #include "builder/transformer_check.hpp"
 #include "builder/transformer_graph.hpp"
@@ -110,17 +112,16 @@ std::string described(const TransformerLayer &layer) {
 std::map<std::string, Tensor, std::less<>> make_weights(const std::vector<builder::InitialWeight> &weights,
                                                         const BuildOptions &options) {
     std::map<std::string, Tensor, std::less<>> out;
-    double bytes = 0;
-    for (const auto &w : weights)
-        bytes += static_cast<double>(element_count(w.shape)) * static_cast<double>(size_of(options.dtype));
+    const uint64_t need = builder::memory_for(weights, options.dtype);
+    builder::check_memory(need, available_memory());
     try {
         for (const auto &w : weights) {
             out[w.name] = builder::make_weight(w, options.dtype, options.seed);
             if (options.progress) options.progress(out.size(), weights.size());
         }
-    } catch (const std::bad_alloc &) {
-        throw Error(ErrorCode::memory, "the weights need " + std::to_string(static_cast<int64_t>(bytes / 1e6)) +
-                                           " MB, which this machine does not have; build a smaller model");
+    } catch (const std::bad_alloc &) { // a limit of this process (ulimit -v), which the machine's memory does not show
+        throw Error(ErrorCode::memory, "the weights need " + binary_size(need) +
+                                           ", more than this process may allocate; build a smaller model");
     }
     return out;
 }

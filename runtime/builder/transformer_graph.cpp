@@ -145,7 +145,11 @@ std::string TransformerGraph::embedding(const EmbeddingsWithPositionalEncoding &
         entry(table, "embedding", {{"ids", x}}, {{"scale", std::sqrt(static_cast<double>(e.d_model))}}, false));
     weights_.push_back({table + ".table", {e.vocabulary, e.d_model}, Rule::xavier_uniform});
 
+    using Positions = EmbeddingsWithPositionalEncoding::Positions;
     Json params{{"max_len", e.max_len}};
+    if (e.positions == Positions::halves) params["layout"] = "halves";
+    if (e.positions == Positions::learned)
+        weights_.push_back({prefix + ".positions.table", {e.max_len, e.d_model}, Rule::xavier_uniform});
     if (!e.batch_first) params["batch_first"] = false;
     layers_.push_back(entry(prefix + ".positions", "positional_encoding",
                             position.empty() ? Json() : Json{{"offset", position}}, params, e.dropout == 0));

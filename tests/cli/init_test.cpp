@@ -86,6 +86,23 @@ TEST_CASE("init: options reach the model") {
     CHECK_THAT(folder.read("m/model.safetensors"), matchers::contains("\"dtype\":\"F16\""));
 }
 
+TEST_CASE("init: positions may be learned, or sinusoids in halves") {
+    const TemporaryFolder folder;
+    const auto params = [&](const char *positions) {
+        REQUIRE(
+            init(folder, positions, {"--arch", "encoder", "--vocab", "5", "--max-len", "9", "--positions", positions})
+                .status == 0);
+        CHECK(run_lamina({"inspect", (folder.path() / positions).string()}).status == 0);
+        return model_of(folder, positions).at("graphs").at("encode").at("layers").at(1).at("params");
+    };
+    CHECK(params("interleaved") == json{{"max_len", 9}});
+    CHECK(params("halves") == json{{"max_len", 9}, {"layout", "halves"}});
+    CHECK(params("learned") == json{{"max_len", 9}});
+    CHECK_THAT(folder.read("learned/model.safetensors"), matchers::contains("\"encoder.positions.table\""));
+    CHECK_THAT(init(folder, "m", {"--vocab", "5", "--positions", "learnt"}).err,
+               matchers::contains("--positions learnt: expected one of interleaved, halves, learned"));
+}
+
 TEST_CASE("init: with vocabularies the model takes and gives text") {
     const TemporaryFolder folder;
     const std::string source = folder.write("source.txt", "a\nb\nc\n").string();

@@ -30,6 +30,13 @@ EmbeddingsWithPositionalEncoding sequence_first(EmbeddingsWithPositionalEncoding
     return embedding;
 }
 
+using Positions = EmbeddingsWithPositionalEncoding::Positions;
+EmbeddingsWithPositionalEncoding with(EmbeddingsWithPositionalEncoding embedding, Positions positions) {
+    embedding.positions = positions;
+    embedding.max_len = 7;
+    return embedding;
+}
+
 ModelDescription layer_post_norm() {
     TransformerLayer layer = sequence_first(post_norm);
     layer.activation = Activation::gelu;
@@ -70,6 +77,8 @@ const std::map<std::string, std::function<ModelDescription()>> systems{
      }},
     {"embedding", [] { return build(target); }},
     {"embedding_sequence_first", [] { return build(sequence_first(target)); }},
+    {"embedding_halves", [] { return build(sequence_first(with(target, Positions::halves))); }},
+    {"embedding_learned", [] { return build(with(target, Positions::learned)); }},
     {"generator", [] { return build(Generator{.d_model = 8, .vocabulary = 13}); }},
     {"encoder_only",
      [] { return build(EncoderOnly{.embedding = source, .encoder = {.layer = pre_norm, .layers = 2}}); }},

@@ -196,8 +196,22 @@ def conversions():
               {"decoded": stack(x, memory, left_out(own & ~LATER), left_out(other))}, mask="keep", eps=1e-3)
 
 
+def positions_settings():
+    """EmbeddingsWithPositionalEncoding with other positions than interleaved sinusoids."""
+    table, tokens = parameters(nn.Embedding(TARGETS, C)), ids(TARGETS, T, B)
+    sinusoids = positions(T)
+    halves = torch.cat((sinusoids[:, 0::2], sinusoids[:, 1::2]), 1)
+    file(HERE / "golden" / "embedding_halves.safetensors",
+         {"weight": {"tokens.embedding.table": table.weight}, "in": {"ids": tokens},
+          "out": {"embedded": table(tokens) * math.sqrt(C) + halves[:, None]}})
+    table, places, tokens = parameters(nn.Embedding(TARGETS, C)), parameters(nn.Embedding(7, C)), ids(TARGETS, B, T)
+    file(HERE / "golden" / "embedding_learned.safetensors",
+         {"weight": {"tokens.embedding.table": table.weight, "tokens.positions.table": places.weight},
+          "in": {"ids": tokens}, "out": {"embedded": table(tokens) * math.sqrt(C) + places(torch.arange(T))}})
+
+
 if __name__ == "__main__":
     torch.manual_seed(20170612)
     (HERE / "golden").mkdir(exist_ok=True)
-    for make in (stacks, ends, systems, conversions):
+    for make in (stacks, ends, systems, conversions, positions_settings):  # each draws on: new ones last
         make()

@@ -1,9 +1,13 @@
 #include <lamina/transformer.hpp>
 
+#include "base/available_memory.hpp"
+#include "builder/initial_weights.hpp"
+
 #include "catch.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -93,6 +97,29 @@ TEST_CASE("transformer: matrices are even within sqrt(6 / (rows + columns)), bia
     for (const float v : weights.at("encoder.0.feed_forward.up_bias").f32()) CHECK(v == 0);
     for (const float v : weights.at("encoder.0.norm_attention.weight").f32()) CHECK(v == 1);
     for (const float v : weights.at("encoder.0.norm_attention.bias").f32()) CHECK(v == 0);
+}
+
+TEST_CASE("transformer: positions are sinusoids in either layout, or a learned table of max_len rows") {
+    using Positions = EmbeddingsWithPositionalEncoding::Positions;
+    const auto with = [](Positions positions) {
+        return build(
+            EmbeddingsWithPositionalEncoding{.d_model = 64, .vocabulary = 3, .max_len = 192, .positions = positions});
+    };
+    const auto params = [](const ModelDescription &model) {
+        return nlohmann::json::parse(model.json).at("graphs").at("embed").at("layers").at(1).at("params");
+    };
+    using nlohmann::json;
+    CHECK(params(with(Positions::interleaved)) == json{{"max_len", 192}});
+    CHECK(params(with(Positions::halves)) == json{{"max_len", 192}, {"layout", "halves"}});
+    CHECK_FALSE(with(Positions::halves).weights.contains("tokens.positions.table"));
+    const ModelDescription learned = with(Positions::learned);
+    CHECK(params(learned) == json{{"max_len", 192}});
+    const Tensor &table = learned.weights.at("tokens.positions.table");
+    REQUIRE(table.shape() == Shape{192, 64});
+    const float limit = std::sqrt(6.0F / (192 + 64));
+    const auto [lowest, highest] = std::ranges::minmax(table.f32());
+    CHECK((-limit <= lowest && lowest < -0.99F * limit && 0.99F * limit < highest && highest <= limit));
+    CHECK(with(Positions::interleaved).weights.size() + 1 == learned.weights.size());
 }
 
 TEST_CASE("transformer: half-size dtypes are for matrices; vectors stay f32") {
@@ -202,6 +229,31 @@ TEST_CASE("transformer: text needs vocabularies that fit, and graphs that genera
     CHECK_THAT(with([](auto &m, auto &) { m.decoder.causal = false; }), matchers::contains("a causal decoder"));
     CHECK_THAT(with([](auto &m, auto &) { m.generator.vocabulary = 5; }),
                matchers::contains("generator: vocabulary is 5; expected 4, as in target_embedding"));
+}
+
+TEST_CASE("transformer: weights that do not fit into what is free are refused before any is made") {
+    using builder::check_memory;
+    using builder::memory_for;
+    using Rule = builder::InitialWeight::Rule;
+    const std::vector<builder::InitialWeight> weights{{"matrix", {6, 4}, Rule::xavier_uniform},
+                                                      {"smaller", {3, 4}, Rule::xavier_uniform},
+                                                      {"vector", {4}, Rule::ones}};
+    CHECK(memory_for(weights, DType::f32) == (24 + 12 + 4) * 4);
+    CHECK(memory_for(weights, DType::f16) == (24 + 12) * 2 + 4 * 4 + 24 * 4); // the matrix, before it is narrowed
+
+    CHECK_NOTHROW(check_memory(1000, 1000));
+    CHECK_NOTHROW(check_memory(UINT64_MAX, std::nullopt)); // where the system does not tell
+    CHECK(message_of([] { check_memory(uint64_t{3} << 40, uint64_t{3} << 29); }) ==
+          "the weights need 3.0 TiB, 1.5 GiB are free; build a smaller model");
+    try {
+        (void)build(EmbeddingsWithPositionalEncoding{.d_model = 1 << 20, .vocabulary = 1 << 28},
+                    {.progress = [](size_t, size_t) { FAIL("a weight was made"); }});
+        FAIL("a table of a pebibyte was made");
+    } catch (const Error &error) {
+        CHECK(error.code() == ErrorCode::memory);
+        CHECK_THAT(error.what(), matchers::contains("the weights need 1.0 PiB, "));
+        if (available_memory()) CHECK_THAT(error.what(), matchers::contains(" are free"));
+    }
 }
 
 TEST_CASE("transformer: progress counts every weight, and may stop the work by throwing") {
