@@ -78,14 +78,16 @@ const std::vector<ResultMutation> &result_mutations() {
 
 class Trial {
   public:
-    Trial(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer, const Case &c)
-        : plugins_(plugins), layer_(layer), contract_(*layer.contract), case_(c), graph_(make_case_graph(layer, c)),
-          expected_(reference_of(plugins, graph_)),
-          tolerance_(tolerance_of(contract_, contract_.variants[0].arithmetic)) {}
+    Trial(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer, const Case &c,
+          const Computer &computer)
+        : computer_(computer), layer_(layer), contract_(*layer.contract), case_(c), graph_(make_case_graph(layer, c)),
+          expected_(reference_of(plugins, graph_)), found_(computer.exact ? expected_ : computer.compute(graph_)),
+          tolerance_(tolerance_of(contract_, contract_.variants[0].arithmetic)),
+          rounding_(computer.exact ? rounding : doubled(tolerance_)) {}
 
     std::vector<MutationResult> run() {
         for (const ResultMutation &mutation : result_mutations()) {
-            Results wrong = expected_;
+            Results wrong = found_;
             Tensor &first = wrong.front();
             mutation.apply({first.f32(), static_cast<size_t>(first.shape().back())}, tolerance_);
             judge(mutation.name, wrong, {0, 0, LAMINA_F32, 0});
@@ -98,10 +100,12 @@ class Trial {
     }
 
   private:
-    Verdict verdict_on(const Results &results, const lamina_tolerance &tolerance) const {
+    static lamina_tolerance doubled(lamina_tolerance t) { return {2 * t.rtol, 2 * t.atol, t.arithmetic, 0}; }
+
+    static Verdict verdict_on(const Results &results, const Results &right, const lamina_tolerance &tolerance) {
         Verdict verdict;
         for (size_t i = 0; i < results.size(); ++i) {
-            const Verdict one = compare(results[i], expected_[i], tolerance, std::to_string(i));
+            const Verdict one = compare(results[i], right[i], tolerance, std::to_string(i));
             verdict = i == 0 ? one : joined(verdict, one);
         }
         return verdict;
@@ -109,8 +113,8 @@ class Trial {
 
     // `negligible`: a change within this is none.
     void judge(const std::string &name, const Results &wrong, const lamina_tolerance &negligible) {
-        MutationResult result{name, MutationResult::Outcome::unchanged, verdict_on(wrong, tolerance_)};
-        if (!verdict_on(wrong, negligible).passed)
+        MutationResult result{name, MutationResult::Outcome::unchanged, verdict_on(wrong, expected_, tolerance_)};
+        if (!verdict_on(wrong, found_, negligible).passed)
             result.outcome = result.verdict.passed ? MutationResult::Outcome::missed : MutationResult::Outcome::caught;
         out_.push_back(std::move(result));
     }
@@ -120,10 +124,10 @@ class Trial {
         try {
             const CaseGraph graph = make_case_graph(layer_, wrong);
             if (graph.results.size() != graph_.results.size()) return;
-            const Results results = reference_of(plugins_, graph);
+            const Results results = computer_.compute(graph);
             for (size_t i = 0; i < results.size(); ++i)
                 if (results[i].type() != expected_[i].type()) return;
-            judge(name, results, rounding);
+            judge(name, results, rounding_);
         } catch (const Error &) {
             return; // the layer does not take such a case: nobody can make this mistake unseen
         }
@@ -170,8 +174,7 @@ class Trial {
             CaseGraph wrong = graph_;
             for (int32_t &v : wrong.values.at(tensor).i32())
                 v = static_cast<int32_t>(v + 1 < range->second ? v + 1 : range->first);
-            judge(std::string("'") + contract_.inputs[i].name + "' off by one", reference_of(plugins_, wrong),
-                  rounding);
+            judge(std::string("'") + contract_.inputs[i].name + "' off by one", computer_.compute(wrong), rounding_);
         }
     }
 
@@ -188,25 +191,31 @@ class Trial {
                              bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2));
             CaseGraph wrong = graph_;
             wrong.weights = model::Safetensors::of(std::move(weights));
-            judge("halves of '" + name + "' swapped", reference_of(plugins_, wrong), rounding);
+            judge("halves of '" + name + "' swapped", computer_.compute(wrong), rounding_);
         }
     }
 
-    const std::shared_ptr<const abi::Registry> &plugins_;
+    const Computer &computer_;
     const abi::Layer &layer_;
     const lamina_layer &contract_;
     const Case &case_;
     const CaseGraph graph_;
-    const Results expected_;
-    const lamina_tolerance tolerance_;
+    const Results expected_, found_; // by the reference, by the computer
+    const lamina_tolerance tolerance_, rounding_;
     std::vector<MutationResult> out_;
 };
 
 } // namespace
 
 std::vector<MutationResult> try_mutations(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer,
+                                          const Case &c, const Computer &computer) {
+    return Trial(plugins, layer, c, computer).run();
+}
+
+std::vector<MutationResult> try_mutations(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer,
                                           const Case &c) {
-    return Trial(plugins, layer, c).run();
+    return try_mutations(plugins, layer, c,
+                         {[&](const CaseGraph &graph) { return reference_of(plugins, graph); }, true});
 }
 
 } // namespace lamina::proof

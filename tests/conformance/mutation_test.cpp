@@ -1,0 +1,62 @@
+// Kernels that are wrong are caught on every driver: their results, changed in all the ways in which kernels go wrong.
+#include "catch.hpp"
+#include "drivers.hpp"
+#include "proof/check.hpp"
+#include "proof/mutation.hpp"
+
+#include <set>
+
+using namespace lamina;
+using namespace lamina::proof;
+
+namespace {
+
+// Few cases, as each wrong layer is compiled anew; of zeros or tiny values a tolerance lets anything small pass.
+std::vector<Case> some_cases(const abi::Layer &layer) {
+    CheckOptions options;
+    options.own_cases_only = true;
+    std::vector<Case> out;
+    for (const Case &c : cases_of(layer, options).cases)
+        if (c.values.empty() && out.size() < 6) out.push_back(c);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("every way in which kernels are wrong is caught on this driver, for every layer", "[driver]") {
+    const auto driver = conformance::driver();
+    if (!driver || driver->device == nullptr) return;
+    const auto plugins = conformance::plugins();
+    const CheckTarget target = conformance::target_of(*driver);
+    const Computer kernel{[&](const CaseGraph &graph) {
+                              plan::ProgramOptions options;
+                              options.variants = {"baseline"};
+                              const auto backend = target.backend(graph.weights);
+                              const auto program = backend->compile(graph.plan, options);
+                              write_values(*program, graph);
+                              return run_case(*program, graph);
+                          },
+                          false};
+    for (const auto &[id, layer] : plugins->layers()) {
+        std::set<std::string> caught;
+        for (const Case &c : some_cases(layer))
+            for (const MutationResult &m : try_mutations(plugins, layer, c, kernel)) {
+                INFO(id << " \"" << to_string(c) << "\": " << m.mutation);
+                CHECK(m.outcome != MutationResult::Outcome::missed);
+                if (m.outcome == MutationResult::Outcome::caught) caught.insert(m.mutation);
+            }
+        for (const char *mutation :
+             {"all zeros", "the last row never written", "the last row left from the one before",
+              "every row shifted by one", "the last 16 columns zero", "two blocks of columns swapped",
+              "the sign of a row turned", "one element off by ten times the tolerance", "one NaN", "one infinity"}) {
+            INFO(id << ": " << mutation);
+            CHECK(caught.contains(mutation));
+        }
+        if (id == "attention")
+            for (const char *mutation : {"another 'causal'", "'key_lengths' off by one", "'query_bias' left out",
+                                         "halves of 'query_weight' swapped"}) {
+                INFO(mutation);
+                CHECK(caught.contains(mutation));
+            }
+    }
+}
