@@ -101,8 +101,8 @@ inline int64_t rows_per_binding(const Call &call, int64_t rows, int64_t widest) 
     const int64_t fit = static_cast<int64_t>(call.device().max_binding_bytes) / (4 * std::max<int64_t>(widest, 1));
     if (rows <= fit) return rows;
     if (fit < 64)
-        throw Unsupported("a block of 64 rows, " + std::to_string(256 * widest) +
-                          " bytes, exceeds the device's binding limit of " +
+        throw Unsupported("64 rows of " + std::to_string(widest) + " values: a block of " +
+                          std::to_string(256 * widest) + " bytes exceeds the device's binding limit of " +
                           std::to_string(call.device().max_binding_bytes) + ": use narrower layers");
     return fit / 64 * 64;
 }
