@@ -51,6 +51,7 @@ TEST_CASE("g2p encodes and decodes to the same bits in every session and every r
     RuntimeOptions options;
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
     options.cache = false;
+    options.validation = driver->device != nullptr;
     const Runtime runtime(options); // on the one driver that the loader was pointed at
     const Model g2p = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
     const std::string device =
@@ -73,4 +74,7 @@ TEST_CASE("g2p encodes and decodes to the same bits in every session and every r
         Session second = runtime.session(g2p, runtime.device(device), way);
         check_same(values_of(second), expected);
     }
+    if (options.validation)
+        for (const std::string &message : detail::Access::state(runtime)->vulkan()->validation_messages())
+            FAIL_CHECK(message);
 }
