@@ -44,6 +44,14 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
                       [](const Tensor &x, const Tensor &y) { return std::ranges::equal(x.bytes(), y.bytes()); });
 }
 
+// Where the command finds a layer that is not in the folders it looks into by itself.
+std::string plugin_option(const abi::Layer &layer) {
+    const std::filesystem::path folder = layer.path.parent_path();
+    const std::vector<std::filesystem::path> known = abi::Registry::search_path({});
+    const bool found = std::find(known.begin(), known.end(), folder) != known.end();
+    return found ? "" : " --plugin-dir " + folder.string();
+}
+
 // One case of one layer, by one variant after the other: the reference is computed once.
 class CaseCheck {
   public:
@@ -55,8 +63,8 @@ class CaseCheck {
 
     CaseResult run(const CheckVariant &variant) const {
         CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}};
-        result.replay =
-            "lamina check " + result.layer + " --device " + target_.device + " --variant " + variant.name + option_;
+        result.replay = "lamina check " + result.layer + " --device " + target_.device + " --variant " + variant.name +
+                        option_ + plugin_option(layer_);
         try {
             const std::string why_not = target_.why_not(graph_.plan.steps.front().call, variant.name);
             if (why_not.empty()) {
