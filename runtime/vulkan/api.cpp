@@ -11,8 +11,9 @@ std::atomic<bool> exiting = false;
 } // namespace
 
 void watch_for_exit() {
-    // Handlers run in the opposite order of their registration, destructors of statics among them.
-    [[maybe_unused]] static const int registered = std::atexit([] { exiting = true; });
+    // Handlers run in the opposite order of their registration, destructors of statics among them: of several, the
+    // youngest counts.
+    (void)std::atexit([] { exiting = true; });
 }
 
 bool drivers_are_gone() { return exiting; }

@@ -21,9 +21,9 @@ inline void check(VkResult result, const char *what) {
     if (result < 0) fail(result, what);
 }
 
-// At the end of a process, drivers' statics go before those of a program that first asked for Vulkan late. From then on
+// At the end of a process, statics of drivers and layers go before those of a program that are older. From then on
 // nothing of Vulkan may be called, and what is left the system takes back.
-void watch_for_exit(); // to be called once the drivers are loaded
+void watch_for_exit(); // to be called after what may make such statics: loading drivers, opening devices, compiling
 [[nodiscard]] bool drivers_are_gone();
 
 // A Vulkan object of a device, destroyed with its owner.

@@ -27,7 +27,9 @@ class OpenDevice final : public Device {
 } // namespace
 
 std::shared_ptr<Device> open_device(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical) {
-    return std::make_shared<OpenDevice>(std::move(instance), physical);
+    auto device = std::make_shared<OpenDevice>(std::move(instance), physical);
+    watch_for_exit();
+    return device;
 }
 
 } // namespace lamina::vulkan

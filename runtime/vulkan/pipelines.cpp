@@ -154,7 +154,10 @@ std::vector<Pipeline> Pipelines::build(std::span<const PipelineRequest> requests
     compile_all(missing, layouts, made);
     size_t i = 0;
     for (const auto &[key, request] : wanted) pipelines_.emplace(key, std::move(made[i++]));
-    if (!wanted.empty()) save();
+    if (!wanted.empty()) {
+        save();
+        watch_for_exit();
+    }
 
     std::vector<Pipeline> result;
     for (size_t r = 0; r < requests.size(); ++r) {
