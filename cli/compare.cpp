@@ -33,6 +33,7 @@ Json as_json(const Comparison &comparison) {
                           {"layer", layer.layer},
                           {"type", layer.type},
                           {"variant", layer.variant},
+                          {"token", layer.step ? Json(*layer.step) : Json()},
                           {"own", as_json(layer.own)},
                           {"accumulated", as_json(layer.accumulated)}});
     return {{"device",

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,12 +91,14 @@ struct LayerComparison {
     std::string graph, layer, type, variant; // variant: what the device computed it with
     Verdict own;         // the layer alone, fed with what the references computed: is this kernel right?
     Verdict accumulated; // in the running model, with the errors of all layers before it
+    // Text is decoded token by token, with a cache: the token whose `own` this is, the worst so far.
+    std::optional<size_t> step{};
 };
 
 struct Comparison {
     Device device;
     std::filesystem::path replay;        // the file that was written; empty: none
-    std::vector<LayerComparison> layers; // in the order in which they run
+    std::vector<LayerComparison> layers; // in the order in which they run; a graph ends with its first wrong token
     // "GRAPH.OUTPUT": other bits when the graph runs as sessions run it, where tensors share memory, than when each has
     // its own.
     std::vector<std::string> changed_outputs;

@@ -39,6 +39,13 @@ Tensor busy_values(const plan::Step &step, size_t port) {
     return t;
 }
 
+// The texts of the cases that are like a step.
+std::vector<std::string> texts_like(const plan::Step &step) {
+    std::vector<std::string> out;
+    for (const Case &c : cases_like(step.call, most_work)) out.push_back(to_string(c));
+    return out;
+}
+
 } // namespace
 
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
@@ -97,10 +104,11 @@ Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &
 Verdicts::Admitted Admission::prove_like(const plan::Step &step, const std::string &variant, bool must) {
     const abi::Layer &layer = step.call.layer();
     Verdicts::Admitted verdict = known(layer, variant);
-    const std::optional<Case> like = case_like(step.call, most_work);
-    if (verdict.barred() || !like || verdict.shapes.contains(to_string(*like)) || !(must || in_time())) return verdict;
-    if (try_case(layer, variant, to_string(*like), verdict)) verdict.shapes.insert(to_string(*like));
-    settle(layer, variant, verdict);
+    for (const std::string &like : texts_like(step)) {
+        if (verdict.barred() || verdict.shapes.contains(like) || !(must || in_time())) continue;
+        if (try_case(layer, variant, like, verdict)) verdict.shapes.insert(like);
+        settle(layer, variant, verdict);
+    }
     return verdict;
 }
 
@@ -119,8 +127,10 @@ std::string Admission::why_not_proved(const plan::Step &step, const std::string 
     const Verdicts::Admitted verdict = prove(layer, variant, 0, true);
     if (verdict.barred()) return "barred: " + verdict.why;
     if (verdict.tried == verdict.cases && verdict.passed == 0) return "none of the layer's cases can be run with it";
-    const std::optional<Case> like = case_like(step.call, most_work);
-    const bool proved = verdict.complete() && (!like || verdict.shapes.contains(to_string(*like)));
+    const std::vector<std::string> like = texts_like(step);
+    const bool proved = verdict.complete() && std::all_of(like.begin(), like.end(), [&](const std::string &text) {
+                            return verdict.shapes.contains(text);
+                        });
     return proved || (first && verdict.passed != 0) ? "" : "not proved yet";
 }
 

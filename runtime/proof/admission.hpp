@@ -16,7 +16,7 @@
 
 namespace lamina::proof {
 
-// Each variant is run on its layer's own cases on this device, against the reference, and on a case like the step at
+// Each variant is run on its layer's own cases on this device, against the reference, and on cases like the step at
 // hand, of the same dims as far as time allows. One that fails is barred, and the next one taken. Of several that have
 // passed all of this the fastest on the shapes at hand is taken. Verdicts and times are remembered on disk by device,
 // driver version and the bytes of the plugin.
@@ -60,7 +60,7 @@ class Admission {
     // Goes on with the layer's own cases until `least` have passed, it is barred, or there are no more; then, with
     // `go_on`, with as many as there is time for.
     Verdicts::Admitted prove(const abi::Layer &layer, const std::string &variant, size_t least, bool go_on);
-    // And with a case like this step, if there is time or it `must` be.
+    // And with the cases like this step, if there is time or it `must` be.
     Verdicts::Admitted prove_like(const plan::Step &step, const std::string &variant, bool must);
     [[nodiscard]] bool in_time() const;
     [[nodiscard]] std::string why_not_proved(const plan::Step &step, const std::string &variant, bool first);

@@ -3,6 +3,7 @@
 #include "cpu/backend.hpp"
 #include "proof/values.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace lamina::proof {
@@ -79,6 +80,14 @@ const lamina_port &port_of(const lamina_layer &contract, abi::PortList list, uin
     return contract.outputs[port];
 }
 
+// "M" in the dims of a call with states; 0 for one without.
+int64_t state_length(const abi::LayerCall &call) {
+    const auto &types = call.types(abi::PortList::state);
+    const bool has_states = std::any_of(types.begin(), types.end(), [](const auto &t) { return !t.shape.empty(); });
+    const auto length = call.dims().values.find("M");
+    return has_states && length != call.dims().values.end() ? length->second : 0;
+}
+
 } // namespace
 
 CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of) {
@@ -93,7 +102,9 @@ CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
         const Values values = asked != c.values.end()    ? asked->second
                               : type.dtype == DType::i32 ? Values::uniform
                                                          : Values::normal;
-        const auto range = list == abi::PortList::in ? call.values(i) : std::nullopt;
+        Range range;
+        if (const auto declared = list == abi::PortList::in ? call.values(i) : std::nullopt)
+            range = {declared->first, declared->second, state_length(call)};
         return make_values(type, values, list == abi::PortList::weight, range, c.seed, port.name);
     });
 }

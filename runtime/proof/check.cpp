@@ -107,8 +107,7 @@ class CaseCheck {
         Verdict verdict;
         for (size_t i = 0; i < results.size(); ++i) {
             const std::string &name = graph_.plan.tensors[static_cast<size_t>(graph_.results[i])].name;
-            const Verdict one = compare(results[i], expected_[i], tolerance, name);
-            verdict = i == 0 ? one : joined(verdict, one);
+            add(verdict, compare(results[i], expected_[i], tolerance, name));
         }
         return verdict;
     }

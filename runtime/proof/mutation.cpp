@@ -104,10 +104,8 @@ class Trial {
 
     static Verdict verdict_on(const Results &results, const Results &right, const lamina_tolerance &tolerance) {
         Verdict verdict;
-        for (size_t i = 0; i < results.size(); ++i) {
-            const Verdict one = compare(results[i], right[i], tolerance, std::to_string(i));
-            verdict = i == 0 ? one : joined(verdict, one);
-        }
+        for (size_t i = 0; i < results.size(); ++i)
+            add(verdict, compare(results[i], right[i], tolerance, std::to_string(i)));
         return verdict;
     }
 

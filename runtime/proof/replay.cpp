@@ -89,12 +89,15 @@ std::filesystem::path write_replay(const std::filesystem::path &folder, const Re
             if (indices[i] != plan::none && source.step.call.bound(list)[i] == i)
                 tensors[prefix + std::string(ports[i].name)] = read(indices[i]);
     };
-    add("in.", contract.inputs, source.step.in, abi::PortList::in, source.input);
+    add("in.", contract.inputs, source.step.in, abi::PortList::in, source.expected);
     add("weight.", contract.weights, source.step.weight, abi::PortList::weight, [&](int32_t t) {
         return copy_of(source.weights.entries().at(source.plan.tensors[static_cast<size_t>(t)].name));
     });
+    add("state.", contract.states, source.step.state, abi::PortList::state, source.before);
     add("out.", contract.outputs, source.step.out, abi::PortList::out, source.expected);
+    add("state_after.", contract.states, source.step.state, abi::PortList::state, source.expected);
     add("got.", contract.outputs, source.step.out, abi::PortList::out, source.got);
+    add("got.", contract.states, source.step.state, abi::PortList::state, source.got);
 
     std::error_code error;
     std::filesystem::create_directories(folder, error);

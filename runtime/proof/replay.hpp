@@ -1,7 +1,8 @@
 // One call of a layer as a file: what went wrong inside a model, to be run alone.
 //
-// A safetensors file as those of PyTorch's goldens: tensors in.PORT, weight.PORT, state.PORT, out.PORT (what the
-// reference computed) and got.PORT (what the device did), and the metadata layer, params (JSON), variant and device.
+// A safetensors file as those of PyTorch's goldens: tensors in.PORT, weight.PORT, state.PORT (before the call),
+// out.PORT and state_after.PORT (what the reference computed), got.PORT (what the device did, states too), and the
+// metadata layer, params (JSON), variant and device.
 #pragma once
 
 #include "proof/case_graph.hpp"
@@ -14,9 +15,10 @@ namespace lamina::proof {
 
 struct ReplaySource {
     const plan::Step &step;
-    std::function<Tensor(int32_t)> input, expected, got; // by tensor of the plan that `step` is of
-    const model::Safetensors &weights;                   // of the model
-    const plan::GraphPlan &plan;
+    const plan::GraphPlan &plan;       // that `step` is of
+    const model::Safetensors &weights; // of the model
+    // By tensor of the plan: what the references computed, or what they began with for states; what the device did.
+    std::function<Tensor(int32_t)> expected, before, got;
     std::string variant, device;
 };
 

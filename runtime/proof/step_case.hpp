@@ -1,17 +1,18 @@
-// The conformance case that is like a step of a model: what a kernel is proved on is then what it will run on.
+// The conformance cases that are like a step of a model: what a kernel is proved on is then what it will run on.
 #pragma once
 
 #include "proof/case.hpp"
 
-#include <optional>
+#include <vector>
 
 namespace lamina::proof {
 
 // The multiplications of a call, about: every row of an input meets every weight, and every other row.
 [[nodiscard]] double work_of(const abi::LayerCall &call);
 
-// The step's dims, parameters and ports. Where that costs more than `most` multiplications, the largest dims are halved
-// until it does not. Nothing where the layer does not take what is left.
-[[nodiscard]] std::optional<Case> case_like(const abi::LayerCall &step, double most);
+// The step's dims, parameters and ports: one case, and three of other values where it has states, since what it does
+// with them depends on how far they are filled. Where one costs more than `most` multiplications, the largest dims are
+// halved until it does not. None where the layer does not take what is left.
+[[nodiscard]] std::vector<Case> cases_like(const abi::LayerCall &step, double most);
 
 } // namespace lamina::proof

@@ -40,16 +40,16 @@ std::vector<float> draw_floats(const Shape &shape, Values values, double scale, 
     return out;
 }
 
-// Of a range too wide to meet its interesting values by chance, as many are anywhere in it as below 256, 64 and 8: a
-// position is one within a cache, or behind it.
-int64_t draw_uniform(uint64_t width, Random &random) {
-    const std::array<uint64_t, 4> limits{width, 256, 64, 8};
+// Of a range too wide to meet its interesting values by chance, some are anywhere in it, the others where positions
+// are: within the cache of `rows`, or in a short sequence.
+int64_t draw_uniform(uint64_t width, uint64_t rows, Random &random) {
+    const std::array<uint64_t, 4> limits{width, rows != 0 ? rows : 256, rows != 0 ? rows : 64, 8};
     const uint64_t luck = random.below(limits.size());
     return static_cast<int64_t>(random.below(width <= 4096 ? width : limits[luck]));
 }
 
-Tensor draw_integers(const Shape &shape, Values values, std::pair<int64_t, int64_t> range, Random &random) {
-    const auto [lowest, end] = range;
+Tensor draw_integers(const Shape &shape, Values values, const Range &range, Random &random) {
+    const auto [lowest, end, cache] = range;
     if (end <= lowest)
         throw Error(ErrorCode::input,
                     "no value is allowed: expected " + std::to_string(lowest) + " <= value < " + std::to_string(end));
@@ -58,7 +58,8 @@ Tensor draw_integers(const Shape &shape, Values values, std::pair<int64_t, int64
         const int64_t above = values == Values::zeros ? 0
                               : values == Values::one ? std::min<int64_t>(1, end - lowest - 1)
                               : values == Values::max ? end - lowest - 1
-                                                      : draw_uniform(static_cast<uint64_t>(end - lowest), random);
+                                                      : draw_uniform(static_cast<uint64_t>(end - lowest),
+                                                                     static_cast<uint64_t>(cache), random);
         v = static_cast<int32_t>(lowest + above);
     }
     return out;
@@ -66,12 +67,10 @@ Tensor draw_integers(const Shape &shape, Values values, std::pair<int64_t, int64
 
 } // namespace
 
-Tensor make_values(const TensorType &type, Values values, bool weight, std::optional<std::pair<int64_t, int64_t>> range,
-                   uint64_t seed, std::string_view port) {
+Tensor make_values(const TensorType &type, Values values, bool weight, const Range &range, uint64_t seed,
+                   std::string_view port) {
     Random random(seed, port);
-    if (type.dtype == DType::i32)
-        return draw_integers(type.shape, values,
-                             range.value_or(std::pair<int64_t, int64_t>(INT32_MIN, int64_t{1} << 31)), random);
+    if (type.dtype == DType::i32) return draw_integers(type.shape, values, range, random);
     const bool matrix = weight && type.shape.size() > 1;
     const double scale = matrix ? 1 / std::sqrt(static_cast<double>(type.shape.back())) : 1;
     const Tensor wide = Tensor::of(type.shape, std::span<const float>(draw_floats(type.shape, values, scale, random)));

@@ -3,15 +3,19 @@
 
 #include "proof/case.hpp"
 
-#include <optional>
-#include <utility>
+#include <cstdint>
+#include <string_view>
 
 namespace lamina::proof {
 
+struct Range { // of I32: lowest <= value < end
+    int64_t lowest = INT32_MIN, end = int64_t{1} << 31;
+    int64_t cache = 0; // the call's state_length; 0: it has no states. A wide range is one of positions in it.
+};
+
 // A tensor of this class of values. Weights are scaled by 1/sqrt(columns) where they are matrices, so that what a layer
-// computes neither grows nor fades. `range` is for I32: lowest <= value < highest.
-[[nodiscard]] Tensor make_values(const TensorType &type, Values values, bool weight,
-                                 std::optional<std::pair<int64_t, int64_t>> range, uint64_t seed,
+// computes neither grows nor fades.
+[[nodiscard]] Tensor make_values(const TensorType &type, Values values, bool weight, const Range &range, uint64_t seed,
                                  std::string_view port);
 
 } // namespace lamina::proof

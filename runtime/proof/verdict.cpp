@@ -110,12 +110,16 @@ lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic) {
     throw std::logic_error("a layer without a tolerance for its own arithmetic");
 }
 
-Verdict joined(const Verdict &a, const Verdict &b) {
-    const bool take_b = a.passed != b.passed ? a.passed : b.ratio > a.ratio;
-    Verdict worse = take_b ? b : a;
-    worse.passed = a.passed && b.passed;
-    worse.compared = a.compared != 0 && b.compared != 0 ? a.compared + b.compared : 0;
-    return worse;
+bool add(Verdict &all, const Verdict &one) {
+    const bool first = all.tensor.empty();
+    const bool worst = first || (all.passed != one.passed ? all.passed : one.ratio > all.ratio);
+    const bool passed = (first || all.passed) && one.passed;
+    const bool complete = (first || all.compared != 0) && one.compared != 0;
+    const size_t compared = complete ? all.compared + one.compared : 0;
+    if (worst) all = one;
+    all.passed = passed;
+    all.compared = compared;
+    return worst;
 }
 
 } // namespace proof

@@ -2,6 +2,7 @@
 
 #include "proof/replay.hpp"
 #include "proof/verdict.hpp"
+#include "session/generation_shapes.hpp"
 #include "session/state.hpp"
 #include "session/text_inputs.hpp"
 #include "session/texts.hpp"
@@ -11,11 +12,60 @@
 namespace lamina {
 namespace {
 
-Tensor read(plan::Program &program, int32_t index) {
-    Tensor out(program.plan().tensors[static_cast<size_t>(index)].type);
-    program.read(index, out.bytes());
-    return out;
-}
+// A program that is run step by step, with states of its own: the programs of a backend share theirs by name, so they
+// are set before every run. They begin as zeros.
+class Run {
+  public:
+    explicit Run(std::unique_ptr<plan::Program> program) : program_(std::move(program)) {
+        const auto &tensors = program_->plan().tensors;
+        for (size_t i = 0; i < tensors.size(); ++i)
+            if (tensors[i].kind == plan::PlannedTensor::Kind::state)
+                before_[static_cast<int32_t>(i)] = after_[static_cast<int32_t>(i)] = Tensor(tensors[i].type);
+    }
+
+    // Goes on from what the step before left; an input that is not given stays what it was.
+    void step(const TensorMap &inputs) {
+        for (const auto &[name, tensor] : inputs) program_->write(plan().inputs.at(name), tensor.bytes());
+        run_from(after_);
+    }
+    // Runs one layer as `whole` ran it in its last step: on the same inputs and states.
+    void step_within(const Run &whole) {
+        for (const auto &[name, index] : plan().inputs)
+            program_->write(index, whole.read(whole.plan().tensor(name)).bytes());
+        States states;
+        for (const auto &[t, state] : before_)
+            states[t] = whole.before(whole.plan().tensor(plan().tensors[static_cast<size_t>(t)].name));
+        run_from(std::move(states));
+    }
+
+    [[nodiscard]] const plan::GraphPlan &plan() const { return program_->plan(); }
+    [[nodiscard]] std::string variant(size_t step) const { return program_->variant(step); }
+    // The value of a state before the last step.
+    [[nodiscard]] const Tensor &before(int32_t state) const { return before_.at(state); }
+    // Any tensor after the last step.
+    [[nodiscard]] Tensor read(int32_t tensor) const {
+        if (const auto state = after_.find(tensor); state != after_.end()) return state->second;
+        return read_now(tensor);
+    }
+
+  private:
+    using States = std::map<int32_t, Tensor>; // by tensor of the plan
+
+    void run_from(States states) {
+        before_ = std::move(states);
+        for (const auto &[t, state] : before_) program_->write(t, state.bytes());
+        program_->run();
+        for (auto &[t, state] : after_) state = read_now(t);
+    }
+    [[nodiscard]] Tensor read_now(int32_t tensor) const {
+        Tensor out(plan().tensors[static_cast<size_t>(tensor)].type);
+        program_->read(tensor, out.bytes());
+        return out;
+    }
+
+    std::unique_ptr<plan::Program> program_;
+    States before_, after_; // the last step
+};
 
 using Variants = std::map<std::string, std::string, std::less<>>;
 
@@ -29,33 +79,23 @@ std::vector<std::string> variants_of(detail::SessionState &session, const plan::
     return out;
 }
 
-// A graph that has been run. With keep_all every tensor has memory of its own, to be read; else as a session runs it.
-std::unique_ptr<plan::Program> run_graph(detail::SessionState &session, const std::string &graph,
-                                         const TensorMap &inputs, const Variants &asked, bool keep_all) {
-    plan::GraphShapes shapes;
-    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+// A graph for shapes. With keep_all every tensor has memory of its own, to be read; else as a session runs it.
+Run compile(detail::SessionState &session, const std::string &graph, const plan::GraphShapes &shapes,
+            const Variants &asked, bool keep_all) {
     plan::ProgramOptions options;
     options.keep_all = options.poison = keep_all;
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, asked);
-    auto program = session.backend->compile(std::move(plan), options);
-    for (const auto &[name, tensor] : inputs) program->write(program->plan().inputs.at(name), tensor.bytes());
-    program->run();
-    return program;
+    return Run(session.backend->compile(std::move(plan), options));
 }
 
-// One layer alone on the device, fed with what the references computed.
-std::unique_ptr<plan::Program> run_alone(detail::SessionState &session, plan::Program &truth, size_t step,
-                                         const std::string &variant) {
+// One layer alone, by one variant.
+Run compile_alone(detail::SessionState &session, const plan::GraphPlan &plan, size_t step, const std::string &variant) {
     plan::ProgramOptions options;
     options.poison = true;
     options.variants = {variant};
-    auto program = session.backend->compile(plan::isolate(truth.plan(), step), options);
-    for (const auto &[name, index] : program->plan().inputs)
-        program->write(index, read(truth, truth.plan().tensor(name)).bytes());
-    program->run();
-    return program;
+    return Run(session.backend->compile(plan::isolate(plan, step), options));
 }
 
 // The CPU's kernels and the references compute in F32 or better.
@@ -65,34 +105,123 @@ uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant)
     return LAMINA_F32;
 }
 
-// One layer, compared and added to `out`; the first that is wrong is written to the replay folder, if there is one.
-void compare_layer(detail::SessionState &device, plan::Program &truth, plan::Program &running, size_t s,
-                   const std::filesystem::path &replay_folder, Comparison &out) {
-    const plan::Step &step = truth.plan().steps[s];
-    const lamina_layer &contract = *step.call.layer().contract;
-    const auto alone = run_alone(device, truth, s, running.variant(s));
-    LayerComparison layer{truth.plan().graph, step.name, contract.id, running.variant(s), {}, {}};
-    const lamina_tolerance tolerance = proof::tolerance_of(contract, arithmetic_of(contract, layer.variant));
-    const std::vector<int32_t> &alone_out = alone->plan().steps[0].out;
-    for (size_t i = 0; i < step.out.size(); ++i) {
-        const std::string name = contract.outputs[i].name;
-        const Tensor expected = read(truth, step.out[i]);
-        const Verdict own = compare(read(*alone, alone_out[i]), expected, tolerance, name);
-        const Verdict accumulated = compare(read(running, running.plan().steps[s].out[i]), expected, tolerance, name);
-        layer.own = i == 0 ? own : proof::joined(layer.own, own);
-        layer.accumulated = i == 0 ? accumulated : proof::joined(layer.accumulated, accumulated);
+// What a graph is run on: once, or for every token that is decoded.
+struct GraphSteps {
+    std::string graph;
+    plan::GraphShapes shapes;
+    std::vector<TensorMap> inputs; // of each step; what is not given stays
+};
+
+// A graph by the references and on the device, step by step.
+class GraphComparison {
+  public:
+    GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
+                    const CompareOptions &options)
+        : device_(device), replay_folder_(options.replay_folder),
+          expected_(compile(truth, graph.graph, graph.shapes, {}, true)),
+          running_(compile(device, graph.graph, graph.shapes, options.variants, true)),
+          whole_(compile(device, graph.graph, graph.shapes, options.variants, false)) {
+        const std::vector<plan::Step> &steps = plan().steps;
+        for (size_t s = 0; s < steps.size(); ++s) {
+            alone_.push_back(compile_alone(device, plan(), s, running_.variant(s)));
+            layers_.push_back(
+                {graph.graph, steps[s].name, steps[s].call.layer().contract->id, running_.variant(s), {}, {}, {}});
+        }
     }
-    if (!layer.own.passed && !replay_folder.empty() && out.replay.empty()) {
-        const auto of_truth = [&](int32_t t) { return read(truth, t); };
-        const auto of_alone = [&](int32_t t) {
-            const auto port = std::find(step.out.begin(), step.out.end(), t) - step.out.begin();
-            return read(*alone, alone_out[static_cast<size_t>(port)]);
+
+    // Compares one more step; false when something is wrong in it.
+    bool step(const TensorMap &inputs) {
+        expected_.step(inputs);
+        running_.step(inputs);
+        whole_.step(inputs);
+        bool agrees = true;
+        for (size_t s = 0; s < layers_.size(); ++s) agrees = compare_layer(s) && agrees;
+        for (const auto &[name, index] : whole_.plan().outputs)
+            if (!std::ranges::equal(whole_.read(index).bytes(), running_.read(index).bytes()))
+                changed_outputs_.push_back(plan().graph + "." + name);
+        ++steps_;
+        return agrees && changed_outputs_.empty();
+    }
+
+    void add_to(Comparison &out) const {
+        for (LayerComparison layer : layers_) {
+            if (steps_ == 1) layer.step.reset();
+            out.layers.push_back(std::move(layer));
+        }
+        out.changed_outputs.insert(out.changed_outputs.end(), changed_outputs_.begin(), changed_outputs_.end());
+        if (out.replay.empty()) out.replay = replay_;
+    }
+
+  private:
+    [[nodiscard]] const plan::GraphPlan &plan() const { return expected_.plan(); }
+
+    bool compare_layer(size_t s) {
+        const plan::Step &step = plan().steps[s];
+        const lamina_layer &contract = *step.call.layer().contract;
+        LayerComparison &layer = layers_[s];
+        const lamina_tolerance tolerance = proof::tolerance_of(contract, arithmetic_of(contract, layer.variant));
+        Run &alone = alone_[s];
+        alone.step_within(expected_);
+        bool agrees = true;
+        const auto add = [&](const std::string &port, int32_t expected_at, int32_t running_at, int32_t alone_at) {
+            const Tensor expected = expected_.read(expected_at);
+            const Verdict own = compare(alone.read(alone_at), expected, tolerance, port);
+            const Verdict accumulated = compare(running_.read(running_at), expected, tolerance, port);
+            if (proof::add(layer.own, own)) layer.step = steps_;
+            proof::add(layer.accumulated, accumulated);
+            agrees = agrees && own.passed;
         };
-        out.replay =
-            proof::write_replay(replay_folder, {step, of_truth, of_truth, of_alone, device.model->weights, truth.plan(),
-                                                layer.variant, out.device.name + ", " + out.device.driver});
+        const plan::Step &in_graph = running_.plan().steps[s], &by_itself = alone.plan().steps[0];
+        for (size_t i = 0; i < step.out.size(); ++i)
+            add(contract.outputs[i].name, step.out[i], in_graph.out[i], by_itself.out[i]);
+        for (size_t i = 0; i < step.state.size(); ++i)
+            if (step.state[i] != plan::none)
+                add(contract.states[i].name, step.state[i], in_graph.state[i], by_itself.state[i]);
+        if (!agrees && !replay_folder_.empty() && replay_.empty()) write_replay(s);
+        return agrees;
     }
-    out.layers.push_back(std::move(layer));
+
+    void write_replay(size_t s) {
+        const plan::Step &step = plan().steps[s];
+        const proof::ReplaySource source{step,
+                                         plan(),
+                                         device_.model->weights,
+                                         [&](int32_t t) { return expected_.read(t); },
+                                         [&](int32_t t) { return expected_.before(t); },
+                                         [&](int32_t t) {
+                                             const plan::GraphPlan &alone = alone_[s].plan();
+                                             return alone_[s].read(
+                                                 alone.tensor(plan().tensors[static_cast<size_t>(t)].name));
+                                         },
+                                         layers_[s].variant,
+                                         device_.device.name + ", " + device_.device.driver};
+        replay_ = proof::write_replay(replay_folder_, source);
+    }
+
+    detail::SessionState &device_;
+    std::filesystem::path replay_folder_, replay_;
+    Run expected_;
+    Run running_;            // on the device; every tensor can be read
+    Run whole_;              // on the device as sessions run it
+    std::vector<Run> alone_; // each layer on the device, fed with what expected_ computed
+    std::vector<LayerComparison> layers_;
+    std::vector<std::string> changed_outputs_;
+    size_t steps_ = 0; // done
+};
+
+// Text is decoded as generation does it: token by token, with a cache.
+GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, TensorMap inputs) {
+    GraphSteps out;
+    out.graph = graph;
+    if (graph == g.decode) {
+        const auto memory = inputs.find(g.memory);
+        out.shapes.state_length = session::cache_length(static_cast<size_t>(inputs.at(g.target_ids).shape()[1]),
+                                                        memory == inputs.end() ? TensorType{} : memory->second.type());
+        out.inputs = session::token_by_token(g, std::move(inputs));
+    } else {
+        out.inputs.push_back(std::move(inputs));
+    }
+    return out;
 }
 
 std::string only_graph(const model::Model &model) {
@@ -121,35 +250,37 @@ std::string Comparison::summary() const {
     if (wrong == nullptr)
         return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
     return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
-           wrong->variant + ") is the first to go wrong on " + place + ": " + wrong->own.text();
+           wrong->variant + ") is the first to go wrong on " + place +
+           (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " + wrong->own.text();
 }
 
 Comparison compare(const Runtime &runtime, const Model &model, const Device &device, const CompareOptions &options) {
+    const model::Model &content = *detail::Access::model(model);
     Session on_device = runtime.session(model, device);
     Session truth = runtime.session(model, runtime.device(options.against));
-    session::GraphInputs graphs;
-    if (options.inputs.empty())
-        graphs = session::inputs_of_texts(
-            truth, options.texts.empty()
-                       ? session::sample_texts(*detail::Access::model(model), *detail::Access::state(runtime)->plugins)
-                       : options.texts);
-    else
-        graphs.emplace_back(options.graph.empty() ? only_graph(*detail::Access::model(model)) : options.graph,
-                            options.inputs);
+    std::vector<GraphSteps> graphs;
+    if (options.inputs.empty()) {
+        const auto &plugins = *detail::Access::state(runtime)->plugins;
+        const auto texts = options.texts.empty() ? session::sample_texts(content, plugins) : options.texts;
+        for (auto &[graph, inputs] : session::inputs_of_texts(truth, texts))
+            graphs.push_back(steps_of_text(*content.generation, graph, std::move(inputs)));
+    } else {
+        graphs.emplace_back();
+        graphs.back().graph = options.graph.empty() ? only_graph(content) : options.graph;
+        graphs.back().inputs = {options.inputs};
+    }
 
     Comparison out;
     out.device = device;
-    for (const auto &[graph, inputs] : graphs) {
-        if (!detail::Access::model(model)->graphs.contains(graph))
-            throw Error(ErrorCode::usage, model.folder().string() + " has no graph '" + graph + "'");
-        const auto expected = run_graph(detail::Access::state(truth), graph, inputs, {}, true);
-        const auto running = run_graph(detail::Access::state(on_device), graph, inputs, options.variants, true);
-        for (size_t s = 0; s < expected->plan().steps.size(); ++s)
-            compare_layer(detail::Access::state(on_device), *expected, *running, s, options.replay_folder, out);
-        const auto whole = run_graph(detail::Access::state(on_device), graph, inputs, options.variants, false);
-        for (const auto &[name, index] : whole->plan().outputs)
-            if (!std::ranges::equal(read(*whole, index).bytes(), read(*running, index).bytes()))
-                out.changed_outputs.push_back(graph + "." + name);
+    for (GraphSteps &g : graphs) {
+        if (!content.graphs.contains(g.graph))
+            throw Error(ErrorCode::usage, model.folder().string() + " has no graph '" + g.graph + "'");
+        for (const auto &[name, tensor] : g.inputs.front()) g.shapes.inputs[name] = tensor.type();
+        GraphComparison comparison(detail::Access::state(truth), detail::Access::state(on_device), g, options);
+        // What follows a wrong step is as wrong, and hides where it began.
+        for (size_t step = 0; step < g.inputs.size() && comparison.step(g.inputs[step]); ++step) {
+        }
+        comparison.add_to(out);
     }
     return out;
 }

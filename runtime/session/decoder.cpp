@@ -9,11 +9,6 @@
 #include <numeric>
 
 namespace lamina::session {
-namespace {
-
-int64_t round_up(size_t n, int64_t multiple) { return (static_cast<int64_t>(n) + multiple - 1) / multiple * multiple; }
-
-} // namespace
 
 // What the decoder takes from the encoder: its memory, and the lengths of the sources. Rows beyond the sources are one
 // token long; what they compute is never looked at.
@@ -23,7 +18,7 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
     size_t longest = 0;
     for (const Ids &ids : sources) longest = std::max(longest, ids.size());
     const abi::Registry &plugins = *session.runtime->plugins;
-    int64_t length = round_up(longest, 8);
+    int64_t length = rounded_length(longest);
     if (!takes_sources(*session.model, plugins, static_cast<size_t>(length))) length = static_cast<int64_t>(longest);
     Tensor source(TensorType{DType::i32, {batch, length}});
     Tensor lengths(TensorType{DType::i32, {batch}});
@@ -52,15 +47,15 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
     graph_ = g.decode;
     TensorMap given;
     if (!g.encode.empty()) given = encode(session, sources);
-    int64_t length = round_up(shape.length, 8);
-    if (!cached_) // all positions are computed: there may be none beyond
-        length = std::min(length, static_cast<int64_t>(longest_target(*session.model, *session.runtime->plugins)));
-    steps_ = cached_ ? 1 : static_cast<size_t>(length);
-    // The caches of source attention hold the source, those of self attention the target: one length serves both.
-    if (!g.encode.empty()) length = std::max(length, given.at(g.memory).shape()[1]);
     const TensorType memory = g.encode.empty() ? TensorType{} : given.at(g.memory).type();
-    program_ = &session.program(g.decode, decode_shapes(g, static_cast<int64_t>(batch_), static_cast<int64_t>(steps_),
-                                                        memory, cached_ ? length : 0));
+    int64_t length = 1, state_length = 0;
+    if (cached_)
+        state_length = cache_length(shape.length, memory);
+    else // all positions are computed: there may be none beyond
+        length = std::min(rounded_length(shape.length),
+                          static_cast<int64_t>(longest_target(*session.model, *session.runtime->plugins)));
+    steps_ = static_cast<size_t>(length);
+    program_ = &session.program(g.decode, decode_shapes(g, static_cast<int64_t>(batch_), length, memory, state_length));
     const plan::GraphPlan &plan = program_->plan();
     for (const auto &[name, tensor] : given) program_->write(plan.inputs.at(name), tensor.bytes());
     ids_input_ = plan.inputs.at(g.target_ids);

@@ -1,5 +1,7 @@
 #include "session/generation_shapes.hpp"
 
+#include <algorithm>
+
 namespace lamina::session {
 
 plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64_t source_length) {
@@ -20,6 +22,16 @@ plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64
     }
     shapes.state_length = state_length;
     return shapes;
+}
+
+int64_t rounded_length(size_t tokens) {
+    constexpr int64_t multiple = 8;
+    return (static_cast<int64_t>(tokens) + multiple - 1) / multiple * multiple;
+}
+
+int64_t cache_length(size_t tokens, const TensorType &memory) {
+    const int64_t own = rounded_length(tokens);
+    return memory.shape.empty() ? own : std::max(own, memory.shape[1]);
 }
 
 plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry &plugins) {

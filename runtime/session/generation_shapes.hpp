@@ -14,6 +14,13 @@ namespace lamina::session {
 [[nodiscard]] plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64_t target_length,
                                               const TensorType &memory, int64_t state_length);
 
+// Lengths are rounded up, so that few programs serve all.
+[[nodiscard]] int64_t rounded_length(size_t tokens);
+
+// The state_length for sequences of so many tokens: what self attention has seen, and source attention's memory
+// (B, S, C), which has no shape where there is no encoder.
+[[nodiscard]] int64_t cache_length(size_t tokens, const TensorType &memory);
+
 // One step of decoding without a cache, for two sequences: what a step is like, whatever the text. The graphs are
 // planned, and errors are theirs.
 [[nodiscard]] plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry &plugins);

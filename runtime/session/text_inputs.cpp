@@ -60,4 +60,19 @@ GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &text
     return {{g.encode, std::move(encode)}, {g.decode, std::move(decode)}};
 }
 
+std::vector<TensorMap> token_by_token(const model::Generation &g, TensorMap whole) {
+    const Tensor ids = whole.at(g.target_ids);
+    const int64_t batch = ids.shape()[0], length = ids.shape()[1];
+    std::vector<TensorMap> steps{std::move(whole)};
+    steps.resize(static_cast<size_t>(length));
+    for (int64_t t = 0; t < length; ++t) {
+        std::vector<int32_t> column;
+        for (int64_t b = 0; b < batch; ++b) column.push_back(ids.i32()[static_cast<size_t>(b * length + t)]);
+        const std::vector<int32_t> positions(column.size(), static_cast<int32_t>(t));
+        steps[static_cast<size_t>(t)][g.target_ids] = Tensor::of({batch, 1}, column);
+        steps[static_cast<size_t>(t)][g.position] = Tensor::of({batch}, positions);
+    }
+    return steps;
+}
+
 } // namespace lamina::session

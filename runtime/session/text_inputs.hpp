@@ -1,6 +1,8 @@
 // What the graphs of a model that takes text are given for some texts.
 #pragma once
 
+#include "model/model.hpp"
+
 #include <lamina/lamina.hpp>
 
 #include <string>
@@ -15,5 +17,8 @@ using GraphInputs = std::vector<std::pair<std::string, TensorMap>>;
 // The decoder is given what `session` itself makes of the texts, whole: no cache, position 0. Throws Error(usage) for a
 // model that takes no text, or when there is none.
 [[nodiscard]] GraphInputs inputs_of_texts(Session &session, const std::vector<std::string> &texts);
+
+// The decoder's inputs token by token, as it is given them with a cache: all of them first, then those that change.
+[[nodiscard]] std::vector<TensorMap> token_by_token(const model::Generation &g, TensorMap whole);
 
 } // namespace lamina::session

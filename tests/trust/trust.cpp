@@ -171,6 +171,55 @@ TEST_CASE("compare names the first layer that is wrong, its variant, device and 
     CHECK(compare(runtime, model, *device, options).agrees());
 }
 
+TEST_CASE("compare decodes text as generation does, and names a layer that is wrong in later steps alone") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices);
+    const auto device = first_vulkan(runtime);
+    if (!device) return;
+    const std::string json = R"({"format": "lamina/1", "name": "echo", "summary": "", "graphs": {"decode": {
+        "inputs": {"ids": {"dtype": "i32", "dims": "B T"}, "position": {"dtype": "i32", "dims": "B"}},
+        "layers": [{"name": "embedding", "type": "embedding", "inputs": {"ids": "ids"}},
+                   {"name": "first", "type": "wrong_when_later", "inputs": {"position": "position"}},
+                   {"name": "second", "type": "wrong_when_later", "inputs": {"position": "position"}},
+                   {"name": "generator", "type": "linear"}],
+        "outputs": {"logits": "generator"}}},
+        "generation": {"decode": "decode", "target_ids": "ids", "position": "position", "logits": "logits",
+                       "start": "<s>", "end": "</s>", "max_length": 9,
+                       "target": {"vocabulary": "words.txt", "split": "words"}}})";
+    std::vector<float> numbers(4 * 8);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 7 % 11) * 0.1f - 0.5f;
+    const Model model = runtime.load(ModelDescription{.name = "echo",
+                                                      .json = json,
+                                                      .weights = {{"embedding.table", Tensor::of({4, 8}, numbers)},
+                                                                  {"generator.weight", Tensor::of({4, 8}, numbers)}},
+                                                      .vocabularies = {{"words.txt", "<s>\n</s>\na\nb\n"}}});
+    CompareOptions options;
+    options.texts = {"a b b a b", "b"};
+    CHECK(compare(runtime, model, *device, options).agrees());
+    REQUIRE(notices.size() == 1); // its own cases end before it is wrong, those like the step do not
+    CHECK_THAT(notices[0], matchers::contains("'wrong_when_later': variant 'fast' is barred"));
+
+    options.variants["wrong_when_later"] = "fast";
+    options.replay_folder = cache.path() / "replay";
+    const Comparison comparison = compare(runtime, model, *device, options);
+    REQUIRE(comparison.layers.size() == 4);
+    CHECK(comparison.layers[0].own.passed);
+    for (const size_t wrong : {1, 2}) { // the second one is wrong by itself, too, though fed with what is right
+        CHECK_FALSE(comparison.layers[wrong].own.passed);
+        CHECK(comparison.layers[wrong].step == 4); // the fourth token is behind it; what follows is not looked at
+    }
+    CHECK(comparison.layers[3].own.passed);
+    CHECK_THAT(comparison.summary(), matchers::contains("layer 'first'") && matchers::contains("decoding token 4"));
+
+    // Alone it is wrong as well, since what it has kept is written down with its inputs.
+    for (const std::string variant : {"baseline", "fast"}) {
+        const CheckReport report = check(runtime, *device, {.variants = {variant}, .replay = comparison.replay});
+        REQUIRE(report.results.size() == 1);
+        CHECK((report.results[0].status == CaseResult::Status::passed) == (variant == "baseline"));
+    }
+}
+
 TEST_CASE("check finds the wrong variant and not the right one") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;

@@ -16,11 +16,11 @@ using namespace lamina::proof;
 namespace {
 
 std::vector<float> floats(Values values, Shape shape = {64, 100}, bool weight = false) {
-    const Tensor t = make_values({DType::f32, std::move(shape)}, values, weight, std::nullopt, 7, "x");
+    const Tensor t = make_values({DType::f32, std::move(shape)}, values, weight, {}, 7, "x");
     return {t.f32().begin(), t.f32().end()};
 }
-std::vector<int32_t> integers(Values values, int64_t low, int64_t high) {
-    const Tensor t = make_values({DType::i32, {1000}}, values, false, std::pair(low, high), 7, "ids");
+std::vector<int32_t> integers(Values values, int64_t low, int64_t high, int64_t cache = 0) {
+    const Tensor t = make_values({DType::i32, {1000}}, values, false, {low, high, cache}, 7, "ids");
     return {t.i32().begin(), t.i32().end()};
 }
 double mean(const std::vector<float> &v) {
@@ -47,7 +47,7 @@ TEST_CASE("random numbers are those of SplitMix64, everywhere") {
 TEST_CASE("a port's values depend on the seed and on its name, and on nothing else") {
     const TensorType type{DType::f32, {50}};
     const auto of = [&](uint64_t seed, const char *port) {
-        const Tensor t = make_values(type, Values::normal, false, std::nullopt, seed, port);
+        const Tensor t = make_values(type, Values::normal, false, {}, seed, port);
         return std::vector<float>(t.f32().begin(), t.f32().end());
     };
     CHECK(of(1, "x") == of(1, "x"));
@@ -98,7 +98,7 @@ TEST_CASE("integers stay in the range that the contract names, and reach its end
     CHECK_THROWS_AS(integers(Values::uniform, 4, 4), Error);
 }
 
-TEST_CASE("of a wide range values within a cache are as likely as small and as large ones") {
+TEST_CASE("of a wide range values within a cache are as likely as others") {
     const std::vector<int32_t> v = integers(Values::uniform, 0, int64_t{1} << 31);
     const auto small = std::count_if(v.begin(), v.end(), [](int32_t x) { return x < 8; });
     const auto large = std::count_if(v.begin(), v.end(), [](int32_t x) { return x > 1 << 20; });
@@ -106,6 +106,10 @@ TEST_CASE("of a wide range values within a cache are as likely as small and as l
     CHECK(small > 200);
     CHECK(middle > 120);
     CHECK(large > 150);
+
+    const std::vector<int32_t> positions = integers(Values::uniform, 0, int64_t{1} << 31, 2000);
+    CHECK(std::count_if(positions.begin(), positions.end(), [](int32_t x) { return x >= 256 && x < 2000; }) > 350);
+    CHECK(std::count_if(positions.begin(), positions.end(), [](int32_t x) { return x >= 2000; }) > 150);
 }
 
 TEST_CASE("every F16 and every BF16 survives being widened and narrowed") {

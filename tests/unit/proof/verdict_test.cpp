@@ -100,6 +100,12 @@ TEST_CASE("of two verdicts the worse one tells, and both must pass") {
     const Verdict good = compare_rows({1, 1, 1, 1}, {1, 1, 1, 1}, 1e-3);
     const Verdict close = compare_rows({1.0005F, 1, 1, 1}, {1, 1, 1, 1}, 1e-3);
     const Verdict wrong = compare_rows({2, 1, 1, 1}, {1, 1, 1, 1}, 1e-3);
+    const auto joined = [](const Verdict &first, const Verdict &second) {
+        Verdict all;
+        CHECK(add(all, first)); // the worst so far, whatever it is
+        CHECK(add(all, second) == (second.ratio > first.ratio || second.compared == 0));
+        return all;
+    };
     CHECK(joined(good, close).passed);
     CHECK(joined(good, close).ratio == close.ratio);
     CHECK_FALSE(joined(good, wrong).passed);
