@@ -89,8 +89,7 @@ int compare(const Options &options, const GlobalOptions &global, Output &output)
     how.inputs = input_tensors(options.inputs);
     if (!options.inputs.empty()) how.graph = graph_name(options.graph, content);
     how.against = options.against;
-    how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device.kind != "cpu");
-
+    how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device);
     how.replay_folder = options.replay;
 
     const Comparison comparison = lamina::compare(runtime, model, device, how);

@@ -172,6 +172,8 @@ void refuse_filled(const InitOptions &o) {
 }
 
 int init(const InitOptions &o, Output &output) {
+    if (o.vocabulary != 0 && !(o.source_file.empty() && o.target_file.empty()))
+        throw Error(ErrorCode::usage, "--vocab does not go with files of tokens, which say how many there are");
     refuse_filled(o);
     BuildOptions build_options;
     build_options.seed = o.seed;

@@ -1,5 +1,6 @@
 // lamina: the command. One file a subcommand; this one parses, dispatches and turns failures into exit codes.
 #include "command.hpp"
+#include "given.hpp"
 #include "help.hpp"
 #include "interrupt.hpp"
 
@@ -57,12 +58,13 @@ std::vector<std::string> options_of(const CLI::App &app) {
 }
 
 // What was wrong with the command line, and the name that was probably meant.
-std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error) {
+std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error,
+                        const std::vector<std::string> &arguments) {
     const CLI::App &command = chosen(lamina);
     const std::vector<std::string> left_over = lamina.remaining(true);
     const std::string help = " (see " + full_name(command) + " --help)";
     if (left_over.empty() && !command.get_subcommands({}).empty()) return "COMMAND is required" + help;
-    if (left_over.empty()) return error.what() + help;
+    if (left_over.empty()) return error.what() + origin_of(command, error.what(), arguments) + help;
 
     const std::string &word = left_over.front();
     if (word.starts_with("-")) {
@@ -103,7 +105,7 @@ int run(int argc, char **argv) {
         if (argc == 1)
             std::cerr << lamina.help();
         else
-            print_error(usage_error(lamina, error));
+            print_error(usage_error(lamina, error, {argv + 1, argv + argc}));
         return static_cast<int>(ErrorCode::usage);
     }
     Output output(global.json, global.quiet);

@@ -15,6 +15,19 @@ std::string listed(const std::vector<std::string> &names) {
     return out;
 }
 
+std::vector<std::string> variant_names(const lamina_layer &contract, const abi::Registry &plugins,
+                                       const Device &device) {
+    std::vector<std::string> names;
+    if (device.kind != "cpu") {
+        for (uint32_t i = 0; i < contract.n_variants; ++i) names.emplace_back(contract.variants[i].name);
+        return names;
+    }
+    names.emplace_back("reference");
+    if (device.id != "reference" && plugins.executor() != nullptr)
+        names.emplace_back(plugins.executor()->descriptor->id);
+    return names;
+}
+
 } // namespace
 
 Assignments assignments(const std::vector<std::string> &given, const std::string &option) {
@@ -35,19 +48,17 @@ std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::
     return out;
 }
 
-Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins, bool gpu) {
+Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins, const Device &device) {
     Assignments out = assignments(given, "--variant");
     for (const auto &[id, variant] : out) {
         const auto layer = plugins.layers().find(id);
         if (layer == plugins.layers().end())
             throw Error(ErrorCode::usage,
                         "--variant: no layer '" + id + "'" + did_you_mean(id, names_of(plugins.layers())));
-        const lamina_layer &contract = *layer->second.contract;
-        std::vector<std::string> names;
-        for (uint32_t i = 0; i < contract.n_variants; ++i) names.emplace_back(contract.variants[i].name);
-        if (gpu && std::find(names.begin(), names.end(), variant) == names.end())
-            throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "'" +
-                                              did_you_mean(variant, names) + "; it has " + listed(names));
+        const std::vector<std::string> names = variant_names(*layer->second.contract, plugins, device);
+        if (std::find(names.begin(), names.end(), variant) == names.end())
+            throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "' on " + device.id +
+                                              "; it has " + listed(names) + did_you_mean(variant, names));
     }
     return out;
 }
@@ -58,8 +69,8 @@ std::string graph_name(const std::string &given, const model::Model &model) {
     if (given.empty())
         throw Error(ErrorCode::usage, model.name + " has several graphs: choose one with --graph: " + listed(names));
     if (!model.graphs.contains(given))
-        throw Error(ErrorCode::usage, "--graph: " + model.name + " has no graph '" + given + "'" +
-                                          did_you_mean(given, names) + "; it has " + listed(names));
+        throw Error(ErrorCode::usage, "--graph: " + model.name + " has no graph '" + given + "'; it has " +
+                                          listed(names) + did_you_mean(given, names));
     return given;
 }
 

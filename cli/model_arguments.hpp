@@ -4,7 +4,7 @@
 #include "abi/library.hpp"
 #include "model/model.hpp"
 
-#include <lamina/tensor.hpp>
+#include <lamina/lamina.hpp>
 
 #include <filesystem>
 #include <map>
@@ -21,9 +21,10 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 // --input: NAME=FILE.npy. Throws Error(usage), and Error(input) when a file cannot be read.
 [[nodiscard]] std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::string> &given);
 
-// --variant: LAYER=NAME. Throws Error(usage) with the nearest name for an unknown layer and, on a GPU, an unknown
-// variant; the CPU has its own names for what it does, which the session checks.
-[[nodiscard]] Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins, bool gpu);
+// --variant: LAYER=NAME. Throws Error(usage) with the nearest name for an unknown layer, or a variant that it does not
+// have on this device: the CPU has its own.
+[[nodiscard]] Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins,
+                                   const Device &device);
 
 // --graph, or the only graph of the model. Throws Error(usage).
 [[nodiscard]] std::string graph_name(const std::string &given, const model::Model &model);

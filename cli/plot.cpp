@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 
 #include <charconv>
+#include <set>
 #include <sstream>
 
 namespace lamina::cli {
@@ -56,6 +57,7 @@ std::vector<int64_t> chosen_dimensions(const PlotOptions &options, bool lines) {
     std::string text = options.dims;
     if (text.empty()) text = lines && options.d_model >= 8 ? "4-7" : "0-" + std::to_string(options.d_model - 1);
     std::vector<int64_t> out;
+    std::set<int64_t> seen;
     std::istringstream parts(text);
     for (std::string part; std::getline(parts, part, ',');) {
         const size_t dash = part.find('-');
@@ -65,7 +67,11 @@ std::vector<int64_t> chosen_dimensions(const PlotOptions &options, bool lines) {
         if (last < first)
             throw Error(ErrorCode::usage, "--dims " + text + ": '" + part + "' runs backwards; write " +
                                               std::to_string(last) + "-" + std::to_string(first));
-        for (int64_t d = first; d <= last; ++d) out.push_back(d);
+        for (int64_t d = first; d <= last; ++d) {
+            if (!options.dims.empty() && !seen.insert(d).second)
+                throw Error(ErrorCode::usage, "--dims " + text + ": " + std::to_string(d) + " is given twice");
+            out.push_back(d);
+        }
     }
     return out;
 }
@@ -142,6 +148,9 @@ int plot(const PlotOptions &options, const GlobalOptions &global, Output &output
     if (options.d_model % 2 != 0)
         throw Error(ErrorCode::usage, "--d-model " + std::to_string(options.d_model) +
                                           ": expected an even number, since sines and cosines come in pairs");
+    if (output.json() && (options.csv || options.heat))
+        throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
+                                          " and --json exclude each other: each is another form of the same numbers");
     const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
     const bool lines = !options.heat && !options.csv && !output.json();
     const std::vector<int64_t> dims = chosen_dimensions(options, lines);

@@ -1,5 +1,6 @@
 // lamina run: a model on texts, or one of its graphs on tensors.
 #include "command.hpp"
+#include "given.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "seed.hpp"
@@ -107,21 +108,26 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
     const TensorMap inputs = input_tensors(options.inputs);
     const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, inside);
     stop_if_interrupted();
-    taps.write(tensors, output);
+    Assignments written = taps.write(tensors, output);
     if (!options.output_folder.empty()) make_folder(options.output_folder);
+    written.insert(files.begin(), files.end());
     for (const auto &[name, file] : files) {
         model::write_npy(file, tensors.at(name));
         output.note("wrote " + file);
     }
     if (output.json())
-        output.print_json(as_json(tensors, files));
+        output.print_json(as_json(tensors, written));
     else
         output.print(as_text(tensors, output));
 }
 
 // ---- The command ----
 
-void check_usage(const RunOptions &options) {
+const std::vector<std::string> generate_options{"--batch",          "--beams",       "--hypotheses",
+                                                "--length-penalty", "--temperature", "--top-k",
+                                                "--top-p",          "--seed",        "--max-length"};
+
+void check_usage(const RunOptions &options, const CLI::App &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a run takes words or tensors");
     if (options.inputs.empty() &&
@@ -131,17 +137,27 @@ void check_usage(const RunOptions &options) {
         throw Error(ErrorCode::usage, "--tap goes with TEXT or --input: what is tapped is one run");
     if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)
         throw Error(ErrorCode::usage, "nothing to run on: give words, lines on stdin, or --input NAME=FILE.npy");
+
+    const GenerateOptions &g = options.generate;
+    if (!options.inputs.empty() || !options.taps.empty())
+        refuse_given(app, generate_options, "is about text that is generated: it does not go with --input or --tap");
+    if (g.temperature == 0)
+        refuse_given(app, {"--top-k", "--top-p", "--seed"}, "goes with --temperature: nothing is drawn without");
+    if (!json) refuse_given(app, {"--hypotheses"}, "goes with --json, which shows more than the best one");
+    if (g.hypotheses > g.beams)
+        throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
+                                          ": expected at most as many as --beams, " + std::to_string(g.beams));
+    if (!(g.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
 }
 
-int run(const RunOptions &options, const GlobalOptions &global, Output &output) {
-    check_usage(options);
+int run(const RunOptions &options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+    check_usage(options, app, output.json());
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);
     note_device(device, output);
     SessionOptions session_options;
-    session_options.variants =
-        variants(options.variants, *detail::Access::state(runtime)->plugins, device.kind != "cpu");
+    session_options.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device);
     if (!options.inputs.empty()) {
         run_tensors(options, runtime, model, device, session_options, output);
         return 0;
@@ -152,9 +168,9 @@ int run(const RunOptions &options, const GlobalOptions &global, Output &output) 
         session_options.keep_all = true;
         Session session = runtime.session(model, device, session_options);
         const TensorMap tensors = taps.of_texts(session, texts_of(options.texts, content));
-        taps.write(tensors, output);
+        const Assignments written = taps.write(tensors, output);
         if (output.json())
-            output.print_json(as_json(tensors, {}));
+            output.print_json(as_json(tensors, written));
         else
             output.print(as_text(tensors, output));
         return 0;
@@ -210,7 +226,7 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
              "NAME=FILE.npy");
     repeated(
         "--tap", options->taps,
-        "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it; in FILE a '*'\n"
+        "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it; in FILE a '*' "
         "becomes its name; may be repeated",
         "NAME[=FILE.npy]");
     app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")->type_name("DIR");
@@ -218,7 +234,7 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
         ->type_name("NAME");
     repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
     add_generate_options(*app, options->generate);
-    return {app, [options, &global](Output &output) { return run(*options, global, output); }};
+    return {app, [options, app, &global](Output &output) { return run(*options, *app, global, output); }};
 }
 
 } // namespace lamina::cli

@@ -54,19 +54,22 @@ TensorMap Taps::of_texts(Session &session, const std::vector<std::string> &texts
         }
     for (size_t i = 0; i < taps_.size(); ++i)
         if (!found[i])
-            throw Error(ErrorCode::input, "--tap: the model has no tensor '" + taps_[i].pattern + "'" +
-                                              did_you_mean(taps_[i].pattern, names) + "; 'lamina inspect' lists them");
+            throw Error(ErrorCode::input, "--tap: the model has no tensor '" + taps_[i].pattern +
+                                              "'; 'lamina inspect' lists them" + did_you_mean(taps_[i].pattern, names));
     return out;
 }
 
-void Taps::write(const TensorMap &tensors, Output &output) const {
+Assignments Taps::write(const TensorMap &tensors, Output &output) const {
+    Assignments files;
     for (const Tap &tap : taps_)
         for (const auto &[name, tensor] : tensors) {
             if (tap.file.empty() || !matches(tap.pattern, name)) continue;
             const std::string file = with_name(tap.file, name);
             model::write_npy(file, tensor);
             output.note("wrote " + file);
+            files[name] = file;
         }
+    return files;
 }
 
 } // namespace lamina::cli

@@ -1,6 +1,7 @@
 // --tap NAME[=FILE.npy]: tensors inside a model, shown or written.
 #pragma once
 
+#include "model_arguments.hpp"
 #include "output.hpp"
 
 #include <lamina/lamina.hpp>
@@ -21,8 +22,8 @@ class Taps {
     [[nodiscard]] TensorMap of_texts(Session &session, const std::vector<std::string> &texts) const;
     // The names, as Session::run() takes them.
     [[nodiscard]] std::vector<std::string> patterns() const;
-    // Writes those of these tensors that have a FILE.
-    void write(const TensorMap &tensors, Output &output) const;
+    // Writes those of these tensors that have a FILE, and returns which went where.
+    Assignments write(const TensorMap &tensors, Output &output) const;
 
   private:
     struct Tap {

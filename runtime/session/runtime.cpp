@@ -180,7 +180,7 @@ Device Runtime::device(const std::string &id) const {
         }
         known.push_back(d.id);
     }
-    std::string message = "no device '" + id + "'" + did_you_mean(id, known) + "; there are:";
+    std::string message = "no device '" + id + "'; there are:";
     for (const Device &d : all) message += " " + d.id + " (" + d.name + ")" + (&d == &all.back() ? "" : ",");
     if (all.size() == 1) message += "; no Vulkan: " + no_vulkan();
     throw Error(ErrorCode::no_device, message);

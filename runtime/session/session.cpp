@@ -35,8 +35,8 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
             if (fnmatch(pattern.c_str(), t.name.c_str(), 0) == 0) out[t.name] = static_cast<int32_t>(i);
         }
         if (out.size() == before)
-            throw Error(ErrorCode::input, "graph '" + plan.graph + "' has no tensor '" + pattern + "'" +
-                                              did_you_mean(pattern, names) + "; 'lamina inspect' lists them");
+            throw Error(ErrorCode::input, "graph '" + plan.graph + "' has no tensor '" + pattern +
+                                              "'; 'lamina inspect' lists them" + did_you_mean(pattern, names));
     }
     return out;
 }

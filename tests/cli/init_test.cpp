@@ -150,7 +150,9 @@ TEST_CASE("init: wrong settings are named, and nothing is written") {
                matchers::contains("--dtype f8: expected one of f32, f16, bf16"));
     CHECK_THAT(refusal({"--vocab", "5", "--post-norm", "--norm-first"}), matchers::contains("--norm-first"));
     CHECK_THAT(refusal({"--vocab", "0"}), matchers::contains("--vocab"));
-    CHECK_THAT(refusal({"--arch", "encoder", "--vocab", "5", "--target-vocab", "x.txt"}),
+    CHECK_THAT(refusal({"--vocab", "5", "--arch", "decoder", "--target-vocab", "words.txt"}),
+               matchers::contains("--vocab does not go with files"));
+    CHECK_THAT(refusal({"--arch", "encoder", "--target-vocab", "x.txt"}),
                matchers::contains("--target-vocab does not go with --arch encoder"));
     const std::string tokens = folder.write("tokens.txt", "a\nb\n").string();
     CHECK_THAT(refusal({"--source-vocab", tokens}),

@@ -96,6 +96,8 @@ TEST_CASE("plot pe: what makes no sense is refused before anything is written") 
     refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be told apart");
     refused({"--d-model", "100000", "--max-len", "100000"}, 2, "choose fewer");
     refused({"--csv", "--heat"}, 2, "excludes");
+    refused({"--csv", "--json"}, 2, "--csv and --json exclude each other");
+    refused({"--dims", "4,2-5"}, 2, "4 is given twice");
 }
 
 TEST_CASE("plot pe: a file that cannot be written is an error") {

@@ -116,6 +116,37 @@ TEST_CASE("run: samples follow the seed") {
     CHECK(sampled("1") != sampled("2"));
 }
 
+TEST_CASE("run: an option that would change nothing is refused, by name; one from the environment is idle") {
+    const auto refusal = [](std::vector<std::string> options) {
+        options.insert(options.begin(), {"run", g2p(), "vulkan", "--device", "cpu"});
+        const Finished f = run_lamina(options);
+        CHECK(f.status == 2);
+        CHECK(f.out.empty());
+        return f.err;
+    };
+    for (const std::string option : {"--top-k", "--seed"})
+        CHECK_THAT(refusal({option, "5"}), matchers::contains(option + " goes with --temperature"));
+    CHECK_THAT(refusal({"--tap", "*", "--beams", "2"}), matchers::contains("--beams is about text"));
+    CHECK_THAT(refusal({"--beams", "2", "--hypotheses", "2"}), matchers::contains("--hypotheses goes with --json"));
+    CHECK_THAT(refusal({"--json", "--hypotheses", "2"}), matchers::contains("at most as many as --beams, 1"));
+    CHECK_THAT(refusal({"--temperature", "1", "--top-p", "0"}), matchers::contains("--top-p: expected"));
+    const Finished idle =
+        run_lamina({"run", g2p(), "vulkan", "--device", "cpu"}, {.environment = {{"LAMINA_RUN_SEED", "5"}}});
+    CHECK(idle.status == 0);
+    CHECK(idle.out == std::string(vulkan_line) + "\n");
+}
+
+TEST_CASE("run: what is wrong in the environment is not blamed on the command line") {
+    const auto error = [](std::vector<std::string> options) {
+        options.insert(options.begin(), {"run", g2p(), "vulkan", "--device", "cpu"});
+        const Finished f = run_lamina(options, {.environment = {{"LAMINA_RUN_BEAMS", "0"}}});
+        CHECK(f.status == 2);
+        return f.err;
+    };
+    CHECK_THAT(error({}), matchers::contains("from $LAMINA_RUN_BEAMS"));
+    CHECK(error({"--beams", "-1"}).find("LAMINA_RUN_BEAMS") == std::string::npos);
+}
+
 TEST_CASE("run: how a layer is computed can be chosen, and only among what there is") {
     const auto with = [](const char *variant) {
         return run_lamina({"run", g2p(), "vulkan", "--device", "cpu", "--variant", variant});
@@ -123,8 +154,9 @@ TEST_CASE("run: how a layer is computed can be chosen, and only among what there
     const Finished reference = with("attention=reference"), unknown = with("attention=baseline");
     CHECK(reference.status == 0);
     CHECK(reference.out == std::string(vulkan_line) + "\n");
-    CHECK(unknown.status == 3);
-    CHECK_THAT(unknown.err, matchers::contains("there are 'reference' and 'cpu_fallback'"));
+    CHECK(unknown.status == 2);
+    CHECK_THAT(unknown.err,
+               matchers::contains("attention has no variant 'baseline' on cpu; it has reference, cpu_fall"));
 }
 
 TEST_CASE("run: a device that is asked for and absent is an error, never another device") {
