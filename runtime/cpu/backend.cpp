@@ -27,7 +27,7 @@ class CpuProgram final : public plan::Program {
     }
 
     void run() override {
-        if (poison_) std::fill(arena_.begin(), arena_.end(), std::bit_cast<float>(plan::poison_word));
+        if (poison_) std::fill(arena_.begin(), arena_.end(), std::bit_cast<float>(*poison_));
         for (size_t s = 0; s < plan_.steps.size(); ++s) {
             const plan::Step &step = plan_.steps[s];
             const abi::LayerCall::Data data{pointers(step.in), pointers(step.weight), pointers(step.out),
@@ -44,7 +44,7 @@ class CpuProgram final : public plan::Program {
     [[nodiscard]] std::string overrun() override {
         for (const auto &[name, words] : guards_)
             if (!std::all_of(words.begin(), words.end(),
-                             [](float v) { return std::bit_cast<uint32_t>(v) == plan::poison_word; }))
+                             [&](float v) { return std::bit_cast<uint32_t>(v) == poison_; }))
                 return name;
         return {};
     }
@@ -82,7 +82,7 @@ class CpuProgram final : public plan::Program {
         return out;
     }
 
-    bool poison_;
+    std::optional<uint32_t> poison_;
     std::string executor_id_;
     std::vector<const lamina_cpu_kernel *> kernels_; // one a step; null: the reference
     std::vector<float> arena_;
@@ -139,7 +139,7 @@ const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wa
 }
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
-    : Program(std::move(graph)), poison_(options.poison || options.guard) {
+    : Program(std::move(graph)), poison_(options.poisoned_with()) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (size_t s = 0; s < plan_.steps.size(); ++s)

@@ -3,8 +3,10 @@
 
 #include "plan/graph_plan.hpp"
 
+#include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -44,16 +46,24 @@ inline constexpr uint64_t guard_bytes = 256;
 // What poisoned memory is full of: a signalling NaN. Arithmetic makes a quiet one of it, so that even a NaN which a
 // kernel computes and writes beside its output tells itself from what lay there.
 inline constexpr uint32_t poison_word = 0x7fa0dead;
+// Other things to find in unwritten memory, about 1.7e38 and its negative: max() and min() take a number before a NaN.
+inline constexpr std::array<uint32_t, 2> other_poison{0x7f000000, 0xff000000};
 
 struct ProgramOptions {
     bool keep_all = false; // every activation keeps its own memory, so that all can be read afterwards
-    bool poison = false;   // activations and scratch hold NaN before every run, to expose reads of unwritten memory
-    // Poison, and no two tensors share memory: what lies within guard_bytes of an activation, scratch block or state is
-    // nobody's, and Program::overrun() says whether a kernel wrote there.
+    // What activations and scratch are full of before every run, to expose reads of unwritten memory; none: whatever
+    // the run before left there.
+    std::optional<uint32_t> poison{};
+    // Poison (poison_word unless another is named), and no two tensors share memory: what lies within guard_bytes of an
+    // activation, scratch block or state is nobody's, and Program::overrun() says whether a kernel wrote there.
     bool guard = false;
     // The variant that computes each step. "", or a list that ends before: the first that fits, which need not be
     // proved. Error(input) where a named one does not fit.
     std::vector<std::string> variants;
+
+    [[nodiscard]] std::optional<uint32_t> poisoned_with() const {
+        return guard ? poison.value_or(poison_word) : poison;
+    }
 };
 
 // ProgramOptions::variants from variants by layer id; "" for the steps of other layers.

@@ -131,7 +131,7 @@ std::vector<Tensor> run_case(plan::Program &program, const CaseGraph &graph) {
 std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plugins, const CaseGraph &graph) {
     const auto backend = cpu::make_backend(plugins, graph.weights, nullptr);
     plan::ProgramOptions options;
-    options.poison = true; // a reference that does not write all of its output shows
+    options.poison = plan::poison_word; // a reference that does not write all of its output shows
     const auto program = backend->compile(graph.plan, options);
     write_values(*program, graph);
     return run_case(*program, graph);

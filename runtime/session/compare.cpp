@@ -83,7 +83,8 @@ std::vector<std::string> variants_of(detail::SessionState &session, const plan::
 Run compile(detail::SessionState &session, const std::string &graph, const plan::GraphShapes &shapes,
             const Variants &asked, bool keep_all) {
     plan::ProgramOptions options;
-    options.keep_all = options.poison = keep_all;
+    options.keep_all = keep_all;
+    if (keep_all) options.poison = plan::poison_word;
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, asked);
@@ -93,7 +94,7 @@ Run compile(detail::SessionState &session, const std::string &graph, const plan:
 // One layer alone, by one variant.
 Run compile_alone(detail::SessionState &session, const plan::GraphPlan &plan, size_t step, const std::string &variant) {
     plan::ProgramOptions options;
-    options.poison = true;
+    options.poison = plan::other_poison[0]; // running_ meets NaN
     options.variants = {variant};
     return Run(session.backend->compile(plan::isolate(plan, step), options));
 }

@@ -9,10 +9,10 @@ VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_
                              Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
                              std::span<const Pipeline> pipelines, const plan::ProgramOptions &options)
     : plan::Program(std::move(plan)), device_(std::move(device)), pipelines_(std::move(owner)),
-      steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, options.keep_all, options.guard) {
+      steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, options) {
     lay_out_staging();
     recording_.emplace(device_, Recording::Parts{plan_, steps_, pipelines, memory_, *staging_, input_transfers_,
-                                                 output_transfers_, options.poison || options.guard});
+                                                 output_transfers_, options.poisoned_with()});
 }
 
 void VulkanProgram::lay_out_staging() {

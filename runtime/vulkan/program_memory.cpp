@@ -41,13 +41,14 @@ const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
 } // namespace
 
 ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents,
-                             const plan::GraphPlan &graph, std::span<const ChosenVariant> steps, bool keep_all,
-                             bool guard)
+                             const plan::GraphPlan &graph, std::span<const ChosenVariant> steps,
+                             const plan::ProgramOptions &options)
     : tensors_(graph.tensors.size()), keeps_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()),
-      zeros_(residents.zeros()), guard_(guard ? plan::guard_bytes : 0) {
+      zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
+      poison_(options.poisoned_with().value_or(plan::poison_word)) {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
-        keeps_[i] = has_own_memory(t, keep_all) || t.kind == Kind::state || t.kind == Kind::weight;
+        keeps_[i] = has_own_memory(t, options.keep_all) || t.kind == Kind::state || t.kind == Kind::weight;
     }
     for (size_t s = 0; s < steps.size(); ++s) {
         scratch_[s].resize(steps[s].plan.scratch.size());
@@ -108,7 +109,7 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     std::vector<Region *> poisonable;
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
-        if (t.kind == Kind::input) request("'" + t.name + "'", t.type.bytes(), tensors_[i]);
+        if (t.kind == Kind::input) request("'" + t.name + "'", padded(t.type.bytes()) + guard_, tensors_[i]);
         if (t.kind != Kind::activation || !keeps_[i]) continue;
         request("'" + t.name + "'", padded(t.type.bytes()) + 2 * guard_, tensors_[i]);
         poisonable.push_back(&tensors_[i]);
@@ -136,13 +137,21 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     for (const Region *region : poisonable) volatile_.push_back(*region);
     for (size_t i = 0; i < graph.tensors.size(); ++i)
         if (graph.tensors[i].kind == Kind::activation && keeps_[i])
-            tensors_[i] = inside(tensors_[i], "'" + graph.tensors[i].name + "'", plan::poison_word);
+            tensors_[i] = inside(tensors_[i], "'" + graph.tensors[i].name + "'", poison_);
     for (size_t i = 0; i < temporaries.size(); ++i) {
         const Region whole{arena.buffer, arena.offset + layout.offsets[i], temporaries[i].lifetime.bytes};
-        *temporaries[i].region = inside(whole, temporaries[i].name, plan::poison_word);
+        *temporaries[i].region = inside(whole, temporaries[i].name, poison_);
     }
 
     std::vector<Upload> uploads;
+    // Behind an input, too, lies what shows in results: a kernel that reads there may not be right by luck.
+    std::vector<std::vector<uint32_t>> words;
+    for (size_t i = 0; i < graph.tensors.size() && guard_ != 0; ++i) {
+        if (graph.tensors[i].kind != Kind::input) continue;
+        words.emplace_back(tensors_[i].bytes / sizeof(uint32_t), plan::poison_word);
+        uploads.push_back({std::as_bytes(std::span(words.back())), tensors_[i]});
+        tensors_[i].bytes -= guard_;
+    }
     for (size_t s = 0; s < steps.size(); ++s)
         for (size_t i = 0; i < constants_[s].size(); ++i)
             uploads.push_back({steps[s].plan.constants[i], constants_[s][i]});
@@ -154,8 +163,9 @@ Region ProgramMemory::bound(const plan::Step &step, size_t step_index, const pla
     const Region &whole = binding.role == LAMINA_SCRATCH    ? scratch_[step_index][binding.index]
                           : binding.role == LAMINA_CONSTANT ? constants_[step_index][binding.index]
                                                             : tensor(tensors_of(step, binding.role)[binding.index]);
-    // The guard behind a tensor is bound with it: many drivers drop what is written outside of a binding.
-    const bool guarded = binding.role != LAMINA_IN && binding.role != LAMINA_WEIGHT && binding.role != LAMINA_CONSTANT;
+    // The guard behind a tensor is bound with it: many drivers drop what is written outside of a binding, and read
+    // zeros there.
+    const bool guarded = binding.role != LAMINA_WEIGHT && binding.role != LAMINA_CONSTANT;
     const bool to_end = binding.offset + binding.bytes == whole.bytes;
     return {whole.buffer, whole.offset + binding.offset, binding.bytes + (guarded && to_end ? guard_ : 0)};
 }

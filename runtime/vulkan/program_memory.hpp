@@ -17,10 +17,11 @@ namespace lamina::vulkan {
 // their own, and with keep_all all activations have. Weights and states are the backend's.
 class ProgramMemory {
   public:
-    // Allocates, and uploads weights and constants. With `guard` nothing shares memory, and guard_bytes lie free on
-    // either side of everything that kernels write. Throws Error(memory) with need, have and the biggest tensors.
+    // Allocates, and uploads weights and constants. With ProgramOptions::guard nothing shares memory, and guard_bytes
+    // lie free on either side of everything that kernels write. Throws Error(memory) with need, have and the biggest
+    // tensors.
     ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents, const plan::GraphPlan &graph,
-                  std::span<const ChosenVariant> steps, bool keep_all, bool guard);
+                  std::span<const ChosenVariant> steps, const plan::ProgramOptions &options);
 
     // Padded to a multiple of 16 bytes.
     [[nodiscard]] const Region &tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
@@ -58,7 +59,8 @@ class ProgramMemory {
     std::vector<std::vector<Region>> scratch_, constants_; // by step
     std::vector<Region> volatile_;
     Region zeros_;
-    uint64_t guard_; // bytes; 0: no guards
+    uint64_t guard_;  // bytes; 0: no guards
+    uint32_t poison_; // what they are full of
     std::vector<Guard> guards_;
 };
 

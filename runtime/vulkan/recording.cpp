@@ -128,7 +128,7 @@ void Recording::record_task(VkCommandBuffer commands, const Task &task) const {
 void Recording::record_segment(const Parts &parts, std::span<const Task> tasks, bool first, bool last) {
     const VkCommandBuffer commands = pool_.record([&](VkCommandBuffer to) {
         if (first && parts.poison) {
-            for (const Region &r : parts.memory.volatile_regions()) fill(*device_, to, r, plan::poison_word);
+            for (const Region &r : parts.memory.volatile_regions()) fill(*device_, to, r, *parts.poison);
             place(*device_, to, after_upload);
         }
         for (const Task &t : tasks) record_task(to, t);

@@ -26,7 +26,7 @@ class Recording {
         const ProgramMemory &memory;
         const Buffer &staging;
         std::span<const Transfer> inputs, outputs;
-        bool poison = false; // fill activations and scratch with NaN before the first dispatch
+        std::optional<uint32_t> poison; // what activations and scratch are filled with before the first dispatch
     };
     // Keeps what the commands use alive only as far as it is owned by `memory` and `staging`: they must outlive this.
     Recording(std::shared_ptr<LogicalDevice> device, const Parts &parts);

@@ -26,18 +26,18 @@ struct Previous {
     static void reference(const Call &call) {
         const Tensor in = call.in("x"), state = call.state("seen");
         const auto x = in.f32(), y = call.out("y").f32();
-        const int64_t T = in.dim(1), C = in.dim(2), M = state ? state.dim(1) : 0;
+        const int64_t length = in.dim(1), cols = in.dim(2), kept_rows = state ? state.dim(1) : 0;
         for (int64_t i = 0; i < in.size(); ++i) {
-            const int64_t c = i % C, t = i / C % T, b = i / C / T, at = position(call, b) + t;
+            const int64_t c = i % cols, t = i / cols % length, b = i / cols / length, at = position(call, b) + t;
             const auto kept = [&](int64_t row) -> float & {
-                return state.f32()[static_cast<size_t>((b * M + row) * C + c)];
+                return state.f32()[static_cast<size_t>((b * kept_rows + row) * cols + c)];
             };
             double before = 0;
             if (t > 0)
-                before = x[static_cast<size_t>(i - C)];
-            else if (at > 0 && at <= M)
+                before = x[static_cast<size_t>(i - cols)];
+            else if (at > 0 && at <= kept_rows)
                 before = kept(at - 1);
-            if (at < M) kept(at) = x[static_cast<size_t>(i)];
+            if (at < kept_rows) kept(at) = x[static_cast<size_t>(i)];
             y[static_cast<size_t>(i)] = static_cast<float>(x[static_cast<size_t>(i)] + before);
         }
     }

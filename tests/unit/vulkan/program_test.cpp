@@ -55,7 +55,7 @@ class GraphWriter {
 
 plan::ProgramOptions poisoned(bool keep_all = false) {
     plan::ProgramOptions options;
-    options.poison = true;
+    options.poison = plan::poison_word;
     options.keep_all = keep_all;
     return options;
 }
