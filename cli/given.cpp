@@ -29,6 +29,10 @@ void refuse_given(const CLI::App &command, const std::vector<std::string> &optio
     }
 }
 
+CLI::Validator not_empty() {
+    return {[](std::string &text) -> std::string { return text.empty() ? "expected a value, found nothing" : ""; }, ""};
+}
+
 std::string origin_of(const CLI::App &command, const std::string &fault, const std::vector<std::string> &arguments) {
     for (const CLI::App *app = &command; app != nullptr; app = app->get_parent())
         for (const CLI::Option *option : app->get_options()) {

@@ -14,6 +14,9 @@ namespace lamina::cli {
 // was meant to change something. Values from the environment, which are there for all runs, may be idle.
 void refuse_given(const CLI::App &command, const std::vector<std::string> &options, const std::string &why);
 
+// An empty word is no value: it would read as an option that was left out.
+[[nodiscard]] CLI::Validator not_empty();
+
 // ", from $LAMINA_RUN_BEAMS" when `fault`, which begins with an option's name, is about a value from the environment.
 [[nodiscard]] std::string origin_of(const CLI::App &command, const std::string &fault,
                                     const std::vector<std::string> &arguments);

@@ -46,6 +46,18 @@ std::vector<std::string> texts_like(const plan::Step &step) {
     return out;
 }
 
+// Verdicts that were reached are kept, whatever is thrown after.
+class SavedAtEnd {
+  public:
+    explicit SavedAtEnd(Verdicts &verdicts) : verdicts_(verdicts) {}
+    SavedAtEnd(const SavedAtEnd &) = delete;
+    SavedAtEnd &operator=(const SavedAtEnd &) = delete;
+    ~SavedAtEnd() { verdicts_.save(); }
+
+  private:
+    Verdicts &verdicts_;
+};
+
 } // namespace
 
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
@@ -89,10 +101,10 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     return result.status == CaseResult::Status::passed;
 }
 
-Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least, bool go_on) {
+Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least) {
     Verdicts::Admitted verdict = known(layer, variant);
     const size_t before = verdict.tried;
-    while (!verdict.barred() && verdict.tried < verdict.cases && (verdict.passed < least || (go_on && in_time()))) {
+    while (!verdict.barred() && verdict.tried < verdict.cases && (verdict.passed < least || in_time())) {
         const std::string text = layer.contract->cases[verdict.tried];
         verdict.passed += try_case(layer, variant, text, verdict) ? 1 : 0;
         ++verdict.tried;
@@ -101,12 +113,12 @@ Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &
     return verdict;
 }
 
-Verdicts::Admitted Admission::prove_like(const plan::Step &step, const std::string &variant, bool must) {
-    const abi::Layer &layer = step.call.layer();
+Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::string &variant,
+                                         const std::vector<std::string> &texts, bool must) {
     Verdicts::Admitted verdict = known(layer, variant);
-    for (const std::string &like : texts_like(step)) {
-        if (verdict.barred() || verdict.shapes.contains(like) || !(must || in_time())) continue;
-        if (try_case(layer, variant, like, verdict)) verdict.shapes.insert(like);
+    for (const std::string &text : texts) {
+        if (verdict.barred() || verdict.shapes.contains(text) || !(must || in_time())) continue;
+        if (try_case(layer, variant, text, verdict) || verdict.barred()) verdict.shapes.insert(text);
         settle(layer, variant, verdict);
     }
     return verdict;
@@ -119,25 +131,40 @@ void Admission::settle(const abi::Layer &layer, const std::string &variant, cons
     verdicts_.set(layer, variant, verdict);
 }
 
-// Why a variant may not run this step; empty when it may. The `first` to run need not have passed everything.
-std::string Admission::why_not_proved(const plan::Step &step, const std::string &variant, bool first) {
+// Why a variant cannot compute this step's shapes here; empty when it can. A plan that breaks its contract bars it.
+std::string Admission::why_not_fit(const plan::Step &step, const std::string &variant) {
     const abi::Layer &layer = step.call.layer();
-    if (first) (void)prove(layer, variant, 1, false);
-    (void)prove_like(step, variant, false);
-    const Verdicts::Admitted verdict = prove(layer, variant, 0, true);
+    Verdicts::Admitted verdict = known(layer, variant);
+    if (!verdict.barred()) try {
+            return target_.why_not(step.call, variant);
+        } catch (const Error &e) {
+            if (e.code() != ErrorCode::plugin) throw;
+            verdict.why = e.what();
+            settle(layer, variant, verdict);
+        }
+    return "barred: " + verdict.why;
+}
+
+// Why a variant may not run this step; empty when it may. The baseline need not have passed everything. One that is
+// `needed`, since there is no other, is proved however long that takes.
+std::string Admission::why_not_proved(const plan::Step &step, const CheckVariant &variant, bool needed) {
+    const abi::Layer &layer = step.call.layer();
+    const std::vector<std::string> like = texts_like(step);
+    (void)prove(layer, variant.name, variant.baseline ? 1 : needed ? all_cases : 0);
+    const Verdicts::Admitted verdict = prove_like(layer, variant.name, like, variant.baseline || needed);
     if (verdict.barred()) return "barred: " + verdict.why;
     if (verdict.tried == verdict.cases && verdict.passed == 0) return "none of the layer's cases can be run with it";
-    const std::vector<std::string> like = texts_like(step);
-    const bool proved = verdict.complete() && std::all_of(like.begin(), like.end(), [&](const std::string &text) {
-                            return verdict.shapes.contains(text);
-                        });
-    return proved || (first && verdict.passed != 0) ? "" : "not proved yet";
+    const bool like_this =
+        std::all_of(like.begin(), like.end(), [&](const std::string &text) { return verdict.shapes.contains(text); });
+    const bool enough = variant.baseline ? verdict.passed != 0 : verdict.complete();
+    return enough && like_this ? "" : "not proved yet";
 }
 
 // A variant that was asked for: throws Error(input) when it may not run this step.
 void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
-    (void)prove(step.call.layer(), variant, 1, false);
-    const Verdicts::Admitted verdict = prove_like(step, variant, true);
+    const abi::Layer &layer = step.call.layer();
+    (void)prove(layer, variant, all_cases);
+    const Verdicts::Admitted verdict = prove_like(layer, variant, texts_like(step), true);
     const std::string asked = step.call.where() + ": variant '" + variant + "' was asked for and ";
     if (verdict.barred())
         throw Error(ErrorCode::input, asked + "is barred on " + device_->info().name + ": " + verdict.why);
@@ -151,8 +178,8 @@ std::vector<std::string> Admission::candidates(const plan::Step &step) {
     std::vector<std::string> out;
     std::string reasons;
     for (const CheckVariant &variant : target_.variants(step.call.layer())) {
-        std::string why_not = target_.why_not(step.call, variant.name);
-        if (why_not.empty()) why_not = why_not_proved(step, variant.name, out.empty());
+        std::string why_not = why_not_fit(step, variant.name);
+        if (why_not.empty()) why_not = why_not_proved(step, variant, out.empty());
         if (why_not.empty())
             out.push_back(variant.name);
         else
@@ -200,6 +227,7 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
 std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend,
                                            const std::map<std::string, std::string, std::less<>> &asked) {
     const std::lock_guard lock(mutex_);
+    const SavedAtEnd saved(verdicts_);
     std::vector<std::string> out;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
         const plan::Step &step = plan.steps[s];
@@ -213,24 +241,26 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         if (std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; }))
             expect_proved(step, named->second); // compile() names those that there are
     }
-    verdicts_.save();
     return out;
 }
 
 std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
                                               const std::function<void(const Proof &)> &progress) {
     const std::lock_guard lock(mutex_);
+    const SavedAtEnd saved(verdicts_);
     for (const std::string &id : layers) (void)plugins_->layer(id); // throws where there is none
     std::vector<Proof> out;
     for (const auto &[id, layer] : plugins_->layers()) {
         if (!layers.empty() && std::find(layers.begin(), layers.end(), id) == layers.end()) continue;
+        std::vector<std::pair<std::string, std::set<std::string>>> like; // by variant: cases of models that ran here
+        for (const CheckVariant &v : target_.variants(layer)) like.emplace_back(v.name, known(layer, v.name).shapes);
         verdicts_.forget(layer);
-        for (const CheckVariant &variant : target_.variants(layer)) {
-            out.push_back({id, variant.name, prove(layer, variant.name, all_cases, true)});
+        for (const auto &[variant, texts] : like) {
+            (void)prove(layer, variant, all_cases);
+            out.push_back({id, variant, prove_like(layer, variant, {texts.begin(), texts.end()}, true)});
             if (progress) progress(out.back());
         }
     }
-    verdicts_.save();
     return out;
 }
 

@@ -22,8 +22,9 @@ namespace lamina::proof {
 // driver version and the bytes of the plugin.
 //
 // Proving takes time, most of it the driver's compiler. A process spends about two seconds on it, and later ones go on
-// where it stopped. Until then the baseline runs when at least its first case has passed, and no other variant does.
-// A variant that none of the cases could be run with is not proved by that, and does not run.
+// where it stopped. Until then the baseline runs when at least its first case has passed and those like the step, and
+// no other variant does, unless the baseline cannot: then the first one that can is proved at once. A variant that none
+// of the cases could be run with is not proved by that, and does not run.
 //
 // A device that is lost while a variant is proved is thrown as Error(device_lost). The variant is then barred, unless
 // it is the baseline, which nothing can stand in for.
@@ -42,7 +43,8 @@ class Admission {
     // The device was lost, and this is the same one opened anew. What was proved stays proved.
     void move_to(std::shared_ptr<vulkan::Device> device);
 
-    // Proves every variant of these layers (all, when empty) anew, on all their cases, however long it takes.
+    // Proves every variant of these layers (all, when empty) anew, on all their cases and those like the steps of
+    // models that were run here, however long it takes.
     struct Proof {
         std::string layer, variant;
         Verdicts::Admitted verdict;
@@ -57,13 +59,15 @@ class Admission {
     // Runs one case and adds what it says to the verdict; false when the variant does not do it.
     bool try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
                   Verdicts::Admitted &verdict);
-    // Goes on with the layer's own cases until `least` have passed, it is barred, or there are no more; then, with
-    // `go_on`, with as many as there is time for.
-    Verdicts::Admitted prove(const abi::Layer &layer, const std::string &variant, size_t least, bool go_on);
-    // And with the cases like this step, if there is time or it `must` be.
-    Verdicts::Admitted prove_like(const plan::Step &step, const std::string &variant, bool must);
+    // Goes on with the layer's own cases until `least` have passed, it is barred, or there are no more; then with as
+    // many as there is time for.
+    Verdicts::Admitted prove(const abi::Layer &layer, const std::string &variant, size_t least);
+    // And with the cases like a step, if there is time or it `must` be.
+    Verdicts::Admitted prove_like(const abi::Layer &layer, const std::string &variant,
+                                  const std::vector<std::string> &texts, bool must);
     [[nodiscard]] bool in_time() const;
-    [[nodiscard]] std::string why_not_proved(const plan::Step &step, const std::string &variant, bool first);
+    [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
+    [[nodiscard]] std::string why_not_proved(const plan::Step &step, const CheckVariant &variant, bool needed);
     void expect_proved(const plan::Step &step, const std::string &variant);
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *format = "lamina-verdicts/3";
+constexpr const char *format = "lamina-verdicts/4";
 
 std::string key_of(const abi::Layer &layer) {
     char hash[20];

@@ -16,7 +16,7 @@ class Verdicts {
     struct Admitted {
         size_t tried = 0, passed = 0, cases = 0; // of the layer's own cases; what a variant does not do is tried only
         std::string why;                         // it is barred: the case that failed, and the command that replays it
-        std::set<std::string> shapes{};          // cases like the steps of models, that have passed
+        std::set<std::string> shapes{};          // cases like the steps of models: passed, or the one that barred it
         [[nodiscard]] bool barred() const { return !why.empty(); }
         // None failed, and not for want of one that was run.
         [[nodiscard]] bool complete() const { return !barred() && tried == cases && passed != 0; }

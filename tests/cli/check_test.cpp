@@ -58,6 +58,9 @@ TEST_CASE("check: what makes no sense is refused") {
     };
     refused({"check", "--device", "cpu", "--case", "B=2"}, 2, "--case needs the one LAYER");
     refused({"check", "linear", "--device", "reference"}, 2, "checked against");
+    refused({"check", "linear", "--device", "cpu", "--case", ""}, 2, "expected a value, found nothing");
+    refused({"check", "linear", "--device", "cpu", "--replay", "x"}, 2, "LAYER does not go with --replay");
+    refused({"check", "--device", "cpu", "--admit", "--thorough"}, 2, "--thorough does not go with --admit");
     refused({"check", "linaer", "--device", "cpu"}, 8, "did you mean 'linear'");
     refused({"check", "linear", "--device", "cpu", "--variant", "cpu_falback"}, 2, "did you mean 'cpu_fallback'");
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 Q=5"}, 3, "nothing is called 'Q'");
