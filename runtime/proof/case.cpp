@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <span>
 #include <sstream>
 
@@ -26,7 +27,8 @@ std::span<const lamina_port> states_of(const lamina_layer &l) { return {l.states
 struct Vocabulary {
     std::map<std::string, const lamina_param *, std::less<>> params;
     std::map<std::string, const lamina_port *, std::less<>> ports, optional;
-    std::set<std::string, std::less<>> dims;
+    std::set<std::string, std::less<>> dims, weights;
+    bool ellipsis = false;
 
     explicit Vocabulary(const lamina_layer &layer) {
         for (const lamina_param &p : std::span(layer.params, layer.n_params)) params[p.name] = &p;
@@ -36,7 +38,8 @@ struct Vocabulary {
                 ports[port.name] = &port;
                 if (is_state || (port.flags & LAMINA_OPTIONAL) != 0) optional[port.name] = &port;
                 for (const std::string &name : abi::names_in(port.dims)) dims.insert(name);
-                if (std::string_view(port.dims).starts_with("...")) dims.insert({"B", "T"});
+                if (std::string_view(port.dims).starts_with("...")) dims.insert({"B", "T"}), ellipsis = true;
+                if (list.data() == layer.weights) weights.insert(port.name);
             }
         for (const auto &[name, param] : params) dims.erase(name);
     }
@@ -89,6 +92,10 @@ class Parser {
             case_.params[name] = param(*p->second, word, value);
         else if (vocabulary_.dims.contains(name))
             case_.dims[name] = size(word, value);
+        else if (name == "..." && vocabulary_.ellipsis)
+            case_.axes = axes(word, value);
+        else if (vocabulary_.weights.contains(name) && (value == "f32" || value == "f16" || value == "bf16"))
+            case_.dtypes[name] = dtype(word, value);
         else if (const auto port = vocabulary_.ports.find(name); port != vocabulary_.ports.end())
             case_.values[name] = values(*port->second, word, value);
         else
@@ -113,10 +120,22 @@ class Parser {
         return n;
     }
 
+    [[nodiscard]] Shape axes(const std::string &word, const std::string &value) const {
+        Shape out;
+        std::istringstream parts(value);
+        for (std::string part; std::getline(parts, part, 'x');) out.push_back(size(word, part));
+        if (out.empty() || value.back() == 'x') fail("'" + word + "': expected sizes, as in ...=2x3x4");
+        return out;
+    }
+
     [[nodiscard]] abi::ParamValue param(const lamina_param &p, const std::string &word,
                                         const std::string &value) const {
         if (p.kind == LAMINA_CHOICE) return value;
-        if (p.kind != LAMINA_BOOL) return number<double>(word, value);
+        if (p.kind != LAMINA_BOOL) {
+            const auto n = number<double>(word, value);
+            if (!(std::abs(n) <= 0x1p53)) fail("'" + word + "': expected a number within 2^53 of 0");
+            return n;
+        }
         if (value != "0" && value != "1") fail("'" + word + "': expected 0 or 1");
         return value == "1";
     }
@@ -150,9 +169,9 @@ std::string text_of(const abi::ParamValue &value) {
 abi::Dims known_dims(const lamina_layer &layer, const Case &c) {
     abi::Dims dims;
     dims.values = c.dims;
-    dims.ellipsis.emplace();
+    dims.ellipsis = c.axes;
     for (const char *axis : {"B", "T"})
-        if (c.dims.contains(axis)) dims.ellipsis->push_back(c.dims.at(axis));
+        if (c.axes.empty() && c.dims.contains(axis)) dims.ellipsis->push_back(c.dims.at(axis));
     for (const lamina_param &p : std::span(layer.params, layer.n_params)) {
         if (p.kind != LAMINA_INT) continue;
         const auto given = c.params.find(p.name);
@@ -179,6 +198,12 @@ Shape reordered(Shape shape, const lamina_port &port, bool batch_first) {
 
 } // namespace
 
+DType weight_dtype(const lamina_port &port, const Case &c) {
+    const auto own = c.dtypes.find(port.name);
+    const DType wanted = own != c.dtypes.end() ? own->second : c.weights;
+    return (port.dtypes & static_cast<uint32_t>(wanted)) != 0 ? wanted : DType::f32;
+}
+
 const char *name_of(Values values) { return value_names.at(static_cast<size_t>(values)); }
 
 Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed) {
@@ -187,10 +212,13 @@ Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed)
 
 std::string to_string(const Case &c) {
     std::string out;
+    for (size_t i = 0; i < c.axes.size(); ++i) out += (i == 0 ? "...=" : "x") + std::to_string(c.axes[i]);
+    if (!c.axes.empty()) out += " ";
     for (const auto &[name, size] : c.dims) out += name + "=" + std::to_string(size) + " ";
     for (const auto &[name, value] : c.params) out += name + "=" + text_of(value) + " ";
     for (const std::string &port : c.given) out += "+" + port + " ";
     if (c.weights != DType::f32) out += std::string("weights=") + lamina::name_of(c.weights) + " ";
+    for (const auto &[port, dtype] : c.dtypes) out += port + "=" + lamina::name_of(dtype) + " ";
     for (const auto &[port, values] : c.values) out += port + "=" + name_of(values) + " ";
     return out + "seed=" + std::to_string(c.seed);
 }
@@ -212,9 +240,9 @@ abi::CallTypes types_of(const lamina_layer &layer, const Case &c) {
             }
             for (const std::string &name : abi::names_in(port.dims)) dims.values.try_emplace(name, small_size(name));
             bound[port.name] = reordered(abi::instantiate(port.dims, dims, where), port, batch_first);
-            const bool narrow = (port.dtypes & static_cast<uint32_t>(c.weights)) != 0 && ports.data() == layer.weights;
+            const bool weight = ports.data() == layer.weights;
             out[port.name] = {port.dtypes == LAMINA_I32 ? DType::i32
-                              : narrow                  ? c.weights
+                              : weight                  ? weight_dtype(port, c)
                                                         : DType::f32,
                               bound[port.name]};
         }

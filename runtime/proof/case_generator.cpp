@@ -114,6 +114,9 @@ class Generator {
         draw_params(c, number);
         draw_dims(c);
         draw_ports(c, number);
+        for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights))
+            if (random_.below(6) == 0 && is_given(c, p.name) && weight_dtype(p, c) != DType::f32)
+                c.dtypes[p.name] = DType::f32;
         for (const auto &[port, hard] : menu_.values)
             if (!hard.empty() && random_.below(6) == 0 && is_given(c, port))
                 c.values[port] = hard[random_.below(hard.size())];
@@ -137,7 +140,9 @@ class Generator {
             } else if (wanted) {
                 // In thousandths, so that the text is short; the ends of a range are its author's to test.
                 const double low = std::max(p.min, -4.0), high = std::min(p.max, 4.0);
-                c.params[p.name] = low + (high - low) * static_cast<double>(1 + random_.below(999)) / 1000;
+                c.params[p.name] = random_.below(8) == 0 && low <= 0
+                                       ? 0.0
+                                       : low + (high - low) * static_cast<double>(1 + random_.below(999)) / 1000;
             }
         }
     }
@@ -160,6 +165,8 @@ class Generator {
                            : menu_.factors.contains(name) ? pick(head_dims, random_)
                                                           : pick(sizes, random_);
         if (!menu_.ellipsis) return;
+        if (random_.below(6) == 0) c.axes = {pick(batches, random_), pick(counts, random_), pick(sizes, random_)};
+        if (!c.axes.empty()) return;
         if (random_.below(4) != 0) c.dims["T"] = pick(sizes, random_);
         if (random_.below(4) != 0) c.dims["B"] = pick(batches, random_);
     }

@@ -11,6 +11,8 @@ namespace {
 
 using Kind = plan::PlannedTensor::Kind;
 
+constexpr double most_values = 0x1p28; // 1 GiB
+
 class Builder {
   public:
     Builder(abi::LayerCall call, const PortValue &value_of) : call_(std::move(call)), value_of_(value_of) {}
@@ -88,6 +90,20 @@ int64_t state_length(const abi::LayerCall &call) {
     return has_states && length != call.dims().values.end() ? length->second : 0;
 }
 
+// Values are made up for all of it.
+void expect_reasonable(const abi::LayerCall &call) {
+    double values = 0;
+    for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state, abi::PortList::out})
+        for (const TensorType &type : call.types(list)) {
+            double size = type.shape.empty() ? 0 : 1;
+            for (const int64_t d : type.shape) size *= static_cast<double>(d);
+            values += size;
+        }
+    if (values > most_values)
+        throw Error(ErrorCode::input,
+                    call.where() + ": too large: a case may have 2^28 values in all; choose smaller sizes");
+}
+
 } // namespace
 
 CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of) {
@@ -96,6 +112,7 @@ CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of) {
 
 CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
     const abi::LayerCall call = call_of(layer, c);
+    expect_reasonable(call);
     return make_case_graph(call, [&](abi::PortList list, uint32_t i, const TensorType &type) {
         const lamina_port &port = port_of(*layer.contract, list, i);
         const auto asked = c.values.find(port.name);

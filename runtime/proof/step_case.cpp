@@ -1,7 +1,10 @@
 #include "proof/step_case.hpp"
 
+#include "proof/values.hpp"
+
 #include <algorithm>
-#include <numeric>
+#include <set>
+#include <span>
 
 namespace lamina::proof {
 namespace {
@@ -14,6 +17,10 @@ abi::ParamValue value_of(const lamina_param &param, double number) {
     return std::string(names.substr(0, names.find('|')));
 }
 
+std::set<std::string, std::less<>> set_of(const std::vector<std::string> &names) {
+    return {names.begin(), names.end()};
+}
+
 bool is_param(const lamina_layer &layer, const std::string &name) {
     return std::any_of(layer.params, layer.params + layer.n_params,
                        [&](const lamina_param &p) { return name == p.name; });
@@ -24,7 +31,9 @@ void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const 
         const TensorType &type = step.types(list)[i];
         if (type.shape.empty() || step.bound(list)[i] != i) continue;
         if (list == abi::PortList::state || (ports[i].flags & LAMINA_OPTIONAL) != 0) c.given.insert(ports[i].name);
-        if (list == abi::PortList::weight && size_of(type.dtype) == 2) c.weights = type.dtype;
+        if (list != abi::PortList::weight) continue;
+        if (size_of(type.dtype) == 2 && c.weights == DType::f32 && c.dtypes.empty()) c.weights = type.dtype;
+        if (weight_dtype(ports[i], c) != type.dtype) c.dtypes[ports[i].name] = type.dtype;
     }
 }
 
@@ -35,15 +44,48 @@ Case case_of(const abi::LayerCall &step) {
         c.params[layer.params[i].name] = value_of(layer.params[i], step.params()[i]);
     for (const auto &[name, size] : step.dims().values)
         if (!is_param(layer, name)) c.dims[name] = size;
-    if (const auto &axes = step.dims().ellipsis; axes && !axes->empty()) { // of any number: all but the last as one
-        if (axes->size() > 1) c.dims["T"] = axes->back();
-        c.dims["B"] =
-            std::accumulate(axes->begin(), axes->end() - (axes->size() > 1 ? 1 : 0), int64_t{1}, std::multiplies<>());
-    }
+    if (const auto &axes = step.dims().ellipsis; axes && !axes->empty()) c.axes = *axes;
     take_ports(step, abi::PortList::in, {layer.inputs, layer.n_inputs}, c);
     take_ports(step, abi::PortList::weight, {layer.weights, layer.n_weights}, c);
     take_ports(step, abi::PortList::state, {layer.states, layer.n_states}, c);
     return c;
+}
+
+// Names of axes along which a kernel works, of weights and of rows: what it is specialized for. The others say how
+// often it does the same.
+std::set<std::string, std::less<>> columns_of(const lamina_layer &layer) {
+    std::set<std::string, std::less<>> out;
+    for (const lamina_port &p : std::span(layer.weights, layer.n_weights)) out.merge(set_of(abi::names_in(p.dims)));
+    for (const lamina_port &p : std::span(layer.inputs, layer.n_inputs)) {
+        const std::string_view dims = p.dims;
+        if (p.dtypes != LAMINA_I32) out.merge(set_of(abi::names_in(dims.substr(dims.rfind(' ') + 1))));
+    }
+    return out;
+}
+
+// Halves the largest size, columns last; false when all are 1.
+bool halve(Case &c, const std::set<std::string, std::less<>> &columns) {
+    std::vector<int64_t *> rows, others;
+    for (int64_t &size : c.axes) rows.push_back(&size);
+    for (auto &[name, size] : c.dims) (columns.contains(name) ? others : rows).push_back(&size);
+    for (const auto &sizes : {rows, others}) {
+        const auto largest = std::max_element(sizes.begin(), sizes.end(), [](auto *x, auto *y) { return *x < *y; });
+        if (largest == sizes.end() || **largest < 2) continue;
+        **largest /= 2;
+        return true;
+    }
+    return false;
+}
+
+// Inputs that say where in its sequence a token stands: integers of a range too wide for anything else.
+std::vector<std::string> positions_of(const abi::LayerCall &step) {
+    const lamina_layer &layer = *step.layer().contract;
+    std::vector<std::string> out;
+    for (uint32_t i = 0; i < layer.n_inputs; ++i) {
+        const auto range = step.types(abi::PortList::in)[i].shape.empty() ? std::nullopt : step.values(i);
+        if (range && range->second - range->first > wide_range) out.emplace_back(layer.inputs[i].name);
+    }
+    return out;
 }
 
 } // namespace
@@ -65,21 +107,20 @@ double work_of(const abi::LayerCall &call) {
 std::vector<Case> cases_like(const abi::LayerCall &step, double most) {
     Case c = case_of(step);
     try {
-        while (work_of(call_of(step.layer(), c)) > most) {
-            const auto largest = std::max_element(c.dims.begin(), c.dims.end(),
-                                                  [](const auto &a, const auto &b) { return a.second < b.second; });
-            if (largest == c.dims.end() || largest->second < 2) return {};
-            largest->second /= 2;
-        }
+        const std::set<std::string, std::less<>> columns = columns_of(*step.layer().contract);
+        while (work_of(call_of(step.layer(), c)) > most)
+            if (!halve(c, columns)) return {};
     } catch (const Error &) { // half of it is not what the layer takes
         return {};
     }
     const auto &states = step.types(abi::PortList::state);
-    const bool has_states = std::any_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); });
-    std::vector<Case> out;
-    for (uint64_t seed = 1; seed <= (has_states ? 3 : 1); ++seed) {
-        c.seed = seed;
-        out.push_back(c);
+    if (std::none_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); })) return {c};
+    // What it does depends on how far the states are filled: at the beginning, at one place in all rows, anywhere.
+    std::vector<Case> out{c, c, c, c};
+    out[1].seed = 2;
+    for (const std::string &position : positions_of(step)) {
+        out[2].values[position] = Values::zeros;
+        out[3].values[position] = Values::one;
     }
     return out;
 }

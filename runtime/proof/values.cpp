@@ -45,7 +45,7 @@ std::vector<float> draw_floats(const Shape &shape, Values values, double scale, 
 int64_t draw_uniform(uint64_t width, uint64_t rows, Random &random) {
     const std::array<uint64_t, 4> limits{width, rows != 0 ? rows : 256, rows != 0 ? rows : 64, 8};
     const uint64_t luck = random.below(limits.size());
-    return static_cast<int64_t>(random.below(width <= 4096 ? width : limits[luck]));
+    return static_cast<int64_t>(random.below(width <= wide_range ? width : limits[luck]));
 }
 
 Tensor draw_integers(const Shape &shape, Values values, const Range &range, Random &random) {

@@ -8,6 +8,9 @@
 
 namespace lamina::proof {
 
+// A range of more values than this is met by chance at few of its interesting ones.
+inline constexpr int64_t wide_range = 4096;
+
 struct Range { // of I32: lowest <= value < end
     int64_t lowest = INT32_MIN, end = int64_t{1} << 31;
     int64_t cache = 0; // the call's state_length; 0: it has no states. A wide range is one of positions in it.

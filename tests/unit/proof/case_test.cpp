@@ -1,6 +1,8 @@
 // Conformance cases as text: what is printed replays what was run.
 #include "proof/case.hpp"
 #include "proof/case_generator.hpp"
+#include "proof/case_graph.hpp"
+#include "proof/step_case.hpp"
 
 #include "catch.hpp"
 
@@ -51,6 +53,44 @@ TEST_CASE("a case that is printed and read again is the same case") {
             CHECK(parse(id, to_string(c)) == c);
         }
     }
+}
+
+TEST_CASE("a case names axes of any number, and the dtype of a single weight") {
+    const Case c = parse("linear", "...=2x3x4 K=5 weights=f16 bias=f32 +bias");
+    CHECK(c.axes == Shape{2, 3, 4});
+    CHECK(parse("linear", to_string(c)) == c);
+    const abi::CallTypes t = types_of(*layer("linear").contract, c);
+    CHECK(t.in.at("x").shape == Shape{2, 3, 4, 5});
+    CHECK(t.weight.at("weight").dtype == DType::f16);
+    CHECK(t.weight.at("bias").dtype == DType::f32);
+    CHECK_THAT(refusal("layer_norm", "...=2x"), matchers::contains("...=2x3x4"));
+    CHECK_THAT(refusal("layer_norm", "...="), matchers::contains("...=2x3x4"));
+    CHECK_THAT(refusal("layer_norm", "eps=nan"), matchers::contains("within 2^53"));
+}
+
+TEST_CASE("the cases like a step have its rank, dtypes and columns, and with states other positions") {
+    const auto like = [](const char *id, std::string_view text, double most) {
+        std::vector<std::string> out;
+        for (const Case &c : cases_like(call_of(layer(id), parse(id, text)), most)) out.push_back(to_string(c));
+        return out;
+    };
+    const auto whole = like("linear", "...=2x3x4 K=512 +bias weights=f16 bias=f32", 1e8);
+    REQUIRE(whole.size() == 1);
+    for (const char *part : {"...=2x3x4", "K=512", "+bias", "weights=f16", "bias=f32"})
+        CHECK_THAT(whole[0], matchers::contains(part));
+    const auto halved = like("layer_norm", "...=64x128 C=512", 1e7);
+    REQUIRE(halved.size() == 1);
+    CHECK_THAT(halved[0], matchers::contains("C=512")); // rows give way first
+    CHECK(halved[0].find("64x128") == std::string::npos);
+    const auto cached = like("attention", "B=2 Tq=1 M=16 C=32 D=8 heads=4 +position +key_cache +value_cache", 1e8);
+    REQUIRE(cached.size() == 4);
+    CHECK_THAT(cached[2], matchers::contains("position=zeros"));
+    CHECK_THAT(cached[3], matchers::contains("position=one"));
+}
+
+TEST_CASE("a case too large to be made up is refused before it takes memory") {
+    const Case c = parse("softmax", "B=2147483648 C=2147483648");
+    CHECK_THAT(message_of([&] { (void)make_case_graph(layer("softmax"), c); }), matchers::contains("too large"));
 }
 
 TEST_CASE("a word that a case may not hold is refused, with the nearest that it may") {
