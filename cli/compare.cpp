@@ -42,6 +42,7 @@ Json as_json(const Comparison &comparison) {
             {"changed_outputs", comparison.changed_outputs},
             {"summary", comparison.summary()},
             {"replay", comparison.replay.empty() ? Json() : Json(comparison.replay.string())},
+            {"replay_command", comparison.replay_command.empty() ? Json() : Json(comparison.replay_command)},
             {"layers", layers}};
 }
 
@@ -56,7 +57,7 @@ std::string as_text(const Comparison &comparison, const Output &output) {
                  {"/ LIMIT", Align::right},
                  "VERDICT"});
     for (const LayerComparison &layer : comparison.layers) {
-        const bool passed = layer.own.passed;
+        const bool passed = layer.agrees();
         table.row({{layer.graph, Style::dim},
                    {layer.layer, Style::bold},
                    layer.type,
@@ -69,8 +70,7 @@ std::string as_text(const Comparison &comparison, const Output &output) {
     }
     return table.str(output) + "\n" +
            output.styled(comparison.summary(), comparison.agrees() ? Style::green : Style::red) + "\n" +
-           (comparison.replay.empty() ? ""
-                                      : "to run it alone: lamina check --replay " + comparison.replay.string() + "\n");
+           (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
 int compare(const Options &options, const GlobalOptions &global, Output &output) {
@@ -82,6 +82,9 @@ int compare(const Options &options, const GlobalOptions &global, Output &output)
     const Model model = runtime.load(options.model);
     const model::Model &content = *detail::Access::model(model);
     const Device device = runtime.device(global.device);
+    if (device.id == options.against)
+        throw Error(ErrorCode::usage, "--device " + device.id + " and --reference " + options.against +
+                                          " are the same: there is nothing to compare");
     note_device(device, output);
 
     CompareOptions how;

@@ -46,7 +46,7 @@ TensorMap Taps::of_texts(Session &session, const std::vector<std::string> &texts
     TensorMap out;
     std::vector<bool> found(taps_.size());
     std::vector<std::string> names;
-    for (const auto &[graph, inputs] : session::inputs_of_texts(session, texts))
+    for (const auto &[graph, inputs] : session::inputs_of_texts(session, texts, session::Rows::of_texts).graphs)
         for (auto &[name, tensor] : session.run(graph, inputs, {"*"})) {
             names.push_back(name);
             for (size_t i = 0; i < taps_.size(); ++i)

@@ -93,16 +93,20 @@ struct LayerComparison {
     Verdict accumulated; // in the running model, with the errors of all layers before it
     // Text is decoded token by token, with a cache: the token whose `own` this is, the worst so far.
     std::optional<size_t> step{};
+    // Errors add up, and what they come to is for the model's author to judge; a NaN or an infinity in the running
+    // model that is none by the references is wrong.
+    [[nodiscard]] bool agrees() const;
 };
 
 struct Comparison {
     Device device;
     std::filesystem::path replay;        // the file that was written; empty: none
+    std::string replay_command;          // what runs it
     std::vector<LayerComparison> layers; // in the order in which they run; a graph ends with its first wrong token
     // "GRAPH.OUTPUT": other bits when the graph runs as sessions run it, where tensors share memory, than when each has
     // its own.
     std::vector<std::string> changed_outputs;
-    [[nodiscard]] const LayerComparison *first_wrong() const; // by its own error; null when all agree
+    [[nodiscard]] const LayerComparison *first_wrong() const; // null when all agree
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
     // One line: "all 46 layers on vulkan:0 (...) agree with the reference", or the first that does not.
     [[nodiscard]] std::string summary() const;

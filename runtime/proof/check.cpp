@@ -44,14 +44,6 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
                       [](const Tensor &x, const Tensor &y) { return std::ranges::equal(x.bytes(), y.bytes()); });
 }
 
-// Where the command finds a layer that is not in the folders it looks into by itself.
-std::string plugin_option(const abi::Layer &layer) {
-    const std::filesystem::path folder = layer.path.parent_path();
-    const std::vector<std::filesystem::path> known = abi::Registry::search_path({});
-    const bool found = std::find(known.begin(), known.end(), folder) != known.end();
-    return found ? "" : " --plugin-dir " + folder.string();
-}
-
 // One case of one layer, by one variant after the other: the reference is computed once.
 class CaseCheck {
   public:
@@ -129,6 +121,13 @@ class CaseCheck {
 };
 
 } // namespace
+
+std::string plugin_option(const abi::Layer &layer) {
+    const std::filesystem::path folder = layer.path.parent_path();
+    const std::vector<std::filesystem::path> known = abi::Registry::search_path({});
+    const bool found = std::find(known.begin(), known.end(), folder) != known.end();
+    return found ? "" : " --plugin-dir " + folder.string();
+}
 
 LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
     if (!options.case_text.empty()) return {{parse_case(*layer.contract, options.case_text, options.seed)}, 0};

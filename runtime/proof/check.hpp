@@ -17,6 +17,9 @@ namespace lamina::proof {
                                 const CheckOptions &options,
                                 const std::function<void(const CaseResult &)> &progress = {});
 
+// " --plugin-dir DIR" where the command does not find this layer by itself.
+[[nodiscard]] std::string plugin_option(const abi::Layer &layer);
+
 // The cases that check() runs for a layer.
 struct LayerCases {
     std::vector<Case> cases;

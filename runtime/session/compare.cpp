@@ -1,6 +1,8 @@
 #include <lamina/proof.hpp>
 
+#include "proof/check.hpp"
 #include "proof/replay.hpp"
+#include "proof/values.hpp"
 #include "proof/verdict.hpp"
 #include "session/generation_shapes.hpp"
 #include "session/state.hpp"
@@ -8,19 +10,22 @@
 #include "session/texts.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lamina {
 namespace {
 
 // A program that is run step by step, with states of its own: the programs of a backend share theirs by name, so they
-// are set before every run. They begin as zeros.
+// are set before every run. They begin as what other texts may have left there: any numbers.
 class Run {
   public:
     explicit Run(std::unique_ptr<plan::Program> program) : program_(std::move(program)) {
         const auto &tensors = program_->plan().tensors;
         for (size_t i = 0; i < tensors.size(); ++i)
             if (tensors[i].kind == plan::PlannedTensor::Kind::state)
-                before_[static_cast<int32_t>(i)] = after_[static_cast<int32_t>(i)] = Tensor(tensors[i].type);
+                after_[static_cast<int32_t>(i)] =
+                    proof::make_values(tensors[i].type, proof::Values::normal, false, {}, 1, tensors[i].name);
+        before_ = after_;
     }
 
     // Goes on from what the step before left; an input that is not given stays what it was.
@@ -150,7 +155,7 @@ class GraphComparison {
             out.layers.push_back(std::move(layer));
         }
         out.changed_outputs.insert(out.changed_outputs.end(), changed_outputs_.begin(), changed_outputs_.end());
-        if (out.replay.empty()) out.replay = replay_;
+        if (out.replay.empty()) out.replay = replay_, out.replay_command = replay_command_;
     }
 
   private:
@@ -170,7 +175,7 @@ class GraphComparison {
             const Verdict accumulated = compare(running_.read(running_at), expected, tolerance, port);
             if (proof::add(layer.own, own)) layer.step = steps_;
             proof::add(layer.accumulated, accumulated);
-            agrees = agrees && own.passed;
+            agrees = agrees && own.passed && std::isfinite(accumulated.error);
         };
         const plan::Step &in_graph = running_.plan().steps[s], &by_itself = alone.plan().steps[0];
         for (size_t i = 0; i < step.out.size(); ++i)
@@ -178,7 +183,7 @@ class GraphComparison {
         for (size_t i = 0; i < step.state.size(); ++i)
             if (step.state[i] != plan::none)
                 add(contract.states[i].name, step.state[i], in_graph.state[i], by_itself.state[i]);
-        if (!agrees && !replay_folder_.empty() && replay_.empty()) write_replay(s);
+        if (!agrees && !layer.own.passed && !replay_folder_.empty() && replay_.empty()) write_replay(s);
         return agrees;
     }
 
@@ -197,10 +202,13 @@ class GraphComparison {
                                          layers_[s].variant,
                                          device_.device.name + ", " + device_.device.driver};
         replay_ = proof::write_replay(replay_folder_, source);
+        replay_command_ = "lamina check --replay " + replay_.string() + " --device " + device_.device.id +
+                          " --variant " + layers_[s].variant + proof::plugin_option(step.call.layer());
     }
 
     detail::SessionState &device_;
     std::filesystem::path replay_folder_, replay_;
+    std::string replay_command_;
     Run expected_;
     Run running_;            // on the device; every tensor can be read
     Run whole_;              // on the device as sessions run it
@@ -211,13 +219,13 @@ class GraphComparison {
 };
 
 // Text is decoded as generation does it: token by token, with a cache.
-GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, TensorMap inputs) {
+GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, TensorMap inputs, size_t length) {
     GraphSteps out;
     out.graph = graph;
     if (graph == g.decode) {
         const auto memory = inputs.find(g.memory);
-        out.shapes.state_length = session::cache_length(static_cast<size_t>(inputs.at(g.target_ids).shape()[1]),
-                                                        memory == inputs.end() ? TensorType{} : memory->second.type());
+        out.shapes.state_length =
+            session::cache_length(length, memory == inputs.end() ? TensorType{} : memory->second.type());
         out.inputs = session::token_by_token(g, std::move(inputs));
     } else {
         out.inputs.push_back(std::move(inputs));
@@ -235,8 +243,10 @@ std::string only_graph(const model::Model &model) {
 
 } // namespace
 
+bool LayerComparison::agrees() const { return own.passed && std::isfinite(accumulated.error); }
+
 const LayerComparison *Comparison::first_wrong() const {
-    const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.own.passed; });
+    const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.agrees(); });
     return it == layers.end() ? nullptr : &*it;
 }
 
@@ -247,12 +257,14 @@ std::string Comparison::summary() const {
     if (wrong == nullptr && !changed_outputs.empty())
         return "output '" + changed_outputs.front() + "' on " + place +
                " has other bits when the graph runs as a whole than layer by layer, though each layer agrees with the "
-               "reference: memory or barriers between layers are at fault";
+               "reference: memory or barriers between layers are at fault, or a layer that uses what it never wrote";
     if (wrong == nullptr)
         return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
     return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
            wrong->variant + ") is the first to go wrong on " + place +
-           (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " + wrong->own.text();
+           (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
+           (wrong->own.passed ? "right by itself, and in the running model " + wrong->accumulated.text()
+                              : wrong->own.text());
 }
 
 Comparison compare(const Runtime &runtime, const Model &model, const Device &device, const CompareOptions &options) {
@@ -263,8 +275,9 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     if (options.inputs.empty()) {
         const auto &plugins = *detail::Access::state(runtime)->plugins;
         const auto texts = options.texts.empty() ? session::sample_texts(content, plugins) : options.texts;
-        for (auto &[graph, inputs] : session::inputs_of_texts(truth, texts))
-            graphs.push_back(steps_of_text(*content.generation, graph, std::move(inputs)));
+        session::TextInputs of_texts = session::inputs_of_texts(truth, texts, session::Rows::of_programs);
+        for (auto &[graph, inputs] : of_texts.graphs)
+            graphs.push_back(steps_of_text(*content.generation, graph, std::move(inputs), of_texts.length));
     } else {
         graphs.emplace_back();
         graphs.back().graph = options.graph.empty() ? only_graph(content) : options.graph;

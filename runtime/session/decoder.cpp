@@ -3,7 +3,6 @@
 #include "session/generation_shapes.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -17,10 +16,7 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
     const auto batch = static_cast<int64_t>(batch_);
     size_t longest = 0;
     for (const Ids &ids : sources) longest = std::max(longest, ids.size());
-    const abi::Registry &plugins = *session.runtime->plugins;
-    int64_t length = rounded_length(longest);
-    if (!takes_sources(*session.model, plugins, static_cast<size_t>(length))) length = static_cast<int64_t>(longest);
-    Tensor source(TensorType{DType::i32, {batch, length}});
+    Tensor source(TensorType{DType::i32, {batch, source_length(*session.model, *session.runtime->plugins, longest)}});
     Tensor lengths(TensorType{DType::i32, {batch}});
     std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
     for (size_t r = 0; r < sources.size(); ++r) {
@@ -41,7 +37,7 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
 }
 
 Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape)
-    : rows_(shape.rows), batch_(std::bit_ceil(shape.rows)), cached_(shape.cached),
+    : rows_(shape.rows), batch_(rounded_rows(shape.rows)), cached_(shape.cached),
       probabilities_(session.model->generation->probabilities), device_(session.device.id) {
     const model::Generation &g = *session.model->generation;
     graph_ = g.decode;

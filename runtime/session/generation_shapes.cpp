@@ -1,6 +1,9 @@
 #include "session/generation_shapes.hpp"
 
+#include "session/texts.hpp"
+
 #include <algorithm>
+#include <bit>
 
 namespace lamina::session {
 
@@ -27,6 +30,13 @@ plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64
 int64_t rounded_length(size_t tokens) {
     constexpr int64_t multiple = 8;
     return (static_cast<int64_t>(tokens) + multiple - 1) / multiple * multiple;
+}
+
+size_t rounded_rows(size_t rows) { return std::bit_ceil(rows); }
+
+int64_t source_length(const model::Model &model, const abi::Registry &plugins, size_t tokens) {
+    const int64_t rounded = rounded_length(tokens);
+    return takes_sources(model, plugins, static_cast<size_t>(rounded)) ? rounded : static_cast<int64_t>(tokens);
 }
 
 int64_t cache_length(size_t tokens, const TensorType &memory) {

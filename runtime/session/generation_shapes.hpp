@@ -14,8 +14,11 @@ namespace lamina::session {
 [[nodiscard]] plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64_t target_length,
                                               const TensorType &memory, int64_t state_length);
 
-// Lengths are rounded up, so that few programs serve all.
+// Lengths and rows are rounded up, so that few programs serve all.
 [[nodiscard]] int64_t rounded_length(size_t tokens);
+[[nodiscard]] size_t rounded_rows(size_t rows);
+// A source's, unless the model has fewer positions.
+[[nodiscard]] int64_t source_length(const model::Model &model, const abi::Registry &plugins, size_t tokens);
 
 // The state_length for sequences of so many tokens: what self attention has seen, and source attention's memory
 // (B, S, C), which has no shape where there is no encoder.

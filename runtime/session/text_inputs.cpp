@@ -1,6 +1,7 @@
 #include "session/text_inputs.hpp"
 
 #include "session/generation.hpp"
+#include "session/generation_shapes.hpp"
 #include "session/state.hpp"
 
 #include <algorithm>
@@ -8,14 +9,18 @@
 namespace lamina::session {
 namespace {
 
-// (B, T) with the rows filled up by `pad`, and the lengths (B).
-Tensor padded(const std::vector<Ids> &rows, int32_t pad) {
+size_t longest_of(const std::vector<Ids> &rows) {
     size_t longest = 1;
     for (const Ids &row : rows) longest = std::max(longest, row.size());
-    std::vector<int32_t> flat(rows.size() * longest, pad);
+    return longest;
+}
+
+// (B, T) with the rows filled up by `pad`.
+Tensor padded(const std::vector<Ids> &rows, int64_t length, int32_t pad) {
+    std::vector<int32_t> flat(rows.size() * static_cast<size_t>(length), pad);
     for (size_t b = 0; b < rows.size(); ++b)
-        std::copy(rows[b].begin(), rows[b].end(), flat.begin() + static_cast<std::ptrdiff_t>(b * longest));
-    return Tensor::of({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, flat);
+        std::copy(rows[b].begin(), rows[b].end(), flat.begin() + static_cast<std::ptrdiff_t>(b) * length);
+    return Tensor::of({static_cast<int64_t>(rows.size()), length}, flat);
 }
 
 Tensor lengths_of(const std::vector<Ids> &rows) {
@@ -26,7 +31,7 @@ Tensor lengths_of(const std::vector<Ids> &rows) {
 
 } // namespace
 
-GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &texts) {
+TextInputs inputs_of_texts(Session &truth, const std::vector<std::string> &texts, Rows rows) {
     detail::SessionState &state = detail::Access::state(truth);
     const model::Model &model = *state.model;
     const abi::Registry &plugins = *state.runtime->plugins;
@@ -40,24 +45,38 @@ GraphInputs inputs_of_texts(Session &truth, const std::vector<std::string> &text
     if (sources.empty()) throw Error(ErrorCode::usage, "there is no text to compare on");
 
     const size_t positions = longest_target(model, plugins);
+    size_t longest_prefix = 1;
     std::vector<Ids> targets;
     for (const auto &found : truth.hypotheses(texts)) {
         if (found.empty()) continue;
-        targets.push_back({*target.id(g.start)});
+        Ids &ids = targets.emplace_back(Ids{*target.id(g.start)});
         if (g.encode.empty()) // the prompt comes first
-            targets.back().insert(targets.back().end(), sources[targets.size() - 1].begin(),
-                                  sources[targets.size() - 1].end());
-        targets.back().insert(targets.back().end(), found.front().tokens.begin(), found.front().tokens.end());
-        targets.back().resize(std::min(targets.back().size(), positions)); // the last token is never fed back
+            ids.insert(ids.end(), sources[targets.size() - 1].begin(), sources[targets.size() - 1].end());
+        longest_prefix = std::max(longest_prefix, ids.size());
+        ids.insert(ids.end(), found.front().tokens.begin(), found.front().tokens.end());
+        ids.resize(std::min(ids.size(), positions)); // the last token is never fed back
     }
+    const bool as_programs = rows == Rows::of_programs;
+    if (as_programs) {
+        const Ids filler{0}; // any token
+        sources.resize(rounded_rows(sources.size()), filler);
+        targets.resize(sources.size(), filler);
+    }
+    TextInputs out;
+    out.length = std::min(longest_prefix + static_cast<size_t>(g.max_length), positions);
     const auto batch = static_cast<int64_t>(sources.size());
-    TensorMap decode{{g.target_ids, padded(targets, *target.id(g.end))},
+    TensorMap decode{{g.target_ids, padded(targets, static_cast<int64_t>(longest_of(targets)), *target.id(g.end))},
                      {g.position, Tensor(TensorType{DType::i32, {batch}})}};
-    if (g.encode.empty()) return {{g.decode, std::move(decode)}};
-    TensorMap encode{{g.source_ids, padded(sources, 0)}, {g.source_lengths, lengths_of(sources)}};
-    decode[g.memory] = truth.run(g.encode, encode).at(g.memory);
-    if (g.decode_takes_lengths) decode[g.source_lengths] = encode.at(g.source_lengths);
-    return {{g.encode, std::move(encode)}, {g.decode, std::move(decode)}};
+    if (!g.encode.empty()) {
+        const size_t longest = longest_of(sources);
+        const int64_t length = as_programs ? source_length(model, plugins, longest) : static_cast<int64_t>(longest);
+        TensorMap encode{{g.source_ids, padded(sources, length, 0)}, {g.source_lengths, lengths_of(sources)}};
+        decode[g.memory] = truth.run(g.encode, encode).at(g.memory);
+        if (g.decode_takes_lengths) decode[g.source_lengths] = encode.at(g.source_lengths);
+        out.graphs.emplace_back(g.encode, std::move(encode));
+    }
+    out.graphs.emplace_back(g.decode, std::move(decode));
+    return out;
 }
 
 std::vector<TensorMap> token_by_token(const model::Generation &g, TensorMap whole) {

@@ -38,5 +38,6 @@ TEST_CASE("compare: what makes no sense is refused") {
     };
     refused({"compare", g2p(), "a", "--input", "x=x.npy"}, "exclude each other");
     refused({"compare", g2p(), "a", "--graph", "encode"}, "goes with --input");
+    refused({"compare", g2p(), "a", "--device", "cpu", "--reference", "cpu"}, "nothing to compare");
     refused({"compare", g2p(), "a", "--against", "gpu"}, "--against");
 }

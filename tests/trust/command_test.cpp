@@ -47,6 +47,8 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK(compared.status == 7);
     const auto json = nlohmann::json::parse(compared.out);
     CHECK(json.at("agrees") == false);
+    CHECK(json.at("replay_command") == "lamina check --replay " + replay + "/second.safetensors --device vulkan:0 " +
+                                           "--variant fast --plugin-dir " WRONG_PLUGINS);
     CHECK(std::filesystem::file_size(svg) > 0);
     const Finished text = lamina_with_wrong_layers(
         folder, {"compare", model, "--input", input, "--device", "vulkan:0", "--variant", "wrong_when_long=fast"});
@@ -59,6 +61,8 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
         lamina_with_wrong_layers(folder, {"check", "--device", "vulkan:0", "--replay", replay, "--variant", "fast"});
     INFO(replayed.out << replayed.err);
     CHECK(replayed.status == 7);
+    const Finished nothing = lamina_with_wrong_layers(folder, {"check", "--device", "cpu", "--replay", replay});
+    CHECK(nothing.status == 7); // the CPU has no kernel to run it with: that is no success
     const Finished right = lamina_with_wrong_layers(
         folder, {"check", "--device", "vulkan:0", "--replay", replay, "--variant", "baseline"});
     CHECK(right.status == 0);
