@@ -127,7 +127,8 @@ class Runtime {
     // Why there is no Vulkan device; empty when there is one.
     [[nodiscard]] std::string no_vulkan() const;
 
-    // Reads and checks a model folder, all of it, against the plugins at hand.
+    // Reads and checks a model folder, all of it, against the plugins at hand. What throws whatever the inputs are is
+    // thrown here; what depends on their sizes, by run().
     [[nodiscard]] Model load(const std::filesystem::path &folder) const;
     // The same for a model in memory; reads and writes no file.
     [[nodiscard]] Model load(const ModelDescription &description) const;
