@@ -195,6 +195,12 @@ TEST_CASE("run --output: outputs and tensors inside the graph become files") {
           std::vector<float>(memory.f32().begin(), memory.f32().end()));
 }
 
+TEST_CASE("run --tap: a text without anything in it is said to be that") {
+    const Finished f = run_lamina({"run", g2p(), "", "--device", "cpu", "--tap", "*"});
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, matchers::contains("there is no text to run the model on"));
+}
+
 TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
     const TemporaryFolder folder, out;
     write_letters(folder);
