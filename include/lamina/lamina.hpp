@@ -94,7 +94,7 @@ struct Hypothesis {
 class Session {
   public:
     // Runs one graph. Inputs by the graph's names; the result holds its outputs and, with keep_all, the tensors that
-    // `taps` name: those of any layer, '*' and '?' as in a shell ("encoder.*.norm_feed_forward").
+    // `taps` name: those of any layer, '*' and '?' as in a shell ("encoder.*.norm_feed_forward"), or outputs.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
 

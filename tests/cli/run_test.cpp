@@ -195,6 +195,27 @@ TEST_CASE("run --output: outputs and tensors inside the graph become files") {
           std::vector<float>(memory.f32().begin(), memory.f32().end()));
 }
 
+TEST_CASE("run --tap: tensors that several taps name, and an output by its name") {
+    const TemporaryFolder folder;
+    write_letters(folder);
+    const auto into = [&](const char *name) { return (folder.path() / name).string(); };
+    const auto tapped = [&](const std::vector<std::string> &taps) {
+        std::vector<std::string> options{"--json"};
+        options.insert(options.end(), taps.begin(), taps.end());
+        const Finished f = run_lamina(encode(folder, options));
+        INFO(f.err);
+        REQUIRE(f.status == 0);
+        return json::parse(f.out).size();
+    };
+    const std::string attention = "encoder.0.attention";
+    CHECK(tapped({"--tap", attention, "--tap", attention}) == 2); // it and the output
+    CHECK(tapped({"--tap", "encoder.*", "--tap", attention + "=" + into("a.npy")}) > 2);
+    CHECK(tapped({"--tap", attention, "-o", attention + "=" + into("b.npy")}) == 2);
+    CHECK(tapped({"--tap", "memory=" + into("memory.npy")}) == 1);
+    for (const char *file : {"a.npy", "b.npy", "memory.npy"}) CHECK(std::filesystem::exists(folder.path() / file));
+    CHECK(folder.read("a.npy") == folder.read("b.npy"));
+}
+
 TEST_CASE("run --tap: a text without anything in it is said to be that") {
     const Finished f = run_lamina({"run", g2p(), "", "--device", "cpu", "--tap", "*"});
     CHECK(f.status == 2);
