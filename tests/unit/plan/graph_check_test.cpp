@@ -1,6 +1,7 @@
 // What fails whatever a graph's inputs are is known without them; what some inputs could run is left alone.
 #include "plan/graph_check.hpp"
 #include "plan/graph_sizes.hpp"
+#include "plan/symbolic_dims.hpp"
 
 #include "catch.hpp"
 
@@ -66,6 +67,8 @@ TEST_CASE("a size that a weight says is fixed, names that meet are one, and the 
     CHECK(sizes.stands_for ==
           decltype(sizes.stands_for){{"B", "B"}, {"T", "T"}, {"C", "C"}, {"N", "B"}, {"U", "T"}, {"D", "C"}});
     test.check();
+    const auto dims = symbolic_dims(test.model, test.graph(), *plugins());
+    for (const char *tensor : {"norm", "add"}) CHECK(dims.at(tensor) == "f32 (B T 8)");
 }
 
 TEST_CASE("a graph that runs with some sizes passes") {
