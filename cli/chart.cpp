@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <set>
 
 namespace lamina::cli {
 namespace {
@@ -87,7 +89,10 @@ std::pair<double, double> range_of(const std::vector<Series> &series) {
     return {lo - air, hi + air};
 }
 
-// A line for each run of finite values.
+constexpr size_t most_points = 4000; // of a line: several for each pixel of its width
+
+// A line for each run of finite values. Of neighbours that are too many to be told apart the lowest and the highest are
+// drawn, in their order: the picture is the same, and the file of a size that can be opened.
 void draw_series(Svg &svg, const Series &series, const std::string &colour, const Scale &x, const Scale &y) {
     std::vector<Point> run;
     const auto finish = [&] {
@@ -95,11 +100,20 @@ void draw_series(Svg &svg, const Series &series, const std::string &colour, cons
         if (!run.empty()) svg.polyline(run, "class=\"series\" stroke-linecap=\"round\" stroke=\"" + colour + "\"");
         run.clear();
     };
-    for (size_t i = 0; i < series.values.size(); ++i) {
-        if (!std::isfinite(series.values[i]))
+    const std::vector<float> &values = series.values;
+    const size_t together = values.size() > most_points ? (2 * values.size() + most_points - 1) / most_points : 1;
+    for (size_t begin = 0; begin < values.size(); begin += together) {
+        std::optional<size_t> low, high;
+        for (size_t i = begin; i < std::min(begin + together, values.size()); ++i) {
+            if (!std::isfinite(values[i])) continue;
+            if (!low || values[i] < values[*low]) low = i;
+            if (!high || values[i] > values[*high]) high = i;
+        }
+        if (!low) {
             finish();
-        else
-            run.push_back({x(static_cast<double>(i)), y(series.values[i])});
+            continue;
+        }
+        for (const size_t i : std::set{*low, *high}) run.push_back({x(static_cast<double>(i)), y(values[i])});
     }
     finish();
 }

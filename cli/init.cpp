@@ -1,5 +1,7 @@
 // lamina init: a new transformer with untrained weights, as a model folder.
 #include "command.hpp"
+#include "given.hpp"
+#include "init_tokens.hpp"
 #include "interrupt.hpp"
 #include "seed.hpp"
 #include "table.hpp"
@@ -10,6 +12,9 @@
 #include "model/vocabulary.hpp"
 
 #include <lamina/transformer.hpp>
+
+#include <algorithm>
+#include <set>
 
 namespace lamina::cli {
 namespace {
@@ -23,7 +28,7 @@ struct InitOptions {
     std::string arch = "encoder-decoder", activation = "relu", dtype = "f32", generator = "log-probabilities";
     std::string positions = "interleaved", mask = "lengths", split = "words", start = "<s>", end = "</s>";
     std::filesystem::path source_file, target_file;
-    int64_t d_model = 512, heads = 8, layers = 6, ffn = 0, vocabulary = 0, max_len = 5000, max_length = 64;
+    int64_t d_model = 512, heads = 8, layers = 6, ffn = 0, vocabulary = 0, max_len = 5000, max_length = 0;
     double dropout = 0, eps = 1e-5;
     uint64_t seed = 0;
     bool norm_first = false, post_norm = false, sequence_first = false, force = false;
@@ -116,15 +121,36 @@ ModelDescription make_encoder(const InitOptions &o, const BuildOptions &build_op
                  build_options);
 }
 
+// Tokens to generate at most: by default as many as there are positions for behind the start token.
+int64_t max_length_of(const InitOptions &o) {
+    constexpr int64_t by_default = 64;
+    const int64_t most_tokens = o.max_len - 1;
+    if (most_tokens < 1)
+        throw Error(ErrorCode::usage, "--max-len 1: expected 2 or more with vocabularies: the start token takes the "
+                                      "first position, and no text could be generated");
+    if (o.max_length > most_tokens)
+        throw Error(ErrorCode::usage, "--max-length " + std::to_string(o.max_length) + ": expected at most " +
+                                          std::to_string(most_tokens) + ", since --max-len " +
+                                          std::to_string(o.max_len) +
+                                          " positions hold the start token, too: lower it, or raise --max-len");
+    return o.max_length != 0 ? o.max_length : std::min(by_default, most_tokens);
+}
+
 TextVocabularies text_options(const InitOptions &o, const std::string &source, const std::string &target) {
     const bool characters = chosen<bool>("--split", o.split, {{"characters", true}, {"words", false}});
+    if (o.start == o.end)
+        throw Error(ErrorCode::usage, "--start and --end are both '" + o.start + "': expected two tokens, since what " +
+                                          "is generated begins with one and ends at the other");
+    const std::set<std::string> special{o.start, o.end};
+    if (!source.empty()) refuse_unreadable(model::Vocabulary::parse(source, o.source_file), characters, special);
+    refuse_unreadable(model::Vocabulary::parse(target, o.target_file), characters, special);
     return {.source = source,
             .target = target,
             .source_characters = characters,
             .target_characters = characters,
             .start = o.start,
             .end = o.end,
-            .max_length = o.max_length};
+            .max_length = max_length_of(o)};
 }
 
 ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
@@ -171,7 +197,28 @@ void refuse_filled(const InitOptions &o) {
                                                           "replace the model in it");
 }
 
-int init(const InitOptions &o, Output &output) {
+// Options that the model has no use for were meant to make another one.
+void refuse_idle(const InitOptions &o, const CLI::App &app) {
+    if (o.arch == "encoder") {
+        refuse_given(app, {"--target-vocab", "--generator"},
+                     "does not go with --arch encoder, which generates no text");
+        refuse_given(app, {"--split", "--start", "--end", "--max-length"},
+                     "is about text: it does not go with --arch encoder, which takes ids and generates no text");
+    }
+    if (o.arch == "decoder") {
+        refuse_given(app, {"--source-vocab"}, "does not go with --arch decoder, which has no source");
+        if (o.mask == "lengths" || o.mask == "keys")
+            refuse_given(app, {"--mask"},
+                         o.mask + " does not go with --arch decoder: padding behind a causal sequence changes "
+                                  "nothing before it; expected none or keep");
+    }
+    if (o.target_file.empty() && o.source_file.empty())
+        refuse_given(app, {"--split", "--start", "--end", "--max-length"},
+                     "is about text: it goes with --target-vocab FILE");
+}
+
+int init(const InitOptions &o, const CLI::App &app, Output &output) {
+    refuse_idle(o, app);
     if (o.vocabulary != 0 && !(o.source_file.empty() && o.target_file.empty()))
         throw Error(ErrorCode::usage, "--vocab does not go with files of tokens, which say how many there are");
     refuse_filled(o);
@@ -236,7 +283,8 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     word("--split", o->split, "NAME", "what the tokens of text are: words between blanks, or characters");
     word("--start", o->start, "TOKEN", "entry of --target-vocab that generation begins with");
     word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");
-    number("--max-length", o->max_length, "tokens to generate at most");
+    number("--max-length", o->max_length,
+           "tokens to generate at most; by default 64, or as many as --max-len has room for");
     number("--max-len", o->max_len, "positions: no sequence may be longer");
     word("--positions", o->positions, "NAME",
          "added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or learned, a table");
@@ -255,7 +303,7 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     app->add_flag("--sequence-first", o->sequence_first, "sequences are (T, B, C) instead of (B, T, C)");
     word("--name", o->name, "NAME", "of the model; by default the folder's");
     app->add_flag("--force", o->force, "replace the model in a folder that is not empty");
-    return {app, [o](Output &output) { return init(*o, output); }};
+    return {app, [o, app](Output &output) { return init(*o, *app, output); }};
 }
 
 } // namespace lamina::cli

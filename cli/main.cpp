@@ -108,6 +108,9 @@ int run(int argc, char **argv) {
             print_error(usage_error(lamina, error, {argv + 1, argv + argc}));
         return static_cast<int>(ErrorCode::usage);
     }
+    for (const char *idle : {"devices", "plugins", "inspect", "plot", "new-plugin", "init"})
+        if (lamina.got_subcommand(idle))
+            refuse_given(lamina, {"--device"}, std::string("does not go with ") + idle + ", which runs on none");
     Output output(global.json, global.quiet);
     for (const Command &command : commands)
         if (command.app->parsed()) return command.run(output);

@@ -76,6 +76,8 @@ std::string graph_name(const std::string &given, const model::Model &model) {
 
 std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model) {
     if (!model.generation || !model.generation->input().characters) return arguments;
+    const model::Generation &g = *model.generation;
+    if (g.encode.empty() || model.vocabularies.at(g.source.vocabulary).id(" ")) return arguments;
     std::vector<std::string> out;
     for (const std::string &argument : arguments) {
         std::istringstream words(argument);

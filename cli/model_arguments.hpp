@@ -29,8 +29,8 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 // --graph, or the only graph of the model. Throws Error(usage).
 [[nodiscard]] std::string graph_name(const std::string &given, const model::Model &model);
 
-// Words of the command line as texts: a model that reads characters takes each word between blanks as a text of its
-// own.
+// Arguments of the command line as texts: of a model that reads a source by characters, none of which is a blank, each
+// word between blanks is a text of its own.
 [[nodiscard]] std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model);
 
 } // namespace lamina::cli

@@ -104,17 +104,35 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
     for (const auto &[name, file] : files)
         if (!content.graphs.at(graph).outputs.contains(name)) inside.push_back(name);
     session_options.keep_all = !inside.empty();
+    std::vector<Destination> destinations =
+        taps.destinations(tensor_names(content.graphs.at(graph), *detail::Access::state(runtime)->plugins));
+    for (const auto &[name, file] : files) destinations.push_back({name, file});
+    refuse_shared_files(destinations);
 
     const TensorMap inputs = input_tensors(options.inputs);
     const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, inside);
     stop_if_interrupted();
-    Assignments written = taps.write(tensors, output);
     if (!options.output_folder.empty()) make_folder(options.output_folder);
-    written.insert(files.begin(), files.end());
-    for (const auto &[name, file] : files) {
-        model::write_npy(file, tensors.at(name));
-        output.note("wrote " + file);
-    }
+    const Assignments written = write(destinations, tensors, output);
+    if (output.json())
+        output.print_json(as_json(tensors, written));
+    else
+        output.print(as_text(tensors, output));
+}
+
+void tap_texts(const RunOptions &options, const Runtime &runtime, const Model &model, Session session, Output &output) {
+    const model::Model &content = *detail::Access::model(model);
+    const Taps taps(options.taps);
+    std::vector<std::string> names;
+    for (const auto &[name, graph] : content.graphs)
+        for (std::string &tensor : tensor_names(graph, *detail::Access::state(runtime)->plugins))
+            names.push_back(std::move(tensor));
+    std::vector<Destination> destinations = taps.destinations(names);
+    refuse_shared_files(destinations);
+
+    const TensorMap tensors = taps.of_texts(session, texts_of(options.texts, content));
+    std::erase_if(destinations, [&](const Destination &d) { return !tensors.contains(d.tensor); }); // other graphs
+    const Assignments written = write(destinations, tensors, output);
     if (output.json())
         output.print_json(as_json(tensors, written));
     else
@@ -163,16 +181,9 @@ int run(const RunOptions &options, const CLI::App &app, const GlobalOptions &glo
         return 0;
     }
     const model::Model &content = *detail::Access::model(model);
-    const Taps taps(options.taps);
-    if (!taps.empty()) {
+    if (!options.taps.empty()) {
         session_options.keep_all = true;
-        Session session = runtime.session(model, device, session_options);
-        const TensorMap tensors = taps.of_texts(session, texts_of(options.texts, content));
-        const Assignments written = taps.write(tensors, output);
-        if (output.json())
-            output.print_json(as_json(tensors, written));
-        else
-            output.print(as_text(tensors, output));
+        tap_texts(options, runtime, model, runtime.session(model, device, session_options), output);
         return 0;
     }
     TextRun texts(runtime.session(model, device, session_options), content, *detail::Access::state(runtime)->plugins,

@@ -5,6 +5,9 @@
 
 #include "base/nearest.hpp"
 
+#include <filesystem>
+#include <set>
+
 #include <fnmatch.h>
 
 namespace lamina::cli {
@@ -59,16 +62,45 @@ TensorMap Taps::of_texts(Session &session, const std::vector<std::string> &texts
     return out;
 }
 
-Assignments Taps::write(const TensorMap &tensors, Output &output) const {
-    Assignments files;
+std::vector<Destination> Taps::destinations(const std::vector<std::string> &names) const {
+    std::vector<Destination> out;
     for (const Tap &tap : taps_)
-        for (const auto &[name, tensor] : tensors) {
-            if (tap.file.empty() || !matches(tap.pattern, name)) continue;
-            const std::string file = with_name(tap.file, name);
-            model::write_npy(file, tensor);
-            output.note("wrote " + file);
-            files[name] = file;
-        }
+        for (const std::string &name : names)
+            if (!tap.file.empty() && matches(tap.pattern, name)) out.push_back({name, with_name(tap.file, name)});
+    return out;
+}
+
+std::vector<std::string> tensor_names(const model::Graph &graph, const abi::Registry &plugins) {
+    std::set<std::string> names;
+    for (const model::Node &node : graph.nodes) {
+        const lamina_layer &contract = *plugins.layer(node.type).contract;
+        for (uint32_t i = 0; i < contract.n_outputs; ++i)
+            names.insert(i == 0 ? node.name : node.name + "." + contract.outputs[i].name);
+    }
+    for (const auto &[name, tensor] : graph.outputs) names.insert(name);
+    return {names.begin(), names.end()};
+}
+
+void refuse_shared_files(const std::vector<Destination> &destinations) {
+    std::map<std::filesystem::path, std::string> taken;
+    for (const auto &[tensor, file] : destinations) {
+        std::error_code ignored; // what is wrong with the path, writing to it says better
+        const auto [first, fresh] = taken.emplace(std::filesystem::weakly_canonical(file, ignored), tensor);
+        if (!fresh && first->second != tensor)
+            throw Error(ErrorCode::usage, "'" + first->second + "' and '" + tensor + "' would both be written to " +
+                                              file + ": give each a file of its own");
+    }
+}
+
+Assignments write(const std::vector<Destination> &destinations, const TensorMap &tensors, Output &output) {
+    Assignments files;
+    std::set<std::string> written; // several taps may name a tensor and its file
+    for (const auto &[tensor, file] : destinations) {
+        if (!written.insert(file).second) continue;
+        model::write_npy(file, tensors.at(tensor));
+        output.note("wrote " + file);
+        files[tensor] = file;
+    }
     return files;
 }
 

@@ -11,6 +11,20 @@
 
 namespace lamina::cli {
 
+// A tensor and the file that it is written to.
+struct Destination {
+    std::string tensor, file;
+};
+
+// What --tap and --output can name in a graph: what its layers give, and its outputs.
+[[nodiscard]] std::vector<std::string> tensor_names(const model::Graph &graph, const abi::Registry &plugins);
+
+// Throws Error(usage) where two tensors would go to one file: the second would take the first one's place.
+void refuse_shared_files(const std::vector<Destination> &destinations);
+
+// Returns which tensors went where.
+Assignments write(const std::vector<Destination> &destinations, const TensorMap &tensors, Output &output);
+
 class Taps {
   public:
     // Throws Error(usage): a pattern ('*', '?') with a FILE that has no '*' for the name to go.
@@ -22,8 +36,8 @@ class Taps {
     [[nodiscard]] TensorMap of_texts(Session &session, const std::vector<std::string> &texts) const;
     // The names, as Session::run() takes them.
     [[nodiscard]] std::vector<std::string> patterns() const;
-    // Writes those of these tensors that have a FILE, and returns which went where.
-    Assignments write(const TensorMap &tensors, Output &output) const;
+    // Where those of these tensors go that a tap with a FILE names.
+    [[nodiscard]] std::vector<Destination> destinations(const std::vector<std::string> &names) const;
 
   private:
     struct Tap {

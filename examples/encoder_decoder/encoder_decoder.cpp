@@ -54,7 +54,7 @@ void run_graphs(lamina::Session &session) {
 int main(int argc, char **argv) {
     try {
         const lamina::ModelDescription translator = build_translator();
-        if (argc > 1) translator.save(argv[1]); // lamina inspect FOLDER, lamina run FOLDER the cat
+        if (argc > 1) translator.save(argv[1]); // lamina inspect FOLDER, lamina run FOLDER "the cat"
         const lamina::Runtime runtime;
         lamina::Session session =
             runtime.session(runtime.load(translator), runtime.device("auto"), {.variants = {}, .keep_all = true});

@@ -94,7 +94,7 @@ struct Hypothesis {
 class Session {
   public:
     // Runs one graph. Inputs by the graph's names; the result holds its outputs and, with keep_all, the tensors that
-    // `taps` name: those of any layer, '*' and '?' as in a shell ("encoder.*.norm_feed_forward").
+    // `taps` name: those of any layer, '*' and '?' as in a shell ("encoder.*.norm_feed_forward"), or outputs.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
 
@@ -127,7 +127,8 @@ class Runtime {
     // Why there is no Vulkan device; empty when there is one.
     [[nodiscard]] std::string no_vulkan() const;
 
-    // Reads and checks a model folder, all of it, against the plugins at hand.
+    // Reads and checks a model folder, all of it, against the plugins at hand. What throws whatever the inputs are is
+    // thrown here; what depends on their sizes, by run().
     [[nodiscard]] Model load(const std::filesystem::path &folder) const;
     // The same for a model in memory; reads and writes no file.
     [[nodiscard]] Model load(const ModelDescription &description) const;

@@ -74,43 +74,10 @@ double number_of(const lamina_param &p, const ParamValue &value, const std::stri
     return v;
 }
 
-std::vector<double> resolve_params(const lamina_layer &layer,
-                                   const std::map<std::string, ParamValue, std::less<>> &given,
-                                   const std::string &where) {
-    std::vector<double> out;
-    std::vector<std::string> names;
-    for (uint32_t i = 0; i < layer.n_params; ++i) {
-        const lamina_param &p = layer.params[i];
-        const std::string place = where + ": parameter '" + p.name + "'";
-        const auto it = given.find(p.name);
-        if (it != given.end())
-            out.push_back(number_of(p, it->second, place));
-        else if (p.follows != nullptr)
-            out.push_back(out[lamina::plugin::Call::find(layer.params, i, p.follows)]);
-        else if ((p.flags & LAMINA_REQUIRED) != 0)
-            throw Error(ErrorCode::input, place + " is required (" + p.summary + ")");
-        else
-            out.push_back(p.dflt);
-        names.emplace_back(p.name);
-    }
-    for (const auto &[name, value] : given)
-        if (std::find(names.begin(), names.end(), name) == names.end()) {
-            throw Error(ErrorCode::input,
-                        where + ": " + layer.id + " has no parameter '" + name + "'" + did_you_mean(name, names));
-        }
-    return out;
-}
-
 // The shape as the contract's dims name it: (T, B, ...) becomes (B, T, ...) and back.
 Shape batch_major(Shape shape, const lamina_port &port, bool batch_first) {
     if ((port.flags & LAMINA_SEQUENCE) != 0 && !batch_first && shape.size() >= 2) std::swap(shape[0], shape[1]);
     return shape;
-}
-
-bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params) {
-    for (uint32_t i = 0; i < layer.n_params; ++i)
-        if (std::string_view(layer.params[i].name) == "batch_first") return params[i] != 0;
-    return true;
 }
 
 std::string dtype_names(uint32_t dtypes) {
@@ -179,6 +146,39 @@ bool succeeded(lamina_status status, const HostState &state, const std::string &
 }
 
 } // namespace
+
+std::vector<double> resolve_params(const lamina_layer &layer,
+                                   const std::map<std::string, ParamValue, std::less<>> &given,
+                                   const std::string &where) {
+    std::vector<double> out;
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < layer.n_params; ++i) {
+        const lamina_param &p = layer.params[i];
+        const std::string place = where + ": parameter '" + p.name + "'";
+        const auto it = given.find(p.name);
+        if (it != given.end())
+            out.push_back(number_of(p, it->second, place));
+        else if (p.follows != nullptr)
+            out.push_back(out[lamina::plugin::Call::find(layer.params, i, p.follows)]);
+        else if ((p.flags & LAMINA_REQUIRED) != 0)
+            throw Error(ErrorCode::input, place + " is required (" + p.summary + ")");
+        else
+            out.push_back(p.dflt);
+        names.emplace_back(p.name);
+    }
+    for (const auto &[name, value] : given)
+        if (std::find(names.begin(), names.end(), name) == names.end()) {
+            throw Error(ErrorCode::input,
+                        where + ": " + layer.id + " has no parameter '" + name + "'" + did_you_mean(name, names));
+        }
+    return out;
+}
+
+bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params) {
+    for (uint32_t i = 0; i < layer.n_params; ++i)
+        if (std::string_view(layer.params[i].name) == "batch_first") return params[i] != 0;
+    return true;
+}
 
 // The C structs of one call, alive as long as it.
 struct LayerCall::Arguments {

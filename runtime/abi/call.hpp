@@ -19,6 +19,14 @@ using ParamValue = std::variant<bool, double, std::string>;
 
 enum class PortList { in, weight, out, state };
 
+// A layer's parameters in its contract's order, with what is left out filled in. Throws Error(input), whose message
+// begins with `where`.
+[[nodiscard]] std::vector<double> resolve_params(const lamina_layer &layer,
+                                                 const std::map<std::string, ParamValue, std::less<>> &given,
+                                                 const std::string &where);
+// Of those, batch_first: true for a layer that has no such parameter.
+[[nodiscard]] bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params);
+
 // Types by port name; ports that are left out do not appear.
 struct CallTypes {
     std::map<std::string, TensorType, std::less<>> in, weight, state;

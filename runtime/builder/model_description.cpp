@@ -4,6 +4,9 @@
 #include "base/file.hpp"
 #include "model/safetensors.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -48,17 +51,48 @@ class Workshop {
     }
 };
 
-// model.json goes first and comes last: without it the folder is no model.
+// The vocabularies that the model in a folder names: files beside it, whatever else stands there. None where its
+// model.json cannot be read.
+std::set<std::string> vocabularies_of(const fs::path &folder) {
+    constexpr uint64_t largest = 64u << 20;
+    std::set<std::string> out;
+    try {
+        const std::vector<std::byte> bytes = read_file(folder / "model.json", largest);
+        const auto *text = reinterpret_cast<const char *>(bytes.data());
+        const auto json = nlohmann::json::parse(text, text + bytes.size());
+        for (const char *side : {"source", "target"}) {
+            const nlohmann::json::json_pointer place(std::string("/generation/") + side + "/vocabulary");
+            if (!json.contains(place)) continue;
+            const std::string file = json.at(place);
+            const bool inside = fs::path(file).filename() == file && file.find('\0') == std::string::npos;
+            if (inside && file != "." && file != "..") out.insert(file);
+        }
+    } catch (const Error &) {                     // no model.json
+    } catch (const nlohmann::json::exception &) { // or none that says
+    }
+    return out;
+}
+
+// model.json goes first and comes last: without it the folder is no model. The old model's vocabularies go with it;
+// files that it does not name are somebody else's.
 void replace_files(const fs::path &from, const fs::path &folder) {
     std::error_code error;
-    fs::remove(folder / "model.json", error);
-    if (error) cannot_write(folder, error);
     const auto move = [&](const fs::path &name) {
         fs::rename(from / name, folder / name, error);
         if (error) cannot_write(folder / name, error);
     };
-    for (const fs::directory_entry &file : fs::directory_iterator(from))
+    std::set<std::string> stale = vocabularies_of(folder);
+    fs::remove(folder / "model.json", error);
+    if (error) cannot_write(folder, error);
+    for (const fs::directory_entry &file : fs::directory_iterator(from)) {
+        stale.erase(file.path().filename().string());
         if (file.path().filename() != "model.json") move(file.path().filename());
+    }
+    for (const std::string &file : stale) {
+        if (fs::is_directory(fs::symlink_status(folder / file, error))) continue;
+        fs::remove(folder / file, error);
+        if (error) cannot_write(folder / file, error);
+    }
     move("model.json");
 }
 
@@ -75,7 +109,8 @@ void ModelDescription::save(const fs::path &folder, bool replace,
     const bool filled = fs::is_directory(status) && !fs::is_empty(target, error);
     if (filled && !replace)
         throw Error(ErrorCode::usage,
-                    target.string() + ": not empty; choose another folder, or have its model replaced");
+                    target.string() +
+                        ": not empty; choose another folder, empty this one, or have save() replace the model in it");
 
     const Workshop workshop(target);
     model::Safetensors::write(workshop.path() / "model.safetensors", weights, {}, progress);

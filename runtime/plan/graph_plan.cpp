@@ -6,17 +6,17 @@
 #include <set>
 
 namespace lamina::plan {
-namespace {
 
 std::string place_of(const model::Model &model, const model::Node &node) {
     return (model.folder / "model.json").string() + ": " + node.place + ": layer '" + node.name + "'";
 }
 
-// The name in the safetensors file of a node's weight.
 std::string weight_name(const model::Node &node, const char *port) {
     const auto mapped = node.weights.find(port);
     return mapped != node.weights.end() ? mapped->second : node.name + "." + port;
 }
+
+namespace {
 
 class Planner {
   public:

@@ -45,6 +45,11 @@ struct GraphShapes {
 [[nodiscard]] GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
                                    const GraphShapes &shapes);
 
+// How messages about a layer of a model begin: where it stands in model.json.
+[[nodiscard]] std::string place_of(const model::Model &model, const model::Node &node);
+// The name in the safetensors file of a layer's weight.
+[[nodiscard]] std::string weight_name(const model::Node &node, const char *port);
+
 // One step of a plan as a plan of its own: what it takes from other steps become inputs, what it gives are outputs.
 [[nodiscard]] GraphPlan isolate(const GraphPlan &plan, size_t step);
 

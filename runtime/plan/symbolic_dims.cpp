@@ -1,5 +1,7 @@
 #include "plan/symbolic_dims.hpp"
 
+#include "plan/graph_sizes.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -34,12 +36,13 @@ Sizes fixed_sizes(const model::Model &model, const model::Graph &graph, const ab
     return out;
 }
 
-// Planned with name i at size i + `first`.
+// Planned with name i at size i + `first`, and others at the size of the name that stands for them.
 GraphPlan plan_with(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
-                    const std::vector<std::string> &names, const Sizes &fixed, int64_t first) {
+                    const GraphSizes &sizes, const std::vector<std::string> &names, const Sizes &fixed, int64_t first) {
     abi::Dims dims;
     dims.values = fixed;
     for (size_t i = 0; i < names.size(); ++i) dims.values[names[i]] = first + static_cast<int64_t>(i);
+    for (const auto &[name, standing] : sizes.stands_for) dims.values.try_emplace(name, dims.values.at(standing));
     GraphShapes shapes;
     for (const model::GraphInput &input : graph.inputs)
         shapes.inputs[input.name] = {input.dtype, abi::instantiate(input.dims, dims, input.name)};
@@ -51,16 +54,19 @@ GraphPlan plan_with(const model::Model &model, const model::Graph &graph, const 
 // Planned twice: a size that stays is a number, and one that grows as a name's does is that name.
 std::map<std::string, std::string> symbolic_dims(const model::Model &model, const model::Graph &graph,
                                                  const abi::Registry &plugins) {
-    const Sizes fixed = fixed_sizes(model, graph, plugins);
+    const GraphSizes sizes = graph_sizes(model, graph, plugins);
+    Sizes fixed = sizes.fixed;
+    fixed.merge(fixed_sizes(model, graph, plugins));
     std::vector<std::string> names;
     for (const model::GraphInput &input : graph.inputs)
         for (const std::string &name : abi::names_in(input.dims))
-            if (!fixed.contains(name) && std::find(names.begin(), names.end(), name) == names.end())
+            if (sizes.stands_for.at(name) == name && !fixed.contains(name) &&
+                std::find(names.begin(), names.end(), name) == names.end())
                 names.push_back(name);
     std::map<std::string, std::string> out;
     try {
-        const GraphPlan small = plan_with(model, graph, plugins, names, fixed, 1),
-                        larger = plan_with(model, graph, plugins, names, fixed, 2);
+        const GraphPlan small = plan_with(model, graph, plugins, sizes, names, fixed, 1),
+                        larger = plan_with(model, graph, plugins, sizes, names, fixed, 2);
         for (size_t t = 0; t < small.tensors.size(); ++t) {
             const PlannedTensor &tensor = small.tensors[t];
             std::string dims;

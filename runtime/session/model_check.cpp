@@ -1,5 +1,6 @@
 #include "session/model_check.hpp"
 
+#include "plan/graph_check.hpp"
 #include "plan/graph_plan.hpp"
 #include "session/generation_shapes.hpp"
 
@@ -53,6 +54,7 @@ void check_model(const model::Model &model, const abi::Registry &plugins) {
                                           node.name + "': " + e.what());
             }
         }
+    for (const auto &[name, graph] : model.graphs) plan::check_graph(model, graph, plugins);
     refuse_unused_weights(model, plugins);
     if (model.generation) check_generation(model, plugins);
 }

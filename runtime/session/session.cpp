@@ -22,21 +22,21 @@ Tensor read(plan::Program &program, int32_t index) {
     return out;
 }
 
-// The activations that the patterns name; '*', '?' and [] as in a shell.
+// The activations that the patterns name, '*', '?' and [] as in a shell; an output of the graph by its name there, too.
 std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std::vector<std::string> &patterns) {
+    std::map<std::string, int32_t> named(plan.outputs.begin(), plan.outputs.end());
+    for (size_t i = 0; i < plan.tensors.size(); ++i)
+        if (plan.tensors[i].kind == plan::PlannedTensor::Kind::activation)
+            named[plan.tensors[i].name] = static_cast<int32_t>(i);
     std::map<std::string, int32_t> out;
-    std::vector<std::string> names;
     for (const std::string &pattern : patterns) {
-        const size_t before = out.size();
-        for (size_t i = 0; i < plan.tensors.size(); ++i) {
-            const plan::PlannedTensor &t = plan.tensors[i];
-            if (t.kind != plan::PlannedTensor::Kind::activation) continue;
-            names.push_back(t.name);
-            if (fnmatch(pattern.c_str(), t.name.c_str(), 0) == 0) out[t.name] = static_cast<int32_t>(i);
-        }
-        if (out.size() == before)
+        bool found = false;
+        for (const auto &[name, tensor] : named)
+            if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) out[name] = tensor, found = true;
+        if (!found)
             throw Error(ErrorCode::input, "graph '" + plan.graph + "' has no tensor '" + pattern +
-                                              "'; 'lamina inspect' lists them" + did_you_mean(pattern, names));
+                                              "'; 'lamina inspect' lists them" +
+                                              did_you_mean(pattern, names_of(named)));
     }
     return out;
 }

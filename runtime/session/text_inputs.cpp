@@ -42,7 +42,8 @@ TextInputs inputs_of_texts(Session &truth, const std::vector<std::string> &texts
     const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
     std::vector<Ids> sources = tokenize(model, plugins, texts);
     if (!g.encode.empty()) std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
-    if (sources.empty()) throw Error(ErrorCode::usage, "there is no text to compare on");
+    if (sources.empty())
+        throw Error(ErrorCode::usage, "there is no text to run the model on: all that is given is empty");
 
     const size_t positions = longest_target(model, plugins);
     size_t longest_prefix = 1;

@@ -161,6 +161,99 @@ TEST_CASE("init: wrong settings are named, and nothing is written") {
                matchers::contains("'<s>' is not in the target"));
 }
 
+TEST_CASE("init: options that the model has no use for are refused; from the environment they are idle") {
+    const TemporaryFolder folder;
+    const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
+    const auto refusal = [&](const std::vector<std::string> &options) {
+        const Finished f = init(folder, "m", options);
+        CHECK(f.status == 2);
+        CHECK_FALSE(std::filesystem::exists(folder.path() / "m"));
+        return f.err;
+    };
+    for (const std::string kind : {"foo", "logits"})
+        CHECK_THAT(refusal({"--arch", "encoder", "--vocab", "5", "--generator", kind}),
+                   matchers::contains("--generator does not go with --arch encoder"));
+    for (const auto &[option, value] : std::map<std::string, std::string>{
+             {"--split", "words"}, {"--start", "x"}, {"--end", "x"}, {"--max-length", "5"}})
+        for (const char *arch : {"encoder", "decoder", "encoder-decoder"})
+            CHECK_THAT(refusal({"--arch", arch, "--vocab", "5", option, value}),
+                       matchers::contains(option + " is about text"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--vocab", "5", "--mask", "keys"}),
+               matchers::contains("--mask keys does not go with --arch decoder"));
+    CHECK(run_lamina({"init", (folder.path() / "m").string(), "--d-model", "8", "--heads", "2", "--vocab", "5"},
+                     {.environment = {{"LAMINA_INIT_MAX_LENGTH", "5"}}})
+              .status == 0);
+}
+
+TEST_CASE("init: start and end are two tokens") {
+    const TemporaryFolder folder;
+    const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
+    const Finished f = init(folder, "m", {"--arch", "decoder", "--target-vocab", target, "--end", "<s>"});
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, matchers::contains("--start and --end are both '<s>'"));
+}
+
+TEST_CASE("init: a token that no text can hold is refused by its line, special ones aside") {
+    const TemporaryFolder folder;
+    const auto result = [&](const std::string &tokens, const std::string &split) {
+        return init(folder, "m",
+                    {"--arch", "decoder", "--split", split, "--force", "--start", "BOS", "--target-vocab",
+                     folder.write("tokens.txt", tokens).string()});
+    };
+    const Finished blank = result("BOS\n</s>\nNew York\n", "words");
+    CHECK(blank.status == 3);
+    CHECK_THAT(blank.err, matchers::contains("tokens.txt: line 3: 'New York' has a blank"));
+    const Finished several = result("BOS\n</s>\n\u00e9\nab\n", "characters");
+    CHECK(several.status == 3);
+    CHECK_THAT(several.err, matchers::contains("tokens.txt: line 4: 'ab' is several characters"));
+    CHECK(result("BOS\n</s>\n<pad>\n[UNK]\n\u00e9\n \n", "characters").status == 0);
+    CHECK(result("BOS\n</s>\nNew\nYork\n", "words").status == 0);
+}
+
+TEST_CASE("init: no more tokens are generated than there are positions for") {
+    const TemporaryFolder folder;
+    const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
+    const auto result = [&](const std::string &max_len, const std::vector<std::string> &more) {
+        std::vector<std::string> options{"--arch",    "decoder", "--target-vocab", target,
+                                         "--max-len", max_len,   "--force"};
+        options.insert(options.end(), more.begin(), more.end());
+        return init(folder, "m", options);
+    };
+    const auto max_length = [&] { return model_of(folder, "m").at("generation").at("max_length").get<int>(); };
+    CHECK(result("10", {}).status == 0);
+    CHECK(max_length() == 9);
+    CHECK(result("5000", {}).status == 0);
+    CHECK(max_length() == 64);
+    const Finished more = result("10", {"--max-length", "10"});
+    CHECK(more.status == 2);
+    CHECK_THAT(more.err, matchers::contains("--max-length 10: expected at most 9"));
+    CHECK_THAT(result("1", {}).err, matchers::contains("--max-len 1: expected 2 or more"));
+}
+
+TEST_CASE("init --force: the old model's vocabularies go with it, and nothing else does") {
+    const TemporaryFolder folder;
+    const std::string source = folder.write("source.txt", "a\nb\n").string();
+    const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
+    REQUIRE(init(folder, "m", {"--source-vocab", source, "--target-vocab", target}).status == 0);
+    for (const char *name : {"m/notes.txt", "m/other.txt"}) folder.write(name, "mine");
+    REQUIRE(init(folder, "m", {"--arch", "decoder", "--target-vocab", target, "--force"}).status == 0);
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "m/source.txt"));
+    CHECK(std::filesystem::exists(folder.path() / "m/target.txt"));
+
+    // What is named beside the folder, or is a folder, stays.
+    json model = model_of(folder, "m");
+    model["generation"]["source"] = {{"vocabulary", "../source.txt"}};
+    model["generation"]["target"]["vocabulary"] = "kept";
+    folder.write("m/model.json", model.dump());
+    std::filesystem::create_directory(folder.path() / "m/kept");
+    REQUIRE(init(folder, "m", {"--vocab", "5", "--force"}).status == 0);
+    for (const char *name : {"m/notes.txt", "m/other.txt", "m/kept", "source.txt"})
+        CHECK(std::filesystem::exists(folder.path() / name));
+
+    folder.write("m/model.json", "no model");
+    CHECK(init(folder, "m", {"--vocab", "5", "--force"}).status == 0);
+}
+
 TEST_CASE("init: files that cannot be read or written end it with their own status") {
     const TemporaryFolder folder;
     const std::string repeated = folder.write("repeated.txt", "a\na\n").string();

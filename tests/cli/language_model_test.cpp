@@ -65,3 +65,40 @@ TEST_CASE("a language model is inspected, compared and tapped by name") {
     CHECK(unknown.status == 3);
     CHECK_THAT(unknown.err, matchers::contains("no tensor 'nothing'"));
 }
+
+TEST_CASE("a language model of characters continues prompts whole, empty ones, too") {
+    const TemporaryFolder folder;
+    const auto run = [&](const std::string &tokens, const std::vector<std::string> &prompts) {
+        const std::string model = (folder.path() / "characters").string();
+        std::vector<std::string> arguments{"init",    model,        "--arch",       "decoder", "--d-model",      "8",
+                                           "--heads", "2",          "--layers",     "1",       "--target-vocab", "",
+                                           "--split", "characters", "--max-length", "3",       "--force"};
+        arguments[11] = folder.write("characters.txt", tokens).string();
+        REQUIRE(run_lamina(arguments).status == 0);
+        arguments = {"run", model, "--device", "cpu"};
+        arguments.insert(arguments.end(), prompts.begin(), prompts.end());
+        return run_lamina(arguments);
+    };
+    const Finished whole = run("<s>\n</s>\na\nb\n \n", {"a b", ""});
+    CHECK(whole.status == 0);
+    const auto lines = lines_of(whole.out);
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0].starts_with("a b\t"));
+    CHECK(lines[1].starts_with("\t"));
+    const Finished unknown = run("<s>\n</s>\na\nb\n", {"a b"}); // a prompt is one, whatever is in it
+    CHECK(unknown.status == 3);
+    CHECK_THAT(unknown.err, matchers::contains("column 2"));
+}
+
+TEST_CASE("a model that reads characters, blanks among them, takes an argument as one text") {
+    const TemporaryFolder folder;
+    const std::string model = (folder.path() / "m").string();
+    const std::string source = folder.write("source.txt", "a\nb\n \n").string();
+    const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
+    REQUIRE(run_lamina({"init", model, "--d-model", "8", "--heads", "2", "--layers", "1", "--source-vocab", source,
+                        "--target-vocab", target, "--split", "characters"})
+                .status == 0);
+    const Finished f = run_lamina({"run", model, "a b", "--device", "cpu"});
+    CHECK(f.status == 0);
+    CHECK(f.out.starts_with("a b\t"));
+}

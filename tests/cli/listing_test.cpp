@@ -102,3 +102,29 @@ TEST_CASE("inspect: a folder that is no model is a bad input") {
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("/no/such/model"));
 }
+
+TEST_CASE("inspect: a model that no input could make run is a bad one, for what the first run would say") {
+    const TemporaryFolder folder;
+    const std::string model = (folder.path() / "m").string();
+    REQUIRE(run_lamina({"init", model, "--arch", "encoder", "--d-model", "32", "--heads", "4", "--vocab", "9", "--eps",
+                        "1e-3"})
+                .status == 0);
+    const std::string sound = folder.read("m/model.json");
+    const auto inspect = [&](const std::string &from, const std::string &to) {
+        std::string changed = sound;
+        const size_t at = changed.find(from);
+        REQUIRE(at != std::string::npos);
+        folder.write("m/model.json", changed.replace(at, from.size(), to));
+        const Finished f = run_lamina({"inspect", model});
+        CHECK(f.status == 3);
+        CHECK_THAT(f.err, matchers::contains("model.json: /graphs/encode/layers/"));
+        return f.err;
+    };
+    CHECK_THAT(inspect("\"heads\": 4", "\"heads\": 5"), matchers::contains("a multiple of 5, found 32"));
+    CHECK_THAT(inspect("\"heads\": 4", "\"heads\": -4"), matchers::contains("parameter 'heads'"));
+    CHECK_THAT(inspect("\"max_len\": 5000", "\"max_len\": 0"), matchers::contains("parameter 'max_len'"));
+    CHECK_THAT(inspect("\"relu\"", "\"rlu\""), matchers::contains("did you mean 'relu'?"));
+    CHECK_THAT(inspect("\"eps\": ", "\"eps\": -"), matchers::contains("parameter 'eps'"));
+    folder.write("m/model.json", sound);
+    CHECK(run_lamina({"inspect", model}).status == 0);
+}

@@ -105,3 +105,10 @@ TEST_CASE("plot pe: a file that cannot be written is an error") {
     CHECK(f.status == 1);
     CHECK_THAT(f.err, matchers::contains("/no/such/folder/pe.svg"));
 }
+
+TEST_CASE("plot pe: a line of very many positions is drawn by what can be seen of it") {
+    const Finished f = run_lamina({"plot", "pe", "--max-len", "300000"});
+    REQUIRE(f.status == 0);
+    CHECK(count(f.out, "<polyline") == 4);
+    CHECK(f.out.size() < 1'000'000);
+}

@@ -195,6 +195,62 @@ TEST_CASE("run --output: outputs and tensors inside the graph become files") {
           std::vector<float>(memory.f32().begin(), memory.f32().end()));
 }
 
+TEST_CASE("run --tap: tensors that several taps name, and an output by its name") {
+    const TemporaryFolder folder;
+    write_letters(folder);
+    const auto into = [&](const char *name) { return (folder.path() / name).string(); };
+    const auto tapped = [&](const std::vector<std::string> &taps) {
+        std::vector<std::string> options{"--json"};
+        options.insert(options.end(), taps.begin(), taps.end());
+        const Finished f = run_lamina(encode(folder, options));
+        INFO(f.err);
+        REQUIRE(f.status == 0);
+        return json::parse(f.out).size();
+    };
+    const std::string attention = "encoder.0.attention";
+    CHECK(tapped({"--tap", attention, "--tap", attention}) == 2); // it and the output
+    CHECK(tapped({"--tap", "encoder.*", "--tap", attention + "=" + into("a.npy")}) > 2);
+    CHECK(tapped({"--tap", attention, "-o", attention + "=" + into("b.npy")}) == 2);
+    CHECK(tapped({"--tap", "memory=" + into("memory.npy")}) == 1);
+    for (const char *file : {"a.npy", "b.npy", "memory.npy"}) CHECK(std::filesystem::exists(folder.path() / file));
+    CHECK(folder.read("a.npy") == folder.read("b.npy"));
+}
+
+TEST_CASE("run --tap: two tensors for one file are refused before anything runs") {
+    const TemporaryFolder folder, out;
+    write_letters(folder);
+    const std::string file = (out.path() / "x.npy").string(), other = (out.path() / "." / "x.npy").string();
+    const auto refused = [&](const std::vector<std::string> &arguments) {
+        const Finished f = run_lamina(arguments);
+        CHECK(f.status == 2);
+        CHECK_THAT(f.err, matchers::contains("would both be written to"));
+        CHECK(std::filesystem::is_empty(out.path()));
+    };
+    const std::string one = "encoder.0.attention=" + file, two = "encoder.1.attention=" + other;
+    refused(encode(folder, {"--tap", one, "--tap", two}));
+    refused(encode(folder, {"--tap", one, "-o", "memory=" + other}));
+    refused(encode(folder, {"-o", one, "-o", "memory=" + other}));
+    refused(encode(
+        folder, {"--tap", "encoder.0.attention=" + (out.path() / "memory.npy").string(), "--output-dir", out.path()}));
+    refused({"run", g2p(), "word", "--device", "cpu", "--tap", one, "--tap", two});
+}
+
+TEST_CASE("run --tap: files may go into the folder that --output-dir makes") {
+    const TemporaryFolder folder;
+    write_letters(folder);
+    const std::filesystem::path made = folder.path() / "made";
+    REQUIRE(run_lamina(encode(folder, {"--output-dir", made, "--tap", "*.attention=" + (made / "*.npy").string()}))
+                .status == 0);
+    CHECK(std::filesystem::exists(made / "encoder.0.attention.npy"));
+    CHECK(std::filesystem::exists(made / "memory.npy"));
+}
+
+TEST_CASE("run --tap: a text without anything in it is said to be that") {
+    const Finished f = run_lamina({"run", g2p(), "", "--device", "cpu", "--tap", "*"});
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, matchers::contains("there is no text to run the model on"));
+}
+
 TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
     const TemporaryFolder folder, out;
     write_letters(folder);

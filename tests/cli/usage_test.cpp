@@ -104,3 +104,16 @@ TEST_CASE("stdout that takes nothing is an error; a reader that leaves is not") 
     plot.leave();
     CHECK(plot.finish() == 0);
 }
+
+TEST_CASE("a device is refused by commands that run on none, and idle in the environment") {
+    for (const std::vector<std::string> &command :
+         {std::vector<std::string>{"plot", "pe"}, {"inspect", g2p()}, {"plugins"}, {"devices"}}) {
+        std::vector<std::string> arguments = command;
+        arguments.insert(arguments.end(), {"--device", "vulkan:7"});
+        const Finished f = run_lamina(arguments);
+        CHECK(f.status == 2);
+        CHECK(f.out.empty());
+        CHECK_THAT(f.err, matchers::contains("--device does not go with " + command.front()));
+        CHECK(run_lamina(command, {.environment = {{"LAMINA_DEVICE", "vulkan:7"}}}).status == 0);
+    }
+}

@@ -52,7 +52,7 @@ TEST_CASE("model description: an empty folder is filled, one that is not empty i
     const std::string before = folder.read("model/model.safetensors");
 
     CHECK_THAT(message_of([&] { small_model(1).save(folder.path() / "model"); }),
-               matchers::contains("not empty; choose another folder, or have its model replaced"));
+               matchers::contains("not empty; choose another folder, empty this one, or have save()"));
     CHECK(folder.read("model/model.safetensors") == before);
 
     small_model(1).save(folder.path() / "model", true);

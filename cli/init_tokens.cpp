@@ -1,0 +1,33 @@
+#include "init_tokens.hpp"
+
+#include "model/utf8.hpp"
+
+#include <lamina/error.hpp>
+
+namespace lamina::cli {
+namespace {
+
+bool is_in_brackets(const std::string &token) {
+    return token.size() > 2 &&
+           ((token.front() == '<' && token.back() == '>') || (token.front() == '[' && token.back() == ']'));
+}
+
+bool is_readable(const std::string &token, bool characters) {
+    return characters ? model::utf8_length(token, 0) == token.size() : token.find_first_of(" \t") == std::string::npos;
+}
+
+} // namespace
+
+void refuse_unreadable(const model::Vocabulary &vocabulary, bool characters, const std::set<std::string> &special) {
+    for (int32_t id = 0; id < static_cast<int32_t>(vocabulary.size()); ++id) {
+        const std::string &token = vocabulary.token(id);
+        if (is_readable(token, characters) || special.contains(token) || is_in_brackets(token)) continue;
+        throw Error(ErrorCode::input,
+                    vocabulary.file().string() + ": line " + std::to_string(id + 1) + ": " + model::in_quotes(token) +
+                        (characters ? " is several characters, and --split characters makes a token of each: expected "
+                                      "one, or a special token like <pad>"
+                                    : " has a blank, where --split words begins another token: expected a word"));
+    }
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,131 @@
+// What fails whatever a graph's inputs are is known without them; what some inputs could run is left alone.
+#include "plan/graph_check.hpp"
+#include "plan/graph_sizes.hpp"
+#include "plan/symbolic_dims.hpp"
+
+#include "catch.hpp"
+
+using namespace lamina;
+using namespace lamina::plan;
+
+namespace {
+
+const std::shared_ptr<const abi::Registry> &plugins() {
+    static const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    return registry;
+}
+
+struct TestModel {
+    model::Model model;
+    std::map<std::string, Tensor, std::less<>> weights;
+
+    explicit TestModel(std::vector<model::GraphInput> inputs) {
+        model.folder = "folder";
+        model.graphs["main"] = {"main", std::move(inputs), {}, {}};
+    }
+    model::Node &add(const std::string &name, const std::string &type, const std::string &input) {
+        graph().outputs = {{"y", name}};
+        return graph().nodes.emplace_back(model::Node{name, type, "/graphs/main/layers/0", {}, {{"", input}}, {}});
+    }
+    void weight(const std::string &name, const Shape &shape) { weights[name] = Tensor(TensorType{DType::f32, shape}); }
+    void attention(const std::string &name, const std::string &input, double heads, int64_t channels) {
+        add(name, "attention", input).params["heads"] = heads;
+        for (const char *port : {"query", "key", "value", "out"})
+            weight(name + "." + port + "_weight", {channels, channels});
+    }
+    model::Graph &graph() { return model.graphs.at("main"); }
+    GraphSizes sizes() {
+        model.weights = model::Safetensors::of(weights);
+        return graph_sizes(model, graph(), *plugins());
+    }
+    void check() {
+        model.weights = model::Safetensors::of(weights);
+        check_graph(model, graph(), *plugins());
+    }
+    std::string refusal() {
+        return message_of([&] { check(); });
+    }
+    // What a run says with inputs of these shapes.
+    std::string run_refusal(const std::map<std::string, Shape> &shapes) {
+        model.weights = model::Safetensors::of(weights);
+        GraphShapes all;
+        for (const auto &[name, shape] : shapes) all.inputs[name] = {DType::f32, shape};
+        return message_of([&] { (void)plan_graph(model, graph(), *plugins(), all); });
+    }
+};
+
+} // namespace
+
+TEST_CASE("a size that a weight says is fixed, names that meet are one, and the rest is open") {
+    TestModel test({{"x", DType::f32, "B T C"}, {"y", DType::f32, "N U D"}});
+    test.add("norm", "layer_norm", "x");
+    test.weight("norm.weight", {8});
+    test.add("add", "dropout", "norm").inputs["residual"] = "y";
+    const GraphSizes sizes = test.sizes();
+    CHECK(sizes.impossible == nullptr);
+    CHECK(sizes.fixed == decltype(sizes.fixed){{"C", 8}});
+    CHECK(sizes.stands_for ==
+          decltype(sizes.stands_for){{"B", "B"}, {"T", "T"}, {"C", "C"}, {"N", "B"}, {"U", "T"}, {"D", "C"}});
+    test.check();
+    const auto dims = symbolic_dims(test.model, test.graph(), *plugins());
+    for (const char *tensor : {"norm", "add"}) CHECK(dims.at(tensor) == "f32 (B T 8)");
+}
+
+TEST_CASE("a graph that runs with some sizes passes") {
+    TestModel test({{"x", DType::f32, "B T C"}});
+    SECTION("channels that are open, where only an even number will do") { test.add("p", "positional_encoding", "x"); }
+    SECTION("a width that only a later layer's weight says") {
+        test.add("p", "softmax", "x");
+        test.add("a", "linear", "p");
+        test.weight("a.weight", {5, 12});
+    }
+    SECTION("positions that are few") { test.add("p", "positional_encoding", "x").params["max_len"] = 1.0; }
+    test.check();
+}
+
+TEST_CASE("what no sizes can mend is refused as the first run would") {
+    TestModel test({{"x", DType::f32, "B T 32"}});
+    std::string expected;
+    SECTION("heads that do not divide the width") {
+        test.attention("a", "x", 5, 32);
+        expected = "a multiple of 5";
+    }
+    SECTION("a parameter out of its range") {
+        test.attention("a", "x", -4, 32);
+        expected = "parameter 'heads'";
+    }
+    SECTION("a choice that is none") {
+        test.add("f", "feed_forward", "x").params["activation"] = std::string("rlu");
+        test.weight("f.up_weight", {64, 32});
+        test.weight("f.down_weight", {32, 64});
+        expected = "rlu";
+    }
+    SECTION("a weight of another size") {
+        test.add("n", "layer_norm", "x");
+        test.weight("n.weight", {16});
+        expected = "weight 'weight'";
+    }
+    SECTION("channels that are odd, where lengths are limited, too") {
+        test.graph().inputs[0].dims = "B T 33";
+        test.add("p", "positional_encoding", "x").params["max_len"] = 5.0;
+        CHECK_THAT(test.refusal(), matchers::contains("x has 33 channels"));
+        return;
+    }
+    SECTION("two tensors of different widths, whose batch and length are open") {
+        test.add("up", "linear", "x");
+        test.weight("up.weight", {16, 32});
+        test.add("add", "dropout", "up").inputs["residual"] = "x";
+        expected = "residual";
+    }
+    SECTION("a layer behind one whose width was open") {
+        test.graph().inputs[0].dims = "B T C";
+        test.add("n", "layer_norm", "x");
+        test.weight("n.weight", {32});
+        test.attention("a", "n", 5, 32);
+        expected = "a multiple of 5";
+    }
+    const std::string refusal = test.refusal();
+    CHECK_THAT(refusal, matchers::contains("folder/model.json: /graphs/main/layers/0: layer '"));
+    CHECK_THAT(refusal, matchers::contains(expected));
+    if (expected != "residual") CHECK(refusal == test.run_refusal({{"x", {2, 3, 32}}}));
+}
