@@ -8,7 +8,7 @@ The state dict says which module it is, its sizes and whether it has biases and 
 called with, so that is asked: --heads, --norm-first, --activation, --eps. With --source-embedding and --target-embedding
 the graphs take token ids, and else vectors; with --generator they give log probabilities. docs/from_pytorch.md tells more.
 
-Needs Python 3.9 and PyTorch (Debian: python3-torch).
+This file needs no other of Lamina's. Needs Python 3.9 and PyTorch with NumPy (Debian: python3-torch).
 """
 
 import argparse
@@ -18,13 +18,18 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import sys
 import tempfile
 
-import torch
-from golden import safetensors
+try:
+    import torch
+    import numpy  # noqa: F401: PyTorch's tensors give their bytes through it
+except ImportError as error:  # main() says so; --help works without
+    torch, missing = None, error
 
 ATTENTION_PARTS = ("query", "key", "value")
+DTYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int32": "I32"}  # PyTorch's, safetensors'
 
 
 class Refused(Exception):
@@ -296,6 +301,21 @@ def read(path, options):
                     if name.startswith(prefix) and name not in named}
 
 
+def safetensors(tensors, metadata):
+    """The bytes of a safetensors file: u64 length of the JSON header, the header, the tensors back to back."""
+    header, data = {"__metadata__": metadata}, b""
+    for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0])):
+        # bfloat16 has no NumPy twin: its bits travel as int16.
+        bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
+        begin = len(data)
+        data += bits.numpy().astype(bits.numpy().dtype.newbyteorder("<")).tobytes()
+        dtype = DTYPES[str(tensor.dtype).split(".")[1]]
+        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [begin, len(data)]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
 def readable(value, indent=0):
     """JSON with a line for each layer, the way that `lamina init` writes it."""
     def one_line(part):
@@ -375,6 +395,9 @@ def arguments(argv=None):
 def main():
     options = arguments()
     try:
+        if torch is None:
+            raise Refused(f"{sys.executable}: {missing}; install PyTorch and NumPy (Debian: python3-torch), or run "
+                          "this by a Python that has them")
         model, weights = convert(read(options.state, options), options)
         write(options.folder, model, weights)
     except (Refused, OSError) as error:

@@ -20,7 +20,8 @@ from torch import nn
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools"))
 import from_torch  # noqa: E402
-from golden import parameters, random, safetensors, stored  # noqa: E402
+from from_torch import safetensors  # noqa: E402
+from golden import parameters, random, stored  # noqa: E402
 
 B, S, T, C, HEADS, HIDDEN, SOURCES, TARGETS = 2, 5, 4, 8, 2, 12, 11, 13
 SIZES = {"d_model": C, "nhead": HEADS, "dim_feedforward": HIDDEN}
