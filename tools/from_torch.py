@@ -6,8 +6,8 @@
 
 The state dict says which module it is, its sizes and whether it has biases and final norms. It does not say what it
 was called with, so that is asked: --heads, --norm-first, --activation, --eps. With --source-embedding and
---target-embedding the graphs take token ids, and else vectors; with --generator they give log probabilities.
-docs/from_pytorch.md tells more.
+--target-embedding the graphs take token ids, and else vectors; with --generator they give log probabilities; with
+--target-vocab the model generates text. docs/from_pytorch.md tells more.
 
 This file needs no other of Lamina's. Needs Python 3.9 and PyTorch with NumPy (Debian: python3-torch).
 """
@@ -32,6 +32,7 @@ except ImportError as error:  # main() says so; --help works without
 
 ATTENTION_PARTS = ("query", "key", "value")
 DTYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int32": "I32"}  # PyTorch's, safetensors'
+LONGEST_GENERATION = 100000  # tokens, as model.json allows
 MOST_POSITIONS = 1 << 31
 
 
@@ -246,23 +247,30 @@ def encode_graph(state, options, key):
 
 
 def decode_graph(state, options, key):
-    """The graph of a decoder whose keys begin with `key`."""
+    """The graph of a decoder whose keys begin with `key`; that of a language model has no source."""
+    alone = options.module == "nn.TransformerEncoder"  # a language model
+    embedding = "source_embedding" if alone else "target_embedding"
     graph = Graph(state, options)
     width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
-    takes_ids = options.target_embedding is not None
+    takes_ids = getattr(options, embedding) is not None
     dims = graph.tokens("T") if takes_ids else f"{graph.tokens('T')} {width}"
     target = graph.input("target", "i32" if takes_ids else "f32", dims)
-    source_attention = {"source": graph.input("memory", "f32", f"{graph.tokens('S')} {width}")}
-    source_attention |= graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
+    source_attention = {}
+    if not alone:
+        source_attention = {"source": graph.input("memory", "f32", f"{graph.tokens('S')} {width}")}
+        source_attention |= graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
     # Padding behind a causal sequence changes nothing before it: lengths would be idle.
-    attention = graph.mask("keep" if options.mask == "keep" else "none", "target", "T", "target_mask", "B T T")
+    idle = options.mask == "lengths" or (options.mask == "keys" and not alone)
+    attention = graph.mask("none" if idle else options.mask, "target", "T", "target_mask", "B T T")
     position = None
     if takes_ids and not attention:  # keys of earlier steps cannot be masked
         position = graph.input("position", "i32", "B")
-        attention["position"] = source_attention["position"] = position
+        attention["position"] = position
+        if not alone:
+            source_attention["position"] = position
     if not options.not_causal:
         attention["causal"] = True
-    x = graph.embedding("decoder", "target_embedding", target, position, width) if takes_ids else target
+    x = graph.embedding("decoder", embedding, target, position, width) if takes_ids else target
     decoded = graph.stack("decoder", key, x, attention, source_attention)
     outputs = graph.generator(options.generator, decoded, width) if options.generator else {"decoded": decoded}
     return graph.json(outputs), graph.weights
@@ -297,7 +305,7 @@ def check_idle(options):
 
     if module == "nn.TransformerEncoder":
         refuse("target_embedding", "goes with a decoder, and this is an nn.TransformerEncoder: --source-embedding "
-                                   "names its embedding")
+                                   "names its embedding, and --causal-encoder makes it a language model")
         refuse("not_causal", "goes with a decoder, and this is an nn.TransformerEncoder: it is causal with "
                              "--causal-encoder alone")
     if module == "nn.TransformerDecoder":
@@ -313,6 +321,9 @@ def check_idle(options):
                       "are taken as they are")
     if options.positions != "sinusoids":
         refuse("max_len", f"goes with sinusoids, and --positions is {options.positions}")
+    if not options.target_vocab:
+        for option in ("source_vocab", "split", "start", "end", "max_length"):
+            refuse(option, "goes with --target-vocab FILE: no text is generated without")
 
 
 def check_left(state, options):
@@ -350,22 +361,100 @@ def convert(tensors, options):
     options.module = module = module_of(state, prefix)
     check_idle(options)
     graphs, weights, whole = {}, {}, module == "nn.Transformer"
-    if module != "nn.TransformerDecoder":
+    language_model = module == "nn.TransformerEncoder" and options.causal_encoder
+    if module != "nn.TransformerDecoder" and not language_model:
         graphs["encode"], more = encode_graph(state, options, f"{prefix}encoder." if whole else prefix)
         weights |= more
-    if module != "nn.TransformerEncoder":
+    if module != "nn.TransformerEncoder" or language_model:
         graphs["decode"], more = decode_graph(state, options, f"{prefix}decoder." if whole else prefix)
         weights |= more
     check_left(state, options)
     norm = "pre" if options.norm_first else "post"
-    model = {"format": "lamina/1", "name": options.name, "summary": f"From PyTorch's {module}, {norm}-norm",
+    called = f"{module} with a causal mask" if language_model else module
+    model = {"format": "lamina/1", "name": options.name, "summary": f"From PyTorch's {called}, {norm}-norm",
              "graphs": graphs}
+    if options.target_vocab:
+        model["generation"] = generation(graphs, weights, options)
     return model, {name: stored(tensor, options.dtype) for name, tensor in weights.items()}
 
 
 def stored(tensor, dtype):
     """Matrices in the dtype asked for, vectors in float32."""
     return tensor.to(getattr(torch, dtype) if tensor.dim() > 1 else torch.float32).contiguous()
+
+
+# ---- Text ----
+
+
+def generation(graphs, weights, options):
+    """The "generation" block: how the graphs make text of text. Reads the vocabularies, to hold them to the weights."""
+    def refuse(why):
+        raise Refused(f"--target-vocab {options.target_vocab}: generation {why}")
+
+    decode = graphs.get("decode")
+    if decode is None:
+        refuse("needs a decoder; --causal-encoder makes one of an nn.TransformerEncoder trained with a causal mask")
+    if options.module == "nn.TransformerDecoder":
+        refuse("needs what gives the decoder its memory; take the whole nn.Transformer")
+    whole = "encode" in graphs
+    if options.sequence_first:
+        refuse("needs sequences as (B, T): leave out --sequence-first")
+    if options.not_causal:
+        refuse("needs a causal decoder: leave out --not-causal")
+    if options.mask != "lengths" and not (options.mask == "none" and not whole):
+        refuse(f"needs --mask lengths, found {options.mask}: texts of a batch differ in length")
+    for option in ("source_embedding", *(("target_embedding",) if whole else ()), "generator"):
+        if getattr(options, option) is None:
+            refuse(f"needs {flag(option)}: from ids to log probabilities")
+
+    target = vocabulary("target_vocab", options.target_vocab)
+    for part, name in (("the embedding", "decoder.embedding.table"), ("the generator", "generator.weight")):
+        if weights[name].shape[0] != len(target):
+            refuse(f"needs a line for each of the {weights[name].shape[0]} rows of {part}, found {len(target)} lines")
+    start, end = options.start or "<s>", options.end or "</s>"
+    for option, token in (("--start", start), ("--end", end)):
+        if token not in target:
+            raise Refused(f"{option} '{token}' is no line of {options.target_vocab}; name another token of it")
+    positions = [entry["params"]["max_len"] for entry in decode["layers"] if entry.get("type") == "positional_encoding"]
+    most = min([LONGEST_GENERATION, *(count - 1 for count in positions)])  # the start token has a position, too
+    length = min(64, most) if options.max_length is None else options.max_length
+    if not 1 <= length <= most:
+        raise Refused(f"--max-length {length}: expected 1 to {most}; the model has so many positions behind the start")
+    split = {"split": options.split or "words"}
+    block = {"decode": "decode", "target_ids": "target", "position": "position", "logits": "log_probabilities",
+             "start": start, "end": end, "max_length": length, "target": {"vocabulary": "target.txt", **split}}
+    if not whole:
+        if options.source_vocab:
+            raise Refused("--source-vocab goes with an nn.Transformer: a language model has one vocabulary")
+        return block
+    if not options.source_vocab:
+        refuse("of an nn.Transformer needs --source-vocab FILE, too; it may be the same file")
+    source, rows = vocabulary("source_vocab", options.source_vocab), weights["encoder.embedding.table"].shape[0]
+    if len(source) != rows:
+        raise Refused(f"--source-vocab {options.source_vocab}: expected a line for each of the {rows} rows of the "
+                      f"embedding, found {len(source)} lines")
+    return {"encode": "encode", "source_ids": "source", "source_lengths": "source_lengths", "memory": "memory", **block,
+            "source": {"vocabulary": "source.txt", **split}}
+
+
+def vocabulary(option, path):
+    """The tokens of a file, one a line, as Lamina reads them."""
+    try:
+        text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise Refused(f"{flag(option)} {path}: {reason}; expected a text file with one token a line") from None
+    tokens = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
+    if tokens[-1] == "":
+        tokens.pop()  # behind the last line's end
+    numbers = {}
+    for number, token in enumerate(tokens, 1):
+        if token == "":
+            raise Refused(f"{flag(option)} {path}: line {number} is empty; expected one token a line")
+        if token in numbers:
+            raise Refused(f"{flag(option)} {path}: line {number}: '{token}' is already in line {numbers[token]}")
+        numbers[token] = number
+    return tokens
 
 
 # ---- Files ----
@@ -434,8 +523,8 @@ def readable(value, indent=0):
     return opening + "\n" + ",\n".join(lines) + "\n" + " " * indent + closing
 
 
-def write(folder, model, weights):
-    """A new model folder, whole or not at all."""
+def write(folder, model, weights, texts):
+    """A new model folder, whole or not at all; `texts` are the files to copy into it, by their names there."""
     folder = pathlib.Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused(f"{folder} is there and not empty; choose another folder")
@@ -444,6 +533,8 @@ def write(folder, model, weights):
     try:
         os.chmod(workshop, 0o777 & ~umask())
         (workshop / "model.safetensors").write_bytes(safetensors(weights, {"format": "pt"}))
+        for name, path in texts.items():
+            shutil.copyfile(path, workshop / name)
         (workshop / "model.json").write_text(readable(model) + "\n", encoding="utf-8")
         os.replace(workshop, folder)
     except BaseException:
@@ -455,6 +546,12 @@ def umask():
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def texts_of(options):
+    """The files that the model folder gets a copy of, by their names there."""
+    given = {"source.txt": options.source_vocab, "target.txt": options.target_vocab}
+    return {name: path for name, path in given.items() if path}
 
 
 # ---- Arguments ----
@@ -493,8 +590,9 @@ def arguments(argv=None):
         help="how graphs are told of padding: lengths, a 1 or 0 for each key, for each query and key, or not at all")
     add("--not-causal", action="store_true", help="the decoder attends to later tokens, too")
     add("--causal-encoder", action="store_true",
-        help="an encoder that attends to no later tokens")
-    add("--source-embedding", metavar="KEY", help="an nn.Embedding's weight: the encoder takes ids")
+        help="an encoder that attends to no later tokens; an nn.TransformerEncoder becomes a language model")
+    add("--source-embedding", metavar="KEY",
+        help="an nn.Embedding's weight: the encoder, or language model, takes ids")
     add("--target-embedding", metavar="KEY", help="the same for the decoder; may be the same key")
     add("--embedding-scale", type=number(float, -1e30, 1e30), metavar="X",
         help="what embeddings are multiplied by; default: sqrt(d_model)")
@@ -509,6 +607,14 @@ def arguments(argv=None):
     add("--entry", metavar="NAME", help="of the checkpoint that holds the state dict: \"state_dict\"")
     add("--dtype", choices=("float32", "float16", "bfloat16"), default="float32", help="of matrices")
     add("--name", help="of the model; default: the folder's")
+    add("--target-vocab", metavar="FILE",
+        help="tokens of the decoder, or language model, one a line: the model generates text")
+    add("--source-vocab", metavar="FILE", help="tokens of the encoder; may be the same file")
+    add("--split", choices=("words", "characters"), help="what the tokens of text are; default: words")
+    add("--start", metavar="TOKEN", help="entry of --target-vocab that generation begins with; default: <s>")
+    add("--end", metavar="TOKEN", help="entry of --target-vocab that ends it; default: </s>")
+    add("--max-length", type=number(int, 1, LONGEST_GENERATION), metavar="N",
+        help="tokens to generate at most; default: 64")
     options = parser.parse_args(argv)
     if options.name is None:
         options.name = pathlib.Path(options.folder).resolve().name
@@ -530,7 +636,7 @@ def main():
             raise Refused(f"{sys.executable}: {missing}; install PyTorch and NumPy (Debian: python3-torch), or run "
                           "this by a Python that has them")
         model, weights = convert(read(options.state, options), options)
-        write(options.folder, model, weights)
+        write(options.folder, model, weights, texts_of(options))
     except Refused as error:
         return failed(error)
     except OSError as error:

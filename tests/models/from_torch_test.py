@@ -210,11 +210,72 @@ class FromTorch(unittest.TestCase):
         self.assertIn("left over: enc.more;", self.refusal({**state, "enc.more": torch.zeros(1)}, "--heads", HEADS,
                                                            "--prefix", "enc."))
 
+    def vocabulary(self, tokens):
+        (self.folder / "tokens.txt").write_text("".join(f"{token}\n" for token in tokens))
+        return self.folder / "tokens.txt"
+
+    def test_language_model(self):
+        """nn.TransformerEncoder with a causal mask: a decoder that generates what PyTorch finds likeliest."""
+        state, modules = self.larger_model()
+        tokens = ["<s>", "</s>", *"abcdefghijklmnopq"]
+        self.assert_converted(state, *self.PARTS, "--positions", "pos", "--causal-encoder", "--target-vocab",
+                              self.vocabulary(tokens), "--max-length", 9)
+
+        def log_probabilities(ids):
+            later = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).triu(1)
+            x = modules["emb"](ids) * C ** 0.5 + state["pos"][:, :ids.shape[1]]
+            return modules["head"](modules["enc"](x, later)).log_softmax(-1)
+
+        target = torch.randint(19, (B, T))
+        found = self.run_graph("decode", "log_probabilities", target=target.int(),
+                               position=torch.zeros(B, dtype=torch.int32))
+        self.check(found, log_probabilities(target))
+        for prompt in ("", "a", "d e f", "q p o n m l k j i h"):
+            written = [0, *map(tokens.index, prompt.split())]
+            begin = len(written)
+            while len(written) < min(begin + 9, 17) and written[-1] != 1:
+                written.append(int(log_probabilities(torch.tensor([written]))[0, -1].argmax()))
+            expected = " ".join(tokens[token] for token in written[begin:] if token != 1)
+            command = [LAMINA, "run", self.folder / "model", "--device", "cpu", "--plugin-dir", PLUGINS, prompt]
+            done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+            self.assertEqual(done.stdout, f"{prompt}\t{expected}\n", done.stderr)
+
+    def test_language_model_on_vectors(self):
+        """--causal-encoder without an embedding; and padding in front, which a language model must be told of."""
+        # One layer: a query of padding gives NaN in PyTorch, which the next layer would spread.
+        module = randomized(nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES, batch_first=True), 1))
+        self.assert_converted(module.state_dict(), "--heads", HEADS, "--causal-encoder")
+        x, later = torch.randn(B, S, C), torch.ones(S, S, dtype=torch.bool).triu(1)
+        self.check(self.run_graph("decode", "decoded", target=x), module(x, later))
+        self.setUp()
+        self.assert_converted(module.state_dict(), "--heads", HEADS, "--causal-encoder", "--mask", "keys")
+        padding = torch.arange(S) < torch.tensor([0, 2, 5])[:, None]
+        found = self.run_graph("decode", "decoded", target=x, target_mask=(~padding).int())
+        expected = module(x, later, src_key_padding_mask=padding)
+        for row in range(B):
+            self.check(found[row, ~padding[row]], expected[row, ~padding[row]])
+
+    def test_translator(self):
+        """nn.Transformer with both vocabularies takes and gives text."""
+        modules = {"net": nn.Transformer(**SIZES, num_encoder_layers=1, num_decoder_layers=1, batch_first=True),
+                   "tokens": nn.Embedding(5, C), "head": nn.Linear(C, 5)}
+        state = {f"{name}.{key}": t for name, module in modules.items()
+                 for key, t in randomized(module).state_dict().items()}
+        file = self.vocabulary("<>abc")
+        options = ["--heads", HEADS, "--prefix", "net.", "--source-embedding", "tokens.weight", "--target-embedding",
+                   "tokens.weight", "--generator", "head", "--target-vocab", file, "--start", "<", "--end", ">"]
+        self.assertIn("needs --source-vocab", self.refusal(state, *options))
+        self.assert_converted(state, *options, "--source-vocab", file, "--split", "characters", "--max-length", 5)
+        command = [LAMINA, "run", self.folder / "model", "--device", "cpu", "--plugin-dir", PLUGINS, "cab"]
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        self.assertRegex(done.stdout, r"\Acab\t[abc<]{0,5}\n\Z", done.stderr)
+
     def test_arguments(self):
         """What no model can be made of, or would change nothing, is refused before anything is written."""
         state, _ = self.larger_model()
         for option, value in (("--heads", 0), ("--heads", -4), ("--heads", "x"), ("--eps", -1), ("--eps", "nan"),
-                              ("--max-len", 0), ("--embedding-scale", "inf"), ("--name", "bad name"), ("--name", "")):
+                              ("--max-len", 0), ("--embedding-scale", "inf"), ("--name", "bad name"), ("--name", ""),
+                              ("--max-length", 0)):
             with self.subTest(option=option, value=value):
                 said = self.refusal(state, *self.PARTS, option, value)
                 self.assertIn(option, said)
@@ -223,13 +284,29 @@ class FromTorch(unittest.TestCase):
         for options, why in (
             (("--target-embedding", "emb.weight"), "--target-embedding goes with a decoder"),
             (("--not-causal",), "--not-causal goes with a decoder"),
+            (("--start", "a"), "--start goes with --target-vocab"),
+            (("--source-vocab", "a"), "--source-vocab goes with --target-vocab"),
             (("--positions", "pos", "--max-len", 9), "--max-len goes with sinusoids"),
             (("--positions", "enc.layers.0.linear2.weight"), "expected rows of d_model, which is 24"),
+            (("--positions", "pos", "--target-vocab", self.vocabulary("ab")), "needs a decoder; --causal-encoder makes one"),
         ):
             self.assertIn(why, self.refusal(state, *self.PARTS, *options))
         alone = ("--heads", HEADS, "--prefix", "enc.")
         self.assertIn("--positions pos goes with", self.refusal(state, *alone, "--positions", "pos"))
         self.assertIn("--embedding-scale goes with", self.refusal(state, *alone, "--embedding-scale", 1))
+        text = (*self.PARTS, "--positions", "pos", "--causal-encoder", "--target-vocab")
+        nineteen = ["<s>", "</s>", *"abcdefghijklmnopq"]
+        for tokens, options, why in (
+            (nineteen[:-1], (), "needs a line for each of the 19 rows of the embedding, found 18 lines"),
+            (nineteen[1:] + ["x"], (), "--start '<s>' is no line of"),
+            (nineteen[:-1] + ["a"], (), "line 19: 'a' is already in line 3"),
+            (nineteen[:-1] + [""], (), "line 19 is empty"),
+            (nineteen, ("--max-length", 16), "--max-length 16: expected 1 to 15"),
+            (nineteen, ("--mask", "keys"), "needs --mask lengths, found keys"),
+            (nineteen, ("--sequence-first",), "leave out --sequence-first"),
+        ):
+            self.assertIn(why, self.refusal(state, *text, self.vocabulary(tokens), *options))
+        self.assertIn("No such file", self.refusal(state, *text, self.folder / "absent.txt"))
 
     def test_the_file_alone(self):
         """The tool is one file; its --help needs no PyTorch, and without PyTorch it says what is missing."""
