@@ -4,31 +4,40 @@
     torch.save(model.state_dict(), "model.pt")                            # in your program
     tools/from_torch.py model.pt models/mine --heads 8 --norm-first       # here
 
-The state dict says which module it is, its sizes and whether it has biases and final norms. It does not say what it was
-called with, so that is asked: --heads, --norm-first, --activation, --eps. With --source-embedding and --target-embedding
-the graphs take token ids, and else vectors; with --generator they give log probabilities. docs/from_pytorch.md tells more.
+The state dict says which module it is, its sizes and whether it has biases and final norms. It does not say what it
+was called with, so that is asked: --heads, --norm-first, --activation, --eps. With --source-embedding and
+--target-embedding the graphs take token ids, and else vectors; with --generator they give log probabilities; with
+--target-vocab the model generates text. docs/from_pytorch.md tells more.
 
-Needs Python 3.9 and PyTorch (Debian: python3-torch).
+This file needs no other of Lamina's. Needs Python 3.9 and PyTorch with NumPy (Debian: python3-torch).
 """
 
 import argparse
+import fnmatch
 import json
 import math
 import os
 import pathlib
 import re
 import shutil
+import struct
 import sys
 import tempfile
 
-import torch
-from golden import safetensors
+try:
+    import torch
+    import numpy  # noqa: F401: PyTorch's tensors give their bytes through it
+except ImportError as error:  # main() says so; --help works without
+    torch, missing = None, error
 
 ATTENTION_PARTS = ("query", "key", "value")
+DTYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int32": "I32"}  # PyTorch's, safetensors'
+LONGEST_GENERATION = 100000  # tokens, as model.json allows
+MOST_POSITIONS = 1 << 31
 
 
 class Refused(Exception):
-    """The state dict cannot be converted; the message says why and what to do."""
+    """The state dict cannot be converted as asked; the message says why and what to do."""
 
 
 class State:
@@ -94,24 +103,43 @@ class Graph:
         if self.state.has(key + "bias"):
             self.weight(name + "bias", key + "bias", 1)
 
+    def positions(self, name, key, d_model):
+        """A learned table, which may have an axis of 1 for the batch: (1, max_len, C). Returns its rows."""
+        table = self.state.tensors.get(key)
+        if table is not None and table.dim() == 3 and 1 in table.shape[:2]:
+            self.state.left.discard(key)
+            self.weights[name] = table.squeeze(0 if table.shape[0] == 1 else 1)
+        else:
+            self.weight(name, key, 2)
+        rows, width = self.weights[name].shape
+        if width != d_model:
+            raise Refused(f"--positions {key} is {tuple(table.shape)}; expected rows of d_model, which is {d_model}")
+        return rows
+
     # ---- Blocks ----
 
-    def embedding(self, prefix, key, ids, position):
+    def embedding(self, prefix, option, ids, position, d_model):
         options = self.options
+        key = getattr(options, option)
         self.weight(f"{prefix}.embedding.table", key, 2)
-        d_model = self.state.tensors[key].shape[1]
+        found = tuple(self.state.tensors[key].shape)
+        if found[1] != d_model:
+            raise Refused(f"{flag(option)} {key} is {found}; expected rows of d_model, which is {d_model}")
         scale = math.sqrt(d_model) if options.embedding_scale is None else options.embedding_scale
         self.layers.append({"name": f"{prefix}.embedding", "type": "embedding", "inputs": {"ids": ids},
                             "params": {"scale": scale}})
         if options.positions != "none":
-            params = {"max_len": options.max_len}
+            if options.positions == "sinusoids" and d_model % 2 != 0:
+                raise Refused(f"d_model is {d_model}; sinusoids need an even one: name a learned table with "
+                              "--positions, or none")
+            params = {"max_len": options.max_len or 5000}
             if options.positions != "sinusoids":
-                self.weight(f"{prefix}.positions.table", options.positions, 2)
-                params = {"max_len": self.state.tensors[options.positions].shape[0]}
+                params = {"max_len": self.positions(f"{prefix}.positions.table", options.positions, d_model)}
             if options.sequence_first:
                 params["batch_first"] = False
             offset = {"inputs": {"offset": position}} if position else {}
-            self.layers.append({"name": f"{prefix}.positions", "type": "positional_encoding", **offset, "params": params})
+            self.layers.append({"name": f"{prefix}.positions", "type": "positional_encoding", **offset,
+                                "params": params})
         self.layers[-1]["as"] = "x"
         return "x"
 
@@ -186,8 +214,11 @@ class Graph:
                 self.weights[f"{name}.{part}_bias"] = bias
         self.linear(f"{name}.out_", f"{key}out_proj.")
 
-    def generator(self, key, x):
+    def generator(self, key, x, d_model):
         self.linear("generator.", f"{key}.")
+        found = tuple(self.weights["generator.weight"].shape)
+        if found[1] != d_model:
+            raise Refused(f"--generator {key} is {found}; expected rows of d_model, which is {d_model}")
         self.layers += [{"name": "generator", "type": "linear", "inputs": {"x": x}},
                         {"name": "generator.log_softmax", "type": "log_softmax"}]
         return {"log_probabilities": "generator.log_softmax"}
@@ -197,42 +228,128 @@ class Graph:
 
 
 def encode_graph(state, options, key):
+    """The graph of an encoder whose keys begin with `key`."""
     graph = Graph(state, options)
-    if options.source_embedding:
-        source = graph.input("source", "i32", graph.tokens("S"))
-    else:
-        width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
-        source = graph.input("source", "f32", f"{graph.tokens('S')} {width}")
+    width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
+    dims = graph.tokens("S") if options.source_embedding else f"{graph.tokens('S')} {width}"
+    source = graph.input("source", "i32" if options.source_embedding else "f32", dims)
     attention = graph.mask(options.mask, "source", "S", "source_mask", "B S S")
     if options.causal_encoder:
         attention["causal"] = True
-    x = graph.embedding("encoder", options.source_embedding, source, None) if options.source_embedding else source
+    x = source
+    if options.source_embedding:
+        x = graph.embedding("encoder", "source_embedding", source, None, width)
     memory = graph.stack("encoder", key, x, attention, {})
     outputs = {"memory": memory}
-    if options.generator and not state.layers("decoder.layers."):
-        outputs |= graph.generator(options.generator, memory)
+    if options.generator and options.module == "nn.TransformerEncoder":
+        outputs |= graph.generator(options.generator, memory, width)
     return graph.json(outputs), graph.weights
 
 
 def decode_graph(state, options, key):
+    """The graph of a decoder whose keys begin with `key`; that of a language model has no source."""
+    alone = options.module == "nn.TransformerEncoder"  # a language model
+    embedding = "source_embedding" if alone else "target_embedding"
     graph = Graph(state, options)
     width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
-    dims = graph.tokens("T") if options.target_embedding else f"{graph.tokens('T')} {width}"
-    target = graph.input("target", "i32" if options.target_embedding else "f32", dims)
-    source_attention = {"source": graph.input("memory", "f32", f"{graph.tokens('S')} {width}")}
-    source_attention |= graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
+    takes_ids = getattr(options, embedding) is not None
+    dims = graph.tokens("T") if takes_ids else f"{graph.tokens('T')} {width}"
+    target = graph.input("target", "i32" if takes_ids else "f32", dims)
+    source_attention = {}
+    if not alone:
+        source_attention = {"source": graph.input("memory", "f32", f"{graph.tokens('S')} {width}")}
+        source_attention |= graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
     # Padding behind a causal sequence changes nothing before it: lengths would be idle.
-    attention = graph.mask("keep" if options.mask == "keep" else "none", "target", "T", "target_mask", "B T T")
+    idle = options.mask == "lengths" or (options.mask == "keys" and not alone)
+    attention = graph.mask("none" if idle else options.mask, "target", "T", "target_mask", "B T T")
     position = None
-    if options.target_embedding and not attention:  # keys of earlier steps cannot be masked
+    if takes_ids and not attention:  # keys of earlier steps cannot be masked
         position = graph.input("position", "i32", "B")
-        attention["position"] = source_attention["position"] = position
+        attention["position"] = position
+        if not alone:
+            source_attention["position"] = position
     if not options.not_causal:
         attention["causal"] = True
-    x = graph.embedding("decoder", options.target_embedding, target, position) if options.target_embedding else target
+    x = graph.embedding("decoder", embedding, target, position, width) if takes_ids else target
     decoded = graph.stack("decoder", key, x, attention, source_attention)
-    outputs = graph.generator(options.generator, decoded) if options.generator else {"decoded": decoded}
+    outputs = graph.generator(options.generator, decoded, width) if options.generator else {"decoded": decoded}
     return graph.json(outputs), graph.weights
+
+
+def module_of(state, prefix):
+    """Which module the keys behind `prefix` are those of."""
+    if state.layers(f"{prefix}encoder.layers.") > 0 and state.layers(f"{prefix}decoder.layers.") > 0:
+        return "nn.Transformer"
+    if state.layers(f"{prefix}layers.") == 0:
+        if not any(name.startswith(prefix) for name in state.tensors):
+            raise Refused(f"no tensor begins with '{prefix}'; --prefix is what the module's keys begin with: the state "
+                          f"dict has {', '.join(sorted(state.tensors)[:8])}, ...")
+        raise Refused(f"no '{prefix}layers.0.' and no '{prefix}encoder.layers.0.' with '{prefix}decoder.layers.0.' in "
+                      "the state dict: is it that of an nn.TransformerEncoder, nn.TransformerDecoder or "
+                      "nn.Transformer? --prefix takes a part of a model, its last dot included")
+    source = state.has(f"{prefix}layers.0.multihead_attn.in_proj_weight")
+    return "nn.TransformerDecoder" if source else "nn.TransformerEncoder"
+
+
+def flag(option):
+    return "--" + option.replace("_", "-")
+
+
+def check_idle(options):
+    """Refuses options that would change nothing: each was meant to do something."""
+    module = options.module
+
+    def refuse(option, why):
+        if getattr(options, option) not in (None, False):
+            raise Refused(f"{flag(option)} {why}")
+
+    if module == "nn.TransformerEncoder":
+        refuse("target_embedding", "goes with a decoder, and this is an nn.TransformerEncoder: --source-embedding "
+                                   "names its embedding, and --causal-encoder makes it a language model")
+        refuse("not_causal", "goes with a decoder, and this is an nn.TransformerEncoder: it is causal with "
+                             "--causal-encoder alone")
+    if module == "nn.TransformerDecoder":
+        refuse("source_embedding", "goes with an encoder, and this is an nn.TransformerDecoder: --target-embedding "
+                                   "names its embedding")
+        refuse("causal_encoder", "goes with an encoder, and this is an nn.TransformerDecoder: it is causal already")
+    embeds = options.source_embedding or options.target_embedding
+    for option in ("embedding_scale", "max_len"):
+        if not embeds:
+            refuse(option, "goes with --source-embedding or --target-embedding: vectors are taken as they are")
+    if not embeds and options.positions != "sinusoids":
+        raise Refused(f"--positions {options.positions} goes with --source-embedding or --target-embedding: vectors "
+                      "are taken as they are")
+    if options.positions != "sinusoids":
+        refuse("max_len", f"goes with sinusoids, and --positions is {options.positions}")
+    if not options.target_vocab:
+        for option in ("source_vocab", "split", "start", "end", "max_length"):
+            refuse(option, "goes with --target-vocab FILE: no text is generated without")
+
+
+def check_left(state, options):
+    """Every tensor has found its place, or is outside of what was asked for, or is ignored by name."""
+    ignored, options.outside = set(), []
+    for pattern in options.ignore:
+        matched = set(fnmatch.filter(state.left, pattern))
+        if not matched:
+            raise Refused(f"--ignore {pattern}: no tensor that is left over has such a name; leave the option out")
+        ignored |= matched
+    left = sorted(state.left - ignored)
+    # A module taken out of a model by --prefix alone is a model on vectors. Once parts around it are named, it is the
+    # whole model that is meant.
+    parts = (options.source_embedding, options.target_embedding, options.generator)
+    if not any(parts):
+        outside = [name for name in left if not name.startswith(options.prefix)]
+        left = [name for name in left if name.startswith(options.prefix)]
+        options.outside = outside
+    if left:
+        raise Refused(f"left over: {some(left)}; name embeddings, --positions and the --generator, take one module "
+                      "with --prefix alone, or leave out with --ignore NAME what the model does not compute with")
+
+
+def some(names):
+    """The first of these names, and how many more there are."""
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def convert(tensors, options):
@@ -240,25 +357,24 @@ def convert(tensors, options):
     state = State({name: tensor.detach() for name, tensor in tensors.items()})
     if not state.tensors:
         raise Refused("the state dict is empty")
-    graphs, weights = {}, {}
-    whole = state.layers("encoder.layers.") > 0 and state.layers("decoder.layers.") > 0
-    if not whole and state.layers("layers.") == 0:
-        raise Refused("no 'layers.0.' and no 'encoder.layers.0.' with 'decoder.layers.0.' in the state dict: is it that of "
-                      "an nn.TransformerEncoder, nn.TransformerDecoder or nn.Transformer? --prefix takes a part of a model")
-    decoder_alone = not whole and state.has("layers.0.multihead_attn.in_proj_weight")
-    if not decoder_alone:
-        graphs["encode"], more = encode_graph(state, options, "encoder." if whole else "")
+    prefix = options.prefix
+    options.module = module = module_of(state, prefix)
+    check_idle(options)
+    graphs, weights, whole = {}, {}, module == "nn.Transformer"
+    language_model = module == "nn.TransformerEncoder" and options.causal_encoder
+    if module != "nn.TransformerDecoder" and not language_model:
+        graphs["encode"], more = encode_graph(state, options, f"{prefix}encoder." if whole else prefix)
         weights |= more
-    if whole or decoder_alone:
-        graphs["decode"], more = decode_graph(state, options, "decoder." if whole else "")
+    if module != "nn.TransformerEncoder" or language_model:
+        graphs["decode"], more = decode_graph(state, options, f"{prefix}decoder." if whole else prefix)
         weights |= more
-    if state.left:
-        raise Refused(f"nothing is known of '{sorted(state.left)[0]}' ({len(state.left)} such tensors): name embeddings "
-                      "and the generator, or take a part of the model with --prefix")
-    module = "nn.Transformer" if whole else "nn.TransformerDecoder" if decoder_alone else "nn.TransformerEncoder"
+    check_left(state, options)
     norm = "pre" if options.norm_first else "post"
-    model = {"format": "lamina/1", "name": options.name, "summary": f"From PyTorch's {module}, {norm}-norm",
+    called = f"{module} with a causal mask" if language_model else module
+    model = {"format": "lamina/1", "name": options.name, "summary": f"From PyTorch's {called}, {norm}-norm",
              "graphs": graphs}
+    if options.target_vocab:
+        model["generation"] = generation(graphs, weights, options)
     return model, {name: stored(tensor, options.dtype) for name, tensor in weights.items()}
 
 
@@ -267,11 +383,85 @@ def stored(tensor, dtype):
     return tensor.to(getattr(torch, dtype) if tensor.dim() > 1 else torch.float32).contiguous()
 
 
+# ---- Text ----
+
+
+def generation(graphs, weights, options):
+    """The "generation" block: how the graphs make text of text. Reads the vocabularies, to hold them to the weights."""
+    def refuse(why):
+        raise Refused(f"--target-vocab {options.target_vocab}: generation {why}")
+
+    decode = graphs.get("decode")
+    if decode is None:
+        refuse("needs a decoder; --causal-encoder makes one of an nn.TransformerEncoder trained with a causal mask")
+    if options.module == "nn.TransformerDecoder":
+        refuse("needs what gives the decoder its memory; take the whole nn.Transformer")
+    whole = "encode" in graphs
+    if options.sequence_first:
+        refuse("needs sequences as (B, T): leave out --sequence-first")
+    if options.not_causal:
+        refuse("needs a causal decoder: leave out --not-causal")
+    if options.mask != "lengths" and not (options.mask == "none" and not whole):
+        refuse(f"needs --mask lengths, found {options.mask}: texts of a batch differ in length")
+    for option in ("source_embedding", *(("target_embedding",) if whole else ()), "generator"):
+        if getattr(options, option) is None:
+            refuse(f"needs {flag(option)}: from ids to log probabilities")
+
+    target = vocabulary("target_vocab", options.target_vocab)
+    for part, name in (("the embedding", "decoder.embedding.table"), ("the generator", "generator.weight")):
+        if weights[name].shape[0] != len(target):
+            refuse(f"needs a line for each of the {weights[name].shape[0]} rows of {part}, found {len(target)} lines")
+    start, end = options.start or "<s>", options.end or "</s>"
+    for option, token in (("--start", start), ("--end", end)):
+        if token not in target:
+            raise Refused(f"{option} '{token}' is no line of {options.target_vocab}; name another token of it")
+    positions = [entry["params"]["max_len"] for entry in decode["layers"] if entry.get("type") == "positional_encoding"]
+    most = min([LONGEST_GENERATION, *(count - 1 for count in positions)])  # the start token has a position, too
+    length = min(64, most) if options.max_length is None else options.max_length
+    if not 1 <= length <= most:
+        raise Refused(f"--max-length {length}: expected 1 to {most}; the model has so many positions behind the start")
+    split = {"split": options.split or "words"}
+    block = {"decode": "decode", "target_ids": "target", "position": "position", "logits": "log_probabilities",
+             "start": start, "end": end, "max_length": length, "target": {"vocabulary": "target.txt", **split}}
+    if not whole:
+        if options.source_vocab:
+            raise Refused("--source-vocab goes with an nn.Transformer: a language model has one vocabulary")
+        return block
+    if not options.source_vocab:
+        refuse("of an nn.Transformer needs --source-vocab FILE, too; it may be the same file")
+    source, rows = vocabulary("source_vocab", options.source_vocab), weights["encoder.embedding.table"].shape[0]
+    if len(source) != rows:
+        raise Refused(f"--source-vocab {options.source_vocab}: expected a line for each of the {rows} rows of the "
+                      f"embedding, found {len(source)} lines")
+    return {"encode": "encode", "source_ids": "source", "source_lengths": "source_lengths", "memory": "memory", **block,
+            "source": {"vocabulary": "source.txt", **split}}
+
+
+def vocabulary(option, path):
+    """The tokens of a file, one a line, as Lamina reads them."""
+    try:
+        text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise Refused(f"{flag(option)} {path}: {reason}; expected a text file with one token a line") from None
+    tokens = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
+    if tokens[-1] == "":
+        tokens.pop()  # behind the last line's end
+    numbers = {}
+    for number, token in enumerate(tokens, 1):
+        if token == "":
+            raise Refused(f"{flag(option)} {path}: line {number} is empty; expected one token a line")
+        if token in numbers:
+            raise Refused(f"{flag(option)} {path}: line {number}: '{token}' is already in line {numbers[token]}")
+        numbers[token] = number
+    return tokens
+
+
 # ---- Files ----
 
 
 def read(path, options):
-    """The state dict in a file made by torch.save(), without the keys' prefix."""
+    """The state dict in a file made by torch.save()."""
     try:
         # Without weights_only, a .pt file runs any code that its author put into it.
         content = torch.load(path, map_location="cpu", weights_only=True)
@@ -280,20 +470,34 @@ def read(path, options):
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except Exception as error:  # whatever the file's pickle leads to
-        raise Refused(f"{path}: not a state dict saved by torch.save(): {str(error).splitlines()[0]}") from None
+        raise Refused(f"{path}: expected a state dict saved by torch.save(), found: {first_line(error)}") from None
     if options.entry:
         if not isinstance(content, dict) or options.entry not in content:
             raise Refused(f"{path}: no entry '{options.entry}'")
         content = content[options.entry]
-    if not isinstance(content, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in content.values()):
+    if not isinstance(content, dict) or not all(isinstance(name, str) and isinstance(tensor, torch.Tensor)
+                                                for name, tensor in content.items()):
         raise Refused(f"{path}: expected a dictionary of tensors; --entry NAME takes one out of a checkpoint")
-    prefix, outside = options.prefix, (options.source_embedding, options.target_embedding, options.positions)
-    named = {name: tensor for name, tensor in content.items()
-             if name in outside or (options.generator and name.startswith(f"{options.generator}."))}
-    if prefix and not any(name.startswith(prefix) for name in content):
-        raise Refused(f"{path}: no tensor begins with '{prefix}'")
-    return named | {name[len(prefix):]: tensor for name, tensor in content.items()
-                    if name.startswith(prefix) and name not in named}
+    return content
+
+
+def safetensors(tensors, metadata):
+    """The bytes of a safetensors file: u64 length of the JSON header, the header, the tensors back to back."""
+    header, data = {"__metadata__": metadata}, b""
+    for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0])):
+        # bfloat16 has no NumPy twin: its bits travel as int16.
+        bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
+        begin = len(data)
+        data += bits.numpy().astype(bits.numpy().dtype.newbyteorder("<")).tobytes()
+        dtype = DTYPES[str(tensor.dtype).split(".")[1]]
+        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [begin, len(data)]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def first_line(error):
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def readable(value, indent=0):
@@ -319,8 +523,8 @@ def readable(value, indent=0):
     return opening + "\n" + ",\n".join(lines) + "\n" + " " * indent + closing
 
 
-def write(folder, model, weights):
-    """A new model folder, whole or not at all."""
+def write(folder, model, weights, texts):
+    """A new model folder, whole or not at all; `texts` are the files to copy into it, by their names there."""
     folder = pathlib.Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused(f"{folder} is there and not empty; choose another folder")
@@ -329,6 +533,8 @@ def write(folder, model, weights):
     try:
         os.chmod(workshop, 0o777 & ~umask())
         (workshop / "model.safetensors").write_bytes(safetensors(weights, {"format": "pt"}))
+        for name, path in texts.items():
+            shutil.copyfile(path, workshop / name)
         (workshop / "model.json").write_text(readable(model) + "\n", encoding="utf-8")
         os.replace(workshop, folder)
     except BaseException:
@@ -342,46 +548,106 @@ def umask():
     return mask
 
 
+def texts_of(options):
+    """The files that the model folder gets a copy of, by their names there."""
+    given = {"source.txt": options.source_vocab, "target.txt": options.target_vocab}
+    return {name: path for name, path in given.items() if path}
+
+
+# ---- Arguments ----
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"from_torch.py: error: {message}\n")
+
+
+def number(kind, least, most):
+    """The type of an option that takes a number from `least` to `most`."""
+    def parse(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:  # NaN is neither
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"expected {what} from {least} to {most}, found '{text}'")
+        return value
+    return parse
+
+
 def arguments(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="docs/from_pytorch.md tells more.")
+    parser = Parser(description=__doc__.splitlines()[0], epilog="docs/from_pytorch.md tells more.", allow_abbrev=False)
     add = parser.add_argument
     add("state", metavar="STATE.pt", help="state dict, saved by torch.save()")
-    add("folder", metavar="DIR", help="model folder to write; must not be there")
-    add("--heads", type=int, required=True, help="nhead: no tensor's shape tells")
+    add("folder", metavar="DIR", help="model folder to write; must be absent or empty")
+    add("--heads", type=number(int, 1, 1 << 20), metavar="N", required=True, help="nhead: no tensor's shape tells")
     add("--norm-first", action="store_true", help="the module has norm_first=True")
     add("--sequence-first", action="store_true", help="graphs take (T, B, C), as modules without batch_first=True")
     add("--activation", choices=("relu", "gelu"), default="relu")
-    add("--eps", type=float, default=1e-5, help="layer_norm_eps")
+    add("--eps", type=number(float, 0, 1), metavar="X", default=1e-5, help="layer_norm_eps; default: 1e-5")
     add("--mask", choices=("lengths", "keys", "keep", "none"), default="lengths",
         help="how graphs are told of padding: lengths, a 1 or 0 for each key, for each query and key, or not at all")
     add("--not-causal", action="store_true", help="the decoder attends to later tokens, too")
-    add("--causal-encoder", action="store_true", help="an encoder used as a language model: no later tokens")
-    add("--source-embedding", metavar="KEY", help="an nn.Embedding's weight: the encoder takes ids")
+    add("--causal-encoder", action="store_true",
+        help="an encoder that attends to no later tokens; an nn.TransformerEncoder becomes a language model")
+    add("--source-embedding", metavar="KEY",
+        help="an nn.Embedding's weight: the encoder, or language model, takes ids")
     add("--target-embedding", metavar="KEY", help="the same for the decoder; may be the same key")
-    add("--embedding-scale", type=float, metavar="X", help="what embeddings are multiplied by; default: sqrt(d_model)")
+    add("--embedding-scale", type=number(float, -1e30, 1e30), metavar="X",
+        help="what embeddings are multiplied by; default: sqrt(d_model)")
     add("--positions", metavar="sinusoids|none|KEY", default="sinusoids",
         help="added to embeddings; KEY: a learned table (max_len, d_model)")
-    add("--max-len", type=int, default=5000, help="positions, where they are sinusoids")
+    add("--max-len", type=number(int, 1, MOST_POSITIONS), metavar="N",
+        help="positions, where they are sinusoids; default: 5000")
     add("--generator", metavar="KEY", help="an nn.Linear behind the last layer; log_softmax follows it")
-    add("--prefix", default="", help="of the module's keys in a larger model: \"transformer.\"")
+    add("--prefix", default="", metavar="P", help="of the module's keys in a larger model: \"transformer.\"")
+    add("--ignore", action="append", default=[], metavar="GLOB",
+        help="leave these tensors out, where nothing takes them: \"pos_encoder.pe\"; may be repeated")
     add("--entry", metavar="NAME", help="of the checkpoint that holds the state dict: \"state_dict\"")
     add("--dtype", choices=("float32", "float16", "bfloat16"), default="float32", help="of matrices")
     add("--name", help="of the model; default: the folder's")
+    add("--target-vocab", metavar="FILE",
+        help="tokens of the decoder, or language model, one a line: the model generates text")
+    add("--source-vocab", metavar="FILE", help="tokens of the encoder; may be the same file")
+    add("--split", choices=("words", "characters"), help="what the tokens of text are; default: words")
+    add("--start", metavar="TOKEN", help="entry of --target-vocab that generation begins with; default: <s>")
+    add("--end", metavar="TOKEN", help="entry of --target-vocab that ends it; default: </s>")
+    add("--max-length", type=number(int, 1, LONGEST_GENERATION), metavar="N",
+        help="tokens to generate at most; default: 64")
     options = parser.parse_args(argv)
-    options.name = options.name or pathlib.Path(options.folder).resolve().name
+    if options.name is None:
+        options.name = pathlib.Path(options.folder).resolve().name
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,256}", options.name):
+        parser.error(f"the model's name is '{options.name}'; expected 1 to 256 letters, digits, '_', '-' and '.': "
+                     "choose another with --name")
     return options
+
+
+def failed(why):
+    print(f"from_torch.py: error: {first_line(why)}", file=sys.stderr)
+    return 2
 
 
 def main():
     options = arguments()
     try:
+        if torch is None:
+            raise Refused(f"{sys.executable}: {missing}; install PyTorch and NumPy (Debian: python3-torch), or run "
+                          "this by a Python that has them")
         model, weights = convert(read(options.state, options), options)
-        write(options.folder, model, weights)
-    except (Refused, OSError) as error:
-        sys.exit(f"from_torch.py: error: {error}")
+        write(options.folder, model, weights, texts_of(options))
+    except Refused as error:
+        return failed(error)
+    except OSError as error:
+        return failed(f"{error.filename or options.folder}: {error.strerror}")
+    if options.outside:
+        print(f"taken: the module at '{options.prefix}', on vectors; left out: {some(options.outside)}",
+              file=sys.stderr)
     count = sum(tensor.numel() for tensor in weights.values())
     print(f"wrote {options.folder}: {count:,} parameters".replace(",", " "), file=sys.stderr)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,12 +13,10 @@ Needs Python 3.9, PyTorch and NumPy (Debian: python3-torch).
 import json
 import pathlib
 import runpy
-import struct
 import sys
 
 import torch
-
-DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int32: "I32"}
+from from_torch import safetensors
 
 
 def random(*shape, dtype=torch.float32, scale=1.0):
@@ -59,20 +57,6 @@ def stored(tensor):
     elif not tensor.dtype.is_floating_point:
         tensor = tensor.to(torch.int32)
     return tensor.contiguous()
-
-
-def safetensors(tensors, metadata):
-    """The bytes of a safetensors file: u64 length of the JSON header, the header, the tensors back to back."""
-    header, data = {"__metadata__": metadata}, b""
-    for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0])):
-        # bfloat16 has no NumPy twin: its bits travel as int16.
-        bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
-        begin = len(data)
-        data += bits.numpy().astype(bits.numpy().dtype.newbyteorder("<")).tobytes()
-        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, len(data)]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
 
 
 def main():

@@ -3,11 +3,15 @@
     from_torch_test.py LAMINA PLUGINS        exit status 77: there is no PyTorch
 """
 
+import contextlib
+import io
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 try:
     import numpy
@@ -19,6 +23,9 @@ except ImportError as missing:
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOL = HERE.parent.parent / "tools" / "from_torch.py"
+sys.path.insert(0, str(TOOL.parent))
+import from_torch  # noqa: E402
+
 LAMINA, PLUGINS = sys.argv[1:3]
 B, S, T, C, HEADS = 3, 7, 5, 24, 4
 SIZES = {"d_model": C, "nhead": HEADS, "dim_feedforward": 40}
@@ -41,13 +48,20 @@ class FromTorch(unittest.TestCase):
 
     def convert(self, state, *options):
         torch.save(state, self.folder / "state.pt")
-        command = [sys.executable, TOOL, self.folder / "state.pt", self.folder / "model", *options]
-        return subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        command = [TOOL, self.folder / "state.pt", self.folder / "model", *options]
+        command, said = [str(part) for part in command], io.StringIO()
+        # In this process, which has PyTorch at hand; test_the_file_alone() starts one.
+        with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stderr(said):
+            try:
+                status = from_torch.main()
+            except SystemExit as left:
+                status = left.code
+        return subprocess.CompletedProcess(command, status, stderr=said.getvalue())
 
     def refusal(self, state, *options):
         done = self.convert(state, *options)
-        self.assertEqual(done.returncode, 1)
-        self.assertNotIn("Traceback", done.stderr)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"\Afrom_torch.py: error: [^\n]+\n\Z")
         self.assertFalse((self.folder / "model").exists())
         return done.stderr
 
@@ -150,7 +164,7 @@ class FromTorch(unittest.TestCase):
         module = nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1)
         state = module.state_dict()
         self.assertIn("--heads 5: expected a divisor of d_model, which is 24", self.refusal(state, "--heads", 5))
-        self.assertIn("nothing is known of 'extra'",
+        self.assertIn("left over: extra; name embeddings",
                       self.refusal({**state, "extra": torch.zeros(3)}, "--heads", HEADS))
         self.assertIn("no 'layers.0.'", self.refusal(nn.Linear(2, 2).state_dict(), "--heads", HEADS))
         self.assertIn("no 'nowhere.weight'",
@@ -160,13 +174,159 @@ class FromTorch(unittest.TestCase):
         missing = {name: tensor for name, tensor in state.items() if name != "layers.0.linear2.weight"}
         self.assertIn("no 'layers.0.linear2.weight'", self.refusal(missing, "--heads", HEADS))
 
+    def larger_model(self):
+        """The state of a model around an encoder, as in PyTorch's tutorials, and its modules."""
+        modules = {"emb": nn.Embedding(19, C), "enc": nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(**SIZES, batch_first=True), 2), "head": nn.Linear(C, 19)}
+        state = {f"{name}.{key}": t for name, module in modules.items()
+                 for key, t in randomized(module).state_dict().items()}
+        return {**state, "pos": torch.randn(1, 16, C)}, modules
+
+    PARTS = ("--heads", HEADS, "--prefix", "enc.", "--source-embedding", "emb.weight", "--generator", "head")
+
+    def test_outside_the_prefix(self):
+        """What a model has around its module finds a place, too, or is ignored by name."""
+        state, modules = self.larger_model()
+        self.assertIn("left over: pos;", self.refusal(state, *self.PARTS))
+        self.assertIn("--ignore po: no tensor", self.refusal(state, *self.PARTS, "--ignore", "po"))
+        self.assertIn("--ignore enc.*: no tensor",
+                      self.refusal(state, *self.PARTS, "--positions", "pos", "--ignore", "enc.*"))
+        self.assert_converted(state, *self.PARTS, "--ignore", "p[o]s")
+        self.setUp()
+        self.assert_converted(state, *self.PARTS, "--positions", "pos", "--mask", "none")
+        tokens = torch.randint(19, (B, S))
+        expected = modules["enc"](modules["emb"](tokens) * C ** 0.5 + state["pos"][:, :S])
+        self.check(self.run_graph("encode", "memory", source=tokens.int()), expected)
+
+    def test_one_module_of_a_model(self):
+        """--prefix alone takes a module on vectors, and says what it leaves out."""
+        state, modules = self.larger_model()
+        done = self.convert(state, "--heads", HEADS, "--prefix", "enc.", "--mask", "none")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("left out: emb.weight, head.bias, head.weight, pos\n", done.stderr)
+        x = torch.randn(B, S, C)
+        self.check(self.run_graph("encode", "memory", source=x), modules["enc"](x))
+        self.setUp()
+        self.assertIn("left over: enc.more;", self.refusal({**state, "enc.more": torch.zeros(1)}, "--heads", HEADS,
+                                                           "--prefix", "enc."))
+
+    def vocabulary(self, tokens):
+        (self.folder / "tokens.txt").write_text("".join(f"{token}\n" for token in tokens))
+        return self.folder / "tokens.txt"
+
+    def test_language_model(self):
+        """nn.TransformerEncoder with a causal mask: a decoder that generates what PyTorch finds likeliest."""
+        state, modules = self.larger_model()
+        tokens = ["<s>", "</s>", *"abcdefghijklmnopq"]
+        self.assert_converted(state, *self.PARTS, "--positions", "pos", "--causal-encoder", "--target-vocab",
+                              self.vocabulary(tokens), "--max-length", 9)
+
+        def log_probabilities(ids):
+            later = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).triu(1)
+            x = modules["emb"](ids) * C ** 0.5 + state["pos"][:, :ids.shape[1]]
+            return modules["head"](modules["enc"](x, later)).log_softmax(-1)
+
+        target = torch.randint(19, (B, T))
+        found = self.run_graph("decode", "log_probabilities", target=target.int(),
+                               position=torch.zeros(B, dtype=torch.int32))
+        self.check(found, log_probabilities(target))
+        for prompt in ("", "a", "d e f", "q p o n m l k j i h"):
+            written = [0, *map(tokens.index, prompt.split())]
+            begin = len(written)
+            while len(written) < min(begin + 9, 17) and written[-1] != 1:
+                written.append(int(log_probabilities(torch.tensor([written]))[0, -1].argmax()))
+            expected = " ".join(tokens[token] for token in written[begin:] if token != 1)
+            command = [LAMINA, "run", self.folder / "model", "--device", "cpu", "--plugin-dir", PLUGINS, prompt]
+            done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+            self.assertEqual(done.stdout, f"{prompt}\t{expected}\n", done.stderr)
+
+    def test_language_model_on_vectors(self):
+        """--causal-encoder without an embedding; and padding in front, which a language model must be told of."""
+        # One layer: a query of padding gives NaN in PyTorch, which the next layer would spread.
+        module = randomized(nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES, batch_first=True), 1))
+        self.assert_converted(module.state_dict(), "--heads", HEADS, "--causal-encoder")
+        x, later = torch.randn(B, S, C), torch.ones(S, S, dtype=torch.bool).triu(1)
+        self.check(self.run_graph("decode", "decoded", target=x), module(x, later))
+        self.setUp()
+        self.assert_converted(module.state_dict(), "--heads", HEADS, "--causal-encoder", "--mask", "keys")
+        padding = torch.arange(S) < torch.tensor([0, 2, 5])[:, None]
+        found = self.run_graph("decode", "decoded", target=x, target_mask=(~padding).int())
+        expected = module(x, later, src_key_padding_mask=padding)
+        for row in range(B):
+            self.check(found[row, ~padding[row]], expected[row, ~padding[row]])
+
+    def test_translator(self):
+        """nn.Transformer with both vocabularies takes and gives text."""
+        modules = {"net": nn.Transformer(**SIZES, num_encoder_layers=1, num_decoder_layers=1, batch_first=True),
+                   "tokens": nn.Embedding(5, C), "head": nn.Linear(C, 5)}
+        state = {f"{name}.{key}": t for name, module in modules.items()
+                 for key, t in randomized(module).state_dict().items()}
+        file = self.vocabulary("<>abc")
+        options = ["--heads", HEADS, "--prefix", "net.", "--source-embedding", "tokens.weight", "--target-embedding",
+                   "tokens.weight", "--generator", "head", "--target-vocab", file, "--start", "<", "--end", ">"]
+        self.assertIn("needs --source-vocab", self.refusal(state, *options))
+        self.assert_converted(state, *options, "--source-vocab", file, "--split", "characters", "--max-length", 5)
+        command = [LAMINA, "run", self.folder / "model", "--device", "cpu", "--plugin-dir", PLUGINS, "cab"]
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        self.assertRegex(done.stdout, r"\Acab\t[abc<]{0,5}\n\Z", done.stderr)
+
+    def test_arguments(self):
+        """What no model can be made of, or would change nothing, is refused before anything is written."""
+        state, _ = self.larger_model()
+        for option, value in (("--heads", 0), ("--heads", -4), ("--heads", "x"), ("--eps", -1), ("--eps", "nan"),
+                              ("--max-len", 0), ("--embedding-scale", "inf"), ("--name", "bad name"), ("--name", ""),
+                              ("--max-length", 0)):
+            with self.subTest(option=option, value=value):
+                said = self.refusal(state, *self.PARTS, option, value)
+                self.assertIn(option, said)
+                self.assertIn("expected", said)
+                self.assertIn(f"'{value}'", said)
+        for options, why in (
+            (("--target-embedding", "emb.weight"), "--target-embedding goes with a decoder"),
+            (("--not-causal",), "--not-causal goes with a decoder"),
+            (("--start", "a"), "--start goes with --target-vocab"),
+            (("--source-vocab", "a"), "--source-vocab goes with --target-vocab"),
+            (("--positions", "pos", "--max-len", 9), "--max-len goes with sinusoids"),
+            (("--positions", "enc.layers.0.linear2.weight"), "expected rows of d_model, which is 24"),
+            (("--positions", "pos", "--target-vocab", self.vocabulary("ab")), "needs a decoder; --causal-encoder makes one"),
+        ):
+            self.assertIn(why, self.refusal(state, *self.PARTS, *options))
+        alone = ("--heads", HEADS, "--prefix", "enc.")
+        self.assertIn("--positions pos goes with", self.refusal(state, *alone, "--positions", "pos"))
+        self.assertIn("--embedding-scale goes with", self.refusal(state, *alone, "--embedding-scale", 1))
+        text = (*self.PARTS, "--positions", "pos", "--causal-encoder", "--target-vocab")
+        nineteen = ["<s>", "</s>", *"abcdefghijklmnopq"]
+        for tokens, options, why in (
+            (nineteen[:-1], (), "needs a line for each of the 19 rows of the embedding, found 18 lines"),
+            (nineteen[1:] + ["x"], (), "--start '<s>' is no line of"),
+            (nineteen[:-1] + ["a"], (), "line 19: 'a' is already in line 3"),
+            (nineteen[:-1] + [""], (), "line 19 is empty"),
+            (nineteen, ("--max-length", 16), "--max-length 16: expected 1 to 15"),
+            (nineteen, ("--mask", "keys"), "needs --mask lengths, found keys"),
+            (nineteen, ("--sequence-first",), "leave out --sequence-first"),
+        ):
+            self.assertIn(why, self.refusal(state, *text, self.vocabulary(tokens), *options))
+        self.assertIn("No such file", self.refusal(state, *text, self.folder / "absent.txt"))
+
+    def test_the_file_alone(self):
+        """The tool is one file; its --help needs no PyTorch, and without PyTorch it says what is missing."""
+        tool = shutil.copy(TOOL, self.folder / "alone.py")
+        torch.save(nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1).state_dict(), self.folder / "state.pt")
+        command = [sys.executable, tool, self.folder / "state.pt", self.folder / "model", "--heads", str(HEADS)]
+        self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)
+        (self.folder / "torch.py").write_text("raise ImportError('No module named torch')\n")
+        self.assertEqual(subprocess.run([sys.executable, tool, "--help"], capture_output=True).returncode, 0)
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\Afrom_torch.py: error: [^\n]*No module named torch; install[^\n]*\n\Z")
+
     def test_folder(self):
         """A folder that holds something is left alone."""
         state = nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1).state_dict()
         self.assert_converted(state, "--heads", HEADS)
         before = (self.folder / "model" / "model.json").read_bytes()
         done = self.convert(state, "--heads", HEADS, "--norm-first")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("not empty; choose another folder", done.stderr)
         self.assertEqual((self.folder / "model" / "model.json").read_bytes(), before)
 

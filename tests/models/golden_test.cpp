@@ -140,3 +140,25 @@ TEST_CASE("from_torch: converted models compute what PyTorch computed") {
                              read_expected(here / "converted" / name / "expected.safetensors"));
     }
 }
+
+TEST_CASE("from_torch: a converted language model continues prompts with what PyTorch found likeliest") {
+    const fs::path folder = here / "converted" / "language_model";
+    std::vector<std::string> prompts, continued;
+    std::ifstream lines(folder / "expected.tsv");
+    for (std::string line; std::getline(lines, line);) {
+        const size_t tab = line.find('\t');
+        REQUIRE(tab != std::string::npos);
+        prompts.push_back(line.substr(0, tab));
+        continued.push_back(line.substr(tab + 1));
+    }
+    REQUIRE(prompts.size() >= 3);
+    const Model model = runtime().load(folder);
+    GenerateOptions uncached;
+    uncached.cached = false;
+    for (const Device &device : devices()) {
+        INFO(device.id);
+        Session session = runtime().session(model, device);
+        CHECK(session.generate(prompts) == continued);
+        CHECK(session.generate(prompts, uncached) == continued);
+    }
+}

@@ -4,7 +4,8 @@
 
 golden/SYSTEM.safetensors: in.NAME, out.NAME, and weight.NAME as transformer.hpp names them. The test builds the same
 system with lamina::build(), gives it these weights, and compares.
-converted/MODEL: model folders made by tools/from_torch.py, each with an expected.safetensors of in.NAME and out.NAME.
+converted/MODEL: model folders made by tools/from_torch.py, each with an expected.safetensors of in.NAME and out.NAME,
+and, where it generates text, an expected.tsv of prompts and what PyTorch continues them with.
 
 PyTorch computes in float64 from weights that float32 holds exactly. Needs Python 3.9 and PyTorch.
 """
@@ -13,6 +14,7 @@ import math
 import pathlib
 import shutil
 import sys
+import tempfile
 
 import torch
 from torch import nn
@@ -20,7 +22,8 @@ from torch import nn
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools"))
 import from_torch  # noqa: E402
-from golden import parameters, random, safetensors, stored  # noqa: E402
+from from_torch import safetensors  # noqa: E402
+from golden import parameters, random, stored  # noqa: E402
 
 B, S, T, C, HEADS, HIDDEN, SOURCES, TARGETS = 2, 5, 4, 8, 2, 12, 11, 13
 SIZES = {"d_model": C, "nhead": HEADS, "dim_feedforward": HIDDEN}
@@ -80,12 +83,14 @@ def golden(name, modules, inputs, outputs, **chosen):
 
 
 def converted(name, state, inputs, outputs, **chosen):
-    """converted/NAME, the model folder of a state dict, and what is expected of it."""
+    """converted/NAME, the model folder of a state dict, and what is expected of it. Returns the folder."""
     folder = HERE / "converted" / name
     shutil.rmtree(folder, ignore_errors=True)
-    model, weights = from_torch.convert(state, options(name=name, **chosen))
-    from_torch.write(folder, model, weights)
+    made = options(name=name, **chosen)
+    model, weights = from_torch.convert(state, made)
+    from_torch.write(folder, model, weights, from_torch.texts_of(made))
     file(folder / "expected.safetensors", {"in": inputs, "out": outputs})
+    return folder
 
 
 def encoder(layer, layers=2, norm=True):
@@ -210,8 +215,51 @@ def positions_settings():
           "in": {"ids": tokens}, "out": {"embedded": table(tokens) * math.sqrt(C) + places(torch.arange(T))}})
 
 
+def language_model():
+    """What tools/from_torch.py makes of an encoder that does not look ahead, with a learned table: text, too."""
+    tokens = ["<s>", "</s>", *"abcdefghi"]
+    modules = {"net.": encoder(nn.TransformerEncoderLayer(**SIZES, **BATCH_FIRST, norm_first=True)),
+               "tokens.": parameters(nn.Embedding(len(tokens), C)), "head.": parameters(nn.Linear(C, len(tokens)))}
+    with torch.no_grad():  # else the likeliest token is the same after any text
+        modules["head."].bias.zero_()
+        modules["net."].norm.bias.zero_()
+        modules["tokens."].weight.mul_(4)
+    places = random(1, 12, C)
+    state = {prefix + key: t for prefix, module in modules.items() for key, t in module.state_dict().items()}
+    state |= {"places": places, "counter": torch.zeros(1)}
+
+    def log_probabilities(target):
+        length = target.shape[1]
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        x = modules["tokens."](target) + places[:, :length]
+        return modules["head."](modules["net."](x, later)).log_softmax(-1)
+
+    def continued(prompt, most=8):
+        """What follows a prompt, the likeliest token each time, until the end or the last position."""
+        written = [0, *map(tokens.index, prompt)]
+        while len(written) < min(1 + len(prompt) + most, places.shape[1] + 1):
+            written.append(int(log_probabilities(torch.tensor([written]))[0, -1].argmax()))
+            if written[-1] == 1:
+                break
+        return [tokens[token] for token in written[1 + len(prompt):] if token != 1]
+
+    with tempfile.TemporaryDirectory() as made:
+        vocabulary = pathlib.Path(made) / "tokens.txt"
+        vocabulary.write_text("\n".join(tokens) + "\n", encoding="utf-8")
+        target = ids(len(tokens), B, T)
+        folder = converted("language_model", state,
+                           {"target": target, "position": torch.zeros(B, dtype=torch.int32)},
+                           {"log_probabilities": log_probabilities(target)}, causal_encoder=True, norm_first=True,
+                           prefix="net.", source_embedding="tokens.weight", generator="head", positions="places",
+                           embedding_scale=1, ignore=["counter"], target_vocab=str(vocabulary), max_length=8)
+    prompts = ["", "a", "b c", "d e f g", "h i a", "g g g g g g g g g"]
+    lines = [f"{prompt}\t{' '.join(continued(prompt.split()))}\n" for prompt in prompts]
+    (folder / "expected.tsv").write_text("".join(lines), encoding="utf-8")
+
+
 if __name__ == "__main__":
     torch.manual_seed(20170612)
     (HERE / "golden").mkdir(exist_ok=True)
-    for make in (stacks, ends, systems, conversions, positions_settings):  # each draws on: new ones last
+    # Each draws on: new ones last.
+    for make in (stacks, ends, systems, conversions, positions_settings, language_model):
         make()
