@@ -86,12 +86,14 @@ class Trial {
           rounding_(computer.exact ? rounding : doubled(tolerance_)) {}
 
     std::vector<MutationResult> run() {
-        for (const ResultMutation &mutation : result_mutations()) {
-            Results wrong = found_;
-            Tensor &first = wrong.front();
-            mutation.apply({first.f32(), static_cast<size_t>(first.shape().back())}, tolerance_);
-            judge(mutation.name, wrong, {0, 0, LAMINA_F32, 0});
-        }
+        for (const ResultMutation &mutation : result_mutations())
+            for (size_t r = 0; r < found_.size(); ++r) {
+                Results wrong = found_;
+                mutation.apply({wrong[r].f32(), static_cast<size_t>(wrong[r].shape().back())}, tolerance_);
+                const bool state = graph_.plan.tensors[static_cast<size_t>(graph_.results[r])].kind ==
+                                   plan::PlannedTensor::Kind::state;
+                judge(mutation.name + std::string(state ? ", in a state" : ""), wrong, {0, 0, LAMINA_F32, 0});
+            }
         leave_out_ports();
         turn_params();
         shift_indices();

@@ -54,7 +54,7 @@ TEST_CASE("every variant of every layer agrees with its reference", "[driver]") 
         // A generator that draws only what a layer refuses would prove nothing.
         CHECK(result.results.size() >= (layer.contract->n_cases + 12) * target.variants(layer).size());
     }
-    CHECK((checked != 0 || driver->name == "cpu"));
+    CHECK(checked != 0); // on the CPU, too: linear, feed_forward and attention have fast kernels there
     if (driver->instance != nullptr)
         for (const std::string &message : driver->instance->validation_messages()) FAIL_CHECK(message);
 }
