@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 
 namespace lamina::proof {
 namespace {
@@ -63,7 +64,13 @@ class SavedAtEnd {
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
                      const std::filesystem::path &file, Notify notify)
     : plugins_(std::move(plugins)), device_(std::move(device)), target_(check_target(plugins_, device_)),
-      verdicts_(file), notify_(std::move(notify)) {}
+      verdicts_(file), notify_(std::move(notify)) {
+    for (const Verdicts::Fallen &f : verdicts_.fallen()) tell_barred(f.layer, f.variant, f.why);
+}
+
+void Admission::tell_barred(const std::string &layer, const std::string &variant, const std::string &why) const {
+    notify_("layer '" + layer + "': variant '" + variant + "' is barred on " + device_->info().name + ": " + why);
+}
 
 void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
     const std::lock_guard lock(mutex_);
@@ -86,12 +93,22 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     options.layers = {std::string(layer.id())};
     options.variants = {variant};
     options.case_text = text;
+    const std::string died_with = verdict.deaths != 0 ? verdict.trying : "";
+    verdict.trying = text;
+    verdict.process = getpid();
+    verdicts_.set(layer, variant, verdict);
+    verdicts_.save(); // this process may not live to say more
+    verdict.process = 0;
+    verdict.trying = died_with == text ? "" : died_with;
+    if (died_with == text) verdict.deaths = 0;
     CaseResult result;
     try {
         result = check(plugins_, target_, options).results.front();
-    } catch (const Error &e) {
-        if (e.code() != ErrorCode::device_lost || variant == layer.contract->variants[0].name) throw;
-        verdict.why = e.what(); // whoever is to blame: what is only faster is not worth another loss
+    } catch (const std::exception &e) {
+        const auto *error = dynamic_cast<const Error *>(&e);
+        const bool lost = error != nullptr && error->code() == ErrorCode::device_lost;
+        // Whoever is to blame: what is only faster is not worth another loss.
+        if (lost && variant != layer.contract->variants[0].name) verdict.why = e.what();
         settle(layer, variant, verdict);
         verdicts_.save();
         throw;
@@ -125,9 +142,7 @@ Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::str
 }
 
 void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
-    if (verdict.barred())
-        notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
-                device_->info().name + ": " + verdict.why);
+    if (verdict.barred()) tell_barred(std::string(layer.id()), variant, verdict.why);
     verdicts_.set(layer, variant, verdict);
 }
 

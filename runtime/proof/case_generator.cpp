@@ -14,6 +14,7 @@ namespace {
 constexpr std::array<int64_t, 3> batches{1, 2, 3};
 constexpr std::array<int64_t, 22> sizes{1,  2,  3,  5,  7,  8,  13,  16,  31,  32,  33,
                                         37, 61, 63, 64, 65, 97, 127, 128, 129, 257, 513};
+constexpr std::array<int64_t, 5> large_sizes{769, 1023, 1025, 2048, 4097};
 constexpr std::array<int64_t, 10> head_dims{8, 16, 20, 32, 37, 64, 80, 96, 128, 256};
 constexpr std::array<int64_t, 6> counts{1, 2, 3, 4, 6, 8}; // of heads and the like
 constexpr int draws = 200;                                 // before a set of optional ports is given up
@@ -148,8 +149,12 @@ class Generator {
     }
 
     int64_t whole_number(const lamina_param &p) {
-        const int64_t n = menu_.factors.contains(p.name) ? pick(counts, random_) : pick(sizes, random_);
+        const int64_t n = menu_.factors.contains(p.name) ? pick(counts, random_) : size();
         return static_cast<int64_t>(std::clamp(static_cast<double>(n), p.min, p.max));
+    }
+
+    int64_t size() {
+        return options_.large && random_.below(8) == 0 ? pick(large_sizes, random_) : pick(sizes, random_);
     }
 
     int64_t divisor(int64_t n) {
@@ -163,11 +168,11 @@ class Generator {
         for (const std::string &name : menu_.dims)
             c.dims[name] = name == "B"                    ? pick(batches, random_)
                            : menu_.factors.contains(name) ? pick(head_dims, random_)
-                                                          : pick(sizes, random_);
+                                                          : size();
         if (!menu_.ellipsis) return;
-        if (random_.below(6) == 0) c.axes = {pick(batches, random_), pick(counts, random_), pick(sizes, random_)};
+        if (random_.below(6) == 0) c.axes = {pick(batches, random_), pick(counts, random_), size()};
         if (!c.axes.empty()) return;
-        if (random_.below(4) != 0) c.dims["T"] = pick(sizes, random_);
+        if (random_.below(4) != 0) c.dims["T"] = size();
         if (random_.below(4) != 0) c.dims["B"] = pick(batches, random_);
     }
 

@@ -11,7 +11,8 @@ namespace lamina::proof {
 struct GeneratorOptions {
     size_t count = 24; // at least; every combination of optional ports that has its turn is drawn
     uint64_t seed = 1;
-    double work = 2e6; // the most multiplications that a case may cost, about
+    double work = 2e6;  // the most multiplications that a case may cost, about
+    bool large = false; // sizes of thousands, too
 };
 
 struct GeneratedCases {

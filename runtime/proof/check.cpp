@@ -140,7 +140,7 @@ LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
     if (options.own_cases_only) return out;
     GeneratorOptions generator;
     generator.seed = options.seed;
-    if (options.thorough) generator.count = 200, generator.work *= 10;
+    if (options.thorough) generator.count = 200, generator.work *= 10, generator.large = true;
     GeneratedCases generated = generate_cases(layer, generator);
     out.refused = generated.refused;
     std::move(generated.cases.begin(), generated.cases.end(), std::back_inserter(out.cases));

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 
 namespace lamina::proof {
@@ -19,6 +21,21 @@ std::string key_of(const abi::Layer &layer) {
     return std::string(layer.id()) + hash;
 }
 
+constexpr size_t deaths_that_bar = 2;
+
+Verdicts::Admitted read(const Json &v) {
+    return {.tried = v.at("tried").get<size_t>(),
+            .passed = v.at("passed").get<size_t>(),
+            .cases = v.at("cases").get<size_t>(),
+            .why = v.at("why").get<std::string>(),
+            .shapes = v.at("shapes").get<std::set<std::string>>(),
+            .trying = v.at("trying").get<std::string>(),
+            .process = v.at("process").get<int64_t>(),
+            .deaths = v.at("deaths").get<size_t>()};
+}
+
+bool has_ended(int64_t process) { return process != 0 && kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH; }
+
 } // namespace
 
 Verdicts::Verdicts(std::filesystem::path file) : file_(std::move(file)) {
@@ -27,6 +44,7 @@ Verdicts::Verdicts(std::filesystem::path file) : file_(std::move(file)) {
         load();
     } catch (const std::exception &) { // damaged: everything is proved again, and the file replaced
         layers_.clear();
+        fallen_.clear();
     }
 }
 
@@ -37,9 +55,16 @@ void Verdicts::load() {
     if (json.at("format") != format) return;
     for (const auto &[key, layer] : json.at("layers").items()) {
         OfLayer &of = layers_[key];
-        for (const auto &[name, v] : layer.at("variants").items())
-            of.variants[name] = {v.at("tried").get<size_t>(), v.at("passed").get<size_t>(), v.at("cases").get<size_t>(),
-                                 v.at("why").get<std::string>(), v.at("shapes").get<std::set<std::string>>()};
+        for (const auto &[name, v] : layer.at("variants").items()) of.variants[name] = read(v);
+        for (auto &[name, v] : of.variants) {
+            if (!has_ended(v.process)) continue;
+            v.process = 0;
+            changed_ = true;
+            if (++v.deaths < deaths_that_bar || v.barred()) continue; // once may have been somebody's kill
+            v.why = std::to_string(v.deaths) + " processes ended while they ran its case \"" + v.trying +
+                    "\"; 'lamina check --admit' tries it again";
+            fallen_.push_back({key.substr(0, key.find('@')), name, v.why});
+        }
         for (const auto &[shapes, variant] : layer.at("fastest").items())
             of.fastest[shapes] = variant.get<std::string>();
     }
@@ -80,8 +105,8 @@ void Verdicts::save() {
     for (const auto &[key, of] : layers_) {
         Json variants = Json::object();
         for (const auto &[name, v] : of.variants)
-            variants[name] = {
-                {"tried", v.tried}, {"passed", v.passed}, {"cases", v.cases}, {"why", v.why}, {"shapes", v.shapes}};
+            variants[name] = {{"tried", v.tried},   {"passed", v.passed}, {"cases", v.cases},     {"why", v.why},
+                              {"shapes", v.shapes}, {"trying", v.trying}, {"process", v.process}, {"deaths", v.deaths}};
         layers[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}};
     }
     try {

@@ -89,7 +89,7 @@ Run compile(detail::SessionState &session, const std::string &graph, const plan:
             const Variants &asked, bool keep_all) {
     plan::ProgramOptions options;
     options.keep_all = keep_all;
-    if (keep_all) options.poison = plan::poison_word;
+    options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // else what is never written may be zero
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, asked);

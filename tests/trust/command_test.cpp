@@ -71,3 +71,24 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK(admitted.status == 7);
     CHECK_THAT(admitted.out, matchers::contains("barred"));
 }
+
+TEST_CASE("a variant with which two processes have ended is barred in the third") {
+    const TemporaryFolder folder;
+    write_model(folder, "ends_the_process");
+    if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos) {
+        WARN("no Vulkan device");
+        return;
+    }
+    const auto run = [&] {
+        return lamina_with_wrong_layers(folder, {"run", folder.path().string(), "--input",
+                                                 "x=" + (folder.path() / "x.npy").string(), "--device", "vulkan:0"});
+    };
+    CHECK(run().status == 99);
+    CHECK(run().status == 99); // once may have been somebody's kill
+    const Finished third = run();
+    INFO(third.err);
+    CHECK(third.status == 0);
+    CHECK_THAT(third.err, matchers::contains("'ends_the_process': variant 'fast' is barred") &&
+                              matchers::contains("2 processes ended while they ran its case \"B=2 T=3 C=37\""));
+    CHECK(run().status == 0);
+}
