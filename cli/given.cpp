@@ -33,6 +33,17 @@ CLI::Validator not_empty() {
     return {[](std::string &text) -> std::string { return text.empty() ? "expected a value, found nothing" : ""; }, ""};
 }
 
+void take_environment(CLI::App &app) {
+    for (CLI::Option *option : app.get_options()) {
+        if (option->count() != 0 || !is_in_environment(*option)) continue;
+        const std::string value = std::getenv(option->get_envname().c_str());
+        if (value.empty()) continue; // as good as unset
+        option->add_result(value);
+        option->run_callback();
+    }
+    for (CLI::App *command : app.get_subcommands()) take_environment(*command);
+}
+
 std::string origin_of(const CLI::App &command, const std::string &fault, const std::vector<std::string> &arguments) {
     for (const CLI::App *app = &command; app != nullptr; app = app->get_parent())
         for (const CLI::Option *option : app->get_options()) {

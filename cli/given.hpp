@@ -17,6 +17,10 @@ void refuse_given(const CLI::App &command, const std::vector<std::string> &optio
 // An empty word is no value: it would read as an option that was left out.
 [[nodiscard]] CLI::Validator not_empty();
 
+// Throws CLI::ParseError for a value in the environment that its option does not take: newer CLI11 leaves it out
+// unsaid.
+void take_environment(CLI::App &app);
+
 // ", from $LAMINA_RUN_BEAMS" when `fault`, which begins with an option's name, is about a value from the environment.
 [[nodiscard]] std::string origin_of(const CLI::App &command, const std::string &fault,
                                     const std::vector<std::string> &arguments);

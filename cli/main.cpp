@@ -96,6 +96,7 @@ int run(int argc, char **argv) {
 
     try {
         lamina.parse(argc, argv);
+        take_environment(lamina);
     } catch (const CLI::Success &information) { // --help, --version
         const int status = lamina.exit(information, std::cout, std::cerr);
         if (std::cout.flush()) return status;
