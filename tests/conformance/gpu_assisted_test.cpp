@@ -54,20 +54,23 @@ void check_kernels(const Assisted &assisted, const std::string &variant, const s
 
 } // namespace
 
-TEST_CASE("a kernel that accesses what lies beside its buffers is reported", "[.gpu_assisted]") {
+TEST_CASE("a kernel that accesses what lies beside its bindings is reported", "[.gpu_assisted]") {
     const Assisted assisted = open_lavapipe();
     if (assisted.device == nullptr) return;
-    const auto run_with = [&](int32_t extra_rows) {
-        const abi::Layer layer = conformance::layer_norm_off_by(extra_rows);
+    const auto run_with = [&](conformance::Mistake mistake) {
+        const abi::Layer layer = conformance::layer_norm_with(mistake);
         const CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, "B=2 T=4 C=64"));
         const auto backend = assisted.device->backend(conformance::plugins(), graph.weights);
         const auto program = backend->compile(graph.plan, {});
         write_values(*program, graph);
         (void)run_case(*program, graph);
     };
-    run_with(0);
+    run_with({});
     CHECK(assisted.reports().empty());
-    run_with(64);
+    // Newer layers report an access beside a binding, and let it happen: here it reads memory that is there. Older ones
+    // report one beside the whole buffer, and prevent it.
+    run_with({.bytes_of_x = 1024});
+    if (assisted.reports().empty()) run_with({.extra_rows = 64});
     if (assisted.reports().empty() && !assisted.remarks.empty())
         return conformance::report_absent("lavapipe", "without GPU-assisted validation: " + assisted.remarks.front());
     REQUIRE_FALSE(assisted.reports().empty());

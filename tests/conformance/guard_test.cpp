@@ -22,7 +22,7 @@ struct Outcome {
 };
 
 Outcome run_with(int32_t extra, const CheckTarget &target) {
-    const abi::Layer layer = conformance::layer_norm_off_by(extra);
+    const abi::Layer layer = conformance::layer_norm_with({.extra_rows = extra});
     const CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, "B=2 T=4 C=64"));
     const auto backend = target.backend(graph.weights);
     plan::ProgramOptions options;
