@@ -32,7 +32,8 @@ void add_global_options(CLI::App &app, GlobalOptions &global) {
         ->type_name("DIR")
         ->delimiter(':')
         ->allow_extra_args(false);
-    app.add_flag("--validate", global.validation, "run under Vulkan's validation layers");
+    app.add_flag("--validate", global.validation,
+                 "run under Vulkan's validation layers, and say on stderr what they say");
     app.add_flag("--no-cache", global.no_cache, "neither read nor keep what was proved and measured on earlier runs");
     app.add_flag("-q,--quiet", global.quiet, "nothing on stderr but errors");
     app.add_flag("--json", global.json, "data as JSON");

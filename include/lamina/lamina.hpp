@@ -30,8 +30,8 @@ struct RuntimeOptions {
     std::vector<std::filesystem::path> plugin_folders{}; // before $LAMINA_PLUGIN_PATH and the install's own folder
     bool validation = false;                             // Vulkan's validation layers, core and synchronization
     bool cache = true;                                   // keep what was proved and measured under ~/.cache/lamina
-    std::function<void(const std::string &)>
-        notify{}; // one line that a person should see: a barred variant, a lost device
+    // One line that a person should see: a barred variant, a lost device, what the validation layers say.
+    std::function<void(const std::string &)> notify{};
 };
 
 // A device by description; opening is left to the session.

@@ -93,7 +93,12 @@ Device choose(const std::vector<Device> &all, const std::string &no_vulkan) {
 namespace detail {
 
 void RuntimeState::load_vulkan() {
-    std::call_once(vulkan_once_, [&] { vulkan_ = vulkan::Instance::create({options.validation}, no_vulkan_); });
+    std::call_once(vulkan_once_, [&] {
+        vulkan::InstanceOptions how{.validation = options.validation};
+        if (options.notify)
+            how.on_message = [notify = options.notify](const std::string &m) { notify("validation " + m); };
+        vulkan_ = vulkan::Instance::create(how, no_vulkan_);
+    });
 }
 vulkan::Instance *RuntimeState::vulkan() {
     load_vulkan();

@@ -55,8 +55,9 @@ void Fence::wait(const std::string &what) const {
     constexpr seconds slice{2}, limit{600};
     const auto device = [&] { return "device " + device_->info().name; };
     for (seconds waited{0}; waited < limit; waited += slice) {
-        const VkResult result = device_->vk().vkWaitForFences(device_->handle(), 1, fence_.address(), VK_TRUE,
-                                                              static_cast<uint64_t>(nanoseconds(slice).count()));
+        VkResult result = device_->vk().vkWaitForFences(device_->handle(), 1, fence_.address(), VK_TRUE,
+                                                        static_cast<uint64_t>(nanoseconds(slice).count()));
+        if (result == VK_SUCCESS) result = device_->hear_validation();
         if (result == VK_SUCCESS) return;
         if (result == VK_TIMEOUT) continue;
         device_->wait_idle(); // there may be later submissions

@@ -6,6 +6,7 @@
 #include "plan/program.hpp"
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct DeviceInfo {
 struct InstanceOptions {
     bool validation = false; // the Khronos layer, core and synchronization checks; Error(no_device) where it is missing
     bool gpu_assisted = false; // with validation: instead of core checks, kernels report accesses out of bounds
+    std::function<void(const std::string &)> on_message{}; // what the layers say, as they say it; one call at a time
 };
 
 class Device;
@@ -43,7 +45,7 @@ class Instance {
     [[nodiscard]] virtual const std::vector<DeviceInfo> &devices() const = 0;
     // Throws Error(no_device) with every reason when the device is unusable.
     [[nodiscard]] virtual std::shared_ptr<Device> open(uint32_t index) = 0;
-    // Messages of the validation layers so far, and their number by errors and warnings.
+    // What the validation layers have said so far.
     [[nodiscard]] virtual std::vector<std::string> validation_messages() const = 0;
     virtual ~Instance() = default;
 };

@@ -63,6 +63,7 @@ uint32_t loader_api_version() {
 void ValidationLog::add(std::string message) {
     const std::lock_guard lock(mutex_);
     messages_.push_back(std::move(message));
+    if (on_message_) on_message_(messages_.back());
 }
 
 std::vector<std::string> ValidationLog::messages() const {
@@ -93,7 +94,7 @@ std::shared_ptr<VulkanInstance> VulkanInstance::create(const InstanceOptions &op
                                               " was asked for and is not installed (Debian: apt install "
                                               "vulkan-validationlayers)");
 
-    std::shared_ptr<VulkanInstance> made(new VulkanInstance);
+    std::shared_ptr<VulkanInstance> made(new VulkanInstance(options));
     VkResult result = made->create_instance(options, api_version);
     if (result == VK_SUCCESS) result = made->find_devices(api_version);
     if (result != VK_SUCCESS && result != VK_ERROR_INCOMPATIBLE_DRIVER) {

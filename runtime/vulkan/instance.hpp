@@ -4,6 +4,7 @@
 #include "vulkan/device.hpp"
 #include "vulkan/physical_device.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,12 +15,14 @@ namespace lamina::vulkan {
 // Messages of the validation layers; they may come from any thread.
 class ValidationLog {
   public:
+    explicit ValidationLog(std::function<void(const std::string &)> on_message) : on_message_(std::move(on_message)) {}
     void add(std::string message);
     [[nodiscard]] std::vector<std::string> messages() const;
 
   private:
     mutable std::mutex mutex_;
     std::vector<std::string> messages_;
+    std::function<void(const std::string &)> on_message_; // may be empty
 };
 
 class VulkanInstance final : public Instance, public std::enable_shared_from_this<VulkanInstance> {
@@ -36,10 +39,11 @@ class VulkanInstance final : public Instance, public std::enable_shared_from_thi
     [[nodiscard]] std::shared_ptr<Device> open(uint32_t index) override;
     [[nodiscard]] std::vector<std::string> validation_messages() const override { return log_.messages(); }
 
+    [[nodiscard]] bool is_validated() const { return messenger_ != VK_NULL_HANDLE; }
     [[nodiscard]] const std::vector<PhysicalDevice> &physical_devices() const { return physical_; }
 
   private:
-    VulkanInstance() = default;
+    explicit VulkanInstance(const InstanceOptions &options) : log_(options.on_message) {}
     [[nodiscard]] VkResult create_instance(const InstanceOptions &options, uint32_t api_version);
     void listen();
     [[nodiscard]] VkResult find_devices(uint32_t api_version);

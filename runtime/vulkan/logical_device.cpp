@@ -108,6 +108,12 @@ void LogicalDevice::wait_idle() {
     table_.vkQueueWaitIdle(queue_);
 }
 
+VkResult LogicalDevice::hear_validation() {
+    if (!instance_->is_validated()) return VK_SUCCESS;
+    const std::lock_guard lock(queue_mutex_);
+    return table_.vkQueueWaitIdle(queue_);
+}
+
 uint64_t LogicalDevice::free_bytes(uint32_t heap) const {
     if (!reports_budget_) return physical_.memory.memoryHeaps[heap].size;
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};

@@ -28,6 +28,9 @@ class LogicalDevice {
     void submit(std::span<const VkCommandBuffer> commands, VkFence fence, const std::string &what);
     // Everything submitted is done, or counts as done where the device is lost: its objects may be destroyed.
     void wait_idle();
+    // The validation layers look into work that is done in a thread of their own: waits for what they have to say of
+    // it, which waiting for a fence does not. Nothing without them.
+    [[nodiscard]] VkResult hear_validation();
 
     // Bytes of a heap that may still be allocated: what the driver says (VK_EXT_memory_budget), else all of it.
     [[nodiscard]] uint64_t free_bytes(uint32_t heap) const;

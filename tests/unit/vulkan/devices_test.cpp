@@ -127,6 +127,27 @@ TEST_CASE("devices: validation that is asked for and missing is an error") {
     CHECK_THAT(message, matchers::contains("VK_LAYER_KHRONOS_validation"));
 }
 
+TEST_CASE("devices: what the validation layers say is passed on when they say it, and kept") {
+    test::fake_loader() = {};
+    test::fake_loader().has_validation_layer = true;
+    std::string why_not;
+    std::vector<std::string> heard;
+    const auto instance = VulkanInstance::create(
+        {.validation = true, .on_message = [&](const std::string &message) { heard.push_back(message); }},
+        test::fake_get_proc, why_not);
+    REQUIRE(instance != nullptr);
+    const VkDebugUtilsMessengerCreateInfoEXT layer = test::fake_loader().messenger;
+    const auto say = [&](VkDebugUtilsMessageSeverityFlagBitsEXT severity, const char *message) {
+        VkDebugUtilsMessengerCallbackDataEXT data{};
+        data.pMessage = message;
+        layer.pfnUserCallback(severity, VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, &data, layer.pUserData);
+    };
+    say(VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT, "a hazard");
+    say(VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT, "a remark");
+    CHECK(heard == std::vector<std::string>{"error: a hazard", "warning: a remark"});
+    CHECK(instance->validation_messages() == heard);
+}
+
 TEST_CASE("devices: a cache key is a file name that tells devices, drivers and versions apart") {
     DeviceInfo info;
     info.driver = "llvmpipe";

@@ -44,8 +44,18 @@ VKAPI_ATTR VkResult VKAPI_CALL instance_extensions(const char *, uint32_t *n, Vk
     return list<VkExtensionProperties>({}, n, out);
 }
 VKAPI_ATTR VkResult VKAPI_CALL instance_layers(uint32_t *n, VkLayerProperties *out) {
-    return list<VkLayerProperties>({}, n, out);
+    std::vector<VkLayerProperties> layers;
+    if (fake_loader().has_validation_layer)
+        layers.push_back({"VK_LAYER_KHRONOS_validation", VK_API_VERSION_1_3, 1, ""});
+    return list(layers, n, out);
 }
+VKAPI_ATTR VkResult VKAPI_CALL create_messenger(VkInstance, const VkDebugUtilsMessengerCreateInfoEXT *info,
+                                                const VkAllocationCallbacks *, VkDebugUtilsMessengerEXT *out) {
+    fake_loader().messenger = *info;
+    *out = reinterpret_cast<VkDebugUtilsMessengerEXT>(&fake_loader());
+    return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroy_messenger(VkInstance, VkDebugUtilsMessengerEXT, const VkAllocationCallbacks *) {}
 VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *, const VkAllocationCallbacks *,
                                                VkInstance *out) {
     *out = reinterpret_cast<VkInstance>(&fake_loader());
@@ -118,6 +128,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_proc(VkInstance, const char *n
         {"vkEnumerateInstanceLayerProperties", erased(instance_layers)},
         {"vkCreateInstance", erased(create_instance)},
         {"vkDestroyInstance", erased(destroy_instance)},
+        {"vkCreateDebugUtilsMessengerEXT", erased(create_messenger)},
+        {"vkDestroyDebugUtilsMessengerEXT", erased(destroy_messenger)},
         {"vkEnumeratePhysicalDevices", erased(physical_devices)},
         {"vkGetPhysicalDeviceProperties", erased(properties)},
         {"vkGetPhysicalDeviceProperties2", erased(properties2)},

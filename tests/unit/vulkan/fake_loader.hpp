@@ -22,6 +22,8 @@ struct FakeLoader {
     uint32_t api_version = VK_API_VERSION_1_3;
     VkResult create_instance = VK_SUCCESS;
     std::vector<FakeDevice> devices{FakeDevice{}};
+    bool has_validation_layer = false;
+    VkDebugUtilsMessengerCreateInfoEXT messenger{}; // that listens to it
 };
 
 // The loader that fake_get_proc() stands for from now on; a reference, so that tests may change it.
