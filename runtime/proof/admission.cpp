@@ -1,7 +1,6 @@
 #include "proof/admission.hpp"
 
 #include "proof/check.hpp"
-#include "proof/step_case.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -40,10 +39,9 @@ Tensor busy_values(const plan::Step &step, size_t port) {
     return t;
 }
 
-// The texts of the cases that are like a step.
-std::vector<std::string> texts_like(const plan::Step &step) {
+std::vector<std::string> texts_of(const std::vector<Case> &cases) {
     std::vector<std::string> out;
-    for (const Case &c : cases_like(step.call, most_work)) out.push_back(to_string(c));
+    for (const Case &c : cases) out.push_back(to_string(c));
     return out;
 }
 
@@ -160,18 +158,30 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
     return "barred: " + verdict.why;
 }
 
-// Why a variant may not run this step; empty when it may. The baseline need not have passed everything. One that is
+// The cases that are like a step, as a variant computes it: a smaller one runs all the pipelines that the step runs.
+StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
+    const std::set<std::string> of_step = target_.pipelines(step.call, variant);
+    return cases_like(step.call, most_work, [&](const abi::LayerCall &call) {
+        const std::set<std::string> of_call = target_.pipelines(call, variant);
+        return std::includes(of_call.begin(), of_call.end(), of_step.begin(), of_step.end());
+    });
+}
+
+// Why a variant may not run this step; empty when it may. The baseline need not have passed everything where there are
+// cases that are alike. One that is
 // `needed`, since there is no other, is proved however long that takes.
 std::string Admission::why_not_proved(const plan::Step &step, const CheckVariant &variant, bool needed) {
     const abi::Layer &layer = step.call.layer();
-    const std::vector<std::string> like = texts_like(step);
-    (void)prove(layer, variant.name, variant.baseline ? 1 : needed ? all_cases : 0);
+    const StepCases of_step = cases_of(step, variant.name);
+    const std::vector<std::string> like = texts_of(of_step.cases);
+    const bool may_begin = variant.baseline && of_step.alike;
+    (void)prove(layer, variant.name, may_begin ? 1 : variant.baseline || needed ? all_cases : 0);
     const Verdicts::Admitted verdict = prove_like(layer, variant.name, like, variant.baseline || needed);
     if (verdict.barred()) return "barred: " + verdict.why;
     if (verdict.tried == verdict.cases && verdict.passed == 0) return "none of the layer's cases can be run with it";
     const bool like_this =
         std::all_of(like.begin(), like.end(), [&](const std::string &text) { return verdict.shapes.contains(text); });
-    const bool enough = variant.baseline ? verdict.passed != 0 : verdict.complete();
+    const bool enough = may_begin ? verdict.passed != 0 : verdict.complete();
     return enough && like_this ? "" : "not proved yet";
 }
 
@@ -179,7 +189,7 @@ std::string Admission::why_not_proved(const plan::Step &step, const CheckVariant
 void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
     const abi::Layer &layer = step.call.layer();
     (void)prove(layer, variant, all_cases);
-    const Verdicts::Admitted verdict = prove_like(layer, variant, texts_like(step), true);
+    const Verdicts::Admitted verdict = prove_like(layer, variant, texts_of(cases_of(step, variant).cases), true);
     const std::string asked = step.call.where() + ": variant '" + variant + "' was asked for and ";
     if (verdict.barred())
         throw Error(ErrorCode::input, asked + "is barred on " + device_->info().name + ": " + verdict.why);

@@ -4,6 +4,7 @@
 #include "abi/library.hpp"
 #include "plan/graph_plan.hpp"
 #include "plan/program.hpp"
+#include "proof/step_case.hpp"
 #include "proof/target.hpp"
 #include "proof/verdicts.hpp"
 
@@ -68,6 +69,7 @@ class Admission {
     Verdicts::Admitted prove_like(const abi::Layer &layer, const std::string &variant,
                                   const std::vector<std::string> &texts, bool must);
     [[nodiscard]] bool in_time() const;
+    [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
     [[nodiscard]] std::string why_not_proved(const plan::Step &step, const CheckVariant &variant, bool needed);
     void expect_proved(const plan::Step &step, const std::string &variant);

@@ -3,16 +3,27 @@
 
 #include "proof/case.hpp"
 
+#include <functional>
 #include <vector>
 
 namespace lamina::proof {
 
-// The multiplications of a call, about: every row of an input meets every weight, and every other row.
+// The multiplications of a call, about: every row of an input meets every weight, every row of a state, and every other
+// row.
 [[nodiscard]] double work_of(const abi::LayerCall &call);
 
+// Whether a smaller call is computed as the step is: by the same kernels, specialized alike.
+using Alike = std::function<bool(const abi::LayerCall &)>;
+
+struct StepCases {
+    std::vector<Case> cases;
+    bool alike = false; // all of them, so that who passes them is proved on what the step runs
+};
+
 // The step's dims, parameters, ports and dtypes: one case, and three more where it has states, at other positions.
-// Where one costs more than `most` multiplications, the largest dims are halved until it does not, rows before columns.
-// None where the layer does not take what is left.
-[[nodiscard]] std::vector<Case> cases_like(const abi::LayerCall &step, double most);
+// Where one costs more than `most` multiplications, dims are halved until it does not, rows before columns, and only
+// such that it stays alike. Where none can be halved so, it may cost ten times as much; beyond that it is alike no
+// more. No cases where the layer takes nothing so small.
+[[nodiscard]] StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike);
 
 } // namespace lamina::proof

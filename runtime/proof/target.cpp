@@ -6,8 +6,38 @@
 #include <lamina/plugin.hpp> // Call::find
 
 #include <map>
+#include <optional>
+#include <set>
 
 namespace lamina::proof {
+
+namespace {
+
+// Plans variants as the device would run them. Kernels are reflected once.
+class Planner {
+  public:
+    explicit Planner(std::shared_ptr<vulkan::Device> device) : device_(std::move(device)) {}
+
+    std::optional<plan::LayerPlan> plan(const abi::LayerCall &call, const std::string &variant, std::string &why_not) {
+        const lamina_layer &contract = *call.layer().contract;
+        const plan::Kernels &reflected = kernels_.try_emplace(&contract, call.layer()).first->second;
+        const uint32_t index = lamina::plugin::Call::find(contract.variants, contract.n_variants, variant);
+        return plan::plan_layer(call, reflected, index, device_->info().capabilities, why_not);
+    }
+
+  private:
+    std::shared_ptr<vulkan::Device> device_;
+    std::map<const lamina_layer *, plan::Kernels> kernels_;
+};
+
+// "2 0=1 5=16": the kernel's number, and its specialization constants.
+std::string pipeline_of(const plan::Dispatch &dispatch) {
+    std::string out = std::to_string(dispatch.kernel);
+    for (const lamina_spec &s : dispatch.specs) out += " " + std::to_string(s.id) + "=" + std::to_string(s.bits);
+    return out;
+}
+
+} // namespace
 
 CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
                          const std::shared_ptr<vulkan::Device> &device) {
@@ -19,14 +49,18 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
             out.push_back({layer.contract->variants[i].name, layer.contract->variants[i].arithmetic, i == 0});
         return out;
     };
-    target.why_not = [device, kernels = std::map<const lamina_layer *, plan::Kernels>()](
-                         const abi::LayerCall &call, const std::string &variant) mutable {
-        const lamina_layer &contract = *call.layer().contract;
-        const plan::Kernels &reflected = kernels.try_emplace(&contract, call.layer()).first->second;
-        const uint32_t index = lamina::plugin::Call::find(contract.variants, contract.n_variants, variant);
+    const auto planner = std::make_shared<Planner>(device);
+    target.why_not = [planner](const abi::LayerCall &call, const std::string &variant) -> std::string {
         std::string why;
-        const bool fits = plan::plan_layer(call, reflected, index, device->info().capabilities, why).has_value();
-        return fits ? "" : why.empty() ? "the plugin gave no reason" : why;
+        if (planner->plan(call, variant, why)) return "";
+        return why.empty() ? "the plugin gave no reason" : why;
+    };
+    target.pipelines = [planner](const abi::LayerCall &call, const std::string &variant) {
+        std::set<std::string> out;
+        std::string why_not;
+        if (const auto plan = planner->plan(call, variant, why_not))
+            for (const plan::Dispatch &d : plan->dispatches) out.insert(pipeline_of(d));
+        return out;
     };
     target.backend = [plugins, device](model::Safetensors weights) {
         return device->backend(plugins, std::move(weights));
@@ -43,6 +77,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
         return {{executor->descriptor->id, LAMINA_F32, false}};
     };
     target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
+    target.pipelines = [](const abi::LayerCall &, const std::string &) { return std::set<std::string>(); };
     target.backend = [plugins](model::Safetensors weights) {
         return cpu::make_backend(plugins, std::move(weights), plugins->executor());
     };

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct CheckTarget {
     std::function<std::vector<CheckVariant>(const abi::Layer &)> variants;
     // Why a variant does not do these shapes here; empty when it does.
     std::function<std::string(const abi::LayerCall &, const std::string &variant)> why_not;
+    // What a variant runs for these shapes: kernels with what they are specialized to. Empty where it does not do them.
+    std::function<std::set<std::string>(const abi::LayerCall &, const std::string &variant)> pipelines;
     std::function<std::unique_ptr<plan::Backend>(model::Safetensors)> backend;
 };
 

@@ -1,5 +1,6 @@
-// y = 2 x, with a variant that is wrong: always, or in long rows alone, which its own cases do not have; or always, and
-// does none of its cases; or that ends the process in one of them, as a driver's compiler may.
+// y = 2 x, with a variant that is wrong: always; or in long rows alone, or as it is specialized for many rows, which
+// its own cases do not have; or always, and does none of its cases; or that ends the process in one of them, as a
+// driver's compiler may.
 #include <lamina/plugin.hpp>
 
 #include LAYER_KERNELS
@@ -16,6 +17,9 @@ struct Doubling {
 #elif defined LAYER_never_proved
     static constexpr auto id = "never_proved";
     static constexpr uint32_t wrong_from = 0;
+#elif defined LAYER_wrong_when_many
+    static constexpr auto id = "wrong_when_many";
+    static constexpr uint32_t wrong_from = 0x7fffffff;
 #elif defined LAYER_ends_the_process
     static constexpr auto id = "ends_the_process";
     static constexpr uint32_t wrong_from = 0x7fffffff;
@@ -43,7 +47,9 @@ struct Doubling {
         const struct {
             uint32_t size, cols, wrong_from;
         } push{u32(x.size()), u32(x.cols()), plan.variant == 0 ? u32(x.cols()) : wrong_from};
-        plan.dispatch(lamina_kernels::doubling, {ceil_div(x.size(), 64)}, {plan.in("x"), plan.out("y")}, push);
+        const bool many = std::string_view(id) == "wrong_when_many" && plan.variant != 0 && x.rows() >= 512;
+        plan.dispatch(lamina_kernels::doubling, {ceil_div(x.size(), 64)}, {plan.in("x"), plan.out("y")}, push,
+                      {{0, many ? 1u : 0u}});
     }
 };
 
