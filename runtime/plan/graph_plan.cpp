@@ -162,6 +162,13 @@ class Planner {
             return out;
         };
         std::vector<int32_t> in = indices(contract.inputs, contract.n_inputs, inputs, abi::PortList::in);
+        for (uint32_t i = 0; i < contract.n_inputs; ++i)
+            if (in[i] != none && call.values(i) && tensor_of(in[i]).kind != PlannedTensor::Kind::input)
+                throw Error(ErrorCode::input,
+                            call.where() + ": input '" + contract.inputs[i].name +
+                                "': expected an input of the graph, whose values are checked before a "
+                                "kernel indexes with them; found '" +
+                                tensor_of(in[i]).name + "', which a layer computes");
         std::vector<int32_t> weight = indices(contract.weights, contract.n_weights, weights, abi::PortList::weight);
         std::vector<int32_t> out, state;
         for (uint32_t i = 0; i < contract.n_outputs; ++i) {
@@ -178,9 +185,10 @@ class Planner {
             {node.name, std::move(call), std::move(in), std::move(weight), std::move(out), std::move(state)});
     }
 
-    [[nodiscard]] const TensorType &type_of(int32_t tensor) const {
-        return plan_.tensors[static_cast<size_t>(tensor)].type;
+    [[nodiscard]] const PlannedTensor &tensor_of(int32_t tensor) const {
+        return plan_.tensors[static_cast<size_t>(tensor)];
     }
+    [[nodiscard]] const TensorType &type_of(int32_t tensor) const { return tensor_of(tensor).type; }
 
     const model::Model &model_;
     const model::Graph &graph_;

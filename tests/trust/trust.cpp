@@ -263,3 +263,22 @@ TEST_CASE("a variant that is right only for what happened to lie in memory is fo
         return n.find("'unbound' is barred") != std::string::npos && n.find("breaks its contract") != std::string::npos;
     }));
 }
+
+TEST_CASE("what a layer computes is no index into a table: nobody has looked at it") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices);
+    const std::string refusal = message_of([&] {
+        (void)runtime.load(
+            ModelDescription{.name = "chosen",
+                             .json = R"({"format": "lamina/1", "name": "chosen", "summary": "", "graphs": {"run": {
+                "inputs": {"x": {"dtype": "f32", "dims": "B T"}},
+                "layers": [{"name": "ids", "type": "index_of", "inputs": {"x": "x"}},
+                           {"name": "found", "type": "embedding"}],
+                "outputs": {"y": "found"}}}})",
+                             .weights = {{"found.table", Tensor({DType::f32, {5, 8}})}},
+                             .vocabularies = {}});
+    });
+    CHECK_THAT(refusal, matchers::contains("layer 'found'") && matchers::contains("an input of the graph"));
+    CHECK_THAT(refusal, matchers::contains("'ids', which a layer computes"));
+}
