@@ -18,6 +18,8 @@ struct DeviceInfo {
     uint32_t index = 0; // N of "vulkan:N", in the loader's order
     std::string name, driver, driver_version, api_version;
     std::array<uint8_t, 16> uuid{};
+    uint32_t vendor_id = 0, device_id = 0;
+    std::array<uint8_t, 16> build{}; // of the driver for this chip: Vulkan's pipelineCacheUUID
     Kind kind = Kind::other;
     uint64_t memory_bytes = 0;    // of the largest device-local heap
     lamina_device capabilities{}; // its matrices live as long as the Instance
@@ -25,12 +27,15 @@ struct DeviceInfo {
     std::vector<std::string> unusable; // every reason why Lamina cannot run here; empty: it can
 
     [[nodiscard]] std::string uuid_text() const; // "uuid:8-4-4-4-12"
-    [[nodiscard]] std::string cache_key() const; // uuid and driver version: what pipelines and verdicts are keyed by
+    // What pipelines and verdicts are keyed by, a part of a file name: the chip, where it is, and the build of its
+    // driver.
+    [[nodiscard]] std::string cache_key() const;
 };
 
 struct InstanceOptions {
     bool validation = false; // the Khronos layer, core and synchronization checks; Error(no_device) where it is missing
-    bool gpu_assisted = false; // with validation: instead of core checks, kernels report accesses out of bounds
+    bool gpu_assisted = false;  // with validation: instead of core checks, kernels report accesses out of bounds
+    bool pipeline_cache = true; // keep what drivers compile under ~/.cache/lamina
     std::function<void(const std::string &)> on_message{}; // what the layers say, as they say it; one call at a time
 };
 

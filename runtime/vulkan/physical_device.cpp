@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 namespace lamina::vulkan {
 
@@ -60,9 +61,9 @@ void read_properties(PhysicalDevice &d, VkPhysicalDeviceSubgroupProperties &subg
 
     const VkPhysicalDeviceProperties &p = all.properties;
     d.limits = p.limits;
-    d.vendor_id = p.vendorID;
-    d.device_id = p.deviceID;
-    std::copy_n(p.pipelineCacheUUID, VK_UUID_SIZE, d.pipeline_cache_uuid.begin());
+    d.info.vendor_id = p.vendorID;
+    d.info.device_id = p.deviceID;
+    std::copy_n(p.pipelineCacheUUID, VK_UUID_SIZE, d.info.build.begin());
     d.max_allocation_bytes = maintenance.maxMemoryAllocationSize;
     d.info.name = p.deviceName;
     d.info.kind = kind_of(p.deviceType);
@@ -230,20 +231,34 @@ PhysicalDevice inspect(VkPhysicalDevice handle, uint32_t index, uint32_t instanc
     return d;
 }
 
-std::string DeviceInfo::uuid_text() const {
-    std::string text = "uuid:";
-    for (size_t i = 0; i < uuid.size(); ++i) {
+namespace {
+
+std::string hex(std::span<const uint8_t> bytes) {
+    std::string text;
+    for (const uint8_t byte : bytes) {
         char digits[3];
-        std::snprintf(digits, sizeof digits, "%02x", uuid[i]);
-        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        std::snprintf(digits, sizeof digits, "%02x", byte);
         text += digits;
     }
     return text;
 }
 
+} // namespace
+
+std::string DeviceInfo::uuid_text() const {
+    std::string text = hex(uuid);
+    for (const size_t end : {20u, 16u, 12u, 8u}) text.insert(end, "-");
+    return "uuid:" + text;
+}
+
 std::string DeviceInfo::cache_key() const {
-    // Software drivers of one version share a uuid across machines, and drivers of one device differ: both are named.
-    std::string key = uuid_text().substr(5) + "_" + driver + "_" + driver_version;
+    // No one of these tells all apart: a uuid may be that of a slot (AMD's on Linux) or of a driver's version (Mesa's
+    // software), a version may be that of several builds.
+    char chip[18];
+    std::snprintf(chip, sizeof chip, "%04x-%04x", vendor_id, device_id);
+    constexpr size_t most = 40; // of what may be long: file names end at 255
+    std::string key = uuid_text().substr(5) + "_" + chip + "_" + hex(build) + "_" + name.substr(0, most) + "_" +
+                      driver.substr(0, most) + "_" + driver_version.substr(0, most);
     const auto plain = [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.';
     };

@@ -16,8 +16,6 @@ struct PhysicalDevice {
     uint32_t api_version = 0;  // the lower of the device's and the instance's
     uint32_t queue_family = 0; // the first that computes
     VkPhysicalDeviceLimits limits{};
-    uint32_t vendor_id = 0, device_id = 0; // only to recognize pipeline caches
-    std::array<uint8_t, VK_UUID_SIZE> pipeline_cache_uuid{};
     uint64_t max_allocation_bytes = 0;
     VkPhysicalDeviceMemoryProperties memory{};
     std::set<std::string, std::less<>> extensions; // that the device offers

@@ -30,9 +30,9 @@ bool is_of_device(std::span<const std::byte> data, const PhysicalDevice &device)
     if (data.size() < sizeof header) return false;
     std::memcpy(&header, data.data(), sizeof header);
     return header.headerSize >= sizeof header && header.headerSize <= data.size() &&
-           header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == device.vendor_id &&
-           header.deviceID == device.device_id &&
-           std::memcmp(header.pipelineCacheUUID, device.pipeline_cache_uuid.data(), VK_UUID_SIZE) == 0;
+           header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == device.info.vendor_id &&
+           header.deviceID == device.info.device_id &&
+           std::memcmp(header.pipelineCacheUUID, device.info.build.data(), VK_UUID_SIZE) == 0;
 }
 
 } // namespace

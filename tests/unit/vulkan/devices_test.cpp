@@ -148,13 +148,29 @@ TEST_CASE("devices: what the validation layers say is passed on when they say it
     CHECK(instance->validation_messages() == heard);
 }
 
-TEST_CASE("devices: a cache key is a file name that tells devices, drivers and versions apart") {
+TEST_CASE("devices: a cache key is a file name that tells chips, drivers, versions and builds apart") {
     DeviceInfo info;
+    info.name = "llvmpipe (LLVM 15, 256 bits)";
     info.driver = "llvmpipe";
     info.driver_version = "Mesa 22.3.6 (LLVM/15)";
     info.uuid[15] = 0xab;
     CHECK(info.uuid_text() == "uuid:00000000-0000-0000-0000-0000000000ab");
-    CHECK(info.cache_key() == "00000000-0000-0000-0000-0000000000ab_llvmpipe_Mesa_22.3.6__LLVM_15_");
+    CHECK(info.cache_key() == "00000000-0000-0000-0000-0000000000ab_0000-0000_00000000000000000000000000000000_"
+                              "llvmpipe__LLVM_15__256_bits__llvmpipe_Mesa_22.3.6__LLVM_15_");
+    const auto differs = [&](const std::function<void(DeviceInfo &)> &change) {
+        DeviceInfo other = info;
+        change(other);
+        return other.cache_key() != info.cache_key();
+    };
+    CHECK(differs([](auto &d) { d.uuid[0] = 1; }));
+    CHECK(differs([](auto &d) { d.vendor_id = 1; }));
+    CHECK(differs([](auto &d) { d.device_id = 1; })); // another card in the same slot
+    CHECK(differs([](auto &d) { d.build[15] = 1; }));
+    CHECK(differs([](auto &d) { d.name = "llvmpipe (LLVM 15, 512 bits)"; }));
+    CHECK(differs([](auto &d) { d.driver = "other"; }));
+    CHECK(differs([](auto &d) { d.driver_version = "Mesa 22.3.7 (LLVM/15)"; }));
+    info.name = info.driver = info.driver_version = std::string(255, 'x');
+    CHECK(info.cache_key().size() < 220);
 }
 
 TEST_CASE("devices: every driver of this machine is described") {

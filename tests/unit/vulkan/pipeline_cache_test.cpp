@@ -14,9 +14,9 @@ namespace {
 
 PhysicalDevice some_device() {
     PhysicalDevice device;
-    device.vendor_id = 0x1234;
-    device.device_id = 7;
-    device.pipeline_cache_uuid.fill(0x5a);
+    device.info.vendor_id = 0x1234;
+    device.info.device_id = 7;
+    device.info.build.fill(0x5a);
     return device;
 }
 
@@ -25,9 +25,9 @@ std::vector<std::byte> driver_data(const PhysicalDevice &device) {
     VkPipelineCacheHeaderVersionOne header{};
     header.headerSize = sizeof header;
     header.headerVersion = VK_PIPELINE_CACHE_HEADER_VERSION_ONE;
-    header.vendorID = device.vendor_id;
-    header.deviceID = device.device_id;
-    std::memcpy(header.pipelineCacheUUID, device.pipeline_cache_uuid.data(), VK_UUID_SIZE);
+    header.vendorID = device.info.vendor_id;
+    header.deviceID = device.info.device_id;
+    std::memcpy(header.pipelineCacheUUID, device.info.build.data(), VK_UUID_SIZE);
     std::vector<std::byte> data(sizeof header + 100, std::byte{0x77});
     std::memcpy(data.data(), &header, sizeof header);
     return data;
@@ -44,13 +44,13 @@ TEST_CASE("pipeline cache: what was written is read back, by the same device and
     CHECK((read_pipeline_cache(file, device) == data));
 
     PhysicalDevice other = device;
-    other.vendor_id = 1;
+    other.info.vendor_id = 1;
     CHECK(read_pipeline_cache(file, other).empty());
     other = device;
-    other.device_id = 1;
+    other.info.device_id = 1;
     CHECK(read_pipeline_cache(file, other).empty());
     other = device;
-    other.pipeline_cache_uuid[3] = 0;
+    other.info.build[3] = 0;
     CHECK(read_pipeline_cache(file, other).empty());
 }
 
