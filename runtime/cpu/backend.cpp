@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
 namespace lamina::cpu {
 namespace {
@@ -98,7 +100,14 @@ class CpuBackend final : public plan::Backend {
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override {
-        return std::make_unique<CpuProgram>(std::move(plan), options, *this);
+        const std::string graph = plan.graph;
+        try {
+            return std::make_unique<CpuProgram>(std::move(plan), options, *this);
+        } catch (const std::bad_alloc &) {
+        } catch (const std::length_error &) { // more than a vector may ever hold
+        }
+        throw Error(ErrorCode::memory, "the tensors of graph '" + graph +
+                                           "' do not fit the host's memory. Take smaller batches or shorter inputs.");
     }
 
     // F32, widened from the file once and shared by all programs.

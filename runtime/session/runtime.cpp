@@ -6,6 +6,7 @@
 #include "cpu/backend.hpp"
 #include "session/model_check.hpp"
 
+#include <charconv>
 #include <thread>
 
 namespace lamina {
@@ -88,13 +89,29 @@ Device choose(const std::vector<Device> &all, const std::string &no_vulkan) {
     return cpu;
 }
 
+// A Device is plain data, so its id may be anything.
+std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std::string &id,
+                                           const std::string &no_vulkan) {
+    constexpr std::string_view prefix = "vulkan:";
+    uint32_t index = 0;
+    const char *end = id.data() + id.size();
+    const bool is_index = id.starts_with(prefix) &&
+                          std::from_chars(id.data() + prefix.size(), end, index) == std::from_chars_result{end, {}};
+    if (!is_index)
+        throw Error(ErrorCode::no_device,
+                    "there is no device '" + id +
+                        "': expected cpu, reference or vulkan:N, as Runtime::devices() lists them");
+    if (instance == nullptr) throw Error(ErrorCode::no_device, "no device " + id + ": " + no_vulkan);
+    return instance->open(index);
+}
+
 } // namespace
 
 namespace detail {
 
 void RuntimeState::load_vulkan() {
     std::call_once(vulkan_once_, [&] {
-        vulkan::InstanceOptions how{.validation = options.validation};
+        vulkan::InstanceOptions how{.validation = options.validation, .pipeline_cache = options.cache};
         if (options.notify)
             how.on_message = [notify = options.notify](const std::string &m) { notify("validation " + m); };
         vulkan_ = vulkan::Instance::create(how, no_vulkan_);
@@ -116,8 +133,7 @@ std::unique_ptr<plan::Backend> RuntimeState::cpu_backend(const Device &device, c
 std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<vulkan::Device> &opened = open_[device.id];
-    if (opened == nullptr)
-        opened = vulkan()->open(static_cast<uint32_t>(std::stoul(device.id.substr(device.id.find(':') + 1))));
+    if (opened == nullptr) opened = open_by_id(vulkan(), device.id, no_vulkan());
     return opened;
 }
 

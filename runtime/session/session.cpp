@@ -12,7 +12,7 @@ namespace {
 
 std::string key_of(const std::string &graph, const plan::GraphShapes &shapes) {
     std::string key = graph + " " + std::to_string(shapes.state_length);
-    for (const auto &[name, type] : shapes.inputs) key += " " + name + to_string(type.shape);
+    for (const auto &[name, type] : shapes.inputs) key += " " + name + name_of(type.dtype) + to_string(type.shape);
     return key;
 }
 

@@ -39,11 +39,13 @@ class VulkanInstance final : public Instance, public std::enable_shared_from_thi
     [[nodiscard]] std::shared_ptr<Device> open(uint32_t index) override;
     [[nodiscard]] std::vector<std::string> validation_messages() const override { return log_.messages(); }
 
+    [[nodiscard]] bool keeps_pipelines() const { return keeps_pipelines_; }
     [[nodiscard]] bool is_validated() const { return messenger_ != VK_NULL_HANDLE; }
     [[nodiscard]] const std::vector<PhysicalDevice> &physical_devices() const { return physical_; }
 
   private:
-    explicit VulkanInstance(const InstanceOptions &options) : log_(options.on_message) {}
+    explicit VulkanInstance(const InstanceOptions &options)
+        : keeps_pipelines_(options.pipeline_cache), log_(options.on_message) {}
     [[nodiscard]] VkResult create_instance(const InstanceOptions &options, uint32_t api_version);
     void listen();
     [[nodiscard]] VkResult find_devices(uint32_t api_version);
@@ -53,6 +55,7 @@ class VulkanInstance final : public Instance, public std::enable_shared_from_thi
     // Kept per instance: volk's globals belong to the instance that was made last.
     PFN_vkDestroyInstance destroy_instance_ = nullptr;
     PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger_ = nullptr;
+    bool keeps_pipelines_;
     ValidationLog log_;
     std::vector<PhysicalDevice> physical_;
     std::vector<DeviceInfo> infos_;

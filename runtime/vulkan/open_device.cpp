@@ -9,9 +9,10 @@ namespace {
 
 class OpenDevice final : public Device {
   public:
-    OpenDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical)
-        : device_(std::make_shared<LogicalDevice>(std::move(instance), physical)),
-          pipelines_(std::make_shared<Pipelines>(device_, pipeline_cache_file(physical.info))) {}
+    OpenDevice(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical)
+        : device_(std::make_shared<LogicalDevice>(instance, physical)),
+          pipelines_(std::make_shared<Pipelines>(
+              device_, instance->keeps_pipelines() ? pipeline_cache_file(physical.info) : std::nullopt)) {}
 
     [[nodiscard]] const DeviceInfo &info() const override { return device_->info(); }
     [[nodiscard]] std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
@@ -26,8 +27,8 @@ class OpenDevice final : public Device {
 
 } // namespace
 
-std::shared_ptr<Device> open_device(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical) {
-    auto device = std::make_shared<OpenDevice>(std::move(instance), physical);
+std::shared_ptr<Device> open_device(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical) {
+    auto device = std::make_shared<OpenDevice>(instance, physical);
     watch_for_exit();
     return device;
 }

@@ -8,7 +8,7 @@
 namespace lamina::vulkan {
 
 // Throws Error(no_device) when the driver refuses.
-[[nodiscard]] std::shared_ptr<Device> open_device(std::shared_ptr<VulkanInstance> instance,
+[[nodiscard]] std::shared_ptr<Device> open_device(const std::shared_ptr<VulkanInstance> &instance,
                                                   const PhysicalDevice &physical);
 
 } // namespace lamina::vulkan
