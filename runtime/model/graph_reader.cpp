@@ -186,6 +186,8 @@ Graph GraphReader::read(const std::string &name, const JsonValue &value) {
         const std::string made = scope.resolve(tensor.string(), tensor);
         if (scope.inputs.contains(made))
             tensor.fail("'" + made + "' is an input of the graph; expected a layer's output");
+        if (output != made && scope.layers.contains(output)) // which of the two would be looked at by that name?
+            tensor.fail("output '" + output + "' has the name of a layer and is '" + made + "'; give it another name");
         graph.outputs[output] = made;
     }
     if (graph.outputs.empty()) value.at("outputs").fail("a graph needs an output");

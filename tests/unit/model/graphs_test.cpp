@@ -234,5 +234,7 @@ TEST_CASE("model: outputs are made by layers") {
                contains("/graphs/encode/outputs/memory: no tensor 'nrom' here; did you mean 'norm'?"));
     CHECK_THAT(refusal("\"memory\": \"norm\"", "\"memory\": \"letters\""),
                contains("'letters' is an input of the graph; expected a layer's output"));
+    CHECK_THAT(refusal("\"memory\": \"norm\"", "\"embedding\": \"norm\""),
+               contains("output 'embedding' has the name of a layer and is 'norm'"));
     CHECK_THAT(refusal("{\"memory\": \"norm\"}", "{}"), contains("/outputs: a graph needs an output"));
 }
