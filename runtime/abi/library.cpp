@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <set>
 
 namespace lamina::abi {
@@ -29,13 +31,37 @@ bool world_writable(const fs::path &path) {
     return stat(path.c_str(), &s) == 0 && (s.st_mode & S_IWOTH) != 0 && (s.st_mode & S_ISVTX) == 0;
 }
 
+struct Loaded {
+    void *library = nullptr; // null: it cannot be used
+    uint64_t hash = 0;       // of the bytes that it was loaded from
+};
+
+// The system gives a library that is loaded already, whatever lies under its name by now, and code that was loaded once
+// stays: so does the hash that was taken then. Read before and after, the file shows whether it was replaced while it
+// was being loaded. Nobody can say then which build runs, in this process.
 // RTLD_LOCAL: plugins do not see each other's symbols. Never closed: descriptors and code live as long as the process.
-const lamina_prefix *query(const fs::path &path, std::string &fault) {
-    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-        fault = dlerror();
-        return nullptr;
+Loaded load_library(const fs::path &path, std::string &fault) {
+    static std::mutex mutex;
+    static std::map<void *, std::optional<uint64_t>> hashes;
+    const std::lock_guard lock(mutex);
+    try {
+        const uint64_t before = hash_of(read_file(path));
+        void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) {
+            fault = dlerror();
+            return {};
+        }
+        const auto [known, fresh] = hashes.try_emplace(library);
+        if (fresh && hash_of(read_file(path)) == before) known->second = before;
+        if (known->second) return {library, *known->second};
+        fault = "it was replaced while it was being loaded: start the program again";
+    } catch (const Error &e) {
+        fault = e.what();
     }
+    return {};
+}
+
+const lamina_prefix *query(void *library, std::string &fault) {
     void *symbol = dlsym(library, "lamina_plugin_query");
     if (symbol == nullptr) {
         fault = "it exports no lamina_plugin_query: not a Lamina plugin";
@@ -121,13 +147,14 @@ class Registry::Finder {
   private:
     void load(const fs::path &path) {
         std::string fault = "it is writable by every user: chmod o-w it";
-        const lamina_prefix *prefix = world_writable(path) ? nullptr : query(path, fault);
+        const Loaded loaded = world_writable(path) ? Loaded{} : load_library(path, fault);
+        const lamina_prefix *prefix = loaded.library == nullptr ? nullptr : query(loaded.library, fault);
         if (prefix == nullptr)
             reject(path, fault);
         else if (prefix->kind == LAMINA_EXECUTOR)
             add(*reinterpret_cast<const lamina_executor *>(prefix), path);
         else
-            add(*reinterpret_cast<const lamina_layer *>(prefix), path);
+            add(*reinterpret_cast<const lamina_layer *>(prefix), path, loaded.hash);
     }
 
     void add(const lamina_executor &executor, const fs::path &path) {
@@ -138,12 +165,12 @@ class Registry::Finder {
         registry_.executor_ = std::make_unique<Executor>(Executor{&executor, path});
     }
 
-    void add(const lamina_layer &layer, const fs::path &path) {
+    void add(const lamina_layer &layer, const fs::path &path, uint64_t hash) {
         if (const std::string fault = fault_of(layer); !fault.empty()) return reject(path, fault);
         const std::string id = layer.id;
         const auto known = registry_.layers_.find(id);
         if (known == registry_.layers_.end() && !twice_.contains(id)) {
-            registry_.layers_.emplace(id, Layer{&layer, path, hash_of(read_file(path))});
+            registry_.layers_.emplace(id, Layer{&layer, path, hash});
             folder_of_[id] = folder_;
         } else if (folder_of_[id] != folder_) {
             reject(path, "layer '" + id + "' is found in a folder that is searched before this one");

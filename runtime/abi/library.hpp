@@ -18,7 +18,7 @@ namespace lamina::abi {
 struct Layer {
     const lamina_layer *contract = nullptr;
     std::filesystem::path path;
-    uint64_t hash = 0; // of the library's bytes: what verdicts about its kernels are keyed by
+    uint64_t hash = 0; // of the bytes that were loaded: what verdicts about its kernels are keyed by
 
     [[nodiscard]] std::string_view id() const { return contract->id; }
 };

@@ -121,11 +121,19 @@ class CpuBackend final : public plan::Backend {
         return memory;
     }
 
-    // Shared by the programs that agree on its size: a prompt and the steps after it.
+    // Shared by the programs that agree on its size: a prompt and the steps after it. It lives as long as one of them,
+    // or until another size of it is asked for: every length of text has its own.
     Memory state(const plan::PlannedTensor &tensor) {
-        Memory &memory = states_[{tensor.name, tensor.type.bytes()}];
-        if (memory == nullptr) memory = allocate(tensor.type.bytes());
-        return memory;
+        Memory memory;
+        if (const auto known = states_.find({tensor.name, tensor.type.bytes()}); known != states_.end())
+            memory = known->second.lock();
+        if (memory == nullptr) {
+            last_.erase(tensor.name); // before there is need of memory for another
+            std::erase_if(states_, [](const auto &state) { return state.second.expired(); });
+            memory = allocate(tensor.type.bytes());
+            states_[{tensor.name, tensor.type.bytes()}] = memory;
+        }
+        return last_[tensor.name] = memory;
     }
 
     [[nodiscard]] const abi::Executor *executor() const { return executor_; }
@@ -135,7 +143,8 @@ class CpuBackend final : public plan::Backend {
     model::Safetensors file_;
     const abi::Executor *executor_;
     std::map<std::string, Memory> weights_;
-    std::map<std::pair<std::string, size_t>, Memory> states_;
+    std::map<std::pair<std::string, size_t>, std::weak_ptr<std::vector<float>>> states_; // those that programs hold
+    std::map<std::string, Memory> last_; // states of the size that was last asked for
 };
 
 // The executor's kernel for a step; null for the reference, which may be asked for by name.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unistd.h>
 
 namespace lamina::proof {
 namespace {
@@ -79,7 +78,9 @@ void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
 
 Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &variant) const {
     const Verdicts::Admitted *found = verdicts_.find(layer, variant);
-    return found != nullptr ? *found : Verdicts::Admitted{0, 0, layer.contract->n_cases, {}, {}};
+    Verdicts::Admitted out = found != nullptr ? *found : Verdicts::Admitted{};
+    out.cases = layer.contract->n_cases; // of one whose first case ended the process nothing else is known
+    return out;
 }
 
 bool Admission::in_time() const { return proving_ < proving_budget; }
@@ -91,14 +92,8 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     options.layers = {std::string(layer.id())};
     options.variants = {variant};
     options.case_text = text;
-    const std::string died_with = verdict.deaths != 0 ? verdict.trying : "";
-    verdict.trying = text;
-    verdict.process = getpid();
     verdicts_.set(layer, variant, verdict);
-    verdicts_.save(); // this process may not live to say more
-    verdict.process = 0;
-    verdict.trying = died_with == text ? "" : died_with;
-    if (died_with == text) verdict.deaths = 0;
+    const RunningCase running = verdicts_.begin(layer, variant, text); // this process may not live to say more
     CaseResult result;
     try {
         result = check(plugins_, target_, options).results.front();

@@ -4,8 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <csignal>
+#include <algorithm>
 #include <cstdio>
 
 namespace lamina::proof {
@@ -13,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *format = "lamina-verdicts/4";
+constexpr const char *format = "lamina-verdicts/5";
 
 std::string key_of(const abi::Layer &layer) {
     char hash[20];
@@ -23,51 +22,79 @@ std::string key_of(const abi::Layer &layer) {
 
 constexpr size_t deaths_that_bar = 2;
 
-Verdicts::Admitted read(const Json &v) {
+Verdicts::Admitted read_admitted(const Json &v) {
     return {.tried = v.at("tried").get<size_t>(),
             .passed = v.at("passed").get<size_t>(),
             .cases = v.at("cases").get<size_t>(),
             .why = v.at("why").get<std::string>(),
-            .shapes = v.at("shapes").get<std::set<std::string>>(),
-            .trying = v.at("trying").get<std::string>(),
-            .process = v.at("process").get<int64_t>(),
-            .deaths = v.at("deaths").get<size_t>()};
+            .shapes = v.at("shapes").get<std::set<std::string>>()};
 }
 
-bool has_ended(int64_t process) { return process != 0 && kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH; }
+// Not the file itself: it is replaced.
+std::filesystem::path lock_of(const std::filesystem::path &file) { return file.string() + ".lock"; }
 
 } // namespace
 
 Verdicts::Verdicts(std::filesystem::path file) : file_(std::move(file)) {
-    if (file_.empty() || !std::filesystem::exists(file_)) return;
+    if (file_.empty()) return;
+    const FileLock lock(lock_of(file_), FileLock::Open::any, patience_);
+    layers_ = read();
+    if (!lock.held()) return; // deaths are counted by one process at a time
+    const std::vector<Death> deaths = deaths_beside(file_);
+    if (deaths.empty()) return;
+    for (const Death &death : deaths) count(death);
     try {
-        load();
-    } catch (const std::exception &) { // damaged: everything is proved again, and the file replaced
-        layers_.clear();
-        fallen_.clear();
+        write(layers_);
+    } catch (const std::exception &) { // counted again by whoever can
+        return;
+    }
+    std::error_code ignored;
+    for (const Death &death : deaths) std::filesystem::remove(death.file, ignored);
+}
+
+void Verdicts::count(const Death &death) {
+    const auto &[key, variant, text] = death.name;
+    OfLayer &of = layers_[key];
+    Deaths &deaths = of.deaths[variant];
+    deaths.last = text;
+    Admitted &verdict = of.variants[variant];
+    if (++deaths.count < deaths_that_bar || verdict.barred()) return; // once may have been somebody's kill
+    verdict.why = std::to_string(deaths.count) + " processes ended while they ran its case \"" + text +
+                  "\"; 'lamina check --admit' tries it again";
+    fallen_.push_back({key.substr(0, key.find('@')), variant, verdict.why});
+}
+
+Verdicts::Layers Verdicts::read() const {
+    try {
+        const std::vector<std::byte> bytes = read_file(file_, 64u << 20);
+        const Json json = Json::parse(reinterpret_cast<const char *>(bytes.data()),
+                                      reinterpret_cast<const char *>(bytes.data()) + bytes.size());
+        if (json.at("format") != format) return {};
+        Layers out;
+        for (const auto &[key, layer] : json.at("layers").items()) {
+            OfLayer &of = out[key];
+            for (const auto &[name, v] : layer.at("variants").items()) of.variants[name] = read_admitted(v);
+            of.fastest = layer.at("fastest").get<std::map<std::string, std::string>>();
+            for (const auto &[name, d] : layer.at("deaths").items())
+                of.deaths[name] = {d.at("count").get<size_t>(), d.at("last").get<std::string>()};
+        }
+        return out;
+    } catch (const std::exception &) { // absent or damaged: everything is proved again, and the file replaced
+        return {};
     }
 }
 
-void Verdicts::load() {
-    const std::vector<std::byte> bytes = read_file(file_, 64u << 20);
-    const Json json = Json::parse(reinterpret_cast<const char *>(bytes.data()),
-                                  reinterpret_cast<const char *>(bytes.data()) + bytes.size());
-    if (json.at("format") != format) return;
-    for (const auto &[key, layer] : json.at("layers").items()) {
-        OfLayer &of = layers_[key];
-        for (const auto &[name, v] : layer.at("variants").items()) of.variants[name] = read(v);
-        for (auto &[name, v] : of.variants) {
-            if (!has_ended(v.process)) continue;
-            v.process = 0;
-            changed_ = true;
-            if (++v.deaths < deaths_that_bar || v.barred()) continue; // once may have been somebody's kill
-            v.why = std::to_string(v.deaths) + " processes ended while they ran its case \"" + v.trying +
-                    "\"; 'lamina check --admit' tries it again";
-            fallen_.push_back({key.substr(0, key.find('@')), name, v.why});
-        }
-        for (const auto &[shapes, variant] : layer.at("fastest").items())
-            of.fastest[shapes] = variant.get<std::string>();
+void Verdicts::write(const Layers &layers) const {
+    Json json = Json::object();
+    for (const auto &[key, of] : layers) {
+        Json variants = Json::object(), deaths = Json::object();
+        for (const auto &[name, v] : of.variants)
+            variants[name] = {
+                {"tried", v.tried}, {"passed", v.passed}, {"cases", v.cases}, {"why", v.why}, {"shapes", v.shapes}};
+        for (const auto &[name, d] : of.deaths) deaths[name] = {{"count", d.count}, {"last", d.last}};
+        json[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}, {"deaths", std::move(deaths)}};
     }
+    write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.dump(1) + "\n");
 }
 
 const Verdicts::Admitted *Verdicts::find(const abi::Layer &layer, const std::string &variant) const {
@@ -78,13 +105,23 @@ const Verdicts::Admitted *Verdicts::find(const abi::Layer &layer, const std::str
 }
 
 const Verdicts::Admitted &Verdicts::set(const abi::Layer &layer, const std::string &variant, Admitted admitted) {
-    changed_ = true;
+    own_[key_of(layer)].variants[variant] = admitted;
     return layers_[key_of(layer)].variants[variant] = std::move(admitted);
 }
 
 void Verdicts::forget(const abi::Layer &layer) {
     layers_.erase(key_of(layer));
-    changed_ = true;
+    own_.erase(key_of(layer));
+    forgotten_.insert(key_of(layer));
+}
+
+RunningCase Verdicts::begin(const abi::Layer &layer, const std::string &variant, const std::string &text) {
+    save();
+    const std::string key = key_of(layer);
+    const std::map<std::string, Deaths> &known = layers_[key].deaths;
+    if (const auto found = known.find(variant); found != known.end() && found->second.last == text)
+        own_[key].deaths[variant] = found->second;
+    return RunningCase(file_, {key, variant, text});
 }
 
 std::string Verdicts::fastest(const abi::Layer &layer, const std::string &shapes) const {
@@ -95,24 +132,44 @@ std::string Verdicts::fastest(const abi::Layer &layer, const std::string &shapes
 }
 
 void Verdicts::set_fastest(const abi::Layer &layer, const std::string &shapes, const std::string &variant) {
-    layers_[key_of(layer)].fastest[shapes] = variant;
-    changed_ = true;
+    layers_[key_of(layer)].fastest[shapes] = own_[key_of(layer)].fastest[shapes] = variant;
+}
+
+Verdicts::Admitted Verdicts::merge(const Admitted &theirs, const Admitted &own) {
+    Admitted out = own.tried < theirs.tried ? theirs : own; // all try the same cases in the same order
+    out.why = theirs.barred() ? theirs.why : own.why;
+    out.shapes = theirs.shapes;
+    out.shapes.insert(own.shapes.begin(), own.shapes.end());
+    return out;
+}
+
+void Verdicts::add_own_to(Layers &layers) const {
+    for (const std::string &key : forgotten_) layers.erase(key);
+    for (const auto &[key, own] : own_) {
+        OfLayer &of = layers[key];
+        for (const auto &[name, v] : own.variants) of.variants[name] = merge(of.variants[name], v);
+        for (const auto &[shapes, variant] : own.fastest) of.fastest[shapes] = variant;
+        for (const auto &[name, survived] : own.deaths)
+            if (const auto found = of.deaths.find(name); found != of.deaths.end())
+                found->second.count -= std::min(found->second.count, survived.count); // others' since then stay
+    }
 }
 
 void Verdicts::save() {
-    if (!changed_ || file_.empty()) return;
-    Json layers = Json::object();
-    for (const auto &[key, of] : layers_) {
-        Json variants = Json::object();
-        for (const auto &[name, v] : of.variants)
-            variants[name] = {{"tried", v.tried},   {"passed", v.passed}, {"cases", v.cases},     {"why", v.why},
-                              {"shapes", v.shapes}, {"trying", v.trying}, {"process", v.process}, {"deaths", v.deaths}};
-        layers[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}};
-    }
+    if ((own_.empty() && forgotten_.empty()) || file_.empty()) return;
     try {
         std::filesystem::create_directories(file_.parent_path());
-        write_file(file_, Json{{"format", format}, {"layers", std::move(layers)}}.dump(1) + "\n");
-        changed_ = false;
+        const FileLock lock(lock_of(file_), FileLock::Open::any, patience_);
+        if (lock.busy()) {
+            patience_ = {}; // a stopped process must not stop this one at every case
+            return;
+        }
+        Layers merged = read();
+        add_own_to(merged);
+        write(merged);
+        layers_ = std::move(merged);
+        own_.clear();
+        forgotten_.clear();
     } catch (const std::exception &) { // a read-only home: the next process proves it again
     }
 }

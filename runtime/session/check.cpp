@@ -37,9 +37,14 @@ std::vector<std::string> CheckReport::unproved() const {
 CheckReport check(const Runtime &runtime, const Device &device, const CheckOptions &options,
                   const std::function<void(const CaseResult &)> &progress) {
     detail::RuntimeState &state = *detail::Access::state(runtime);
-    const proof::CheckTarget target = device.kind == "cpu" ? proof::check_target(state.plugins)
-                                                           : proof::check_target(state.plugins, state.open(device));
-    return proof::check(state.plugins, target, options, progress);
+    if (device.kind == "cpu") return proof::check(state.plugins, proof::check_target(state.plugins), options, progress);
+    const std::shared_ptr<vulkan::Device> opened = state.open(device);
+    try {
+        return proof::check(state.plugins, proof::check_target(state.plugins, opened), options, progress);
+    } catch (const Error &e) {
+        if (e.code() == ErrorCode::device_lost) state.forget(device, opened); // the next check opens it anew
+        throw;
+    }
 }
 
 } // namespace lamina

@@ -65,7 +65,17 @@ plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
             programs_.splice(programs_.begin(), programs_, it);
             return *it->second;
         }
-    programs_.emplace_front(key, make());
+    std::unique_ptr<plan::Program> made;
+    try {
+        made = make();
+    } catch (const Error &e) {
+        if (e.code() != ErrorCode::memory || programs_.empty()) throw;
+    }
+    if (made == nullptr) { // what other shapes hold can be made anew
+        programs_.clear();
+        made = make();
+    }
+    programs_.emplace_front(key, std::move(made));
     if (programs_.size() > most) programs_.pop_back();
     return *programs_.front().second;
 }

@@ -48,7 +48,7 @@ struct ModelState {
 };
 
 // Programs by graph and shapes, the most recently used first. Bounded: every length of input makes a program of its
-// own.
+// own. Where one does not fit into memory, all others make room for it.
 class ProgramCache {
   public:
     using Make = std::function<std::unique_ptr<plan::Program>()>;

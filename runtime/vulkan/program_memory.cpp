@@ -66,12 +66,12 @@ void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &
         if (t.kind == Kind::state) states.push_back({t.name, padded(t.type.bytes()) + 2 * guard_});
     }
     residents.load(weights);
-    residents.make_states(states);
-    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    const std::vector<Region> regions = residents.states(states);
+    for (size_t i = 0, next = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
         if (t.kind == Kind::weight) tensors_[i] = residents.weight(t.name);
         if (t.kind != Kind::state) continue;
-        tensors_[i] = inside(residents.state(t.name, padded(t.type.bytes()) + 2 * guard_), "'" + t.name + "'", 0);
+        tensors_[i] = inside(regions[next++], "'" + t.name + "'", 0);
     }
 }
 

@@ -44,13 +44,25 @@ void Residents::load(const std::set<std::string> &names) {
         if (!weights_.contains(name)) weights_.emplace(name, regions[i++]);
 }
 
-void Residents::make_states(std::span<const MemoryRequest> states) {
+std::vector<Region> Residents::states(std::span<const MemoryRequest> requests) {
+    std::vector<Region> out(requests.size());
     std::vector<MemoryRequest> missing;
-    for (const MemoryRequest &s : states)
-        if (!states_.contains({s.name, s.bytes})) missing.push_back(s);
-    if (missing.empty()) return;
-    const std::vector<Region> regions = make_zeros(device_, missing, "the states");
-    for (size_t i = 0; i < missing.size(); ++i) states_[{missing[i].name, missing[i].bytes}] = regions[i];
+    for (size_t i = 0; i < requests.size(); ++i) {
+        if (const auto known = states_.find({requests[i].name, requests[i].bytes}); known != states_.end())
+            out[i] = {known->second.buffer.lock(), known->second.offset, known->second.bytes};
+        if (out[i].buffer != nullptr) continue;
+        missing.push_back(requests[i]);
+        last_.erase(requests[i].name); // before there is need of memory for another
+    }
+    std::erase_if(states_, [](const auto &state) { return state.second.buffer.expired(); });
+    std::vector<Region> made;
+    if (!missing.empty()) made = make_zeros(device_, missing, "the states");
+    for (size_t i = 0, next = 0; i < requests.size(); ++i) {
+        if (out[i].buffer == nullptr) out[i] = made[next++];
+        states_[{requests[i].name, requests[i].bytes}] = {out[i].buffer, out[i].offset, out[i].bytes};
+        last_[requests[i].name] = out[i];
+    }
+    return out;
 }
 
 } // namespace lamina::vulkan

@@ -4,6 +4,7 @@
 #include "session/state.hpp"
 
 #include <lamina/lamina.hpp>
+#include <lamina/proof.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,9 @@ class Subject {
     [[nodiscard]] Session session() const { return runtime_.session(model_, runtime_.device("vulkan:0")); }
     [[nodiscard]] std::vector<std::string> truth() const {
         return runtime_.session(model_, runtime_.device("cpu")).generate(words);
+    }
+    [[nodiscard]] CheckReport check() const {
+        return lamina::check(runtime_, runtime_.device("vulkan:0"), {.layers = {"softmax"}, .own_cases_only = true});
     }
     [[nodiscard]] std::shared_ptr<proof::Admission> admission() const {
         return detail::Access::state(runtime_)->admission(runtime_.device("vulkan:0"));
@@ -217,4 +221,17 @@ TEST_CASE("recovery: a device that cannot be opened again is lost for good, unti
     CHECK(test::thrown_by([&] { (void)session.run("encode", encoder_inputs()); }).is(ErrorCode::no_device));
     faults->opens = true;
     CHECK(close(session.run("encode", encoder_inputs()).at("memory"), expected));
+}
+
+TEST_CASE("recovery: a check that loses the device says so, and the next one opens it anew") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    Session session = subject.session();
+    CHECK(subject.check().passed());
+    test::fail(*faults, "vkWaitForFences", 1, VK_ERROR_DEVICE_LOST);
+    CHECK(test::thrown_by([&] { (void)subject.check(); }).is(ErrorCode::device_lost));
+    CHECK(subject.check().passed());
+    CHECK(session.generate(words) == subject.truth());
+    CHECK(subject.messages() == "");
 }

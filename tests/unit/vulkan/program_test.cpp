@@ -291,6 +291,36 @@ TEST_CASE("program: scratch, constants and states hold through dispatches that d
     });
 }
 
+TEST_CASE("program: a state outlives its programs until another size of it is asked for") {
+    const abi::Layer layer = test::running_sum();
+    const auto summing = [&](int64_t n) {
+        GraphWriter writer;
+        writer.output("y", writer.running_sum(layer, "sum", writer.input("x", {DType::f32, {n}})));
+        return writer.graph;
+    };
+    on_every_device([&](vulkan::Device &device) {
+        const auto backend = device.backend(nullptr, {});
+        const auto compiled = [&](int64_t n) { return backend->compile(summing(n), {}); };
+        const auto runs = [](plan::Program &program) { // since the state was zeros
+            const plan::GraphPlan &graph = program.plan();
+            const auto x = graph.inputs.at("x");
+            program.write(x,
+                          bytes_of(std::vector<float>(graph.tensors[static_cast<size_t>(x)].type.bytes() / 4, 1.0F)));
+            program.run();
+            return read(program, graph.outputs.at("y")).front();
+        };
+        CHECK(runs(*compiled(100)) == 1);
+        CHECK(runs(*compiled(100)) == 2);
+        CHECK(runs(*compiled(200)) == 1);
+        CHECK(runs(*compiled(100)) == 1); // what nobody held made room
+        const auto held = compiled(100);
+        CHECK(runs(*held) == 2);
+        CHECK(runs(*compiled(200)) == 1);
+        CHECK(runs(*compiled(100)) == 3);
+        CHECK(runs(*held) == 4);
+    });
+}
+
 TEST_CASE("program: tensors that share memory do not overwrite each other while they live") {
     const abi::Layer layer = test::running_sum();
     GraphWriter writer;

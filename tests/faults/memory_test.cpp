@@ -1,0 +1,39 @@
+// A device that is full: what a session keeps for other shapes makes room.
+#include "catch.hpp"
+#include "faulty_driver.hpp"
+
+#include <lamina/lamina.hpp>
+
+using namespace lamina;
+
+namespace {
+
+Tensor encode(Session &session, int64_t length) {
+    Tensor letters(TensorType{DType::i32, {1, length}});
+    std::ranges::fill(letters.i32(), 5);
+    const Tensor lengths = Tensor::of({1}, std::vector<int32_t>{static_cast<int32_t>(length)});
+    return session.run("encode", {{"letters", letters}, {"lengths", lengths}}).at("memory");
+}
+
+} // namespace
+
+TEST_CASE("memory: a graph that does not fit beside those that ran before runs in their stead") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options);
+    Session session = runtime.session(runtime.load(LAMINA_SOURCE_DIR "/models/g2p"), runtime.device("vulkan:0"));
+    const auto first = [&] { (void)encode(session, 4); };
+    CHECK(test::calls_of(*faults, "vkAllocateMemory", first) > 0);
+    CHECK(test::calls_of(*faults, "vkAllocateMemory", first) == 0);
+    test::fail(*faults, "vkAllocateMemory", 1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK(encode(session, 5).shape()[1] == 5);
+    CHECK(test::calls_of(*faults, "vkAllocateMemory", first) > 0); // it had made room
+
+    test::fail_again_and_again(*faults, "vkAllocateMemory", 1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK(test::thrown_by([&] { (void)encode(session, 6); }).is(ErrorCode::memory));
+    test::heal(*faults);
+    CHECK(encode(session, 6).shape()[1] == 6);
+}
