@@ -129,7 +129,7 @@ double work_of(const abi::LayerCall &call) {
         if (!t.shape.empty()) work += rows * static_cast<double>(element_count(t.shape));
     for (const TensorType &t : call.types(abi::PortList::state))
         if (!t.shape.empty()) {
-            const double batch = static_cast<double>(t.shape.front());
+            const auto batch = static_cast<double>(t.shape.front());
             work += static_cast<double>(element_count(t.shape)) * std::max(1.0, rows / std::max(1.0, batch));
         }
     return work;
