@@ -5,6 +5,7 @@
 
 #include "abi/library.hpp"
 #include "base/file.hpp"
+#include "base/shell.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -165,12 +166,12 @@ std::string next_in_tree(const std::string &name) {
 }
 
 std::string next_out_of_tree(const std::string &name, const fs::path &project) {
-    const std::string build = (project / "build").string();
+    const std::string build = shell_word((project / "build").string());
     return "It works as it stands. Build it and prove it (-DCMAKE_PREFIX_PATH=... where Lamina is not in /usr):\n"
            "    cmake -S " +
-           project.string() + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
-           " --plugin-dir " + build + "/lib/lamina/plugins\n    ctest --test-dir " + build +
-           "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
+           shell_word(project.string()) + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
+           " --plugin-dir " + shell_word((project / "build/lib/lamina/plugins").string()) + "\n    ctest --test-dir " +
+           build + "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
 }
 
 int new_plugin(const Options &options, const GlobalOptions &global, Output &output) {

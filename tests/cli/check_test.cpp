@@ -1,9 +1,38 @@
 #include "catch.hpp"
 #include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include "model/safetensors.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <cstdlib>
+
+#include <sys/wait.h>
+
 using nlohmann::json;
+
+namespace {
+
+// A call of `linear` whose exact result, 0, is out of reach for sums of floats.
+std::filesystem::path write_failing_replay(const std::filesystem::path &file) {
+    const std::array<float, 2> x{3e38F, 3e38F}, weight{10, -10};
+    lamina::model::Safetensors::write(file,
+                                      {{"in.x", lamina::Tensor::of({1, 2}, std::span(x))},
+                                       {"weight.weight", lamina::Tensor::of({1, 2}, std::span(weight))}},
+                                      {{"layer", "linear"}, {"params", "{}"}});
+    return file;
+}
+
+// A line that `lamina` printed to be pasted, in a shell that finds this `lamina`.
+int status_in_shell(const std::string &line) {
+    const std::string folder = std::filesystem::path(LAMINA_COMMAND).parent_path();
+    const std::string quiet = " > /dev/null 2>&1";
+    return WEXITSTATUS(std::system(("PATH='" + folder + "'; " + line + quiet).c_str()));
+}
+
+} // namespace
 
 TEST_CASE("check: the CPU's fast kernels agree with the references, and every case can be run again") {
     const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--json"});
@@ -21,6 +50,17 @@ TEST_CASE("check: the CPU's fast kernels agree with the references, and every ca
     const json same = json::parse(again.out)["cases"];
     REQUIRE(same.size() == 1);
     CHECK(same[0] == one); // the same shapes, values and error
+}
+
+TEST_CASE("check: the command that runs a failed call again does so, pasted as it is printed") {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = write_failing_replay(folder.path() / "a call's.safetensors");
+    const Finished f = run_lamina({"check", "--replay", file, "--device", "cpu", "--json"});
+    INFO(f.err);
+    REQUIRE(f.status == 7);
+    const std::string again = json::parse(f.out)["cases"][0]["replay"];
+    INFO(again);
+    CHECK(status_in_shell(again) == 7);
 }
 
 TEST_CASE("check: a case takes its values from --seed unless it names a seed itself") {
