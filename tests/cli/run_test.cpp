@@ -235,6 +235,21 @@ TEST_CASE("run --tap: two tensors for one file are refused before anything runs"
     refused({"run", g2p(), "word", "--device", "cpu", "--tap", one, "--tap", two});
 }
 
+TEST_CASE("run --tap: two spellings of a file that is not there yet are one file") {
+    const TemporaryFolder folder, out;
+    write_letters(folder);
+    const auto refused = [&](const std::vector<std::string> &arguments) {
+        const Finished f = run_lamina(encode(folder, arguments), {.folder = out.path()});
+        CHECK(f.status == 2);
+        CHECK_THAT(f.err, matchers::contains("would both be written to"));
+        CHECK(std::filesystem::is_empty(out.path()));
+    };
+    const std::string tap = "encoder.0.attention=";
+    refused({"--tap", tap + "x.npy", "-o", "memory=./x.npy"});
+    refused({"--tap", tap + "new/../x.npy", "-o", "memory=" + (out.path() / "x.npy").string()});
+    refused({"-o", tap + "memory.npy", "--output-dir", "."});
+}
+
 TEST_CASE("run --tap: files may go into the folder that --output-dir makes") {
     const TemporaryFolder folder;
     write_letters(folder);
