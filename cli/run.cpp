@@ -82,6 +82,10 @@ std::string as_text(const TensorMap &tensors, const Output &output) {
 // Where each tensor goes: --output NAME=FILE, and with --output-dir every output of the graph besides.
 Assignments files_of(const RunOptions &options, const model::Graph &graph) {
     Assignments files = assignments(options.outputs, "--output");
+    for (const auto &[name, file] : files)
+        if (is_pattern(name))
+            throw Error(ErrorCode::usage, "--output " + name + "=" + file +
+                                              ": expected the name of one tensor, found a pattern, which --tap takes");
     if (options.output_folder.empty()) return files;
     for (const auto &[name, tensor] : graph.outputs)
         files.emplace(name, (options.output_folder / (name + ".npy")).string());

@@ -285,6 +285,7 @@ TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
     refused({"run", g2p(), "--input", letters, "--graph", "encode", "--output-dir", out.path()}, 3, "lengths");
     refused({"run", g2p(), "--input", "letters=/no/such.npy", "--graph", "encode"}, 3, "/no/such.npy");
     refused(encode(folder, {"-o", "encoder.0.atention=" + (out.path() / "x.npy").string()}), 3, "encoder.0.attention");
+    refused(encode(folder, {"-o", "encoder.*=" + (out.path() / "x.npy").string()}), 2, "a pattern, which --tap takes");
     refused({"run", g2p(), "word", "--output-dir", out.path()}, 2, "go with --input");
 }
 
