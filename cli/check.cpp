@@ -158,7 +158,18 @@ struct Options {
     bool admit = false;
 };
 
-int check(const Options &all, const CLI::App &app, const GlobalOptions &global, Output &output) {
+// What the command line asks for goes before what the environment would make of the check.
+void leave_idle(Options &all, const CLI::App &app) {
+    CheckOptions &options = all.check;
+    const std::vector<std::string> of_cases{"--case", "--seed", "--thorough", "--own-cases"};
+    if (is_given(app, of_cases) || is_given(app, {"--variant", "--replay"})) cli::leave_idle(app, "--admit", all.admit);
+    if (is_given(app, of_cases) || !options.layers.empty() || all.admit)
+        cli::leave_idle(app, "--replay", options.replay);
+    if (options.layers.size() != 1) cli::leave_idle(app, "--case", options.case_text);
+}
+
+int check(Options all, const CLI::App &app, const GlobalOptions &global, Output &output) {
+    leave_idle(all, app);
     const CheckOptions &options = all.check;
     if (all.admit)
         refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay"},

@@ -149,6 +149,21 @@ const std::vector<std::string> generate_options{"--batch",          "--beams",  
                                                 "--length-penalty", "--temperature", "--top-k",
                                                 "--top-p",          "--seed",        "--max-length"};
 
+// What the command line asks for goes before what the environment would make of the run.
+void leave_idle(RunOptions &options, const CLI::App &app, bool json) {
+    if (!options.texts.empty() || is_given(app, generate_options)) cli::leave_idle(app, "--input", options.inputs);
+    if (is_given(app, generate_options) || (options.texts.empty() && options.inputs.empty()))
+        cli::leave_idle(app, "--tap", options.taps);
+    if (options.inputs.empty()) {
+        cli::leave_idle(app, "--graph", options.graph);
+        cli::leave_idle(app, "--output", options.outputs);
+        cli::leave_idle(app, "--output-dir", options.output_folder);
+    }
+    GenerateOptions &g = options.generate;
+    if (!json) cli::leave_idle(app, "--hypotheses", g.hypotheses);
+    if (g.temperature == 0) cli::leave_idle(app, "--top-p", g.top_p, GenerateOptions().top_p);
+}
+
 void check_usage(const RunOptions &options, const CLI::App &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a run takes words or tensors");
@@ -172,7 +187,8 @@ void check_usage(const RunOptions &options, const CLI::App &app, bool json) {
     if (!(g.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
 }
 
-int run(const RunOptions &options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+int run(RunOptions options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+    leave_idle(options, app, output.json());
     check_usage(options, app, output.json());
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
