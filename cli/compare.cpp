@@ -125,7 +125,8 @@ Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
         ->type_name("NAME=FILE.npy")
         ->allow_extra_args(false);
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty());
     app->add_option("--reference", options->against,
                     "reference: the layers' references; cpu: the CPU's fast kernels, for large models")
         ->type_name("DEVICE")
@@ -134,10 +135,13 @@ Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
     app->add_option("--variant", options->variants, "compute a layer by this variant; may be repeated")
         ->type_name("LAYER=NAME")
         ->allow_extra_args(false);
-    app->add_option("--svg", options->svg, "draw layers and errors as a heat map")->type_name("FILE");
+    app->add_option("--svg", options->svg, "draw layers and errors as a heat map")
+        ->type_name("FILE")
+        ->check(not_empty());
     app->add_option("--replay", options->replay,
                     "write the first layer that is wrong into this folder, for 'lamina check --replay'")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(not_empty());
     return {app, [options, app, &global](Output &output) { return compare(*options, *app, global, output); }};
 }
 

@@ -274,10 +274,10 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
                 "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
                 "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
     auto o = std::make_shared<InitOptions>();
-    app->add_option("DIR", o->folder, "model folder to write")->required();
+    app->add_option("DIR", o->folder, "model folder to write")->required()->check(not_empty());
     const auto word = [&](const std::string &name, std::string &value, const std::string &type,
                           const std::string &description) {
-        app->add_option(name, value, description)->type_name(type)->capture_default_str();
+        app->add_option(name, value, description)->type_name(type)->capture_default_str()->check(not_empty());
     };
     const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
         CLI::Option *option = app->add_option(name, value, description)->type_name("N");
@@ -290,8 +290,8 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     number("--layers", o->layers, "of the encoder, and as many of the decoder");
     number("--ffn", o->ffn, "width of the feed-forward network's hidden layer; by default 4 times --d-model");
     number("--vocab", o->vocabulary, "tokens, where no file lists them");
-    app->add_option("--source-vocab", o->source_file, "tokens of the encoder")->type_name("FILE");
-    app->add_option("--target-vocab", o->target_file, "tokens of the decoder")->type_name("FILE");
+    app->add_option("--source-vocab", o->source_file, "tokens of the encoder")->type_name("FILE")->check(not_empty());
+    app->add_option("--target-vocab", o->target_file, "tokens of the decoder")->type_name("FILE")->check(not_empty());
     word("--split", o->split, "NAME", "what the tokens of text are: words between blanks, or characters");
     word("--start", o->start, "TOKEN", "entry of --target-vocab that generation begins with");
     word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");

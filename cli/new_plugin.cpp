@@ -1,5 +1,6 @@
 // lamina new-plugin: a layer that works as it stands, to be made into another one.
 #include "command.hpp"
+#include "given.hpp"
 
 #include "skeleton_files.hpp"
 
@@ -213,7 +214,8 @@ Command add_new_plugin(CLI::App &lamina, const GlobalOptions &global) {
     auto options = std::make_shared<Options>();
     app->add_option("NAME", options->name, "the layer's id: lower_case")->required();
     app->add_option("--out-of-tree", options->out_of_tree, "make a project of its own in this folder, new or empty")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(not_empty());
     return {app, [options, &global](Output &output) { return new_plugin(*options, global, output); }};
 }
 

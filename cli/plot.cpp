@@ -194,13 +194,16 @@ Command add_plot(CLI::App &lamina, const GlobalOptions &global) {
         ->capture_default_str()
         ->check(CLI::Range(int64_t{1}, most_values).description(""));
     app->add_option("--dims", options->dims, "dimensions, like 4-7 or 0,2,4-7; all of them by default, 4-7 for lines")
-        ->type_name("LIST");
+        ->type_name("LIST")
+        ->check(not_empty());
     app->add_option("--layout", options->layout, "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
         ->type_name("NAME")
         ->check(CLI::IsMember({"interleaved", "halves"}).description(""))
         ->capture_default_str();
     app->add_option("--title", options->title, "over the picture")->type_name("TEXT")->capture_default_str();
-    app->add_option("-o,--output", options->file, "write here instead of to stdout")->type_name("FILE");
+    app->add_option("-o,--output", options->file, "write here instead of to stdout")
+        ->type_name("FILE")
+        ->check(not_empty());
     CLI::Option *heat = app->add_flag("--heat", options->heat, "a heat map, positions by dimensions");
     app->add_flag("--csv", options->csv, "numbers, one position a line")->excludes(heat);
     return {app, [options, app, &global](Output &output) { return plot(*options, *app, global, output); }};

@@ -260,9 +260,12 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
         "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it; in FILE a '*' "
         "becomes its name; may be repeated",
         "NAME[=FILE.npy]");
-    app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")->type_name("DIR");
+    app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")
+        ->type_name("DIR")
+        ->check(not_empty());
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty());
     repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
     add_generate_options(*app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, *app, global, output); }};

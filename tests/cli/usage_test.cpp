@@ -17,6 +17,26 @@ TEST_CASE("usage: a seed is a number of 64 bits, and nothing else") {
         }
 }
 
+TEST_CASE("usage: an empty word is no value") {
+    for (const std::vector<std::string> &command : {std::vector<std::string>{"compare", g2p(), "a", "--svg", ""},
+                                                    {"compare", g2p(), "a", "--replay", ""},
+                                                    {"compare", g2p(), "a", "--graph", ""},
+                                                    {"run", g2p(), "a", "--output-dir", ""},
+                                                    {"run", g2p(), "a", "--graph", ""},
+                                                    {"plot", "pe", "-o", ""},
+                                                    {"plot", "pe", "--dims", ""},
+                                                    {"init", "", "--vocab", "5"},
+                                                    {"init", "no-such-folder/m", "--vocab", "5", "--name", ""},
+                                                    {"init", "no-such-folder/m", "--source-vocab", ""},
+                                                    {"new-plugin", "x", "--out-of-tree", ""}}) {
+        const Finished f = run_lamina(command);
+        INFO(command.front() << " " << command[command.size() - 2] << ": " << f.err);
+        CHECK(f.status == 2);
+        CHECK(f.out.empty());
+        CHECK_THAT(f.err, matchers::contains("expected a value, found nothing"));
+    }
+}
+
 TEST_CASE("usage: help that nobody gets is an error") {
     for (const char *option : {"--help", "--version"}) CHECK(run_lamina({option}, {.out = "/dev/full"}).status == 1);
 }
