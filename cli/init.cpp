@@ -197,6 +197,12 @@ void refuse_filled(const InitOptions &o) {
                                                           "replace the model in it");
 }
 
+// The name of a folder, which "." and "../new/" have, too.
+std::string name_at(const std::filesystem::path &path) {
+    const std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal();
+    return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+}
+
 // Options that the model has no use for were meant to make another one.
 void refuse_idle(const InitOptions &o, const CLI::App &app) {
     if (o.arch == "encoder") {
@@ -239,7 +245,7 @@ int init(InitOptions o, const CLI::App &app, Output &output) {
     build_options.dtype =
         chosen<DType>("--dtype", o.dtype, {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}});
     const std::filesystem::path folder = o.folder.has_filename() ? o.folder : o.folder.parent_path();
-    build_options.name = o.name.empty() ? folder.filename().string() : o.name;
+    build_options.name = o.name.empty() ? name_at(o.folder) : o.name;
     const auto progress_of = [&](const char *what) {
         return [&output, what](size_t done, size_t all) {
             stop_if_interrupted();

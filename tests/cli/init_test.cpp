@@ -44,6 +44,28 @@ TEST_CASE("init: each architecture is written, said on stderr, and loads") {
     }
 }
 
+TEST_CASE("init: a folder is that folder however it is spelt, and takes its name") {
+    const TemporaryFolder folder;
+    for (const std::string name : {"here", "real"}) std::filesystem::create_directory(folder.path() / name);
+    std::filesystem::create_directory_symlink(folder.path() / "real", folder.path() / "link");
+    const auto made = [&](const std::string &path, const std::string &name) {
+        const Finished f = run_lamina(
+            {"init", path, "--arch", "encoder", "--vocab", "5", "--d-model", "8", "--heads", "2", "--layers", "1"},
+            {.folder = folder.path() / "here"});
+        INFO(path << ": " << f.err);
+        CHECK(f.status == 0);
+        CHECK(model_of(folder, name).at("name") == name);
+    };
+    made(".", "here");
+    made("../new/.", "new");
+    made("../deep/../other/", "other");
+    made("../link", "link");
+    CHECK(std::filesystem::is_symlink(folder.path() / "link"));
+    CHECK(std::filesystem::exists(folder.path() / "real" / "model.json"));
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+        CHECK(entry.path().extension() != ".tmp");
+}
+
 TEST_CASE("init: --json says what was written") {
     const TemporaryFolder folder;
     const Finished f = init(folder, "m", {"--arch", "encoder", "--vocab", "5", "--json", "--quiet"});
