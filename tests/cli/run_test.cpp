@@ -79,6 +79,15 @@ TEST_CASE("run: a line that cannot be read ends the run, by its number, after th
     CHECK_THAT(f.err, matchers::contains("'0'"));
 }
 
+TEST_CASE("run: a line that is too long ends the run, by its number, after the lines before it") {
+    const std::string longest(size_t{1} << 20, 'a');
+    const Finished f =
+        run_lamina({"run", g2p(), "--device", "cpu"}, {.input = "vulkan\na\n" + longest + "b\nvulkan\n"});
+    CHECK(f.status == 3);
+    CHECK(lines_of(f.out).size() == 2);
+    CHECK_THAT(f.err, matchers::contains("stdin, line 3: longer than 1 MiB"));
+}
+
 TEST_CASE("run: a slow writer gets its answer before it writes on") {
     Running run({"run", g2p(), "--device", "cpu", "--quiet"});
     run.write("vulkan\n");
