@@ -64,6 +64,17 @@ TEST_CASE("run: lines of stdin are answered in order; an empty line stays empty"
     CHECK(lines[4] == vulkan_line);
 }
 
+TEST_CASE("run: an empty argument is an empty text, as an empty line is") {
+    const std::vector<std::string> options{"--device", "cpu", "--temperature", "2", "--seed", "3"};
+    std::vector<std::string> words{"run", g2p(), "", "vulkan", "  ", "a"}, none{"run", g2p()};
+    for (std::vector<std::string> *arguments : {&words, &none})
+        arguments->insert(arguments->end(), options.begin(), options.end());
+    const Finished arguments = run_lamina(words), lines = run_lamina(none, {.input = "\nvulkan\n\na\n"});
+    CHECK(arguments.status == 0);
+    CHECK(lines_of(arguments.out).size() == 4);
+    CHECK(arguments.out == lines.out); // samples depend on the place of a text
+}
+
 TEST_CASE("run: no lines give no lines") {
     const Finished f = run_lamina({"run", g2p(), "--device", "cpu"});
     CHECK(f.status == 0);
