@@ -65,7 +65,8 @@ TEST_CASE("check: the command that runs a failed call again does so, pasted as i
 
 TEST_CASE("check: a case takes its values from --seed unless it names a seed itself") {
     const auto case_of = [](const std::string &text) {
-        const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--json", "--seed", "7", "--case", text});
+        const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--json", "--case", text},
+                                      {.environment = {{"LAMINA_CHECK_SEED", "7"}}});
         REQUIRE(f.status == 0);
         return json::parse(f.out)["cases"][0]["case"].get<std::string>();
     };
@@ -105,4 +106,10 @@ TEST_CASE("check: what makes no sense is refused") {
     refused({"check", "linear", "--device", "cpu", "--variant", "cpu_falback"}, 2, "did you mean 'cpu_fallback'");
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 Q=5"}, 3, "nothing is called 'Q'");
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 K=0"}, 3, "a size from 1");
+    refused({"check", "linear", "--device", "cpu", "--case", "K=5 K=6"}, 3, "'K' is given twice");
+    refused({"check", "dropout", "--device", "cpu", "--case", "Q=5"}, 3, "nothing is called 'Q'");
+    refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2, "--seed does not go with a --case that has");
+    for (const std::string option : {"--thorough", "--own-cases"})
+        refused({"check", "linear", "--case", "K=3", option}, 2, option + " does not go with --case");
+    refused({"check", "linear", "--own-cases", "--thorough"}, 2, "--thorough does not go with --own-cases");
 }

@@ -70,6 +70,9 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     const Finished admitted = lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "-d", "vulkan:0"});
     CHECK(admitted.status == 7);
     CHECK_THAT(admitted.out, matchers::contains("barred"));
+    const Finished forgotten =
+        lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "--no-cache", "-d", "vulkan:0"});
+    CHECK_THAT(forgotten.err, matchers::contains("what is proved here is not remembered"));
 }
 
 TEST_CASE("a variant with which two processes have ended is barred in the third") {
