@@ -3,7 +3,10 @@
 #include <lamina/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 
 namespace lamina::cli {
@@ -73,6 +76,26 @@ std::string origin_of(const CLI::App &command, const std::string &fault) {
                 return ", from $" + option->get_envname();
     return {};
 }
+
+template <class Number> CLI::Validator within(Number least, Number most) {
+    const auto shown = [](Number number) {
+        std::array<char, 32> digits{};
+        return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+    };
+    const std::string expected = std::string("expected a ") + (std::is_integral_v<Number> ? "whole " : "") +
+                                 "number from " + shown(least) + " to " + shown(most) + ", found ";
+    return {[=](std::string &text) -> std::string {
+                Number value{};
+                const char *end = text.data() + text.size();
+                const auto [at, failed] = std::from_chars(text.data(), end, value);
+                const bool good = failed == std::errc() && at == end && value >= least && value <= most; // NaN is not
+                return good ? "" : expected + "'" + text + "'";
+            },
+            ""};
+}
+template CLI::Validator within(int64_t, int64_t);
+template CLI::Validator within(uint64_t, uint64_t);
+template CLI::Validator within(double, double);
 
 CLI::Validator not_empty() {
     return {[](std::string &text) -> std::string { return text.empty() ? "expected a value, found nothing" : ""; }, ""};

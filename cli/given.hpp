@@ -37,6 +37,9 @@ void leave_idle(const CLI::App &command, const std::string &option, Value &value
 // ", from $LAMINA_RUN_BEAMS" when `fault`, which begins with an option's name, is about a value from the environment.
 [[nodiscard]] std::string origin_of(const CLI::App &command, const std::string &fault);
 
+// A number in decimal notation within bounds, both of them allowed; without a fraction where the bounds are whole.
+template <class Number> [[nodiscard]] CLI::Validator within(Number least, Number most);
+
 // An empty word is no value: it would read as an option that was left out.
 [[nodiscard]] CLI::Validator not_empty();
 

@@ -287,7 +287,7 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     };
     const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
         CLI::Option *option = app->add_option(name, value, description)->type_name("N");
-        option->check(CLI::Range(int64_t{1}, most).description(""));
+        option->check(within(int64_t{1}, most));
         return value == 0 ? option : option->capture_default_str(); // 0: what follows from others
     };
     word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");

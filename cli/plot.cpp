@@ -188,11 +188,11 @@ Command add_plot(CLI::App &lamina, const GlobalOptions &global) {
     app->add_option("--d-model", options->d_model, "size of an encoding; even")
         ->type_name("N")
         ->capture_default_str()
-        ->check(CLI::Range(int64_t{1}, most_values).description(""));
+        ->check(within(int64_t{1}, most_values));
     app->add_option("--max-len", options->max_len, "positions, from 0")
         ->type_name("N")
         ->capture_default_str()
-        ->check(CLI::Range(int64_t{1}, most_values).description(""));
+        ->check(within(int64_t{1}, most_values));
     app->add_option("--dims", options->dims, "dimensions, like 4-7 or 0,2,4-7; all of them by default, 4-7 for lines")
         ->type_name("LIST")
         ->check(not_empty());

@@ -218,10 +218,7 @@ int run(RunOptions options, const CLI::App &app, const GlobalOptions &global, Ou
 void add_generate_options(CLI::App &app, GenerateOptions &generate) {
     const auto number = [&](const std::string &name, auto &value, const std::string &description, auto least,
                             auto most) {
-        app.add_option(name, value, description)
-            ->type_name("N")
-            ->capture_default_str()
-            ->check(CLI::Range(least, most).description(""));
+        app.add_option(name, value, description)->type_name("N")->capture_default_str()->check(within(least, most));
     };
     constexpr int64_t many = 1 << 20;
     number("--batch", generate.batch, "texts that are run side by side", size_t{1}, size_t{4096});

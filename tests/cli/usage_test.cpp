@@ -17,6 +17,21 @@ TEST_CASE("usage: a seed is a number of 64 bits, and nothing else") {
         }
 }
 
+TEST_CASE("usage: a number that an option does not take is shown beside those that it takes") {
+    const auto error = [](const std::string &option, const std::string &value) {
+        const Finished f = run_lamina({"run", g2p(), "a", option, value});
+        CHECK(f.status == 2);
+        CHECK(f.out.empty());
+        return f.err;
+    };
+    for (const std::string value : {"2.5", "0", "65", "x", "nan", "3x"})
+        CHECK_THAT(error("--beams", value),
+                   matchers::contains("--beams: expected a whole number from 1 to 64, found '" + value));
+    CHECK_THAT(error("--top-p", "nan"), matchers::contains("--top-p: expected a number from 0 to 1, found 'nan'"));
+    CHECK_THAT(error("--length-penalty", "nan"), matchers::contains("expected a number from 0 to 10, found 'nan'"));
+    CHECK(run_lamina({"run", g2p(), "a", "--device", "cpu", "--length-penalty", "5e-1", "--beams", "64"}).status == 0);
+}
+
 TEST_CASE("usage: an empty word is no value") {
     for (const std::vector<std::string> &command : {std::vector<std::string>{"compare", g2p(), "a", "--svg", ""},
                                                     {"compare", g2p(), "a", "--replay", ""},
