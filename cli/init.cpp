@@ -136,7 +136,21 @@ int64_t max_length_of(const InitOptions &o) {
     return o.max_length != 0 ? o.max_length : std::min(by_default, most_tokens);
 }
 
+// What generation cannot drive.
+void refuse_without_text(const InitOptions &o) {
+    if (o.sequence_first)
+        throw Error(ErrorCode::usage, "--sequence-first does not go with vocabularies: texts are batches (B, T)");
+    const bool has_source = o.arch == "encoder-decoder";
+    if (has_source && o.mask != "lengths")
+        throw Error(ErrorCode::usage, "--mask " + o.mask + " does not go with vocabularies: the sources of a batch " +
+                                          "differ in length; expected lengths");
+    if (!has_source && o.mask == "keep")
+        throw Error(ErrorCode::usage, "--mask keep does not go with vocabularies: nothing masks tokens of earlier " +
+                                          std::string("steps; expected none"));
+}
+
 TextVocabularies text_options(const InitOptions &o, const std::string &source, const std::string &target) {
+    refuse_without_text(o);
     const bool characters = chosen<bool>("--split", o.split, {{"characters", true}, {"words", false}});
     if (o.start == o.end)
         throw Error(ErrorCode::usage, "--start and --end are both '" + o.start + "': expected two tokens, since what " +
@@ -171,7 +185,7 @@ ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
 ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &given) {
     BuildOptions build_options = given;
     const std::string source = text_of(o.source_file), target = text_of(o.target_file);
-    if (source.empty() != target.empty())
+    if (o.source_file.empty() != o.target_file.empty())
         throw Error(ErrorCode::usage, "--source-vocab and --target-vocab belong together: give both, or --vocab N");
     const int64_t source_size = size_of(source, o.source_file, o), target_size = size_of(target, o.target_file, o);
     if (!target.empty()) build_options.text = text_options(o, source, target);

@@ -207,6 +207,26 @@ TEST_CASE("init: options that the model has no use for are refused; from the env
               .status == 0);
 }
 
+TEST_CASE("init: what is wrong with text is said in the words of the command") {
+    const TemporaryFolder folder;
+    const std::string tokens = folder.write("tokens.txt", "<s>\n</s>\nx\n").string();
+    const auto refusal = [&](std::vector<std::string> options) {
+        options.insert(options.end(), {"--target-vocab", tokens});
+        const Finished f = init(folder, "m", options);
+        CHECK(f.status != 0);
+        CHECK_FALSE(std::filesystem::exists(folder.path() / "m"));
+        return f.err;
+    };
+    CHECK_THAT(refusal({"--source-vocab", folder.write("none.txt", "")}),
+               matchers::contains("none.txt: empty; expected"));
+    CHECK_THAT(refusal({}), matchers::contains("give both"));
+    CHECK_THAT(refusal({"--source-vocab", tokens, "--sequence-first"}),
+               matchers::contains("--sequence-first does not go"));
+    CHECK_THAT(refusal({"--source-vocab", tokens, "--mask", "keep"}), matchers::contains("expected lengths"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--sequence-first"}), matchers::contains("--sequence-first does not go"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--mask", "keep"}), matchers::contains("--mask keep does not go"));
+}
+
 TEST_CASE("init: start and end are two tokens") {
     const TemporaryFolder folder;
     const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
