@@ -166,7 +166,9 @@ void leave_idle(Options &all, const CLI::App &app) {
     if (is_given(app, of_cases) || is_given(app, {"--variant", "--replay"})) cli::leave_idle(app, "--admit", all.admit);
     if (is_given(app, of_cases) || !options.layers.empty() || all.admit)
         cli::leave_idle(app, "--replay", options.replay);
-    if (options.layers.size() != 1) cli::leave_idle(app, "--case", options.case_text);
+    if (options.layers.size() != 1 || is_given(app, {"--seed", "--thorough", "--own-cases"}))
+        cli::leave_idle(app, "--case", options.case_text);
+    if (is_given(app, {"--thorough"})) cli::leave_idle(app, "--own-cases", options.own_cases_only);
 }
 
 int check(Options all, const CLI::App &app, const GlobalOptions &global, Output &output) {

@@ -157,6 +157,8 @@ int plot(PlotOptions options, const CLI::App &app, const GlobalOptions &global, 
     if (options.d_model % 2 != 0)
         throw Error(ErrorCode::usage, "--d-model " + std::to_string(options.d_model) +
                                           ": expected an even number, since sines and cosines come in pairs");
+    if (options.csv && options.heat) // both from the environment: CLI11 refuses them on the command line
+        throw Error(ErrorCode::usage, "--csv and --heat exclude each other");
     if (output.json() && (options.csv || options.heat))
         throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
                                           " and --json exclude each other: each is another form of the same numbers" +

@@ -144,6 +144,10 @@ TEST_CASE("what is wrong in a variable is said to be from there, and an empty on
     error({"plot", "pe"}, "LAMINA_PLOT_PE_DIMS", "99");
     error({"plot", "pe", "--csv"}, "LAMINA_JSON", "1");
     CHECK(run_lamina({"plugins"}, {.environment = {{"LAMINA_QUIET", ""}}}).status == 0);
+    const Finished both =
+        run_lamina({"plot", "pe"}, {.environment = {{"LAMINA_PLOT_PE_CSV", "1"}, {"LAMINA_PLOT_PE_HEAT", "1"}}});
+    CHECK(both.status == 2);
+    CHECK_THAT(both.err, matchers::contains("from $LAMINA_PLOT_PE_CSV"));
 }
 
 TEST_CASE("a variable that a run has no use for is idle") {
@@ -168,6 +172,8 @@ TEST_CASE("a variable that a run has no use for is idle") {
     idle({"compare", g2p(), "a", "--device", "cpu"}, "LAMINA_COMPARE_GRAPH", "encode");
     idle({"check", "softmax", "--device", "cpu"}, "LAMINA_CHECK_REPLAY", "/no/such");
     idle({"check", "softmax", "linear", "--device", "cpu", "--own-cases"}, "LAMINA_CHECK_CASE", "C=5");
+    idle({"check", "linear", "--device", "cpu", "--seed", "3"}, "LAMINA_CHECK_CASE", "K=5 seed=2");
+    idle({"check", "softmax", "--device", "cpu", "--thorough"}, "LAMINA_CHECK_OWN_CASES", "1");
     idle({"plot", "pe", "--heat"}, "LAMINA_PLOT_PE_CSV", "1");
     idle({"plot", "pe", "--json"}, "LAMINA_PLOT_PE_CSV", "1");
 }
