@@ -39,7 +39,7 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
         return;
     }
     const std::string model = folder.path().string(), input = "x=" + (folder.path() / "x.npy").string();
-    const std::string svg = (folder.path() / "map.svg").string(), replay = (folder.path() / "replay").string();
+    const std::string svg = (folder.path() / "map.svg").string(), replay = (folder.path() / "re play").string();
     const Finished compared = lamina_with_wrong_layers(
         folder, {"compare", model, "--input", input, "--device", "vulkan:0", "--variant", "wrong_when_long=fast",
                  "--reference", "reference", "--svg", svg, "--replay", replay, "--json"});
@@ -47,7 +47,7 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK(compared.status == 7);
     const auto json = nlohmann::json::parse(compared.out);
     CHECK(json.at("agrees") == false);
-    CHECK(json.at("replay_command") == "lamina check --replay " + replay + "/second.safetensors --device vulkan:0 " +
+    CHECK(json.at("replay_command") == "lamina check --replay '" + replay + "/second.safetensors' --device vulkan:0 " +
                                            "--variant fast --plugin-dir " WRONG_PLUGINS);
     CHECK_THAT(folder.read("map.svg"), matchers::contains(">layer 'second' of graph 'run'"));
     for (const std::string &line : lines_of(folder.read("map.svg"))) // no text runs off the page
