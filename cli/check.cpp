@@ -114,13 +114,14 @@ std::string as_text(const CheckReport &report, const Device &device, const Outpu
     return out + output.styled(summary(report, device), good ? Style::green : Style::red) + "\n";
 }
 
-// --admit: what may run on this device is proved anew, in full, and remembered.
-int admit(const CheckOptions &options, const Runtime &runtime, const Device &device, Output &output) {
+// --admit: what may run on this device is proved anew, in full, and remembered where that is kept.
+int admit(const CheckOptions &options, const Runtime &runtime, const Device &device, bool keep, Output &output) {
     const auto admission = detail::Access::state(runtime)->admission(device);
     if (admission == nullptr)
         throw Error(ErrorCode::usage,
                     "--admit is for Vulkan devices: on the CPU layers run by their references, and its "
                     "fast kernels are checked by 'lamina check --device cpu'");
+    if (!keep) output.note("--no-cache: what is proved here is not remembered");
     Json json = Json::array();
     Table table({"LAYER", "VARIANT", {"CASES", Align::right}, "VERDICT"});
     size_t done = 0;
@@ -158,7 +159,20 @@ struct Options {
     bool admit = false;
 };
 
-int check(const Options &all, const CLI::App &app, const GlobalOptions &global, Output &output) {
+// What the command line asks for goes before what the environment would make of the check.
+void leave_idle(Options &all, const CLI::App &app) {
+    CheckOptions &options = all.check;
+    const std::vector<std::string> of_cases{"--case", "--seed", "--thorough", "--own-cases"};
+    if (is_given(app, of_cases) || is_given(app, {"--variant", "--replay"})) cli::leave_idle(app, "--admit", all.admit);
+    if (is_given(app, of_cases) || !options.layers.empty() || all.admit)
+        cli::leave_idle(app, "--replay", options.replay);
+    if (options.layers.size() != 1 || is_given(app, {"--seed", "--thorough", "--own-cases"}))
+        cli::leave_idle(app, "--case", options.case_text);
+    if (is_given(app, {"--thorough"})) cli::leave_idle(app, "--own-cases", options.own_cases_only);
+}
+
+int check(Options all, const CLI::App &app, const GlobalOptions &global, Output &output) {
+    leave_idle(all, app);
     const CheckOptions &options = all.check;
     if (all.admit)
         refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay"},
@@ -170,12 +184,18 @@ int check(const Options &all, const CLI::App &app, const GlobalOptions &global, 
         throw Error(ErrorCode::usage, "LAYER does not go with --replay, which names its own");
     if (!options.case_text.empty() && options.layers.size() != 1)
         throw Error(ErrorCode::usage, "--case needs the one LAYER that it is a case of");
+    if (!options.case_text.empty())
+        refuse_given(app, {"--thorough", "--own-cases"}, "does not go with --case, which is the only one to be run");
+    if ((" " + options.case_text).find(" seed=") != std::string::npos)
+        refuse_given(app, {"--seed"}, "does not go with a --case that has a seed itself");
+    if (options.own_cases_only)
+        refuse_given(app, {"--thorough"}, "does not go with --own-cases: it is about those made from contracts");
     const Runtime runtime(global.runtime(output));
     const Device device = runtime.device(global.device);
     if (device.id == "reference")
         throw Error(ErrorCode::usage, "the device 'reference' is what others are checked against: name another one");
     note_device(device, output);
-    if (all.admit) return admit(options, runtime, device, output);
+    if (all.admit) return admit(options, runtime, device, !global.no_cache, output);
     size_t done = 0;
     const CheckReport report = lamina::check(runtime, device, options, [&](const CaseResult &result) {
         stop_if_interrupted();

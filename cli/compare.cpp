@@ -1,6 +1,7 @@
 // lamina compare: a model on a device against the layers' references, layer by layer.
 #include "command.hpp"
 #include "comparison_chart.hpp"
+#include "given.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
@@ -73,7 +74,9 @@ std::string as_text(const Comparison &comparison, const Output &output) {
            (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
-int compare(const Options &options, const GlobalOptions &global, Output &output) {
+int compare(Options options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+    if (!options.texts.empty()) leave_idle(app, "--input", options.inputs);
+    if (options.inputs.empty()) leave_idle(app, "--graph", options.graph);
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a comparison takes words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
@@ -122,7 +125,8 @@ Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
         ->type_name("NAME=FILE.npy")
         ->allow_extra_args(false);
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty());
     app->add_option("--reference", options->against,
                     "reference: the layers' references; cpu: the CPU's fast kernels, for large models")
         ->type_name("DEVICE")
@@ -131,11 +135,14 @@ Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
     app->add_option("--variant", options->variants, "compute a layer by this variant; may be repeated")
         ->type_name("LAYER=NAME")
         ->allow_extra_args(false);
-    app->add_option("--svg", options->svg, "draw layers and errors as a heat map")->type_name("FILE");
+    app->add_option("--svg", options->svg, "draw layers and errors as a heat map")
+        ->type_name("FILE")
+        ->check(not_empty());
     app->add_option("--replay", options->replay,
                     "write the first layer that is wrong into this folder, for 'lamina check --replay'")
-        ->type_name("DIR");
-    return {app, [options, &global](Output &output) { return compare(*options, global, output); }};
+        ->type_name("DIR")
+        ->check(not_empty());
+    return {app, [options, app, &global](Output &output) { return compare(*options, *app, global, output); }};
 }
 
 } // namespace lamina::cli

@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
+#include <vector>
 
 namespace lamina::cli {
 namespace {
@@ -20,7 +22,8 @@ constexpr std::string_view style_sheet =
     "  .wrong { fill: #b2182b; font-weight: 600 }\n";
 
 constexpr double left = 20, name_width = 240, type_width = 130, variant_width = 100, cell_width = 110;
-constexpr double first_row = 84, row_height = 18, decades = 4;
+constexpr double head_height = 66, line_height = 18, row_height = 18, decades = 4;
+constexpr size_t page_width = 110; // characters of a line that surely find room
 
 struct Metric {
     const char *name;
@@ -43,6 +46,18 @@ std::string ratio_text(double ratio) {
     return text.data();
 }
 
+// In lines that find room on the page, broken at blanks.
+std::vector<std::string> lines_of(const std::string &text) {
+    std::vector<std::string> lines;
+    std::istringstream words(text);
+    for (std::string word; words >> word;)
+        if (lines.empty() || lines.back().size() + 1 + word.size() > page_width)
+            lines.push_back(word);
+        else
+            lines.back() += " " + word;
+    return lines;
+}
+
 void draw_legend(Svg &svg, double x, double y) {
     constexpr double width = 240, steps = 80;
     for (double i = 0; i < steps; ++i)
@@ -58,13 +73,17 @@ void draw_legend(Svg &svg, double x, double y) {
 std::string draw(const Comparison &comparison) {
     const double cells = left + name_width + type_width + variant_width;
     const double width = cells + cell_width * static_cast<double>(metrics.size()) + 20;
+    const std::vector<std::string> summary = lines_of(comparison.summary());
+    const double first_row = head_height + line_height * static_cast<double>(summary.size());
     const double bottom = first_row + row_height * static_cast<double>(comparison.layers.size());
     const std::string title =
         "Error as a part of its limit, on " + comparison.device.id + " (" + comparison.device.name + ")";
     Svg svg(width, bottom + 70, title, style_sheet);
     svg.rect({0, 0}, width, bottom + 70, "class=\"page\"");
     svg.text({left, 28}, title, "class=\"title\"");
-    svg.text({left, 46}, comparison.summary(), comparison.agrees() ? "" : "class=\"wrong\"");
+    for (size_t i = 0; i < summary.size(); ++i)
+        svg.text({left, 46 + line_height * static_cast<double>(i)}, summary[i],
+                 comparison.agrees() ? "" : "class=\"wrong\"");
 
     const double head = first_row - 8;
     svg.text({left, head}, "layer", "class=\"head\"");

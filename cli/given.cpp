@@ -3,55 +3,102 @@
 #include <lamina/error.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 
 namespace lamina::cli {
 namespace {
 
-bool is_in_environment(const CLI::Option &option) {
-    return !option.get_envname().empty() && std::getenv(option.get_envname().c_str()) != nullptr;
+std::string shouted(std::string text) {
+    for (char &c : text) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text;
 }
 
-bool names(const std::string &argument, const CLI::Option &option) {
-    const auto is = [&](const std::string &name) { return argument == name || argument.starts_with(name + "="); };
-    return std::any_of(option.get_lnames().begin(), option.get_lnames().end(),
-                       [&](const std::string &name) { return is("--" + name); }) ||
-           std::any_of(option.get_snames().begin(), option.get_snames().end(),
-                       [&](const std::string &name) { return argument.starts_with("-" + name); });
+std::string prefix_of(const CLI::App &app) {
+    return app.get_parent() == nullptr ? "LAMINA_" : prefix_of(*app.get_parent()) + shouted(app.get_name()) + "_";
+}
+
+// CLI11 reads the names of variables while it parses: one that is set thereafter says where the value is from.
+bool is_from_environment(const CLI::Option &option) { return !option.get_envname().empty(); }
+
+bool is_given(const CLI::Option &option) { return option.count() != 0 && !is_from_environment(option); }
+
+void take(CLI::Option &option, const std::string &variable) {
+    const char *value = std::getenv(variable.c_str());
+    const auto excluding = option.get_excludes();
+    if (value == nullptr || *value == '\0' || option.count() != 0 ||
+        std::any_of(excluding.begin(), excluding.end(), [](const CLI::Option *other) { return is_given(*other); }))
+        return;
+    option.envname(variable);
+    option.add_result(value);
+    try {
+        option.run_callback();
+    } catch (const CLI::ParseError &error) {
+        throw Error(ErrorCode::usage, std::string(error.what()) + ", from $" + variable);
+    }
 }
 
 } // namespace
 
-void refuse_given(const CLI::App &command, const std::vector<std::string> &options, const std::string &why) {
-    for (const std::string &name : options) {
-        const CLI::Option &option = *command.get_option(name);
-        if (option.count() != 0 && !is_in_environment(option)) throw Error(ErrorCode::usage, name + " " + why);
-    }
+std::string variable_of(const CLI::App &app, const CLI::Option &option) {
+    const bool is_information = option.check_lname("help") || option.check_lname("version");
+    return option.get_lnames().empty() || is_information ? "" : prefix_of(app) + shouted(option.get_lnames().front());
 }
+
+void take_environment(CLI::App &lamina) {
+    for (CLI::Option *option : lamina.get_options())
+        if (const std::string variable = variable_of(lamina, *option); !variable.empty()) take(*option, variable);
+    for (CLI::App *chosen : lamina.get_subcommands()) take_environment(*chosen);
+}
+
+bool is_given(const CLI::App &command, const std::vector<std::string> &options) {
+    return std::any_of(options.begin(), options.end(),
+                       [&](const std::string &name) { return is_given(*command.get_option(name)); });
+}
+
+void refuse_given(const CLI::App &command, const std::vector<std::string> &options, const std::string &why) {
+    for (const std::string &name : options)
+        if (is_given(command, {name})) throw Error(ErrorCode::usage, name + " " + why);
+}
+
+bool is_from_environment(const CLI::App &command, const std::string &option) {
+    return is_from_environment(*command.get_option(option));
+}
+
+std::string origin_of(const CLI::App &command, const std::string &fault) {
+    for (const CLI::App *app = &command; app != nullptr; app = app->get_parent())
+        for (const CLI::Option *option : app->get_options())
+            if (is_from_environment(*option) &&
+                (fault.starts_with(option->get_name() + ":") || fault.starts_with(option->get_name() + " ")))
+                return ", from $" + option->get_envname();
+    return {};
+}
+
+template <class Number> CLI::Validator within(Number least, Number most) {
+    const auto shown = [](Number number) {
+        std::array<char, 32> digits{};
+        return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+    };
+    const std::string expected = std::string("expected a ") + (std::is_integral_v<Number> ? "whole " : "") +
+                                 "number from " + shown(least) + " to " + shown(most) + ", found ";
+    return {[=](std::string &text) -> std::string {
+                Number value{};
+                const char *end = text.data() + text.size();
+                const auto [at, failed] = std::from_chars(text.data(), end, value);
+                const bool good = failed == std::errc() && at == end && value >= least && value <= most; // NaN is not
+                return good ? "" : expected + "'" + text + "'";
+            },
+            ""};
+}
+template CLI::Validator within(int64_t, int64_t);
+template CLI::Validator within(uint64_t, uint64_t);
+template CLI::Validator within(double, double);
 
 CLI::Validator not_empty() {
     return {[](std::string &text) -> std::string { return text.empty() ? "expected a value, found nothing" : ""; }, ""};
-}
-
-void take_environment(CLI::App &app) {
-    for (CLI::Option *option : app.get_options()) {
-        if (option->count() != 0 || !is_in_environment(*option)) continue;
-        const std::string value = std::getenv(option->get_envname().c_str());
-        if (value.empty()) continue; // as good as unset
-        option->add_result(value);
-        option->run_callback();
-    }
-    for (CLI::App *command : app.get_subcommands()) take_environment(*command);
-}
-
-std::string origin_of(const CLI::App &command, const std::string &fault, const std::vector<std::string> &arguments) {
-    for (const CLI::App *app = &command; app != nullptr; app = app->get_parent())
-        for (const CLI::Option *option : app->get_options()) {
-            if (!fault.starts_with(option->get_name() + ":") || !is_in_environment(*option)) continue;
-            if (std::none_of(arguments.begin(), arguments.end(), [&](const auto &a) { return names(a, *option); }))
-                return ", from $" + option->get_envname();
-        }
-    return {};
 }
 
 } // namespace lamina::cli

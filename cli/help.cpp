@@ -1,20 +1,12 @@
 #include "help.hpp"
 
+#include "given.hpp"
+
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 namespace lamina::cli {
 namespace {
-
-std::string shouted(std::string text) {
-    for (char &c : text) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return text;
-}
-
-bool is_information(const CLI::Option *option) { // --help and --version: no values, so no twins
-    return option->check_lname("help") || option->check_lname("version");
-}
 
 // "-d, --device ID", "    --max-len N", "MODEL"
 std::string name_of(const CLI::Option *option) {
@@ -25,10 +17,10 @@ std::string name_of(const CLI::Option *option) {
     return out;
 }
 
-std::string description_of(const CLI::Option *option) {
+std::string description_of(const CLI::App *app, const CLI::Option *option) {
     std::string out = option->get_description();
     if (!option->get_default_str().empty()) out += " [default: " + option->get_default_str() + "]";
-    if (!option->get_envname().empty()) out += " [env: " + option->get_envname() + "]";
+    if (const std::string variable = variable_of(*app, *option); !variable.empty()) out += " [env: " + variable + "]";
     return out;
 }
 
@@ -74,8 +66,8 @@ std::string options(const std::string &title, const CLI::App *app, Shown shown) 
     std::vector<std::pair<std::string, std::string>> entries;
     for (const CLI::Option *option : app->get_options())
         if (option->get_positional() == (shown == Shown::positionals) &&
-            !(shown == Shown::options_with_values && is_information(option)))
-            entries.emplace_back(name_of(option), description_of(option));
+            !(shown == Shown::options_with_values && variable_of(*app, *option).empty())) // --help, --version
+            entries.emplace_back(name_of(option), description_of(app, option));
     return section(title, entries);
 }
 
@@ -114,14 +106,6 @@ std::string HelpFormatter::make_help(const CLI::App *app, std::string, CLI::AppF
            options("Global options", root, Shown::options_with_values);
     if (!app->get_footer().empty()) out += "\n" + app->get_footer() + "\n";
     return out;
-}
-
-void add_environment_twins(CLI::App &app, const std::string &prefix) {
-    for (CLI::Option *option :
-         app.get_options([](CLI::Option *o) { return !o->get_lnames().empty() && !is_information(o); }))
-        option->envname(prefix + shouted(option->get_lnames().front()));
-    for (CLI::App *command : app.get_subcommands({}))
-        add_environment_twins(*command, prefix + shouted(command->get_name()) + "_");
 }
 
 } // namespace lamina::cli

@@ -136,7 +136,21 @@ int64_t max_length_of(const InitOptions &o) {
     return o.max_length != 0 ? o.max_length : std::min(by_default, most_tokens);
 }
 
+// What generation cannot drive.
+void refuse_without_text(const InitOptions &o) {
+    if (o.sequence_first)
+        throw Error(ErrorCode::usage, "--sequence-first does not go with vocabularies: texts are batches (B, T)");
+    const bool has_source = o.arch == "encoder-decoder";
+    if (has_source && o.mask != "lengths")
+        throw Error(ErrorCode::usage, "--mask " + o.mask + " does not go with vocabularies: the sources of a batch " +
+                                          "differ in length; expected lengths");
+    if (!has_source && o.mask == "keep")
+        throw Error(ErrorCode::usage, "--mask keep does not go with vocabularies: nothing masks tokens of earlier " +
+                                          std::string("steps; expected none"));
+}
+
 TextVocabularies text_options(const InitOptions &o, const std::string &source, const std::string &target) {
+    refuse_without_text(o);
     const bool characters = chosen<bool>("--split", o.split, {{"characters", true}, {"words", false}});
     if (o.start == o.end)
         throw Error(ErrorCode::usage, "--start and --end are both '" + o.start + "': expected two tokens, since what " +
@@ -171,7 +185,7 @@ ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
 ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &given) {
     BuildOptions build_options = given;
     const std::string source = text_of(o.source_file), target = text_of(o.target_file);
-    if (source.empty() != target.empty())
+    if (o.source_file.empty() != o.target_file.empty())
         throw Error(ErrorCode::usage, "--source-vocab and --target-vocab belong together: give both, or --vocab N");
     const int64_t source_size = size_of(source, o.source_file, o), target_size = size_of(target, o.target_file, o);
     if (!target.empty()) build_options.text = text_options(o, source, target);
@@ -197,6 +211,12 @@ void refuse_filled(const InitOptions &o) {
                                                           "replace the model in it");
 }
 
+// The name of a folder, which "." and "../new/" have, too.
+std::string name_at(const std::filesystem::path &path) {
+    const std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal();
+    return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+}
+
 // Options that the model has no use for were meant to make another one.
 void refuse_idle(const InitOptions &o, const CLI::App &app) {
     if (o.arch == "encoder") {
@@ -217,7 +237,19 @@ void refuse_idle(const InitOptions &o, const CLI::App &app) {
                      "is about text: it goes with --target-vocab FILE");
 }
 
-int init(const InitOptions &o, const CLI::App &app, Output &output) {
+// What the command line asks for goes before what the environment would make of the model.
+void leave_idle(InitOptions &o, const CLI::App &app) {
+    if (o.arch == "encoder") cli::leave_idle(app, "--target-vocab", o.target_file);
+    if (o.arch == "decoder") cli::leave_idle(app, "--source-vocab", o.source_file);
+    if (is_given(app, {"--vocab"})) {
+        cli::leave_idle(app, "--source-vocab", o.source_file);
+        cli::leave_idle(app, "--target-vocab", o.target_file);
+    }
+    if (!o.source_file.empty() || !o.target_file.empty()) cli::leave_idle(app, "--vocab", o.vocabulary);
+}
+
+int init(InitOptions o, const CLI::App &app, Output &output) {
+    leave_idle(o, app);
     refuse_idle(o, app);
     if (o.vocabulary != 0 && !(o.source_file.empty() && o.target_file.empty()))
         throw Error(ErrorCode::usage, "--vocab does not go with files of tokens, which say how many there are");
@@ -227,7 +259,7 @@ int init(const InitOptions &o, const CLI::App &app, Output &output) {
     build_options.dtype =
         chosen<DType>("--dtype", o.dtype, {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}});
     const std::filesystem::path folder = o.folder.has_filename() ? o.folder : o.folder.parent_path();
-    build_options.name = o.name.empty() ? folder.filename().string() : o.name;
+    build_options.name = o.name.empty() ? name_at(o.folder) : o.name;
     const auto progress_of = [&](const char *what) {
         return [&output, what](size_t done, size_t all) {
             stop_if_interrupted();
@@ -262,14 +294,14 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
                 "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
                 "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
     auto o = std::make_shared<InitOptions>();
-    app->add_option("DIR", o->folder, "model folder to write")->required();
+    app->add_option("DIR", o->folder, "model folder to write")->required()->check(not_empty());
     const auto word = [&](const std::string &name, std::string &value, const std::string &type,
                           const std::string &description) {
-        app->add_option(name, value, description)->type_name(type)->capture_default_str();
+        app->add_option(name, value, description)->type_name(type)->capture_default_str()->check(not_empty());
     };
     const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
         CLI::Option *option = app->add_option(name, value, description)->type_name("N");
-        option->check(CLI::Range(int64_t{1}, most).description(""));
+        option->check(within(int64_t{1}, most));
         return value == 0 ? option : option->capture_default_str(); // 0: what follows from others
     };
     word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");
@@ -278,8 +310,8 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     number("--layers", o->layers, "of the encoder, and as many of the decoder");
     number("--ffn", o->ffn, "width of the feed-forward network's hidden layer; by default 4 times --d-model");
     number("--vocab", o->vocabulary, "tokens, where no file lists them");
-    app->add_option("--source-vocab", o->source_file, "tokens of the encoder")->type_name("FILE");
-    app->add_option("--target-vocab", o->target_file, "tokens of the decoder")->type_name("FILE");
+    app->add_option("--source-vocab", o->source_file, "tokens of the encoder")->type_name("FILE")->check(not_empty());
+    app->add_option("--target-vocab", o->target_file, "tokens of the decoder")->type_name("FILE")->check(not_empty());
     word("--split", o->split, "NAME", "what the tokens of text are: words between blanks, or characters");
     word("--start", o->start, "TOKEN", "entry of --target-vocab that generation begins with");
     word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");

@@ -4,6 +4,7 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -21,6 +22,11 @@ std::vector<std::string> LineReader::next(size_t most) {
     std::vector<std::string> lines;
     std::string line;
     while (lines.size() < most) {
+        if (too_long()) {
+            if (!lines.empty()) break; // they are answered first
+            throw Error(ErrorCode::input, "stdin, line " + std::to_string(handed_out_ + 1) +
+                                              ": longer than 1 MiB; expected one text a line");
+        }
         if (take_line(line))
             lines.push_back(line);
         else if (end_ || (!lines.empty() && !ready()))
@@ -28,6 +34,7 @@ std::vector<std::string> LineReader::next(size_t most) {
         else
             read();
     }
+    handed_out_ += lines.size();
     return lines;
 }
 
@@ -46,10 +53,10 @@ bool LineReader::ready() const {
     return poll(&events, 1, 0) > 0;
 }
 
+bool LineReader::too_long() const { return std::min(rest_.find('\n'), rest_.size()) > longest_line; }
+
 bool LineReader::take_line(std::string &line) {
     const size_t newline = rest_.find('\n');
-    if (std::min(newline, rest_.size()) > longest_line)
-        throw Error(ErrorCode::input, "a line on stdin is longer than 1 MiB; expected one text a line");
     if (newline == std::string::npos && (!end_ || rest_.empty())) return false;
     line = rest_.substr(0, newline);
     rest_.erase(0, newline == std::string::npos ? newline : newline + 1);

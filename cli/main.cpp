@@ -8,6 +8,7 @@
 
 #include <lamina/plugin.h>
 
+#include <algorithm>
 #include <iostream>
 #include <new>
 
@@ -59,13 +60,12 @@ std::vector<std::string> options_of(const CLI::App &app) {
 }
 
 // What was wrong with the command line, and the name that was probably meant.
-std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error,
-                        const std::vector<std::string> &arguments) {
+std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error) {
     const CLI::App &command = chosen(lamina);
     const std::vector<std::string> left_over = lamina.remaining(true);
     const std::string help = " (see " + full_name(command) + " --help)";
     if (left_over.empty() && !command.get_subcommands({}).empty()) return "COMMAND is required" + help;
-    if (left_over.empty()) return error.what() + origin_of(command, error.what(), arguments) + help;
+    if (left_over.empty()) return error.what() + help;
 
     const std::string &word = left_over.front();
     if (word.starts_with("-")) {
@@ -93,11 +93,9 @@ int run(int argc, char **argv) {
         add_devices(lamina, global), add_plugins(lamina, global),    add_inspect(lamina, global),
         add_plot(lamina, global),    add_new_plugin(lamina, global), add_init(lamina, global),
     };
-    add_environment_twins(lamina);
 
     try {
         lamina.parse(argc, argv);
-        take_environment(lamina);
     } catch (const CLI::Success &information) { // --help, --version
         const int status = lamina.exit(information, std::cout, std::cerr);
         if (std::cout.flush()) return status;
@@ -107,16 +105,21 @@ int run(int argc, char **argv) {
         if (argc == 1)
             std::cerr << lamina.help();
         else
-            print_error(usage_error(lamina, error, {argv + 1, argv + argc}));
+            print_error(usage_error(lamina, error));
         return static_cast<int>(ErrorCode::usage);
     }
+    take_environment(lamina);
     for (const char *idle : {"devices", "plugins", "inspect", "plot", "new-plugin", "init"})
         if (lamina.got_subcommand(idle))
             refuse_given(lamina, {"--device"}, std::string("does not go with ") + idle + ", which runs on none");
     Output output(global.json, global.quiet);
-    for (const Command &command : commands)
-        if (command.app->parsed()) return command.run(output);
-    throw std::logic_error("a command was parsed that is not in the list");
+    const auto command =
+        std::find_if(commands.begin(), commands.end(), [](const Command &each) { return each.app->parsed(); });
+    try {
+        return command->run(output);
+    } catch (const Error &error) {
+        throw Error(error.code(), error.what() + origin_of(*command->app, error.what()));
+    }
 }
 
 int run_and_report(int argc, char **argv) {

@@ -81,7 +81,9 @@ std::vector<std::string> texts_of(const std::vector<std::string> &arguments, con
     std::vector<std::string> out;
     for (const std::string &argument : arguments) {
         std::istringstream words(argument);
+        const size_t before = out.size();
         for (std::string word; words >> word;) out.push_back(word);
+        if (out.size() == before) out.emplace_back(); // an empty text, as an empty line is
     }
     return out;
 }

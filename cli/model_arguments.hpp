@@ -30,7 +30,7 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] std::string graph_name(const std::string &given, const model::Model &model);
 
 // Arguments of the command line as texts: of a model that reads a source by characters, none of which is a blank, each
-// word between blanks is a text of its own.
+// word between blanks is a text of its own, and an argument without words an empty one.
 [[nodiscard]] std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model);
 
 } // namespace lamina::cli

@@ -1,10 +1,12 @@
 // lamina new-plugin: a layer that works as it stands, to be made into another one.
 #include "command.hpp"
+#include "given.hpp"
 
 #include "skeleton_files.hpp"
 
 #include "abi/library.hpp"
 #include "base/file.hpp"
+#include "base/shell.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -165,12 +167,12 @@ std::string next_in_tree(const std::string &name) {
 }
 
 std::string next_out_of_tree(const std::string &name, const fs::path &project) {
-    const std::string build = (project / "build").string();
+    const std::string build = shell_word((project / "build").string());
     return "It works as it stands. Build it and prove it (-DCMAKE_PREFIX_PATH=... where Lamina is not in /usr):\n"
            "    cmake -S " +
-           project.string() + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
-           " --plugin-dir " + build + "/lib/lamina/plugins\n    ctest --test-dir " + build +
-           "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
+           shell_word(project.string()) + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
+           " --plugin-dir " + shell_word((project / "build/lib/lamina/plugins").string()) + "\n    ctest --test-dir " +
+           build + "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
 }
 
 int new_plugin(const Options &options, const GlobalOptions &global, Output &output) {
@@ -212,7 +214,8 @@ Command add_new_plugin(CLI::App &lamina, const GlobalOptions &global) {
     auto options = std::make_shared<Options>();
     app->add_option("NAME", options->name, "the layer's id: lower_case")->required();
     app->add_option("--out-of-tree", options->out_of_tree, "make a project of its own in this folder, new or empty")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(not_empty());
     return {app, [options, &global](Output &output) { return new_plugin(*options, global, output); }};
 }
 

@@ -2,6 +2,7 @@
 // reference, so the picture is what models compute.
 #include "chart.hpp"
 #include "command.hpp"
+#include "given.hpp"
 
 #include "abi/call.hpp"
 #include "base/file.hpp"
@@ -144,13 +145,24 @@ std::string json(const std::vector<float> &table, const std::vector<int64_t> &di
            "\n";
 }
 
-int plot(const PlotOptions &options, const GlobalOptions &global, Output &output) {
+// What the command line asks for goes before what the environment would make of the picture.
+void leave_idle(PlotOptions &options, const CLI::App &app) {
+    if (!is_given(*app.get_parent()->get_parent(), {"--json"})) return;
+    cli::leave_idle(app, "--csv", options.csv);
+    cli::leave_idle(app, "--heat", options.heat);
+}
+
+int plot(PlotOptions options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+    leave_idle(options, app);
     if (options.d_model % 2 != 0)
         throw Error(ErrorCode::usage, "--d-model " + std::to_string(options.d_model) +
                                           ": expected an even number, since sines and cosines come in pairs");
+    if (options.csv && options.heat) // both from the environment: CLI11 refuses them on the command line
+        throw Error(ErrorCode::usage, "--csv and --heat exclude each other");
     if (output.json() && (options.csv || options.heat))
         throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
-                                          " and --json exclude each other: each is another form of the same numbers");
+                                          " and --json exclude each other: each is another form of the same numbers" +
+                                          origin_of(app, "--json:"));
     const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
     const bool lines = !options.heat && !options.csv && !output.json();
     const std::vector<int64_t> dims = chosen_dimensions(options, lines);
@@ -178,22 +190,25 @@ Command add_plot(CLI::App &lamina, const GlobalOptions &global) {
     app->add_option("--d-model", options->d_model, "size of an encoding; even")
         ->type_name("N")
         ->capture_default_str()
-        ->check(CLI::Range(int64_t{1}, most_values).description(""));
+        ->check(within(int64_t{1}, most_values));
     app->add_option("--max-len", options->max_len, "positions, from 0")
         ->type_name("N")
         ->capture_default_str()
-        ->check(CLI::Range(int64_t{1}, most_values).description(""));
+        ->check(within(int64_t{1}, most_values));
     app->add_option("--dims", options->dims, "dimensions, like 4-7 or 0,2,4-7; all of them by default, 4-7 for lines")
-        ->type_name("LIST");
+        ->type_name("LIST")
+        ->check(not_empty());
     app->add_option("--layout", options->layout, "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
         ->type_name("NAME")
         ->check(CLI::IsMember({"interleaved", "halves"}).description(""))
         ->capture_default_str();
     app->add_option("--title", options->title, "over the picture")->type_name("TEXT")->capture_default_str();
-    app->add_option("-o,--output", options->file, "write here instead of to stdout")->type_name("FILE");
+    app->add_option("-o,--output", options->file, "write here instead of to stdout")
+        ->type_name("FILE")
+        ->check(not_empty());
     CLI::Option *heat = app->add_flag("--heat", options->heat, "a heat map, positions by dimensions");
     app->add_flag("--csv", options->csv, "numbers, one position a line")->excludes(heat);
-    return {app, [options, &global](Output &output) { return plot(*options, global, output); }};
+    return {app, [options, app, &global](Output &output) { return plot(*options, *app, global, output); }};
 }
 
 } // namespace lamina::cli

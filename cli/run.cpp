@@ -82,6 +82,10 @@ std::string as_text(const TensorMap &tensors, const Output &output) {
 // Where each tensor goes: --output NAME=FILE, and with --output-dir every output of the graph besides.
 Assignments files_of(const RunOptions &options, const model::Graph &graph) {
     Assignments files = assignments(options.outputs, "--output");
+    for (const auto &[name, file] : files)
+        if (is_pattern(name))
+            throw Error(ErrorCode::usage, "--output " + name + "=" + file +
+                                              ": expected the name of one tensor, found a pattern, which --tap takes");
     if (options.output_folder.empty()) return files;
     for (const auto &[name, tensor] : graph.outputs)
         files.emplace(name, (options.output_folder / (name + ".npy")).string());
@@ -145,6 +149,21 @@ const std::vector<std::string> generate_options{"--batch",          "--beams",  
                                                 "--length-penalty", "--temperature", "--top-k",
                                                 "--top-p",          "--seed",        "--max-length"};
 
+// What the command line asks for goes before what the environment would make of the run.
+void leave_idle(RunOptions &options, const CLI::App &app, bool json) {
+    if (!options.texts.empty() || is_given(app, generate_options)) cli::leave_idle(app, "--input", options.inputs);
+    if (is_given(app, generate_options) || (options.texts.empty() && options.inputs.empty()))
+        cli::leave_idle(app, "--tap", options.taps);
+    if (options.inputs.empty()) {
+        cli::leave_idle(app, "--graph", options.graph);
+        cli::leave_idle(app, "--output", options.outputs);
+        cli::leave_idle(app, "--output-dir", options.output_folder);
+    }
+    GenerateOptions &g = options.generate;
+    if (!json) cli::leave_idle(app, "--hypotheses", g.hypotheses);
+    if (g.temperature == 0) cli::leave_idle(app, "--top-p", g.top_p, GenerateOptions().top_p);
+}
+
 void check_usage(const RunOptions &options, const CLI::App &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a run takes words or tensors");
@@ -168,7 +187,8 @@ void check_usage(const RunOptions &options, const CLI::App &app, bool json) {
     if (!(g.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
 }
 
-int run(const RunOptions &options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+int run(RunOptions options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+    leave_idle(options, app, output.json());
     check_usage(options, app, output.json());
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
@@ -198,10 +218,7 @@ int run(const RunOptions &options, const CLI::App &app, const GlobalOptions &glo
 void add_generate_options(CLI::App &app, GenerateOptions &generate) {
     const auto number = [&](const std::string &name, auto &value, const std::string &description, auto least,
                             auto most) {
-        app.add_option(name, value, description)
-            ->type_name("N")
-            ->capture_default_str()
-            ->check(CLI::Range(least, most).description(""));
+        app.add_option(name, value, description)->type_name("N")->capture_default_str()->check(within(least, most));
     };
     constexpr int64_t many = 1 << 20;
     number("--batch", generate.batch, "texts that are run side by side", size_t{1}, size_t{4096});
@@ -240,9 +257,12 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
         "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it; in FILE a '*' "
         "becomes its name; may be repeated",
         "NAME[=FILE.npy]");
-    app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")->type_name("DIR");
+    app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")
+        ->type_name("DIR")
+        ->check(not_empty());
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty());
     repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
     add_generate_options(*app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, *app, global, output); }};

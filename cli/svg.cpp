@@ -1,14 +1,25 @@
 #include "svg.hpp"
 
+#include "model/utf8.hpp"
+
+#include <algorithm>
 #include <charconv>
 
 namespace lamina::cli {
 namespace {
 
+// As XML, which has no control characters and no broken UTF-8: U+FFFD stands for them.
 std::string escape(std::string_view text) {
     std::string out;
-    for (const char c : text) {
-        if (c == '&')
+    for (size_t at = 0; at < text.size();) {
+        const size_t length = model::utf8_length(text, at);
+        const std::string_view whole = text.substr(at, std::max(length, size_t{1}));
+        const char c = text[at];
+        at += whole.size();
+        if (length == 0 || (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n') ||
+            whole == "\xEF\xBF\xBE" || whole == "\xEF\xBF\xBF") // U+FFFE and U+FFFF are no characters of XML
+            out += "\xEF\xBF\xBD";
+        else if (c == '&')
             out += "&amp;";
         else if (c == '<')
             out += "&lt;";
@@ -17,7 +28,7 @@ std::string escape(std::string_view text) {
         else if (c == '"')
             out += "&quot;";
         else
-            out += c;
+            out += whole;
     }
     return out;
 }

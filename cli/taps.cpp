@@ -13,7 +13,6 @@
 namespace lamina::cli {
 namespace {
 
-bool is_pattern(const std::string &name) { return name.find_first_of("*?[") != std::string::npos; }
 bool matches(const std::string &pattern, const std::string &name) {
     return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
@@ -23,7 +22,17 @@ std::string with_name(std::string file, const std::string &name) {
     return at == std::string::npos ? file : file.replace(at, 1, name);
 }
 
+// The one name of a file, there or not, however its path is spelt.
+std::filesystem::path identity_of(const std::filesystem::path &file) {
+    std::error_code failed; // what is wrong with the path, writing to it says better
+    const std::filesystem::path whole = std::filesystem::absolute(file, failed);
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(whole, failed);
+    return failed ? whole.lexically_normal() : canonical;
+}
+
 } // namespace
+
+bool is_pattern(const std::string &name) { return name.find_first_of("*?[") != std::string::npos; }
 
 Taps::Taps(const std::vector<std::string> &arguments) {
     for (const std::string &argument : arguments) {
@@ -84,8 +93,7 @@ std::vector<std::string> tensor_names(const model::Graph &graph, const abi::Regi
 void refuse_shared_files(const std::vector<Destination> &destinations) {
     std::map<std::filesystem::path, std::string> taken;
     for (const auto &[tensor, file] : destinations) {
-        std::error_code ignored; // what is wrong with the path, writing to it says better
-        const auto [first, fresh] = taken.emplace(std::filesystem::weakly_canonical(file, ignored), tensor);
+        const auto [first, fresh] = taken.emplace(identity_of(file), tensor);
         if (!fresh && first->second != tensor)
             throw Error(ErrorCode::usage, "'" + first->second + "' and '" + tensor + "' would both be written to " +
                                               file + ": give each a file of its own");

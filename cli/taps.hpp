@@ -16,6 +16,9 @@ struct Destination {
     std::string tensor, file;
 };
 
+// Whether this names tensors by a pattern.
+[[nodiscard]] bool is_pattern(const std::string &name);
+
 // What --tap and --output can name in a graph: what its layers give, and its outputs.
 [[nodiscard]] std::vector<std::string> tensor_names(const model::Graph &graph, const abi::Registry &plugins);
 

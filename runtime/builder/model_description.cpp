@@ -21,6 +21,14 @@ namespace fs = std::filesystem;
     throw Error(ErrorCode::failure, folder.string() + ": cannot be written: " + reason.message());
 }
 
+// The folder itself, there or not, whatever the path is: ".", "models/new/" or a link.
+fs::path folder_at(const fs::path &path) {
+    std::error_code failed; // what is wrong with the path, writing to it says better
+    const fs::path whole = fs::absolute(path, failed), found = fs::weakly_canonical(whole, failed);
+    const fs::path folder = (failed ? whole : found).lexically_normal();
+    return folder.has_filename() ? folder : folder.parent_path();
+}
+
 // A folder beside the one that is to be, removed with what is left in it, and with the folders around it that were made
 // for it and hold nothing.
 class Workshop {
@@ -101,13 +109,11 @@ void replace_files(const fs::path &from, const fs::path &folder) {
 void ModelDescription::save(const fs::path &folder, bool replace,
                             const std::function<void(size_t done, size_t all)> &progress) const {
     std::error_code error;
-    // "models/new/" is the folder "new" in "models".
-    const fs::path target = folder.has_filename() ? folder : folder.parent_path();
+    const fs::path target = folder_at(folder);
     const fs::file_status status = fs::status(target, error);
     if (fs::exists(status) && !fs::is_directory(status))
         throw Error(ErrorCode::failure, target.string() + ": cannot be written: there is a file of that name");
-    const bool filled = fs::is_directory(status) && !fs::is_empty(target, error);
-    if (filled && !replace)
+    if (fs::is_directory(status) && !fs::is_empty(target, error) && !replace)
         throw Error(ErrorCode::usage,
                     target.string() +
                         ": not empty; choose another folder, empty this one, or have save() replace the model in it");
@@ -120,8 +126,9 @@ void ModelDescription::save(const fs::path &folder, bool replace,
         write_file(workshop.path() / file, text);
     }
     write_file(workshop.path() / "model.json", json);
-    if (filled) return replace_files(workshop.path(), target);
-    fs::rename(workshop.path(), target, error); // over an empty folder, too
+    // A folder that is there stays, empty or not: another one in its place would leave a shell that is in it nowhere.
+    if (fs::is_directory(status)) return replace_files(workshop.path(), target);
+    fs::rename(workshop.path(), target, error);
     if (error) cannot_write(target, error);
 }
 

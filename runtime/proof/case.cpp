@@ -84,6 +84,9 @@ class Parser {
         const size_t equals = word.find('=');
         if (equals == std::string::npos) fail("expected NAME=VALUE or +PORT, found '" + word + "'");
         const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
+        const bool is_dtype =
+            vocabulary_.weights.contains(name) && (value == "f32" || value == "f16" || value == "bf16");
+        if (!taken_.emplace(name, is_dtype).second) fail("'" + name + "' is given twice");
         if (name == "weights")
             case_.weights = dtype(word, value);
         else if (name == "seed")
@@ -94,7 +97,7 @@ class Parser {
             case_.dims[name] = size(word, value);
         else if (name == "..." && vocabulary_.ellipsis)
             case_.axes = axes(word, value);
-        else if (vocabulary_.weights.contains(name) && (value == "f32" || value == "f16" || value == "bf16"))
+        else if (is_dtype)
             case_.dtypes[name] = dtype(word, value);
         else if (const auto port = vocabulary_.ports.find(name); port != vocabulary_.ports.end())
             case_.values[name] = values(*port->second, word, value);
@@ -155,6 +158,7 @@ class Parser {
     const std::string id_;
     const std::string_view text_;
     Case case_;
+    std::set<std::pair<std::string, bool>> taken_; // a weight has a dtype and values
 };
 
 std::string text_of(const abi::ParamValue &value) {

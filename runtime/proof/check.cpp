@@ -1,6 +1,7 @@
 #include "proof/check.hpp"
 
 #include "base/nearest.hpp"
+#include "base/shell.hpp"
 #include "proof/case_generator.hpp"
 #include "proof/case_graph.hpp"
 #include "proof/replay.hpp"
@@ -47,15 +48,15 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
 // One case of one layer, by one variant after the other: the reference is computed once.
 class CaseCheck {
   public:
-    // `text`: the case as results show it; `option`: how the command is told to run it again.
+    // `text`: the case as results show it; `named` and `option`: what runs it again, LAYER where the option names none.
     CaseCheck(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target, const abi::Layer &layer,
-              CaseGraph graph, std::string text, std::string option)
-        : target_(target), layer_(layer), text_(std::move(text)), option_(std::move(option)), graph_(std::move(graph)),
-          expected_(reference_of(plugins, graph_)) {}
+              CaseGraph graph, std::string text, std::string named, std::string option)
+        : target_(target), layer_(layer), text_(std::move(text)), named_(std::move(named)), option_(std::move(option)),
+          graph_(std::move(graph)), expected_(reference_of(plugins, graph_)) {}
 
     CaseResult run(const CheckVariant &variant) const {
         CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}};
-        result.replay = "lamina check " + result.layer + " --device " + target_.device + " --variant " + variant.name +
+        result.replay = "lamina check" + named_ + " --device " + target_.device + " --variant " + variant.name +
                         option_ + plugin_option(layer_);
         try {
             const std::string why_not = target_.why_not(graph_.plan.steps.front().call, variant.name);
@@ -115,7 +116,7 @@ class CaseCheck {
 
     const CheckTarget &target_;
     const abi::Layer &layer_;
-    const std::string text_, option_;
+    const std::string text_, named_, option_;
     const CaseGraph graph_;
     const std::vector<Tensor> expected_;
 };
@@ -126,7 +127,7 @@ std::string plugin_option(const abi::Layer &layer) {
     const std::filesystem::path folder = layer.path.parent_path();
     const std::vector<std::filesystem::path> known = abi::Registry::search_path({});
     const bool found = std::find(known.begin(), known.end(), folder) != known.end();
-    return found ? "" : " --plugin-dir " + folder.string();
+    return found ? "" : " --plugin-dir " + shell_word(folder.string());
 }
 
 LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
@@ -160,20 +161,20 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
     if (!options.replay.empty()) {
         Replay replay = read_replay(options.replay, *plugins);
         refuse_unknown_variants({replay.layer}, target, options.variants);
-        run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(),
-                      " --replay " + options.replay.string()),
+        run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(), "",
+                      " --replay " + shell_word(options.replay.string())),
             *replay.layer);
         return report;
     }
     const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
     refuse_unknown_variants(layers, target, options.variants);
     for (const abi::Layer *layer : layers) {
-        if (target.variants(*layer).empty()) continue;
+        if (target.variants(*layer).empty() && options.case_text.empty()) continue; // a case is looked at all the same
         const LayerCases cases = cases_of(*layer, options);
         report.refused += cases.refused;
         for (const Case &c : cases.cases)
             run(CaseCheck(plugins, target, *layer, make_case_graph(*layer, c), to_string(c),
-                          " --case \"" + to_string(c) + "\""),
+                          " " + std::string(layer->id()), " --case " + shell_word(to_string(c))),
                 *layer);
     }
     return report;

@@ -1,5 +1,6 @@
 #include <lamina/proof.hpp>
 
+#include "base/shell.hpp"
 #include "proof/check.hpp"
 #include "proof/replay.hpp"
 #include "proof/values.hpp"
@@ -202,7 +203,7 @@ class GraphComparison {
                                          layers_[s].variant,
                                          device_.device.name + ", " + device_.device.driver};
         replay_ = proof::write_replay(replay_folder_, source);
-        replay_command_ = "lamina check --replay " + replay_.string() + " --device " + device_.device.id +
+        replay_command_ = "lamina check --replay " + shell_word(replay_.string()) + " --device " + device_.device.id +
                           " --variant " + layers_[s].variant + proof::plugin_option(step.call.layer());
     }
 

@@ -56,4 +56,14 @@ plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry 
                             decode_shapes(g, batch, length, memory, g.max_length + 1));
 }
 
+int64_t end_of_values(const plan::GraphPlan &plan, const std::string &input) {
+    const int32_t tensor = plan.inputs.at(input);
+    int64_t end = INT32_MAX;
+    for (const plan::Step &step : plan.steps)
+        for (uint32_t port = 0; port < step.in.size(); ++port)
+            if (const auto range = step.in[port] == tensor ? step.call.values(port) : std::nullopt)
+                end = std::min(end, range->second);
+    return end;
+}
+
 } // namespace lamina::session

@@ -28,4 +28,7 @@ namespace lamina::session {
 // planned, and errors are theirs.
 [[nodiscard]] plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry &plugins);
 
+// One beyond the largest value that all layers take which read this input of the graph; INT32_MAX where any will do.
+[[nodiscard]] int64_t end_of_values(const plan::GraphPlan &plan, const std::string &input);
+
 } // namespace lamina::session

@@ -25,8 +25,24 @@ bool are_probabilities(const plan::GraphPlan &plan, int32_t tensor) {
     });
 }
 
+// A vocabulary of another size than the table of embeddings is that of another model, and its words mean others.
+void check_ids(const model::Model &model, const plan::GraphPlan &plan, const std::string &input,
+               const model::TextCodec &codec, const char *side) {
+    const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(codec.vocabulary).size());
+    const int64_t end = end_of_values(plan, input);
+    if (end != INT32_MAX && vocabulary != end)
+        throw Error(ErrorCode::input, (model.folder / "model.json").string() + ": /generation/" + side +
+                                          "/vocabulary: expected " + std::to_string(end) +
+                                          " entries, one for each id that '" + input + "' takes, found " +
+                                          std::to_string(vocabulary) + " in " + codec.vocabulary);
+}
+
 void check_generation(const model::Model &model, const abi::Registry &plugins) {
     const model::Generation &g = *model.generation;
+    if (!g.encode.empty())
+        check_ids(model,
+                  plan::plan_graph(model, model.graphs.at(g.encode), plugins, encode_shapes(g, 2, 1)), // any shape
+                  g.source_ids, g.source, "source");
     const plan::GraphPlan plan = plan_decode_step(model, plugins);
     const int32_t output = plan.outputs.at(g.scores);
     const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
@@ -40,6 +56,7 @@ void check_generation(const model::Model &model, const abi::Registry &plugins) {
         throw Error(ErrorCode::input, place + "expected '" + g.scores + "' to be (B, T, " + std::to_string(vocabulary) +
                                           "), one value for each entry of " + g.target.vocabulary + ", found " +
                                           to_string(scores.shape) + " for B = 2, T = 1");
+    check_ids(model, plan, g.target_ids, g.target, "target");
 }
 
 } // namespace

@@ -76,15 +76,7 @@ bool takes_sources(const model::Model &model, const abi::Registry &plugins, size
 }
 
 size_t longest_target(const model::Model &model, const abi::Registry &plugins) {
-    const model::Generation &g = *model.generation;
-    const plan::GraphPlan plan = plan_decode_step(model, plugins);
-    const int32_t position = plan.inputs.at(g.position);
-    int64_t limit = INT32_MAX;
-    for (const plan::Step &step : plan.steps)
-        for (uint32_t port = 0; port < step.in.size(); ++port)
-            if (const auto range = step.in[port] == position ? step.call.values(port) : std::nullopt)
-                limit = std::min(limit, range->second);
-    return static_cast<size_t>(limit);
+    return static_cast<size_t>(end_of_values(plan_decode_step(model, plugins), model.generation->position));
 }
 
 ReadTexts read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts) {

@@ -1,9 +1,38 @@
 #include "catch.hpp"
 #include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include "model/safetensors.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <cstdlib>
+
+#include <sys/wait.h>
+
 using nlohmann::json;
+
+namespace {
+
+// A call of `linear` whose exact result, 0, is out of reach for sums of floats.
+std::filesystem::path write_failing_replay(const std::filesystem::path &file) {
+    const std::array<float, 2> x{3e38F, 3e38F}, weight{10, -10};
+    lamina::model::Safetensors::write(file,
+                                      {{"in.x", lamina::Tensor::of({1, 2}, std::span(x))},
+                                       {"weight.weight", lamina::Tensor::of({1, 2}, std::span(weight))}},
+                                      {{"layer", "linear"}, {"params", "{}"}});
+    return file;
+}
+
+// A line that `lamina` printed to be pasted, in a shell that finds this `lamina`.
+int status_in_shell(const std::string &line) {
+    const std::string folder = std::filesystem::path(LAMINA_COMMAND).parent_path();
+    const std::string quiet = " > /dev/null 2>&1";
+    return WEXITSTATUS(std::system(("PATH='" + folder + "'; " + line + quiet).c_str()));
+}
+
+} // namespace
 
 TEST_CASE("check: the CPU's fast kernels agree with the references, and every case can be run again") {
     const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--json"});
@@ -23,9 +52,21 @@ TEST_CASE("check: the CPU's fast kernels agree with the references, and every ca
     CHECK(same[0] == one); // the same shapes, values and error
 }
 
+TEST_CASE("check: the command that runs a failed call again does so, pasted as it is printed") {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = write_failing_replay(folder.path() / "a call's.safetensors");
+    const Finished f = run_lamina({"check", "--replay", file, "--device", "cpu", "--json"});
+    INFO(f.err);
+    REQUIRE(f.status == 7);
+    const std::string again = json::parse(f.out)["cases"][0]["replay"];
+    INFO(again);
+    CHECK(status_in_shell(again) == 7);
+}
+
 TEST_CASE("check: a case takes its values from --seed unless it names a seed itself") {
     const auto case_of = [](const std::string &text) {
-        const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--json", "--seed", "7", "--case", text});
+        const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--json", "--case", text},
+                                      {.environment = {{"LAMINA_CHECK_SEED", "7"}}});
         REQUIRE(f.status == 0);
         return json::parse(f.out)["cases"][0]["case"].get<std::string>();
     };
@@ -65,4 +106,10 @@ TEST_CASE("check: what makes no sense is refused") {
     refused({"check", "linear", "--device", "cpu", "--variant", "cpu_falback"}, 2, "did you mean 'cpu_fallback'");
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 Q=5"}, 3, "nothing is called 'Q'");
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 K=0"}, 3, "a size from 1");
+    refused({"check", "linear", "--device", "cpu", "--case", "K=5 K=6"}, 3, "'K' is given twice");
+    refused({"check", "dropout", "--device", "cpu", "--case", "Q=5"}, 3, "nothing is called 'Q'");
+    refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2, "--seed does not go with a --case that has");
+    for (const std::string option : {"--thorough", "--own-cases"})
+        refused({"check", "linear", "--case", "K=3", option}, 2, option + " does not go with --case");
+    refused({"check", "linear", "--own-cases", "--thorough"}, 2, "--thorough does not go with --own-cases");
 }

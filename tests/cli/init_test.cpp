@@ -44,6 +44,28 @@ TEST_CASE("init: each architecture is written, said on stderr, and loads") {
     }
 }
 
+TEST_CASE("init: a folder is that folder however it is spelt, and takes its name") {
+    const TemporaryFolder folder;
+    for (const std::string name : {"here", "real"}) std::filesystem::create_directory(folder.path() / name);
+    std::filesystem::create_directory_symlink(folder.path() / "real", folder.path() / "link");
+    const auto made = [&](const std::string &path, const std::string &name) {
+        const Finished f = run_lamina(
+            {"init", path, "--arch", "encoder", "--vocab", "5", "--d-model", "8", "--heads", "2", "--layers", "1"},
+            {.folder = folder.path() / "here"});
+        INFO(path << ": " << f.err);
+        CHECK(f.status == 0);
+        CHECK(model_of(folder, name).at("name") == name);
+    };
+    made(".", "here");
+    made("../new/.", "new");
+    made("../deep/../other/", "other");
+    made("../link", "link");
+    CHECK(std::filesystem::is_symlink(folder.path() / "link"));
+    CHECK(std::filesystem::exists(folder.path() / "real" / "model.json"));
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+        CHECK(entry.path().extension() != ".tmp");
+}
+
 TEST_CASE("init: --json says what was written") {
     const TemporaryFolder folder;
     const Finished f = init(folder, "m", {"--arch", "encoder", "--vocab", "5", "--json", "--quiet"});
@@ -183,6 +205,26 @@ TEST_CASE("init: options that the model has no use for are refused; from the env
     CHECK(run_lamina({"init", (folder.path() / "m").string(), "--d-model", "8", "--heads", "2", "--vocab", "5"},
                      {.environment = {{"LAMINA_INIT_MAX_LENGTH", "5"}}})
               .status == 0);
+}
+
+TEST_CASE("init: what is wrong with text is said in the words of the command") {
+    const TemporaryFolder folder;
+    const std::string tokens = folder.write("tokens.txt", "<s>\n</s>\nx\n").string();
+    const auto refusal = [&](std::vector<std::string> options) {
+        options.insert(options.end(), {"--target-vocab", tokens});
+        const Finished f = init(folder, "m", options);
+        CHECK(f.status != 0);
+        CHECK_FALSE(std::filesystem::exists(folder.path() / "m"));
+        return f.err;
+    };
+    CHECK_THAT(refusal({"--source-vocab", folder.write("none.txt", "")}),
+               matchers::contains("none.txt: empty; expected"));
+    CHECK_THAT(refusal({}), matchers::contains("give both"));
+    CHECK_THAT(refusal({"--source-vocab", tokens, "--sequence-first"}),
+               matchers::contains("--sequence-first does not go"));
+    CHECK_THAT(refusal({"--source-vocab", tokens, "--mask", "keep"}), matchers::contains("expected lengths"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--sequence-first"}), matchers::contains("--sequence-first does not go"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--mask", "keep"}), matchers::contains("--mask keep does not go"));
 }
 
 TEST_CASE("init: start and end are two tokens") {

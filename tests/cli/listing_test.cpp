@@ -128,3 +128,21 @@ TEST_CASE("inspect: a model that no input could make run is a bad one, for what 
     folder.write("m/model.json", sound);
     CHECK(run_lamina({"inspect", model}).status == 0);
 }
+
+TEST_CASE("inspect: a source vocabulary that does not fit the table of embeddings is refused, as when it is loaded") {
+    const TemporaryFolder folder;
+    const std::string model = (folder.path() / "m").string();
+    const std::string source = folder.write("source.txt", "a\nb\nc\n"),
+                      target = folder.write("target.txt", "<s>\n</s>\nx\n");
+    REQUIRE(run_lamina({"init", model, "--d-model", "8", "--heads", "2", "--layers", "1", "--source-vocab", source,
+                        "--target-vocab", target})
+                .status == 0);
+    CHECK(run_lamina({"inspect", model}).status == 0);
+    for (const std::string tokens : {"a\nb\nc\nd\n", "a\nb\n"}) {
+        folder.write("m/source.txt", tokens);
+        for (const Finished &f : {run_lamina({"inspect", model}), run_lamina({"run", model, "a", "--device", "cpu"})}) {
+            CHECK(f.status == 3);
+            CHECK_THAT(f.err, matchers::contains("/generation/source/vocabulary: expected 3 entries"));
+        }
+    }
+}

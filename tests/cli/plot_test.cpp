@@ -69,6 +69,12 @@ TEST_CASE("plot pe: a line for each dimension, each in the legend, written to th
     CHECK(svg.ends_with("</svg>\n"));
 }
 
+TEST_CASE("plot pe: whatever a title holds, the picture is XML") {
+    const Finished f = run_lamina({"plot", "pe", "--title", "a\x01\xFF\xC3\xA9\x1B\xEF\xBF\xBF z"});
+    REQUIRE(f.status == 0);
+    CHECK_THAT(f.out, matchers::contains("<title>a\xEF\xBF\xBD\xEF\xBF\xBD\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD z</title>"));
+}
+
 TEST_CASE("plot pe: a heat map of a long table is thinned to what can be seen, and says so") {
     const Finished f = run_lamina({"plot", "pe", "--heat", "--max-len", "5000", "--d-model", "64"});
     REQUIRE(f.status == 0);
@@ -92,7 +98,7 @@ TEST_CASE("plot pe: what makes no sense is refused before anything is written") 
     refused({"--dims", "x"}, 2, "found 'x'");
     refused({"--dims", ","}, 2, "found ''");
     refused({"--layout", "half"}, 2, "interleaved,halves");
-    refused({"--max-len", "0"}, 2, "not in range");
+    refused({"--max-len", "0"}, 2, "expected a whole number from 1 to 268435456, found '0'");
     refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be told apart");
     refused({"--d-model", "100000", "--max-len", "100000"}, 2, "choose fewer");
     refused({"--csv", "--heat"}, 2, "excludes");

@@ -35,9 +35,8 @@ std::vector<char *> pointers(std::vector<std::string> &strings) {
 }
 
 // Forks and replaces the child by the command; in, out and err become its stdin, stdout and stderr (-1: as they are).
-pid_t start(const std::vector<std::string> &arguments, const std::map<std::string, std::string> &more,
-            std::array<int, 3> files) {
-    std::vector<std::string> words{LAMINA_COMMAND}, variables = environment(more);
+pid_t start(const std::vector<std::string> &arguments, const Surroundings &surroundings, std::array<int, 3> files) {
+    std::vector<std::string> words{LAMINA_COMMAND}, variables = environment(surroundings.environment);
     words.insert(words.end(), arguments.begin(), arguments.end());
     const std::vector<char *> argv = pointers(words), envp = pointers(variables);
     const pid_t child = fork();
@@ -45,6 +44,7 @@ pid_t start(const std::vector<std::string> &arguments, const std::map<std::strin
     if (child != 0) return child;
     for (int i = 0; i < 3; ++i)
         if (files[static_cast<size_t>(i)] >= 0) dup2(files[static_cast<size_t>(i)], i);
+    if (!surroundings.folder.empty() && chdir(surroundings.folder.c_str()) != 0) _exit(127);
     std::signal(SIGPIPE, SIG_DFL);
     alarm(limit_s);
     execve(LAMINA_COMMAND, argv.data(), envp.data());
@@ -72,7 +72,7 @@ Finished run_lamina(const std::vector<std::string> &arguments, const Surrounding
     const std::string out_file = surroundings.out.empty() ? (folder.path() / "out").string() : surroundings.out;
     const int out = opened(out_file, O_WRONLY | O_CREAT), err = opened(folder.path() / "err", O_WRONLY | O_CREAT);
     Finished finished;
-    finished.status = status_of(start(arguments, surroundings.environment, {in, out, err}));
+    finished.status = status_of(start(arguments, surroundings, {in, out, err}));
     for (const int file : {in, out, err}) close(file);
     if (surroundings.out.empty()) finished.out = folder.read("out");
     finished.err = folder.read("err");

@@ -14,8 +14,9 @@ struct Finished {
 struct Surroundings {
     std::string input = {}; // on stdin
     std::map<std::string, std::string> environment =
-        {};               // beside what the test runs in, of which LAMINA_... is left out
-    std::string out = {}; // a file for stdout ("/dev/full"); empty: Finished::out
+        {};                  // beside what the test runs in, of which LAMINA_... is left out
+    std::string out = {};    // a file for stdout ("/dev/full"); empty: Finished::out
+    std::string folder = {}; // to run in; empty: that of the test
 };
 
 // Killed, with status 142, when it takes more than a minute.

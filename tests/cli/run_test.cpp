@@ -64,6 +64,17 @@ TEST_CASE("run: lines of stdin are answered in order; an empty line stays empty"
     CHECK(lines[4] == vulkan_line);
 }
 
+TEST_CASE("run: an empty argument is an empty text, as an empty line is") {
+    const std::vector<std::string> options{"--device", "cpu", "--temperature", "2", "--seed", "3"};
+    std::vector<std::string> words{"run", g2p(), "", "vulkan", "  ", "a"}, none{"run", g2p()};
+    for (std::vector<std::string> *arguments : {&words, &none})
+        arguments->insert(arguments->end(), options.begin(), options.end());
+    const Finished arguments = run_lamina(words), lines = run_lamina(none, {.input = "\nvulkan\n\na\n"});
+    CHECK(arguments.status == 0);
+    CHECK(lines_of(arguments.out).size() == 4);
+    CHECK(arguments.out == lines.out); // samples depend on the place of a text
+}
+
 TEST_CASE("run: no lines give no lines") {
     const Finished f = run_lamina({"run", g2p(), "--device", "cpu"});
     CHECK(f.status == 0);
@@ -77,6 +88,15 @@ TEST_CASE("run: a line that cannot be read ends the run, by its number, after th
     CHECK(lines_of(f.out).size() == 2);
     CHECK_THAT(f.err, matchers::contains("stdin, line 3: "));
     CHECK_THAT(f.err, matchers::contains("'0'"));
+}
+
+TEST_CASE("run: a line that is too long ends the run, by its number, after the lines before it") {
+    const std::string longest(size_t{1} << 20, 'a');
+    const Finished f =
+        run_lamina({"run", g2p(), "--device", "cpu"}, {.input = "vulkan\na\n" + longest + "b\nvulkan\n"});
+    CHECK(f.status == 3);
+    CHECK(lines_of(f.out).size() == 2);
+    CHECK_THAT(f.err, matchers::contains("stdin, line 3: longer than 1 MiB"));
 }
 
 TEST_CASE("run: a slow writer gets its answer before it writes on") {
@@ -235,6 +255,21 @@ TEST_CASE("run --tap: two tensors for one file are refused before anything runs"
     refused({"run", g2p(), "word", "--device", "cpu", "--tap", one, "--tap", two});
 }
 
+TEST_CASE("run --tap: two spellings of a file that is not there yet are one file") {
+    const TemporaryFolder folder, out;
+    write_letters(folder);
+    const auto refused = [&](const std::vector<std::string> &arguments) {
+        const Finished f = run_lamina(encode(folder, arguments), {.folder = out.path()});
+        CHECK(f.status == 2);
+        CHECK_THAT(f.err, matchers::contains("would both be written to"));
+        CHECK(std::filesystem::is_empty(out.path()));
+    };
+    const std::string tap = "encoder.0.attention=";
+    refused({"--tap", tap + "x.npy", "-o", "memory=./x.npy"});
+    refused({"--tap", tap + "new/../x.npy", "-o", "memory=" + (out.path() / "x.npy").string()});
+    refused({"-o", tap + "memory.npy", "--output-dir", "."});
+}
+
 TEST_CASE("run --tap: files may go into the folder that --output-dir makes") {
     const TemporaryFolder folder;
     write_letters(folder);
@@ -270,6 +305,7 @@ TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
     refused({"run", g2p(), "--input", letters, "--graph", "encode", "--output-dir", out.path()}, 3, "lengths");
     refused({"run", g2p(), "--input", "letters=/no/such.npy", "--graph", "encode"}, 3, "/no/such.npy");
     refused(encode(folder, {"-o", "encoder.0.atention=" + (out.path() / "x.npy").string()}), 3, "encoder.0.attention");
+    refused(encode(folder, {"-o", "encoder.*=" + (out.path() / "x.npy").string()}), 2, "a pattern, which --tap takes");
     refused({"run", g2p(), "word", "--output-dir", out.path()}, 2, "go with --input");
 }
 

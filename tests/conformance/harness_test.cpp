@@ -160,7 +160,7 @@ TEST_CASE("a right result passes, with the line that runs it again", "[harness]"
     CHECK(result.status == CaseResult::Status::passed);
     CHECK(result.verdict.compared == 2 * 3 * 37);
     CHECK(result.replay == "lamina check layer_norm --device cpu --variant baseline --case "
-                           "\"B=2 C=37 T=3 +bias +weight seed=9\"");
+                           "'B=2 C=37 T=3 +bias +weight seed=9'");
 }
 
 TEST_CASE("a wrong element fails the case and is named", "[harness]") {

@@ -39,7 +39,7 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
         return;
     }
     const std::string model = folder.path().string(), input = "x=" + (folder.path() / "x.npy").string();
-    const std::string svg = (folder.path() / "map.svg").string(), replay = (folder.path() / "replay").string();
+    const std::string svg = (folder.path() / "map.svg").string(), replay = (folder.path() / "re play").string();
     const Finished compared = lamina_with_wrong_layers(
         folder, {"compare", model, "--input", input, "--device", "vulkan:0", "--variant", "wrong_when_long=fast",
                  "--reference", "reference", "--svg", svg, "--replay", replay, "--json"});
@@ -47,9 +47,11 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK(compared.status == 7);
     const auto json = nlohmann::json::parse(compared.out);
     CHECK(json.at("agrees") == false);
-    CHECK(json.at("replay_command") == "lamina check --replay " + replay + "/second.safetensors --device vulkan:0 " +
+    CHECK(json.at("replay_command") == "lamina check --replay '" + replay + "/second.safetensors' --device vulkan:0 " +
                                            "--variant fast --plugin-dir " WRONG_PLUGINS);
-    CHECK(std::filesystem::file_size(svg) > 0);
+    CHECK_THAT(folder.read("map.svg"), matchers::contains(">layer 'second' of graph 'run'"));
+    for (const std::string &line : lines_of(folder.read("map.svg"))) // no text runs off the page
+        if (line.starts_with("<text")) CHECK(line.size() - line.find('>') < 120 + std::string("</text>").size());
     const Finished text = lamina_with_wrong_layers(
         folder, {"compare", model, "--input", input, "--device", "vulkan:0", "--variant", "wrong_when_long=fast"});
     CHECK(text.status == 7);
@@ -70,6 +72,9 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     const Finished admitted = lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "-d", "vulkan:0"});
     CHECK(admitted.status == 7);
     CHECK_THAT(admitted.out, matchers::contains("barred"));
+    const Finished forgotten =
+        lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "--no-cache", "-d", "vulkan:0"});
+    CHECK_THAT(forgotten.err, matchers::contains("what is proved here is not remembered"));
 }
 
 TEST_CASE("a variant with which two processes have ended is barred in the third") {

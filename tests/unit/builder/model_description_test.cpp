@@ -61,6 +61,16 @@ TEST_CASE("model description: an empty folder is filled, one that is not empty i
     CHECK(names_in(folder.path()) == std::set<std::string>{"model"});
 }
 
+TEST_CASE("model description: an empty folder that somebody is in is filled, not replaced") {
+    const TemporaryFolder folder;
+    const fs::path before = fs::current_path();
+    fs::current_path(folder.path());
+    small_model().save(".");
+    const std::set<std::string> found = names_in(".");
+    fs::current_path(before);
+    CHECK(found == std::set<std::string>{"model.json", "model.safetensors", "target.txt"});
+}
+
 TEST_CASE("model description: what cannot be written leaves nothing behind") {
     const TemporaryFolder folder;
     folder.write("file", "");

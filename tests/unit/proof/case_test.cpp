@@ -74,6 +74,8 @@ TEST_CASE("a case names axes of any number, and the dtype of a single weight") {
     CHECK_THAT(refusal("layer_norm", "...=2x"), matchers::contains("...=2x3x4"));
     CHECK_THAT(refusal("layer_norm", "...="), matchers::contains("...=2x3x4"));
     CHECK_THAT(refusal("layer_norm", "eps=nan"), matchers::contains("within 2^53"));
+    CHECK_THAT(refusal("layer_norm", "C=5 C=6"), matchers::contains("'C' is given twice"));
+    CHECK(parse("linear", "weight=f16 weight=large").values.at("weight") == Values::large); // of each there is one
 }
 
 TEST_CASE("the cases like a step have its rank, dtypes and columns, and with states other positions") {

@@ -1,0 +1,12 @@
+// Commands that are printed to be pasted into a shell.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lamina {
+
+// `text` as one word of a POSIX shell: as it is, or in single quotes where the shell would read it otherwise.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
+} // namespace lamina
