@@ -1,6 +1,7 @@
 // What every command of `lamina` is made of: options that CLI11 fills in, and what to do with them.
 #pragma once
 
+#include "interrupt.hpp"
 #include "output.hpp"
 
 #include <lamina/lamina.hpp>
@@ -25,7 +26,11 @@ struct GlobalOptions {
 
     // The output, which shows what the runtime has to say, outlives the runtime.
     [[nodiscard]] RuntimeOptions runtime(Output &output) const {
-        return {plugin_folders, validation, !no_cache, [&output](const std::string &line) { output.note(line); }};
+        return {plugin_folders, validation, !no_cache, [&output](const std::string &line) { output.note(line); },
+                [&output](const std::string &what) {
+                    stop_if_interrupted();
+                    output.progress("proving " + what, 0, 0);
+                }};
     }
 };
 

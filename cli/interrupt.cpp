@@ -1,6 +1,7 @@
 #include "interrupt.hpp"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace lamina::cli {
 namespace {
@@ -11,12 +12,17 @@ volatile std::sig_atomic_t caught = 0;
 
 void watch_interrupts() {
     struct sigaction action {};
-    action.sa_handler = [](int) { caught = 1; };
+    action.sa_handler = [](int signal) { caught = signal; };
     action.sa_flags = static_cast<int>(SA_RESETHAND); // and no SA_RESTART: a read from a terminal is left, too
     sigaction(SIGINT, &action, nullptr);
+    for (const int polite : {SIGTERM, SIGHUP}) {
+        struct sigaction before {};
+        sigaction(polite, nullptr, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(polite, &action, nullptr); // nohup stays
+    }
     std::signal(SIGPIPE, SIG_IGN); // a write then fails with EPIPE, which Output reports
 }
 
-bool interrupted() noexcept { return caught != 0; }
+int interrupted() noexcept { return caught; }
 
 } // namespace lamina::cli

@@ -15,8 +15,6 @@
 namespace lamina::cli {
 namespace {
 
-constexpr int interrupted_status = 130; // 128 + SIGINT, as shells have it
-
 constexpr auto footer =
     "Data goes to stdout, progress and logs to stderr.\n"
     "Exit status: 0 success, 1 failure, 2 usage, 3 bad model or input, 4 no such device, 5 out of memory,\n"
@@ -128,7 +126,7 @@ int run_and_report(int argc, char **argv) {
     } catch (const ClosedPipe &) {
         return 0;
     } catch (const Interrupted &) {
-        return interrupted_status;
+        return 128 + interrupted();
     } catch (const Error &error) {
         print_error(error.what());
         return static_cast<int>(error.code());

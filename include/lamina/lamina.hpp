@@ -32,6 +32,9 @@ struct RuntimeOptions {
     bool cache = true;                                   // keep what was proved and measured under ~/.cache/lamina
     // One line that a person should see: a barred variant, a lost device, what the validation layers say.
     std::function<void(const std::string &)> notify{};
+    // Before each case of a proof on a device's first use, which may take seconds in all: what is proved, "attention,
+    // tiled". It may throw, to end the work; what has been proved is kept.
+    std::function<void(const std::string &)> proving{};
 };
 
 // A device by description; opening is left to the session.

@@ -36,6 +36,8 @@ struct Loaded {
     uint64_t hash = 0;       // of the bytes that it was loaded from
 };
 
+std::vector<std::byte> bytes_of(const fs::path &path) { return read_file(path, 1u << 30, FileReader::Kind::ordinary); }
+
 // The system gives a library that is loaded already, whatever lies under its name by now, and code that was loaded once
 // stays: so does the hash that was taken then. Read before and after, the file shows whether it was replaced while it
 // was being loaded. Nobody can say then which build runs, in this process.
@@ -45,14 +47,14 @@ Loaded load_library(const fs::path &path, std::string &fault) {
     static std::map<void *, std::optional<uint64_t>> hashes;
     const std::lock_guard lock(mutex);
     try {
-        const uint64_t before = hash_of(read_file(path));
+        const uint64_t before = hash_of(bytes_of(path));
         void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr) {
             fault = dlerror();
             return {};
         }
         const auto [known, fresh] = hashes.try_emplace(library);
-        if (fresh && hash_of(read_file(path)) == before) known->second = before;
+        if (fresh && hash_of(bytes_of(path)) == before) known->second = before;
         if (known->second) return {library, *known->second};
         fault = "it was replaced while it was being loaded: start the program again";
     } catch (const Error &e) {

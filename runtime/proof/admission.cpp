@@ -59,9 +59,9 @@ class SavedAtEnd {
 } // namespace
 
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
-                     const std::filesystem::path &file, Notify notify)
+                     const std::filesystem::path &file, Notify notify, Proving proving)
     : plugins_(std::move(plugins)), device_(std::move(device)), target_(check_target(plugins_, device_)),
-      verdicts_(file), notify_(std::move(notify)) {
+      verdicts_(file), notify_(std::move(notify)), say_proving_(std::move(proving)) {
     for (const Verdicts::Fallen &f : verdicts_.fallen()) tell_barred(f.layer, f.variant, f.why);
 }
 
@@ -93,6 +93,7 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     options.variants = {variant};
     options.case_text = text;
     verdicts_.set(layer, variant, verdict);
+    if (say_proving_) say_proving_(std::string(layer.id()) + ", " + variant);
     const RunningCase running = verdicts_.begin(layer, variant, text); // this process may not live to say more
     CaseResult result;
     try {

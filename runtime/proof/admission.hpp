@@ -27,15 +27,17 @@ namespace lamina::proof {
 // no other variant does, unless the baseline cannot: then the first one that can is proved at once. A variant that none
 // of the cases could be run with is not proved by that, and does not run.
 //
-// A driver that crashes takes the process with it: a variant during whose case two processes have ended is barred.
+// A driver that crashes takes the process with it: a variant during one of whose cases a process has ended twice is
+// barred.
 // A device that is lost while a variant is proved is thrown as Error(device_lost). The variant is then barred, unless
 // it is the baseline, which nothing can stand in for.
 class Admission {
   public:
-    using Notify = std::function<void(const std::string &)>; // one line for the user: what is barred, and why
+    using Notify = std::function<void(const std::string &)>;  // one line for the user: what is barred, and why
+    using Proving = std::function<void(const std::string &)>; // before each case: of what; may be empty, and may throw
     // file: where verdicts are kept; empty: they are not.
     Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
-              const std::filesystem::path &file, Notify notify);
+              const std::filesystem::path &file, Notify notify, Proving proving = {});
 
     // The variant of each step: ProgramOptions::variants. `asked` names variants by layer id: these must be admitted,
     // too. Throws Error(no_device) when no variant of a layer is admitted, Error(input) when the one asked for is not.
@@ -83,6 +85,7 @@ class Admission {
     CheckTarget target_;
     Verdicts verdicts_;
     Notify notify_;
+    Proving say_proving_;
     Clock::duration proving_{}, measuring_{}; // spent in this process
 };
 

@@ -64,9 +64,14 @@ std::vector<Death> deaths_beside(const fs::path &verdicts) {
     std::error_code error;
     for (fs::directory_iterator at(verdicts.parent_path(), error), end; !error && at != end; at.increment(error)) {
         const fs::path &file = at->path();
-        if (!file.filename().string().starts_with(prefix) || file.extension() == unfinished) continue;
+        if (!file.filename().string().starts_with(prefix)) continue;
         const FileLock lock(file, FileLock::Open::existing);
         if (!lock.held() || lock.removed()) continue; // its process lives, or has just finished the case
+        if (file.extension() == unfinished) {
+            const auto age = fs::file_time_type::clock::now() - fs::last_write_time(file, error);
+            if (age > std::chrono::minutes(1)) discard(file); // a younger one may be about to be locked
+            continue;
+        }
         try {
             out.push_back({read(file), file});
         } catch (const std::exception &) { // whoever wrote it: it says nothing

@@ -6,13 +6,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <tuple>
 
 namespace lamina::proof {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *format = "lamina-verdicts/5";
+constexpr const char *format = "lamina-verdicts/6";
 
 std::string key_of(const abi::Layer &layer) {
     char hash[20];
@@ -38,11 +40,19 @@ std::filesystem::path lock_of(const std::filesystem::path &file) { return file.s
 Verdicts::Verdicts(std::filesystem::path file) : file_(std::move(file)) {
     if (file_.empty()) return;
     const FileLock lock(lock_of(file_), FileLock::Open::any, patience_);
-    layers_ = read();
+    try {
+        layers_ = read();
+    } catch (const std::exception &) { // as good as absent, and left as it is
+        return;
+    }
     if (!lock.held()) return; // deaths are counted by one process at a time
     const std::vector<Death> deaths = deaths_beside(file_);
     if (deaths.empty()) return;
-    for (const Death &death : deaths) count(death);
+    std::set<std::tuple<std::string, std::string, std::string>> counted;
+    for (const Death &death : deaths) { // those of one time count once: whoever ends several at once is no driver
+        const auto &[key, variant, text] = death.name;
+        if (counted.emplace(key, variant, text).second) count(death.name);
+    }
     try {
         write(layers_);
     } catch (const std::exception &) { // counted again by whoever can
@@ -52,21 +62,20 @@ Verdicts::Verdicts(std::filesystem::path file) : file_(std::move(file)) {
     for (const Death &death : deaths) std::filesystem::remove(death.file, ignored);
 }
 
-void Verdicts::count(const Death &death) {
-    const auto &[key, variant, text] = death.name;
-    OfLayer &of = layers_[key];
-    Deaths &deaths = of.deaths[variant];
-    deaths.last = text;
-    Admitted &verdict = of.variants[variant];
-    if (++deaths.count < deaths_that_bar || verdict.barred()) return; // once may have been somebody's kill
-    verdict.why = std::to_string(deaths.count) + " processes ended while they ran its case \"" + text +
-                  "\"; 'lamina check --admit' tries it again";
-    fallen_.push_back({key.substr(0, key.find('@')), variant, verdict.why});
+void Verdicts::count(const CaseName &name) {
+    OfLayer &of = layers_[name.layer];
+    const size_t deaths = ++of.deaths[name.variant][name.text];
+    Admitted &verdict = of.variants[name.variant];
+    if (deaths < deaths_that_bar || verdict.barred()) return; // once may have been somebody's kill
+    verdict.why =
+        "twice a process ended while it ran its case \"" + name.text + "\"; 'lamina check --admit' tries it again";
+    fallen_.push_back({name.layer.substr(0, name.layer.find('@')), name.variant, verdict.why});
 }
 
 Verdicts::Layers Verdicts::read() const {
+    if (!std::filesystem::exists(file_)) return {};
+    const std::vector<std::byte> bytes = read_file(file_, 64u << 20);
     try {
-        const std::vector<std::byte> bytes = read_file(file_, 64u << 20);
         const Json json = Json::parse(reinterpret_cast<const char *>(bytes.data()),
                                       reinterpret_cast<const char *>(bytes.data()) + bytes.size());
         if (json.at("format") != format) return {};
@@ -75,11 +84,10 @@ Verdicts::Layers Verdicts::read() const {
             OfLayer &of = out[key];
             for (const auto &[name, v] : layer.at("variants").items()) of.variants[name] = read_admitted(v);
             of.fastest = layer.at("fastest").get<std::map<std::string, std::string>>();
-            for (const auto &[name, d] : layer.at("deaths").items())
-                of.deaths[name] = {d.at("count").get<size_t>(), d.at("last").get<std::string>()};
+            of.deaths = layer.at("deaths").get<std::map<std::string, Deaths>>();
         }
         return out;
-    } catch (const std::exception &) { // absent or damaged: everything is proved again, and the file replaced
+    } catch (const std::exception &) { // damaged: everything is proved again, and the file replaced
         return {};
     }
 }
@@ -87,12 +95,11 @@ Verdicts::Layers Verdicts::read() const {
 void Verdicts::write(const Layers &layers) const {
     Json json = Json::object();
     for (const auto &[key, of] : layers) {
-        Json variants = Json::object(), deaths = Json::object();
+        Json variants = Json::object();
         for (const auto &[name, v] : of.variants)
             variants[name] = {
                 {"tried", v.tried}, {"passed", v.passed}, {"cases", v.cases}, {"why", v.why}, {"shapes", v.shapes}};
-        for (const auto &[name, d] : of.deaths) deaths[name] = {{"count", d.count}, {"last", d.last}};
-        json[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}, {"deaths", std::move(deaths)}};
+        json[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}, {"deaths", of.deaths}};
     }
     write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.dump(1) + "\n");
 }
@@ -118,9 +125,8 @@ void Verdicts::forget(const abi::Layer &layer) {
 RunningCase Verdicts::begin(const abi::Layer &layer, const std::string &variant, const std::string &text) {
     save();
     const std::string key = key_of(layer);
-    const std::map<std::string, Deaths> &known = layers_[key].deaths;
-    if (const auto found = known.find(variant); found != known.end() && found->second.last == text)
-        own_[key].deaths[variant] = found->second;
+    Deaths &known = layers_[key].deaths[variant];
+    if (const auto found = known.find(text); found != known.end()) own_[key].deaths[variant].insert(*found);
     return RunningCase(file_, {key, variant, text});
 }
 
@@ -150,8 +156,10 @@ void Verdicts::add_own_to(Layers &layers) const {
         for (const auto &[name, v] : own.variants) of.variants[name] = merge(of.variants[name], v);
         for (const auto &[shapes, variant] : own.fastest) of.fastest[shapes] = variant;
         for (const auto &[name, survived] : own.deaths)
-            if (const auto found = of.deaths.find(name); found != of.deaths.end())
-                found->second.count -= std::min(found->second.count, survived.count); // others' since then stay
+            for (const auto &[text, n] : survived) {
+                size_t &deaths = of.deaths[name][text];
+                deaths -= std::min(deaths, n); // others' since then stay
+            }
     }
 }
 

@@ -1,6 +1,6 @@
 // What has been proved and measured on one device, kept in a file. The file is a shortcut only: a damaged one, or one
 // of another format, counts as absent. Several processes, and several of this in one, share it: each adds what it has
-// found. A variant during whose cases two processes have ended is barred when it is read.
+// found. A variant during one of whose cases a process has ended twice is barred when that is read.
 #pragma once
 
 #include "abi/library.hpp"
@@ -53,10 +53,7 @@ class Verdicts {
     void save();
 
   private:
-    struct Deaths {
-        size_t count = 0;
-        std::string last; // the case
-    };
+    using Deaths = std::map<std::string, size_t>; // by case
     struct OfLayer {
         std::map<std::string, Admitted> variants;
         std::map<std::string, std::string> fastest; // by shapes
@@ -66,7 +63,7 @@ class Verdicts {
 
     [[nodiscard]] Layers read() const;
     void write(const Layers &layers) const;
-    void count(const Death &death);
+    void count(const CaseName &name);
     [[nodiscard]] static Admitted merge(const Admitted &theirs, const Admitted &own);
     void add_own_to(Layers &layers) const;
 

@@ -147,7 +147,8 @@ std::shared_ptr<proof::Admission> RuntimeState::admission(const Device &device) 
         if (const auto folder = options.cache ? cache_folder() : std::nullopt)
             file = *folder / ("verdicts-" + opened->info().cache_key() + ".json");
         const auto silent = [](const std::string &) {};
-        found = std::make_shared<proof::Admission>(plugins, opened, file, options.notify ? options.notify : silent);
+        found = std::make_shared<proof::Admission>(plugins, opened, file, options.notify ? options.notify : silent,
+                                                   options.proving);
     } else {
         found->move_to(opened);
     }

@@ -108,11 +108,13 @@ TEST_CASE("run: a slow writer gets its answer before it writes on") {
     CHECK(run.finish() == 0);
 }
 
-TEST_CASE("run: an interrupt ends it with 130") {
-    Running run({"run", g2p(), "--device", "cpu", "--quiet"});
-    run.write("vulkan\n");
-    CHECK(run.line() == vulkan_line); // now it waits for more
-    CHECK(run.finish(SIGINT) == 130);
+TEST_CASE("run: a signal that asks it to end ends it with 128 and the signal") {
+    for (const int signal : {SIGINT, SIGTERM}) {
+        Running run({"run", g2p(), "--device", "cpu", "--quiet"});
+        run.write("vulkan\n");
+        CHECK(run.line() == vulkan_line); // now it waits for more
+        CHECK(run.finish(signal) == 128 + signal);
+    }
 }
 
 TEST_CASE("run --json gives an object for each text, with its hypotheses, the best first") {

@@ -77,7 +77,7 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK_THAT(forgotten.err, matchers::contains("what is proved here is not remembered"));
 }
 
-TEST_CASE("a variant with which two processes have ended is barred in the third") {
+TEST_CASE("a variant in one of whose cases a process has ended twice is barred in the third") {
     const TemporaryFolder folder;
     write_model(folder, "ends_the_process");
     if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos) {
@@ -94,6 +94,6 @@ TEST_CASE("a variant with which two processes have ended is barred in the third"
     INFO(third.err);
     CHECK(third.status == 0);
     CHECK_THAT(third.err, matchers::contains("'ends_the_process': variant 'fast' is barred") &&
-                              matchers::contains("2 processes ended while they ran its case \"B=2 T=3 C=37\""));
+                              matchers::contains("twice a process ended while it ran its case \"B=2 T=3 C=37\""));
     CHECK(run().status == 0);
 }

@@ -282,3 +282,37 @@ TEST_CASE("what a layer computes is no index into a table: nobody has looked at 
     CHECK_THAT(refusal, matchers::contains("layer 'found'") && matchers::contains("an input of the graph"));
     CHECK_THAT(refusal, matchers::contains("'ids', which a layer computes"));
 }
+
+TEST_CASE("a proof can be watched, and ended between two cases: what it has found is kept") {
+    const auto run_with = [&](const TemporaryFolder &cache, const std::function<void(const std::string &)> &proving) {
+        setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+        RuntimeOptions options;
+        options.plugin_folders = {WRONG_PLUGINS, LAMINA_PLUGIN_DIR};
+        options.proving = proving;
+        const Runtime runtime(options);
+        if (const auto device = first_vulkan(runtime))
+            (void)runtime.session(runtime.load(model_of("wrong_always")), *device).run("run", {{"x", ramp(3, 40)}});
+    };
+    // All that there is to prove, as often as it takes: each runtime spends two seconds on it.
+    const auto prove_all = [&](const TemporaryFolder &cache) {
+        std::multiset<std::string> all;
+        for (size_t before = 1; before != all.size();) {
+            before = all.size();
+            run_with(cache, [&](const std::string &what) { all.insert(what); });
+        }
+        return all;
+    };
+    const TemporaryFolder one, other;
+    const std::multiset<std::string> whole = prove_all(one);
+    if (whole.empty()) return; // no device
+    std::multiset<std::string> ended;
+    struct Enough {};
+    const auto end_after_two = [&](const std::string &what) {
+        if (ended.size() == 2) throw Enough();
+        ended.insert(what);
+    };
+    CHECK_THROWS_AS(run_with(other, end_after_two), Enough);
+    CHECK(ended.count("softmax, baseline") == 2);
+    ended.merge(prove_all(other));
+    CHECK(ended == whole);
+}

@@ -117,30 +117,35 @@ TEST_CASE("verdicts: who reads and writes while a case is running elsewhere take
     CHECK(cache.files() == 2); // the verdicts and their lock
 }
 
-TEST_CASE("verdicts: the second process that ends in a case bars the variant, and one line says so") {
+TEST_CASE("verdicts: the second time that a process ends in a case bars the variant, and one line says so") {
     const Cache cache;
     cache.process_that_ends_in("B=1");
     CHECK_FALSE(cache.now().barred());
     CHECK_FALSE(cache.now().barred()); // it is counted once
     cache.process_that_ends_in("B=2");
+    CHECK_FALSE(cache.now().barred()); // another case's death is its own
+    cache.process_that_ends_in("B=2");
     const Verdicts third(cache.file);
     REQUIRE(third.fallen().size() == 1);
     CHECK(third.fallen()[0].layer == "test_layer");
     CHECK(third.fallen()[0].variant == "tiled");
-    CHECK_THAT(third.fallen()[0].why, matchers::contains("2 processes ended while they ran its case \"B=2\""));
+    CHECK_THAT(third.fallen()[0].why, matchers::contains("twice a process ended while it ran its case \"B=2\""));
     CHECK(Verdicts(cache.file).fallen().empty());
     CHECK(cache.now().barred());
     CHECK(cache.files() == 2);
 }
 
-TEST_CASE("verdicts: two processes that end in a case at the same time are two") {
+TEST_CASE("verdicts: processes that end in a case at the same time count once: somebody has ended them") {
     const Cache cache;
     cache.process_that_ends([&](Verdicts &) { cache.process_that_ends_in("B=1"); });
+    CHECK_FALSE(cache.now().barred());
     cache.process_that_ends([&](Verdicts &verdicts) {
-        const auto running = verdicts.begin(cache.layer, "tiled", "B=1");
-        const auto other = verdicts.begin(cache.layer, "tiled", "B=1");
+        const auto running = verdicts.begin(cache.layer, "tiled", "B=2");
+        const auto other = verdicts.begin(cache.layer, "tiled", "B=2");
         _exit(0);
     });
+    CHECK_FALSE(cache.now().barred());
+    cache.process_that_ends_in("B=2");
     CHECK(cache.now().barred());
 }
 
