@@ -27,9 +27,9 @@ struct GlobalOptions {
     // The output, which shows what the runtime has to say, outlives the runtime.
     [[nodiscard]] RuntimeOptions runtime(Output &output) const {
         return {plugin_folders, validation, !no_cache, [&output](const std::string &line) { output.note(line); },
-                [&output](const std::string &what) {
+                [&output, n = size_t{0}](const std::string &what) mutable {
                     stop_if_interrupted();
-                    output.progress("proving " + what, 0, 0);
+                    output.progress("proving " + what + ": case", ++n, 0);
                 }};
     }
 };

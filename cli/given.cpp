@@ -69,12 +69,18 @@ bool is_from_environment(const CLI::App &command, const std::string &option) {
 }
 
 std::string origin_of(const CLI::App &command, const std::string &fault) {
+    const auto is_named = [&](const std::string &option) {
+        const size_t at = fault.find(option), end = at + option.size();
+        return at != std::string::npos &&
+               (end == fault.size() ||
+                (fault[end] != '-' && std::isalnum(static_cast<unsigned char>(fault[end])) == 0));
+    };
+    std::string out;
     for (const CLI::App *app = &command; app != nullptr; app = app->get_parent())
         for (const CLI::Option *option : app->get_options())
-            if (is_from_environment(*option) &&
-                (fault.starts_with(option->get_name() + ":") || fault.starts_with(option->get_name() + " ")))
-                return ", from $" + option->get_envname();
-    return {};
+            if (is_from_environment(*option) && is_named(option->get_name()))
+                out += (out.empty() ? ", from $" : " and $") + option->get_envname();
+    return out;
 }
 
 template <class Number> CLI::Validator within(Number least, Number most) {

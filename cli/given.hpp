@@ -34,7 +34,7 @@ void leave_idle(const CLI::App &command, const std::string &option, Value &value
     if (is_from_environment(command, option)) value = std::move(unset);
 }
 
-// ", from $LAMINA_RUN_BEAMS" when `fault`, which begins with an option's name, is about a value from the environment.
+// ", from $LAMINA_RUN_BEAMS" when `fault` names an option whose value is from the environment.
 [[nodiscard]] std::string origin_of(const CLI::App &command, const std::string &fault);
 
 // A number in decimal notation within bounds, both of them allowed; without a fraction where the bounds are whole.

@@ -161,8 +161,7 @@ int plot(PlotOptions options, const CLI::App &app, const GlobalOptions &global, 
         throw Error(ErrorCode::usage, "--csv and --heat exclude each other");
     if (output.json() && (options.csv || options.heat))
         throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
-                                          " and --json exclude each other: each is another form of the same numbers" +
-                                          origin_of(app, "--json:"));
+                                          " and --json exclude each other: each is another form of the same numbers");
     const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
     const bool lines = !options.heat && !options.csv && !output.json();
     const std::vector<int64_t> dims = chosen_dimensions(options, lines);

@@ -147,7 +147,7 @@ TEST_CASE("what is wrong in a variable is said to be from there, and an empty on
     const Finished both =
         run_lamina({"plot", "pe"}, {.environment = {{"LAMINA_PLOT_PE_CSV", "1"}, {"LAMINA_PLOT_PE_HEAT", "1"}}});
     CHECK(both.status == 2);
-    CHECK_THAT(both.err, matchers::contains("from $LAMINA_PLOT_PE_CSV"));
+    CHECK_THAT(both.err, matchers::contains("from $LAMINA_PLOT_PE_HEAT and $LAMINA_PLOT_PE_CSV"));
 }
 
 TEST_CASE("a variable that a run has no use for is idle") {
