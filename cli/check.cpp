@@ -5,7 +5,7 @@
 #include "seed.hpp"
 #include "table.hpp"
 
-#include "session/state.hpp"
+#include "api/access.hpp"
 
 #include <lamina/proof.hpp>
 

@@ -6,8 +6,8 @@
 #include "model_arguments.hpp"
 #include "table.hpp"
 
+#include "api/access.hpp"
 #include "base/file.hpp"
-#include "session/state.hpp"
 
 #include <lamina/proof.hpp>
 

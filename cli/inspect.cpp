@@ -2,11 +2,11 @@
 #include "command.hpp"
 #include "table.hpp"
 
+#include "api/model_check.hpp"
 #include "base/binary_size.hpp"
 #include "model/model.hpp"
 #include "plan/graph_plan.hpp"
 #include "plan/symbolic_dims.hpp"
-#include "session/model_check.hpp"
 
 #include <algorithm>
 
@@ -227,7 +227,7 @@ int inspect(const std::filesystem::path &folder, bool with_weights, const Global
         if (with_weights || !content.unused.empty()) text += weights_as_text(content, output);
         output.print(text + generation_as_text(*content.model, output));
     }
-    session::check_model(*content.model, *content.plugins); // after the print: what is wrong is easier seen with it
+    api::check_model(*content.model, *content.plugins); // after the print: what is wrong is easier seen with it
     return 0;
 }
 

@@ -8,8 +8,8 @@
 #include "taps.hpp"
 #include "text_run.hpp"
 
+#include "api/access.hpp"
 #include "model/npy.hpp"
-#include "session/state.hpp"
 
 #include <cmath>
 #include <limits>

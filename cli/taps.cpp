@@ -1,7 +1,8 @@
 #include "taps.hpp"
 
+#include "api/access.hpp"
+#include "generation/text_inputs.hpp"
 #include "model/npy.hpp"
-#include "session/text_inputs.hpp"
 
 #include "base/nearest.hpp"
 
@@ -58,7 +59,8 @@ TensorMap Taps::of_texts(Session &session, const std::vector<std::string> &texts
     TensorMap out;
     std::vector<bool> found(taps_.size());
     std::vector<std::string> names;
-    for (const auto &[graph, inputs] : session::inputs_of_texts(session, texts, session::Rows::of_texts).graphs)
+    for (const auto &[graph, inputs] :
+         generation::inputs_of_texts(detail::Access::state(session), texts, generation::Rows::of_texts).graphs)
         for (auto &[name, tensor] : session.run(graph, inputs, {"*"})) {
             names.push_back(name);
             for (size_t i = 0; i < taps_.size(); ++i)

@@ -2,7 +2,7 @@
 
 #include "interrupt.hpp"
 
-#include "session/texts.hpp"
+#include "generation/texts.hpp"
 
 namespace lamina::cli {
 namespace {
@@ -62,7 +62,7 @@ void TextRun::finish() {
 
 std::optional<Error> TextRun::cut_at_refused(std::vector<std::string> &texts) const {
     if (!model_.generation) return std::nullopt; // hypotheses() says so
-    const std::optional<session::Refused> refused = session::read_texts(model_, plugins_, texts).refused;
+    const std::optional<generation::Refused> refused = generation::read_texts(model_, plugins_, texts).refused;
     if (!refused) return std::nullopt;
     texts.resize(refused->text);
     return Error(ErrorCode::input,

@@ -39,11 +39,4 @@ void SessionState::recover(const Error &lost) {
     }
 }
 
-// The sessions of a device share it open, and each finds out for itself that it is lost: the first forgets it, and the
-// others find a new one.
-void RuntimeState::forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost) {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = open_.find(device.id); found != open_.end() && found->second == lost) open_.erase(found);
-}
-
 } // namespace lamina::detail

@@ -1,13 +1,11 @@
-// lamina::Session: graphs run by shape, each shape planned and recorded once.
+// Graphs run by shape, each shape planned and recorded once.
 #include "session/state.hpp"
 
 #include "base/nearest.hpp"
 
-#include "session/generation.hpp"
-
 #include <fnmatch.h>
 
-namespace lamina {
+namespace lamina::detail {
 namespace {
 
 std::string key_of(const std::string &graph, const plan::GraphShapes &shapes) {
@@ -41,23 +39,7 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
     return out;
 }
 
-TensorMap run_graph(detail::SessionState &session, const std::string &graph, const TensorMap &inputs,
-                    const std::vector<std::string> &taps) {
-    plan::GraphShapes shapes;
-    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
-    plan::Program &program = session.program(graph, shapes);
-    for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
-    const std::map<std::string, int32_t> tapped = find_taps(program.plan(), taps);
-    program.run();
-    TensorMap out;
-    for (const auto &[name, index] : program.plan().outputs) out[name] = read(program, index);
-    for (const auto &[name, index] : tapped) out[name] = read(program, index);
-    return out;
-}
-
 } // namespace
-
-namespace detail {
 
 plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
     for (auto it = programs_.begin(); it != programs_.end(); ++it)
@@ -96,27 +78,17 @@ std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan) {
                      : plan::variants_by_layer(plan, options.variants);
 }
 
-} // namespace detail
-
-const Device &Session::device() const { return state_->device; }
-
-TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
-    if (!state_->model->graphs.contains(graph))
-        throw Error(ErrorCode::input, state_->model->folder.string() + " has no graph '" + graph + "'");
-    if (!taps.empty() && !state_->options.keep_all)
-        throw Error(ErrorCode::usage, "tensors inside a graph can be read by sessions with keep_all only");
-    return state_->surviving_loss([&] { return run_graph(*state_, graph, inputs, taps); });
-}
-
-std::vector<std::vector<Hypothesis>> Session::hypotheses(const std::vector<std::string> &texts,
-                                                         const GenerateOptions &options) {
-    return session::generate(*state_, texts, options);
-}
-
-std::vector<std::string> Session::generate(const std::vector<std::string> &texts, const GenerateOptions &options) {
-    std::vector<std::string> out;
-    for (const auto &found : hypotheses(texts, options)) out.push_back(found.empty() ? "" : found.front().text);
+TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
+    plan::GraphShapes shapes;
+    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+    plan::Program &program = this->program(graph, shapes);
+    for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
+    const std::map<std::string, int32_t> tapped = find_taps(program.plan(), taps);
+    program.run();
+    TensorMap out;
+    for (const auto &[name, index] : program.plan().outputs) out[name] = read(program, index);
+    for (const auto &[name, index] : tapped) out[name] = read(program, index);
     return out;
 }
 
-} // namespace lamina
+} // namespace lamina::detail

@@ -1,10 +1,10 @@
-// What stands behind the handles of lamina.hpp.
+// A model on a device, and what the sessions of a runtime share: plugins and open devices.
 #pragma once
 
 #include "abi/library.hpp"
+#include "admission/admission.hpp"
 #include "model/model.hpp"
 #include "plan/program.hpp"
-#include "proof/admission.hpp"
 #include "vulkan/device.hpp"
 
 #include <lamina/lamina.hpp>
@@ -31,20 +31,16 @@ struct RuntimeState {
     void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);
     // What is proved on a Vulkan device; null for the CPU, whose layers run by their references or are held to them by
     // the tests.
-    [[nodiscard]] std::shared_ptr<proof::Admission> admission(const Device &device);
+    [[nodiscard]] std::shared_ptr<admission::Admission> admission(const Device &device);
 
   private:
     std::mutex mutex_; // of the two maps
     std::map<std::string, std::shared_ptr<vulkan::Device>> open_;
-    std::map<std::string, std::shared_ptr<proof::Admission>> admissions_;
+    std::map<std::string, std::shared_ptr<admission::Admission>> admissions_;
     std::once_flag vulkan_once_;
     std::shared_ptr<vulkan::Instance> vulkan_;
     std::string no_vulkan_;
     void load_vulkan();
-};
-
-struct ModelState {
-    std::shared_ptr<const model::Model> model;
 };
 
 // Programs by graph and shapes, the most recently used first. Bounded: every length of input makes a program of its
@@ -66,11 +62,14 @@ struct SessionState {
     SessionOptions options;
     std::shared_ptr<vulkan::Device> opened; // null on the CPU
     std::unique_ptr<plan::Backend> backend;
-    std::shared_ptr<proof::Admission> admission; // null on the CPU
+    std::shared_ptr<admission::Admission> admission; // null on the CPU
     ProgramCache programs;
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] plan::Program &program(const std::string &graph, const plan::GraphShapes &shapes);
+    // As Session::run, of a graph that the model has.
+    [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
+                                const std::vector<std::string> &taps = {});
     // Which variant computes each step here.
     [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan);
 
@@ -96,15 +95,6 @@ struct SessionState {
   private:
     void let_go(); // of all that is on the device; program() connects again
     void recover(const Error &lost);
-};
-
-// Runtime, Model and Session are handles; the rooms above reach what is behind them here.
-struct Access {
-    static const std::shared_ptr<RuntimeState> &state(const Runtime &r);
-    static const std::shared_ptr<const model::Model> &model(const Model &m);
-    static SessionState &state(Session &s);
-    // The handle of a model, which the plugins are asked about first. Throws Error.
-    static Model checked(std::shared_ptr<const model::Model> content, const abi::Registry &plugins);
 };
 
 } // namespace lamina::detail

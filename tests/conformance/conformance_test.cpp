@@ -1,5 +1,5 @@
 // Every plugin that was built, by every variant, on one driver.
-#include "proof/check.hpp"
+#include "conformance/check.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -7,7 +7,7 @@
 #include <iostream>
 
 using namespace lamina;
-using namespace lamina::proof;
+using namespace lamina::conformance;
 
 namespace {
 
@@ -28,12 +28,12 @@ void report(const std::string &layer, const CheckReport &result) {
 } // namespace
 
 TEST_CASE("every variant of every layer agrees with its reference", "[driver]") {
-    const auto driver = conformance::driver();
+    const auto driver = test::driver();
     if (!driver) return;
-    const auto plugins = conformance::plugins();
+    const auto plugins = test::plugins();
     CHECK(plugins->rejected().empty());
     CHECK_FALSE(plugins->layers().empty());
-    const CheckTarget target = conformance::target_of(*driver);
+    const CheckTarget target = test::target_of(*driver);
     CheckOptions options;
     options.seed = seed();
     std::cout << "seed " << options.seed << "; another: LAMINA_SEED=N\n";

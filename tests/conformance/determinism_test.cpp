@@ -1,7 +1,8 @@
 // The same build, device and shapes give the same bits: from session to session, and from run to run.
+#include "api/access.hpp"
 #include "catch.hpp"
 #include "drivers.hpp"
-#include "session/decoder.hpp"
+#include "generation/decoder.hpp"
 
 #include <lamina/lamina.hpp>
 
@@ -13,7 +14,7 @@ using namespace lamina;
 namespace {
 
 // Words of several lengths, as ids of letters.
-const std::vector<session::Ids> sources{{5, 9, 3}, {21, 4, 4, 17, 8, 11, 2}, {12}};
+const std::vector<generation::Ids> sources{{5, 9, 3}, {21, 4, 4, 17, 8, 11, 2}, {12}};
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
@@ -26,9 +27,9 @@ std::vector<std::vector<float>> values_of(Session &session) {
                                                      {"lengths", Tensor::of({1}, std::array<int32_t, 1>{3})}});
     const std::span<const float> memory = encoded.at("memory").f32();
     out.emplace_back(memory.begin(), memory.end());
-    session::Decoder decoder(detail::Access::state(session), sources, {sources.size(), 12, true});
+    generation::Decoder decoder(detail::Access::state(session), sources, {sources.size(), 12, true});
     for (size_t position = 0; position < 12; ++position) {
-        const session::Ids tokens(sources.size(), static_cast<int32_t>(3 + 2 * position));
+        const generation::Ids tokens(sources.size(), static_cast<int32_t>(3 + 2 * position));
         const std::span<const float> scores = decoder.step(tokens, position);
         out.emplace_back(scores.begin(), scores.end());
     }
@@ -46,7 +47,7 @@ void check_same(const std::vector<std::vector<float>> &found, const std::vector<
 } // namespace
 
 TEST_CASE("g2p encodes and decodes to the same bits in every session and every run", "[driver]") {
-    const auto driver = conformance::driver();
+    const auto driver = test::driver();
     if (!driver) return;
     RuntimeOptions options;
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
@@ -59,7 +60,7 @@ TEST_CASE("g2p encodes and decodes to the same bits in every session and every r
     // What is fastest is measured and may be another variant each time: every run here is by one that is named.
     std::vector<SessionOptions> ways(1);
     if (device != "cpu") {
-        for (const auto &[id, layer] : conformance::plugins()->layers()) ways[0].variants[id] = "baseline";
+        for (const auto &[id, layer] : test::plugins()->layers()) ways[0].variants[id] = "baseline";
         ways.push_back(ways[0]);
         for (const char *id : {"linear", "feed_forward", "attention"}) ways[1].variants[id] = "tiled";
         ways.push_back(ways[0]);

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
-namespace conformance {
+namespace test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,9 +82,9 @@ std::optional<Driver> driver() {
     return opened;
 }
 
-lamina::proof::CheckTarget target_of(const Driver &driver) {
-    return driver.device == nullptr ? lamina::proof::check_target(plugins())
-                                    : lamina::proof::check_target(plugins(), driver.device);
+lamina::conformance::CheckTarget target_of(const Driver &driver) {
+    return driver.device == nullptr ? lamina::conformance::check_target(plugins())
+                                    : lamina::conformance::check_target(plugins(), driver.device);
 }
 
-} // namespace conformance
+} // namespace test

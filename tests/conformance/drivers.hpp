@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/library.hpp"
-#include "proof/target.hpp"
+#include "conformance/target.hpp"
 #include "vulkan/device.hpp"
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace conformance {
+namespace test {
 
 // The plugins of the build.
 [[nodiscard]] std::shared_ptr<const lamina::abi::Registry> plugins();
@@ -33,6 +33,6 @@ void select(const std::filesystem::path &manifest);
 // Prints the line that CTest looks for, or fails.
 void report_absent(const std::string &driver, const std::string &why);
 
-[[nodiscard]] lamina::proof::CheckTarget target_of(const Driver &driver);
+[[nodiscard]] lamina::conformance::CheckTarget target_of(const Driver &driver);
 
-} // namespace conformance
+} // namespace test

@@ -1,13 +1,13 @@
 // Kernels under GPU-assisted validation: the layers rewrite them so that they report every access out of bounds. Slow
 // where a driver compiles for minutes what the layers make of a kernel, so this is a test of its own, on lavapipe.
 #include "catch.hpp"
+#include "conformance/case_graph.hpp"
+#include "conformance/check.hpp"
 #include "drivers.hpp"
-#include "proof/case_graph.hpp"
-#include "proof/check.hpp"
 #include "wrong_layer.hpp"
 
 using namespace lamina;
-using namespace lamina::proof;
+using namespace lamina::conformance;
 
 namespace {
 
@@ -24,12 +24,12 @@ struct Assisted {
 };
 
 Assisted open_lavapipe() {
-    const std::filesystem::path manifest = conformance::manifest_of("lavapipe");
+    const std::filesystem::path manifest = test::manifest_of("lavapipe");
     if (manifest.empty()) {
-        conformance::report_absent("lavapipe", "it is not installed");
+        test::report_absent("lavapipe", "it is not installed");
         return {};
     }
-    conformance::select(manifest);
+    test::select(manifest);
     std::string why_not;
     const auto instance = vulkan::Instance::create({.validation = true, .gpu_assisted = true}, why_not);
     INFO(why_not);
@@ -39,7 +39,7 @@ Assisted open_lavapipe() {
 }
 
 void check_kernels(const Assisted &assisted, const std::string &variant, const std::vector<std::string> &layers) {
-    const auto plugins = conformance::plugins();
+    const auto plugins = test::plugins();
     CheckOptions options;
     options.layers = layers;
     options.variants = {variant};
@@ -57,10 +57,10 @@ void check_kernels(const Assisted &assisted, const std::string &variant, const s
 TEST_CASE("a kernel that accesses what lies beside its bindings is reported", "[.gpu_assisted]") {
     const Assisted assisted = open_lavapipe();
     if (assisted.device == nullptr) return;
-    const auto run_with = [&](conformance::Mistake mistake) {
-        const abi::Layer layer = conformance::layer_norm_with(mistake);
+    const auto run_with = [&](test::Mistake mistake) {
+        const abi::Layer layer = test::layer_norm_with(mistake);
         const CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, "B=2 T=4 C=64"));
-        const auto backend = assisted.device->backend(conformance::plugins(), graph.weights);
+        const auto backend = assisted.device->backend(test::plugins(), graph.weights);
         const auto program = backend->compile(graph.plan, {});
         write_values(*program, graph);
         (void)run_case(*program, graph);
@@ -72,7 +72,7 @@ TEST_CASE("a kernel that accesses what lies beside its bindings is reported", "[
     run_with({.bytes_of_x = 1024});
     if (assisted.reports().empty()) run_with({.extra_rows = 64});
     if (assisted.reports().empty() && !assisted.remarks.empty())
-        return conformance::report_absent("lavapipe", "without GPU-assisted validation: " + assisted.remarks.front());
+        return test::report_absent("lavapipe", "without GPU-assisted validation: " + assisted.remarks.front());
     REQUIRE_FALSE(assisted.reports().empty());
     CHECK_THAT(assisted.reports().front(), matchers::contains("out of bounds"));
 }

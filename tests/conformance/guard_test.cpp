@@ -1,6 +1,6 @@
 // What check() relies on, shown on a real device: a kernel that writes beside its output or leaves part of it unwritten
 // does not get through. The layer is layer_norm with its own kernel and a plan that is wrong about the rows.
-#include "proof/case_graph.hpp"
+#include "conformance/case_graph.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -12,7 +12,7 @@
 #include <cmath>
 
 using namespace lamina;
-using namespace lamina::proof;
+using namespace lamina::conformance;
 
 namespace {
 
@@ -22,7 +22,7 @@ struct Outcome {
 };
 
 Outcome run_with(int32_t extra, const CheckTarget &target) {
-    const abi::Layer layer = conformance::layer_norm_with({.extra_rows = extra});
+    const abi::Layer layer = test::layer_norm_with({.extra_rows = extra});
     const CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, "B=2 T=4 C=64"));
     const auto backend = target.backend(graph.weights);
     plan::ProgramOptions options;
@@ -37,24 +37,24 @@ Outcome run_with(int32_t extra, const CheckTarget &target) {
 } // namespace
 
 TEST_CASE("a kernel that stays inside its output leaves the guards alone", "[driver]") {
-    const auto driver = conformance::driver();
+    const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
-    CHECK(run_with(0, conformance::target_of(*driver)).overrun.empty());
+    CHECK(run_with(0, test::target_of(*driver)).overrun.empty());
 }
 
 TEST_CASE("a kernel that writes one row too many is found out, though its output is right", "[driver]") {
-    const auto driver = conformance::driver();
+    const auto driver = test::driver();
     // Hardware may drop what a kernel writes outside of its binding: then there is nothing to see, and no harm.
     if (!driver || driver->device == nullptr || driver->name == "gpu") return;
-    const Outcome outcome = run_with(1, conformance::target_of(*driver));
+    const Outcome outcome = run_with(1, test::target_of(*driver));
     CHECK(outcome.overrun == "'y'");
     CHECK(std::none_of(outcome.result.begin(), outcome.result.end(), [](float v) { return std::isnan(v); }));
 }
 
 TEST_CASE("a row that a kernel never writes is NaN, in the first run and in every other", "[driver]") {
-    const auto driver = conformance::driver();
+    const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
-    const Outcome outcome = run_with(-1, conformance::target_of(*driver));
+    const Outcome outcome = run_with(-1, test::target_of(*driver));
     CHECK(outcome.overrun.empty());
     const auto nan = std::count_if(outcome.result.begin(), outcome.result.end(), [](float v) { return std::isnan(v); });
     CHECK(nan == 64);

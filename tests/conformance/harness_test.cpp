@@ -1,7 +1,7 @@
 // The harness tested: what is wrong must be found. No Vulkan.
+#include "conformance/check.hpp"
 #include "cpu/backend.hpp"
-#include "proof/check.hpp"
-#include "proof/mutation.hpp"
+#include "mutation.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -12,7 +12,7 @@
 #include <map>
 
 using namespace lamina;
-using namespace lamina::proof;
+using namespace lamina::conformance;
 
 namespace {
 
@@ -24,7 +24,7 @@ Tally tally_of(const abi::Layer &layer) {
     CheckOptions options;
     for (const Case &c : cases_of(layer, options).cases) {
         if (!c.values.empty()) continue; // of zeros or tiny values a tolerance lets anything small pass
-        for (const MutationResult &m : try_mutations(conformance::plugins(), layer, c)) {
+        for (const MutationResult &m : try_mutations(test::plugins(), layer, c)) {
             ++tally[m.mutation][m.outcome];
             INFO(layer.id() << " \"" << to_string(c) << "\": " << m.mutation);
             CHECK(m.outcome != MutationResult::Outcome::missed);
@@ -74,7 +74,7 @@ CheckTarget changed_target(const ChangedProgram::Change &change, const std::stri
     target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
     target.backend = [=](model::Safetensors weights) {
         auto backend = std::make_unique<ChangedBackend>();
-        backend->inner = cpu::make_backend(conformance::plugins(), std::move(weights), nullptr);
+        backend->inner = cpu::make_backend(test::plugins(), std::move(weights), nullptr);
         backend->change = change, backend->overrun = overrun;
         return backend;
     };
@@ -85,7 +85,7 @@ CaseResult only_result(const CheckTarget &target) {
     CheckOptions options;
     options.layers = {"layer_norm"};
     options.case_text = "B=2 T=3 C=37 +weight +bias seed=9";
-    const CheckReport report = check(conformance::plugins(), target, options);
+    const CheckReport report = check(test::plugins(), target, options);
     REQUIRE(report.results.size() == 1);
     return report.results.front();
 }
@@ -108,7 +108,7 @@ TEST_CASE("every way in which kernels are wrong is caught, for every layer", "[h
                                               "one element off by ten times the tolerance",
                                               "one NaN",
                                               "one infinity"};
-    for (const auto &[id, layer] : conformance::plugins()->layers()) {
+    for (const auto &[id, layer] : test::plugins()->layers()) {
         const Tally tally = tally_of(layer);
         for (const std::string &mutation : everywhere) {
             INFO(id << ": " << mutation);
@@ -123,8 +123,8 @@ TEST_CASE("every way in which kernels are wrong is caught, for every layer", "[h
 
 TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "[harness]") {
     const auto caught = [](const char *layer, const char *text, const char *mutation) {
-        const abi::Layer &l = conformance::plugins()->layer(layer);
-        for (const MutationResult &m : try_mutations(conformance::plugins(), l, parse_case(*l.contract, text)))
+        const abi::Layer &l = test::plugins()->layer(layer);
+        for (const MutationResult &m : try_mutations(test::plugins(), l, parse_case(*l.contract, text)))
             if (m.mutation == mutation) return m.outcome == MutationResult::Outcome::caught;
         return false;
     };
@@ -149,9 +149,9 @@ TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "
 }
 
 TEST_CASE("a mutation that softmax takes out again is known to change nothing", "[harness]") {
-    const abi::Layer &attention = conformance::plugins()->layer("attention");
+    const abi::Layer &attention = test::plugins()->layer("attention");
     const Case c = parse_case(*attention.contract, "B=1 Tq=5 C=16 D=8 heads=2 +key_bias");
-    for (const MutationResult &m : try_mutations(conformance::plugins(), attention, c))
+    for (const MutationResult &m : try_mutations(test::plugins(), attention, c))
         if (m.mutation == "'key_bias' left out") CHECK(m.outcome == MutationResult::Outcome::unchanged);
 }
 
@@ -224,10 +224,10 @@ TEST_CASE("a device that is lost or full fails no case: the check ends, with the
 TEST_CASE("a layer or variant that does not exist is refused by name", "[harness]") {
     CheckOptions options;
     options.layers = {"layer_nrom"};
-    CHECK_THAT(message_of([&] { (void)check(conformance::plugins(), changed_target(leave), options); }),
+    CHECK_THAT(message_of([&] { (void)check(test::plugins(), changed_target(leave), options); }),
                matchers::contains("layer_norm"));
     options.layers = {"layer_norm"};
     options.variants = {"basline"};
-    CHECK_THAT(message_of([&] { (void)check(conformance::plugins(), changed_target(leave), options); }),
+    CHECK_THAT(message_of([&] { (void)check(test::plugins(), changed_target(leave), options); }),
                matchers::contains("did you mean 'baseline'"));
 }

@@ -1,14 +1,14 @@
 // Kernels that are wrong are caught on every driver: their results, changed in all the ways in which kernels go wrong.
 #include "catch.hpp"
+#include "conformance/check.hpp"
 #include "drivers.hpp"
-#include "proof/check.hpp"
-#include "proof/mutation.hpp"
+#include "mutation.hpp"
 
 #include <algorithm>
 #include <set>
 
 using namespace lamina;
-using namespace lamina::proof;
+using namespace lamina::conformance;
 
 namespace {
 
@@ -32,10 +32,10 @@ std::vector<Case> some_cases(const abi::Layer &layer) {
 } // namespace
 
 TEST_CASE("every way in which kernels are wrong is caught on this driver, for every layer", "[driver]") {
-    const auto driver = conformance::driver();
+    const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
-    const auto plugins = conformance::plugins();
-    const CheckTarget target = conformance::target_of(*driver);
+    const auto plugins = test::plugins();
+    const CheckTarget target = test::target_of(*driver);
     const Computer kernel{[&](const CaseGraph &graph) {
                               plan::ProgramOptions options;
                               options.variants = {"baseline"};

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace conformance {
+namespace test {
 namespace {
 
 const lamina_layer *honest = nullptr; // layer_norm's contract
@@ -54,4 +54,4 @@ lamina::abi::Layer layer_norm_with(Mistake mistake) {
     return layer;
 }
 
-} // namespace conformance
+} // namespace test

@@ -3,7 +3,7 @@
 
 #include "abi/library.hpp"
 
-namespace conformance {
+namespace test {
 
 // What a plan gets wrong about the dispatch of layer_norm.
 struct Mistake {
@@ -15,4 +15,4 @@ struct Mistake {
 // do.
 [[nodiscard]] lamina::abi::Layer layer_norm_with(Mistake mistake);
 
-} // namespace conformance
+} // namespace test

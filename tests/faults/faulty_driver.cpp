@@ -25,10 +25,10 @@ std::string library_of(const fs::path &manifest) {
 
 // Our library stays open: what it does is set before the first instance, and looked at after the last.
 Faults *install() {
-    const fs::path below = conformance::manifest_of("lavapipe");
+    const fs::path below = test::manifest_of("lavapipe");
     if (below.empty()) return nullptr;
     setenv("LAMINA_DRIVER_BELOW", library_of(below).c_str(), 1);
-    conformance::select(LAMINA_FAULTY_DRIVER_MANIFEST);
+    test::select(LAMINA_FAULTY_DRIVER_MANIFEST);
     void *const library = dlopen(LAMINA_FAULTY_DRIVER, RTLD_NOW | RTLD_LOCAL);
     REQUIRE(library != nullptr);
     return reinterpret_cast<Faults *(*)()>(dlsym(library, "lamina_faults"))();
@@ -48,7 +48,7 @@ void set(Faults &faults, const std::string &function, uint64_t n, VkResult answe
 Faults *faulty_driver() {
     static Faults *const faults = install();
     if (faults == nullptr) {
-        conformance::report_absent("lavapipe", "it is not installed");
+        test::report_absent("lavapipe", "it is not installed");
         return nullptr;
     }
     heal(*faults);

@@ -2,8 +2,8 @@
 // validation layers hold Lamina to the smaller limits.
 #include "../conformance/drivers.hpp"
 #include "catch.hpp"
+#include "conformance/check.hpp"
 #include "faulty_driver.hpp"
-#include "proof/check.hpp"
 
 #include <lamina/lamina.hpp>
 
@@ -24,12 +24,12 @@ vulkan::DeviceInfo described(test::Faults &faults, void (*change)(VkPhysicalDevi
 size_t check_layers(const std::vector<std::string> &layers, const std::vector<std::string> &refusals) {
     const auto instance = test::validated_instance();
     REQUIRE(instance->devices().front().unusable.empty());
-    const auto plugins = conformance::plugins();
-    const auto target = proof::check_target(plugins, instance->open(0));
+    const auto plugins = test::plugins();
+    const auto target = conformance::check_target(plugins, instance->open(0));
     CheckOptions options;
     options.layers = layers;
     options.own_cases_only = true;
-    const CheckReport report = proof::check(plugins, target, options);
+    const CheckReport report = conformance::check(plugins, target, options);
     for (const CaseResult &r : report.results) {
         if (r.status == Status::passed) continue;
         INFO(r.replay << ": " << r.why);
@@ -128,13 +128,13 @@ TEST_CASE("limits: weights of several windows give what one window gives") {
     if (faults == nullptr) return;
     faults->change = [](VkPhysicalDeviceProperties &p) { p.limits.maxStorageBufferRange = 65536; };
     const auto instance = test::validated_instance();
-    const auto plugins = conformance::plugins();
-    const auto target = proof::check_target(plugins, instance->open(0));
+    const auto plugins = test::plugins();
+    const auto target = conformance::check_target(plugins, instance->open(0));
     const auto passes = [&](const char *layer, const char *text) {
         CheckOptions options;
         options.layers = {layer};
         options.case_text = text;
-        const CheckReport report = proof::check(plugins, target, options);
+        const CheckReport report = conformance::check(plugins, target, options);
         CHECK(report.count(Status::passed) > 0);
         for (const CaseResult &r : report.results) {
             INFO(r.replay << ": " << r.why);

@@ -1,7 +1,7 @@
 // A session outlives the loss of its device, once.
+#include "api/access.hpp"
 #include "catch.hpp"
 #include "faulty_driver.hpp"
-#include "session/state.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/proof.hpp>
@@ -29,7 +29,7 @@ class Subject {
     [[nodiscard]] CheckReport check() const {
         return lamina::check(runtime_, runtime_.device("vulkan:0"), {.layers = {"softmax"}, .own_cases_only = true});
     }
-    [[nodiscard]] std::shared_ptr<proof::Admission> admission() const {
+    [[nodiscard]] std::shared_ptr<admission::Admission> admission() const {
         return detail::Access::state(runtime_)->admission(runtime_.device("vulkan:0"));
     }
     // The notices with this text.

@@ -2,8 +2,8 @@
 
 #include "../conformance/drivers.hpp"
 #include "base/random.hpp"
+#include "conformance/verdict.hpp"
 #include "cpu/backend.hpp"
-#include "proof/verdict.hpp"
 
 using namespace lamina;
 
@@ -29,7 +29,7 @@ Tensor weight(const std::string &name, int64_t rows) {
 
 } // namespace
 
-SmallModel::SmallModel() : plugins(conformance::plugins()) {
+SmallModel::SmallModel() : plugins(test::plugins()) {
     std::map<std::string, Tensor, std::less<>> weights{{"embedding.table", weight("table", 10)}};
     for (const std::string port : {"query_weight", "key_weight", "value_weight", "out_weight"})
         weights["attention." + port] = weight(port, 16);

@@ -1,8 +1,8 @@
 // Generation: what a cache, a batch, a beam and a seed must not change, and what they must.
 #include "catch.hpp"
 
-#include "session/decoder.hpp"
-#include "session/state.hpp"
+#include "api/access.hpp"
+#include "generation/decoder.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
@@ -53,13 +53,13 @@ ModelDescription language_model_description(Generator::Output output) {
 Model language_model() { return runtime().load(language_model_description(Generator::Output::logits)); }
 
 // The scores behind each token of a sequence, fed as it is to every row.
-std::vector<std::vector<float>> scores_of(Session &session, const std::vector<session::Ids> &sources,
-                                          const session::Ids &tokens, bool cached) {
+std::vector<std::vector<float>> scores_of(Session &session, const std::vector<generation::Ids> &sources,
+                                          const generation::Ids &tokens, bool cached) {
     const size_t rows = std::max<size_t>(sources.size(), 2);
-    session::Decoder decoder(detail::Access::state(session), sources, {rows, tokens.size(), cached});
+    generation::Decoder decoder(detail::Access::state(session), sources, {rows, tokens.size(), cached});
     std::vector<std::vector<float>> out;
     for (size_t p = 0; p < tokens.size(); ++p) {
-        const auto scores = decoder.step(session::Ids(rows, tokens[p]), p);
+        const auto scores = decoder.step(generation::Ids(rows, tokens[p]), p);
         out.emplace_back(scores.begin(), scores.end());
     }
     return out;
@@ -83,8 +83,8 @@ TEST_CASE("cached and uncached decoding give the same scores at every step") {
     for (const Device &device : devices()) {
         INFO(device.id << " " << device.name);
         Session translator = runtime().session(g2p(), device);
-        const std::vector<session::Ids> sources{{3, 4, 5, 6}, {7, 8, 9, 10, 11, 12, 13, 14, 15}};
-        const session::Ids tokens{1, 20, 31, 42, 5, 66, 17, 8, 29, 30};
+        const std::vector<generation::Ids> sources{{3, 4, 5, 6}, {7, 8, 9, 10, 11, 12, 13, 14, 15}};
+        const generation::Ids tokens{1, 20, 31, 42, 5, 66, 17, 8, 29, 30};
         check_close(scores_of(translator, sources, tokens, true), scores_of(translator, sources, tokens, false));
         Session letters = runtime().session(language_model(), device);
         check_close(scores_of(letters, {}, {1, 5, 6, 7, 8, 9, 3, 3, 28}, true),
@@ -101,11 +101,11 @@ TEST_CASE("one beam is greedy search, token for token") {
     for (size_t i = 0; i < words.size(); ++i) {
         INFO(words[i]);
         // Greedy search as one would write it by hand: always the likeliest token.
-        session::Decoder decoder(state, {letters.encode(words[i], true, true)}, {1, 40, true});
-        session::Ids greedy;
+        generation::Decoder decoder(state, {letters.encode(words[i], true, true)}, {1, 40, true});
+        generation::Ids greedy;
         int32_t token = *phones.id("<s>");
         for (size_t p = 0; p < 32; ++p) {
-            const auto scores = decoder.step(session::Ids{token}, p);
+            const auto scores = decoder.step(generation::Ids{token}, p);
             token = static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
             if (token == *phones.id("</s>")) break;
             greedy.push_back(token);
@@ -181,12 +181,12 @@ TEST_CASE("a hypothesis has the log probability that its tokens have when they a
     REQUIRE(found[0].size() == 3);
     for (const Hypothesis &h : found[0]) {
         const auto source = state.model->vocabularies.at("letters.txt").encode("transformer", true, true);
-        session::Decoder decoder(state, {source}, {1, 40, true});
-        session::Ids fed = h.tokens;
+        generation::Decoder decoder(state, {source}, {1, 40, true});
+        generation::Ids fed = h.tokens;
         fed.insert(fed.begin(), *phones.id("<s>"));
         double sum = 0;
         for (size_t p = 0; p < fed.size(); ++p) {
-            const auto scores = decoder.step(session::Ids{fed[p]}, p);
+            const auto scores = decoder.step(generation::Ids{fed[p]}, p);
             const int32_t next = p + 1 < fed.size() ? fed[p + 1] : *phones.id("</s>");
             sum += scores[static_cast<size_t>(next)]; // the model gives log probabilities
         }

@@ -2,8 +2,8 @@
 
 #include "catch.hpp"
 
+#include "api/access.hpp"
 #include "model/safetensors.hpp"
-#include "session/state.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -24,7 +24,7 @@ expect_status() { # STATUS TEXT COMMAND...: it ends with the status and says the
 }
 
 sums >"$scratch/before"
-cd "$copy/runtime/session" # any folder of the tree will do
+cd "$copy/runtime/api" # any folder of the tree will do
 "$lamina" new-plugin row_scale >"$scratch/made"
 sums >"$scratch/after"
 comm -23 "$scratch/before" "$scratch/after" >"$scratch/changed"

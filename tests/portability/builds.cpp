@@ -1,6 +1,6 @@
 #include "builds.hpp"
 
-#include "proof/check.hpp"
+#include "conformance/check.hpp"
 
 #include <algorithm>
 #include <map>
@@ -22,8 +22,8 @@ void add_builds_of(const abi::Layer &layer, const lamina_device &device, std::ve
     const auto kernels = std::make_shared<const plan::Kernels>(layer);
     const lamina_layer &contract = *layer.contract;
     std::map<Key, Build> found;
-    for (const proof::Case &c : proof::cases_of(layer, {}).cases) {
-        const abi::LayerCall call = proof::call_of(layer, c);
+    for (const conformance::Case &c : conformance::cases_of(layer, {}).cases) {
+        const abi::LayerCall call = conformance::call_of(layer, c);
         for (uint32_t variant = 0; variant < contract.n_variants; ++variant) {
             std::string why_not;
             const auto plan = plan::plan_layer(call, *kernels, variant, device, why_not);

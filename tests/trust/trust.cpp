@@ -1,7 +1,7 @@
 // No kernel is trusted that was not proved here: variants that are wrong on purpose are barred before they run, or
 // named.
+#include "api/access.hpp"
 #include "catch.hpp"
-#include "session/state.hpp"
 #include "temporary_folder.hpp"
 
 #include <lamina/lamina.hpp>

@@ -1,0 +1,289 @@
+#include "admission/admission.hpp"
+
+#include "conformance/check.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lamina::admission {
+namespace {
+
+// What one process spends; what is left is done by later ones.
+constexpr auto proving_budget = std::chrono::seconds(2), measuring_budget = std::chrono::seconds(2);
+constexpr size_t all_cases = SIZE_MAX;
+// Of a case like a step: the reference takes some tenths of a second for so many multiplications.
+constexpr double most_work = 1e8;
+
+// What a step's speed depends on.
+std::string shapes_of(const plan::Step &step) {
+    std::string key;
+    for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state}) {
+        for (const TensorType &type : step.call.types(list)) key += name_of(type.dtype) + lamina::to_string(type.shape);
+        key += ";";
+    }
+    for (const double p : step.call.params()) key += " " + std::to_string(p);
+    return key;
+}
+
+// Values that make a kernel work in full: every key counts, every id is in range.
+Tensor busy_values(const plan::Step &step, size_t port) {
+    Tensor t(step.call.types(abi::PortList::in)[port]);
+    if (t.dtype() == DType::i32) {
+        const auto range = step.call.values(static_cast<uint32_t>(port));
+        const int64_t high = range ? std::min<int64_t>(range->second - 1, INT32_MAX) : 0;
+        std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
+    } else {
+        for (size_t i = 0; i < t.f32().size(); ++i) t.f32()[i] = static_cast<float>(i % 7) * 0.25f - 0.75f;
+    }
+    return t;
+}
+
+std::vector<std::string> texts_of(const std::vector<conformance::Case> &cases) {
+    std::vector<std::string> out;
+    for (const conformance::Case &c : cases) out.push_back(to_string(c));
+    return out;
+}
+
+// Verdicts that were reached are kept, whatever is thrown after.
+class SavedAtEnd {
+  public:
+    explicit SavedAtEnd(Verdicts &verdicts) : verdicts_(verdicts) {}
+    SavedAtEnd(const SavedAtEnd &) = delete;
+    SavedAtEnd &operator=(const SavedAtEnd &) = delete;
+    ~SavedAtEnd() { verdicts_.save(); }
+
+  private:
+    Verdicts &verdicts_;
+};
+
+} // namespace
+
+Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
+                     const std::filesystem::path &file, Notify notify, Proving proving)
+    : plugins_(std::move(plugins)), device_(std::move(device)), target_(conformance::check_target(plugins_, device_)),
+      verdicts_(file), notify_(std::move(notify)), say_proving_(std::move(proving)) {
+    for (const Verdicts::Fallen &f : verdicts_.fallen()) tell_barred(f.layer, f.variant, f.why);
+}
+
+void Admission::tell_barred(const std::string &layer, const std::string &variant, const std::string &why) const {
+    notify_("layer '" + layer + "': variant '" + variant + "' is barred on " + device_->info().name + ": " + why);
+}
+
+void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
+    const std::lock_guard lock(mutex_);
+    if (device == device_) return;
+    device_ = std::move(device);
+    target_ = conformance::check_target(plugins_, device_);
+}
+
+Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &variant) const {
+    const Verdicts::Admitted *found = verdicts_.find(layer, variant);
+    Verdicts::Admitted out = found != nullptr ? *found : Verdicts::Admitted{};
+    out.cases = layer.contract->n_cases; // of one whose first case ended the process nothing else is known
+    return out;
+}
+
+bool Admission::in_time() const { return proving_ < proving_budget; }
+
+bool Admission::try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
+                         Verdicts::Admitted &verdict) {
+    const auto began = Clock::now();
+    CheckOptions options;
+    options.layers = {std::string(layer.id())};
+    options.variants = {variant};
+    options.case_text = text;
+    verdicts_.set(layer, variant, verdict);
+    if (say_proving_) say_proving_(std::string(layer.id()) + ", " + variant);
+    const RunningCase running = verdicts_.begin(layer, variant, text); // this process may not live to say more
+    CaseResult result;
+    try {
+        result = conformance::check(plugins_, target_, options).results.front();
+    } catch (const std::exception &e) {
+        const auto *error = dynamic_cast<const Error *>(&e);
+        const bool lost = error != nullptr && error->code() == ErrorCode::device_lost;
+        // Whoever is to blame: what is only faster is not worth another loss.
+        if (lost && variant != layer.contract->variants[0].name) verdict.why = e.what();
+        settle(layer, variant, verdict);
+        verdicts_.save();
+        throw;
+    }
+    proving_ += Clock::now() - began;
+    if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
+    return result.status == CaseResult::Status::passed;
+}
+
+Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &variant, size_t least) {
+    Verdicts::Admitted verdict = known(layer, variant);
+    const size_t before = verdict.tried;
+    while (!verdict.barred() && verdict.tried < verdict.cases && (verdict.passed < least || in_time())) {
+        const std::string text = layer.contract->cases[verdict.tried];
+        verdict.passed += try_case(layer, variant, text, verdict) ? 1 : 0;
+        ++verdict.tried;
+    }
+    if (verdict.tried != before) settle(layer, variant, verdict);
+    return verdict;
+}
+
+Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::string &variant,
+                                         const std::vector<std::string> &texts, bool must) {
+    Verdicts::Admitted verdict = known(layer, variant);
+    for (const std::string &text : texts) {
+        if (verdict.barred() || verdict.shapes.contains(text) || !(must || in_time())) continue;
+        if (try_case(layer, variant, text, verdict) || verdict.barred()) verdict.shapes.insert(text);
+        settle(layer, variant, verdict);
+    }
+    return verdict;
+}
+
+void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
+    if (verdict.barred()) tell_barred(std::string(layer.id()), variant, verdict.why);
+    verdicts_.set(layer, variant, verdict);
+}
+
+// Why a variant cannot compute this step's shapes here; empty when it can. A plan that breaks its contract bars it.
+std::string Admission::why_not_fit(const plan::Step &step, const std::string &variant) {
+    const abi::Layer &layer = step.call.layer();
+    Verdicts::Admitted verdict = known(layer, variant);
+    if (!verdict.barred()) try {
+            return target_.why_not(step.call, variant);
+        } catch (const Error &e) {
+            if (e.code() != ErrorCode::plugin) throw;
+            verdict.why = e.what();
+            settle(layer, variant, verdict);
+        }
+    return "barred: " + verdict.why;
+}
+
+// The cases that are like a step, as a variant computes it: a smaller one runs all the pipelines that the step runs.
+StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
+    const std::set<std::string> of_step = target_.pipelines(step.call, variant);
+    return cases_like(step.call, most_work, [&](const abi::LayerCall &call) {
+        const std::set<std::string> of_call = target_.pipelines(call, variant);
+        return std::includes(of_call.begin(), of_call.end(), of_step.begin(), of_step.end());
+    });
+}
+
+// Why a variant may not run this step; empty when it may. The baseline need not have passed everything where there are
+// cases that are alike. One that is
+// `needed`, since there is no other, is proved however long that takes.
+std::string Admission::why_not_proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed) {
+    const abi::Layer &layer = step.call.layer();
+    const StepCases of_step = cases_of(step, variant.name);
+    const std::vector<std::string> like = texts_of(of_step.cases);
+    const bool may_begin = variant.baseline && of_step.alike;
+    (void)prove(layer, variant.name, may_begin ? 1 : variant.baseline || needed ? all_cases : 0);
+    const Verdicts::Admitted verdict = prove_like(layer, variant.name, like, variant.baseline || needed);
+    if (verdict.barred()) return "barred: " + verdict.why;
+    if (verdict.tried == verdict.cases && verdict.passed == 0) return "none of the layer's cases can be run with it";
+    const bool like_this =
+        std::all_of(like.begin(), like.end(), [&](const std::string &text) { return verdict.shapes.contains(text); });
+    const bool enough = may_begin ? verdict.passed != 0 : verdict.complete();
+    return enough && like_this ? "" : "not proved yet";
+}
+
+// A variant that was asked for: throws Error(input) when it may not run this step.
+void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
+    const abi::Layer &layer = step.call.layer();
+    (void)prove(layer, variant, all_cases);
+    const Verdicts::Admitted verdict = prove_like(layer, variant, texts_of(cases_of(step, variant).cases), true);
+    const std::string asked = step.call.where() + ": variant '" + variant + "' was asked for and ";
+    if (verdict.barred())
+        throw Error(ErrorCode::input, asked + "is barred on " + device_->info().name + ": " + verdict.why);
+    if (verdict.passed == 0 && verdict.shapes.empty())
+        throw Error(ErrorCode::input, asked + "cannot be proved on " + device_->info().name +
+                                          ": none of the layer's cases can be run with it");
+}
+
+// The variants that do this step's shapes here and may run, in the contract's order.
+std::vector<std::string> Admission::candidates(const plan::Step &step) {
+    std::vector<std::string> out;
+    std::string reasons;
+    for (const conformance::CheckVariant &variant : target_.variants(step.call.layer())) {
+        std::string why_not = why_not_fit(step, variant.name);
+        if (why_not.empty()) why_not = why_not_proved(step, variant, out.empty());
+        if (why_not.empty())
+            out.push_back(variant.name);
+        else
+            reasons += "; " + variant.name + ": " + why_not;
+    }
+    if (out.empty())
+        throw Error(ErrorCode::no_device, step.call.where() + ": no variant of '" +
+                                              std::string(step.call.layer().id()) + "' may run on " +
+                                              device_->info().name + reasons);
+    return out;
+}
+
+std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Backend &backend,
+                               const std::vector<std::string> &candidates) {
+    const plan::Step &step = plan.steps[s];
+    if (candidates.size() == 1) return candidates.front();
+    const std::string shapes = shapes_of(step);
+    const std::string known = verdicts_.fastest(step.call.layer(), shapes);
+    if (std::find(candidates.begin(), candidates.end(), known) != candidates.end()) return known;
+    if (measuring_ > measuring_budget) return candidates.front();
+
+    const auto began = Clock::now();
+    std::string best;
+    auto best_time = Clock::duration::max();
+    for (const std::string &variant : candidates) {
+        plan::ProgramOptions options;
+        options.variants = {variant};
+        const auto program = backend.compile(plan::isolate(plan, s), options);
+        const plan::Step &alone = program->plan().steps.front();
+        for (size_t port = 0; port < alone.in.size(); ++port)
+            if (alone.in[port] != plan::none && alone.call.bound(abi::PortList::in)[port] == port)
+                program->write(alone.in[port], busy_values(alone, port).bytes());
+        program->run(); // the first run is slower than the others
+        for (int i = 0; i < 3; ++i) {
+            const auto start = Clock::now();
+            program->run();
+            if (const auto time = Clock::now() - start; time < best_time) best_time = time, best = variant;
+        }
+    }
+    measuring_ += Clock::now() - began;
+    verdicts_.set_fastest(step.call.layer(), shapes, best);
+    return best;
+}
+
+std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend,
+                                           const std::map<std::string, std::string, std::less<>> &asked) {
+    const std::lock_guard lock(mutex_);
+    const SavedAtEnd saved(verdicts_);
+    std::vector<std::string> out;
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+        const plan::Step &step = plan.steps[s];
+        const auto named = asked.find(step.call.layer().id());
+        if (named == asked.end() || named->second.empty()) {
+            out.push_back(fastest(plan, s, backend, candidates(step)));
+            continue;
+        }
+        out.push_back(named->second);
+        const auto variants = target_.variants(step.call.layer());
+        if (std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; }))
+            expect_proved(step, named->second); // compile() names those that there are
+    }
+    return out;
+}
+
+std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
+                                              const std::function<void(const Proof &)> &progress) {
+    const std::lock_guard lock(mutex_);
+    const SavedAtEnd saved(verdicts_);
+    for (const std::string &id : layers) (void)plugins_->layer(id); // throws where there is none
+    std::vector<Proof> out;
+    for (const auto &[id, layer] : plugins_->layers()) {
+        if (!layers.empty() && std::find(layers.begin(), layers.end(), id) == layers.end()) continue;
+        std::vector<std::pair<std::string, std::set<std::string>>> like; // by variant: cases of models that ran here
+        for (const conformance::CheckVariant &v : target_.variants(layer))
+            like.emplace_back(v.name, known(layer, v.name).shapes);
+        verdicts_.forget(layer);
+        for (const auto &[variant, texts] : like) {
+            (void)prove(layer, variant, all_cases);
+            out.push_back({id, variant, prove_like(layer, variant, {texts.begin(), texts.end()}, true)});
+            if (progress) progress(out.back());
+        }
+    }
+    return out;
+}
+
+} // namespace lamina::admission

@@ -1,0 +1,146 @@
+#include "admission/step_case.hpp"
+
+#include "conformance/values.hpp"
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+namespace lamina::admission {
+namespace {
+
+using conformance::Case, conformance::Values;
+
+abi::ParamValue value_of(const lamina_param &param, double number) {
+    if (param.kind == LAMINA_BOOL) return number != 0;
+    if (param.kind != LAMINA_CHOICE) return number;
+    std::string_view names = param.choices; // "interleaved|halves"
+    for (auto skip = static_cast<size_t>(number); skip > 0; --skip) names.remove_prefix(names.find('|') + 1);
+    return std::string(names.substr(0, names.find('|')));
+}
+
+std::set<std::string, std::less<>> set_of(const std::vector<std::string> &names) {
+    return {names.begin(), names.end()};
+}
+
+bool is_param(const lamina_layer &layer, const std::string &name) {
+    return std::any_of(layer.params, layer.params + layer.n_params,
+                       [&](const lamina_param &p) { return name == p.name; });
+}
+
+// The ports of a list that the step was given itself, and none that another stands in for; and the names of their axes.
+void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const lamina_port> ports, Case &c) {
+    for (uint32_t i = 0; i < ports.size(); ++i) {
+        const TensorType &type = step.types(list)[i];
+        if (type.shape.empty() || step.bound(list)[i] != i) continue;
+        for (const std::string &name : abi::names_in(ports[i].dims))
+            if (const auto size = step.dims().values.find(name);
+                size != step.dims().values.end() && !is_param(*step.layer().contract, name))
+                c.dims[name] = size->second;
+        if (list == abi::PortList::out) continue;
+        if (list == abi::PortList::state || (ports[i].flags & LAMINA_OPTIONAL) != 0) c.given.insert(ports[i].name);
+        if (list != abi::PortList::weight) continue;
+        if (size_of(type.dtype) == 2 && c.weights == DType::f32 && c.dtypes.empty()) c.weights = type.dtype;
+        if (weight_dtype(ports[i], c) != type.dtype) c.dtypes[ports[i].name] = type.dtype;
+    }
+}
+
+Case case_of(const abi::LayerCall &step) {
+    const lamina_layer &layer = *step.layer().contract;
+    Case c;
+    for (uint32_t i = 0; i < layer.n_params; ++i)
+        c.params[layer.params[i].name] = value_of(layer.params[i], step.params()[i]);
+    if (const auto &axes = step.dims().ellipsis; axes && !axes->empty()) c.axes = *axes;
+    take_ports(step, abi::PortList::in, {layer.inputs, layer.n_inputs}, c);
+    take_ports(step, abi::PortList::weight, {layer.weights, layer.n_weights}, c);
+    take_ports(step, abi::PortList::state, {layer.states, layer.n_states}, c);
+    take_ports(step, abi::PortList::out, {layer.outputs, layer.n_outputs}, c);
+    return c;
+}
+
+// Names of axes along which a kernel works, of weights and of rows: what it is specialized for. The others say how
+// often it does the same.
+std::set<std::string, std::less<>> columns_of(const abi::LayerCall &step) {
+    const lamina_layer &layer = *step.layer().contract;
+    std::set<std::string, std::less<>> out;
+    for (uint32_t i = 0; i < layer.n_weights; ++i) out.merge(set_of(abi::names_in(layer.weights[i].dims)));
+    for (uint32_t i = 0; i < layer.n_inputs; ++i) {
+        const std::string_view dims = layer.inputs[i].dims;
+        const TensorType &type = step.types(abi::PortList::in)[i];
+        if (type.shape.empty() || type.dtype == DType::i32) continue;
+        out.merge(set_of(abi::names_in(dims.substr(dims.rfind(' ') + 1))));
+    }
+    return out;
+}
+
+// The sizes that may be halved at once: the largest row by itself, then smaller ones, then all, since some are tied to
+// each other; then columns likewise.
+std::vector<std::vector<int64_t *>> halvings(Case &c, const std::set<std::string, std::less<>> &columns) {
+    std::vector<int64_t *> rows, others;
+    for (int64_t &size : c.axes) rows.push_back(&size);
+    for (auto &[name, size] : c.dims) (columns.contains(name) ? others : rows).push_back(&size);
+    std::vector<std::vector<int64_t *>> out;
+    for (auto *sizes : {&rows, &others}) {
+        std::erase_if(*sizes, [](const int64_t *size) { return *size < 2; });
+        std::stable_sort(sizes->begin(), sizes->end(), [](auto *x, auto *y) { return *x > *y; });
+        for (int64_t *size : *sizes) out.push_back({size});
+        if (sizes->size() > 1) out.push_back(*sizes);
+    }
+    return out;
+}
+
+// Halves what comes first and leaves a case that the layer takes, and that is alike; false where nothing does.
+bool halve(const abi::Layer &layer, Case &c, const std::set<std::string, std::less<>> &columns, const Alike &alike) {
+    const Case whole = c;
+    const size_t n = halvings(c, columns).size();
+    for (size_t i = 0; i < n; ++i) {
+        const std::vector<int64_t *> sizes = halvings(c, columns)[i];
+        for (int64_t *size : sizes) *size /= 2;
+        try {
+            if (alike(call_of(layer, c))) return true;
+        } catch (const Error &) { // not what the layer takes: another may be
+        }
+        c = whole;
+    }
+    return false;
+}
+
+// Inputs that say where in its sequence a token stands: integers of a range too wide for anything else.
+std::vector<std::string> positions_of(const abi::LayerCall &step) {
+    const lamina_layer &layer = *step.layer().contract;
+    std::vector<std::string> out;
+    for (uint32_t i = 0; i < layer.n_inputs; ++i) {
+        const auto range = step.types(abi::PortList::in)[i].shape.empty() ? std::nullopt : step.values(i);
+        if (range && range->second - range->first > conformance::wide_range) out.emplace_back(layer.inputs[i].name);
+    }
+    return out;
+}
+
+} // namespace
+
+StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike) {
+    const abi::Layer &layer = step.layer();
+    const std::set<std::string, std::less<>> columns = columns_of(step);
+    const auto any = [](const abi::LayerCall &) { return true; };
+    Case c = case_of(step);
+    StepCases out{{}, true};
+    for (double work = conformance::work_of(step); work > most; work = conformance::work_of(call_of(layer, c))) {
+        if (halve(layer, c, columns, alike)) continue;
+        if (work <= 10 * most) break;
+        out.alike = false;
+        if (!halve(layer, c, columns, any)) return out;
+    }
+    out.cases = {c};
+    const auto &states = step.types(abi::PortList::state);
+    if (std::none_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); })) return out;
+    // What it does depends on how far the states are filled: at the beginning, at one place in all rows, anywhere.
+    out.cases = {c, c, c, c};
+    out.cases[1].seed = 2;
+    for (const std::string &position : positions_of(step)) {
+        out.cases[2].values[position] = Values::zeros;
+        out.cases[3].values[position] = Values::one;
+    }
+    return out;
+}
+
+} // namespace lamina::admission

@@ -1,0 +1,51 @@
+// lamina::check() of proof.hpp: which target a device is.
+#include <lamina/proof.hpp>
+
+#include "api/access.hpp"
+#include "conformance/check.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace lamina {
+
+size_t CheckReport::count(CaseResult::Status status) const {
+    return static_cast<size_t>(
+        std::count_if(results.begin(), results.end(), [&](const CaseResult &r) { return r.status == status; }));
+}
+
+bool CheckReport::passed() const {
+    return count(CaseResult::Status::passed) != 0 && count(CaseResult::Status::failed) == 0 && unproved().empty();
+}
+
+std::vector<std::string> CheckReport::unproved() const {
+    struct Count {
+        size_t all = 0, skipped = 0;
+    };
+    std::map<std::string, Count> counts; // by layer and variant
+    for (const CaseResult &r : results) {
+        Count &count = counts[r.layer + ", " + r.variant];
+        ++count.all;
+        count.skipped += r.status == CaseResult::Status::skipped ? 1 : 0;
+    }
+    std::vector<std::string> out;
+    for (const auto &[name, count] : counts)
+        if (count.all > 1 && count.skipped == count.all) out.push_back(name);
+    return out;
+}
+
+CheckReport check(const Runtime &runtime, const Device &device, const CheckOptions &options,
+                  const std::function<void(const CaseResult &)> &progress) {
+    detail::RuntimeState &state = *detail::Access::state(runtime);
+    if (device.kind == "cpu")
+        return conformance::check(state.plugins, conformance::check_target(state.plugins), options, progress);
+    const std::shared_ptr<vulkan::Device> opened = state.open(device);
+    try {
+        return conformance::check(state.plugins, conformance::check_target(state.plugins, opened), options, progress);
+    } catch (const Error &e) {
+        if (e.code() == ErrorCode::device_lost) state.forget(device, opened); // the next check opens it anew
+        throw;
+    }
+}
+
+} // namespace lamina

@@ -1,0 +1,15 @@
+// lamina::compare() of proof.hpp: the two sessions that are compared.
+#include <lamina/proof.hpp>
+
+#include "api/access.hpp"
+#include "comparison/comparison.hpp"
+
+namespace lamina {
+
+Comparison compare(const Runtime &runtime, const Model &model, const Device &device, const CompareOptions &options) {
+    Session on_device = runtime.session(model, device);
+    Session truth = runtime.session(model, runtime.device(options.against));
+    return comparison::compare(detail::Access::state(truth), detail::Access::state(on_device), options);
+}
+
+} // namespace lamina

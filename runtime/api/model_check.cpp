@@ -1,0 +1,80 @@
+#include "api/model_check.hpp"
+
+#include "generation/generation_shapes.hpp"
+#include "plan/graph_check.hpp"
+#include "plan/graph_plan.hpp"
+
+#include <algorithm>
+
+namespace lamina::api {
+namespace {
+
+void refuse_unused_weights(const model::Model &model, const abi::Registry &plugins) {
+    const std::vector<std::string> unused = plan::unused_weights(model, plugins);
+    if (unused.empty()) return;
+    std::string message = model.weights.file().string() + ": no layer of " + (model.folder / "model.json").string() +
+                          " uses '" + unused.front() + "'";
+    if (unused.size() > 1) message += " and " + std::to_string(unused.size() - 1) + " more tensors";
+    throw Error(ErrorCode::input, message + ": a layer's weights are named LAYER.PORT ('lamina inspect' lists them)");
+}
+
+// Scores that are taken for what they are not give answers that are wrong and look right.
+bool are_probabilities(const plan::GraphPlan &plan, int32_t tensor) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const plan::Step &step) {
+        return std::string_view(step.call.layer().id()) == "softmax" && step.out.front() == tensor;
+    });
+}
+
+// A vocabulary of another size than the table of embeddings is that of another model, and its words mean others.
+void check_ids(const model::Model &model, const plan::GraphPlan &plan, const std::string &input,
+               const model::TextCodec &codec, const char *side) {
+    const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(codec.vocabulary).size());
+    const int64_t end = generation::end_of_values(plan, input);
+    if (end != INT32_MAX && vocabulary != end)
+        throw Error(ErrorCode::input, (model.folder / "model.json").string() + ": /generation/" + side +
+                                          "/vocabulary: expected " + std::to_string(end) +
+                                          " entries, one for each id that '" + input + "' takes, found " +
+                                          std::to_string(vocabulary) + " in " + codec.vocabulary);
+}
+
+void check_generation(const model::Model &model, const abi::Registry &plugins) {
+    const model::Generation &g = *model.generation;
+    if (!g.encode.empty())
+        check_ids(model,
+                  plan::plan_graph(model, model.graphs.at(g.encode), plugins,
+                                   generation::encode_shapes(g, 2, 1)), // any shape
+                  g.source_ids, g.source, "source");
+    const plan::GraphPlan plan = generation::plan_decode_step(model, plugins);
+    const int32_t output = plan.outputs.at(g.scores);
+    const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
+    const std::string place = (model.folder / "model.json").string() + ": /generation/" +
+                              (g.probabilities ? "probabilities" : "logits") + ": ";
+    if (!g.probabilities && are_probabilities(plan, output))
+        throw Error(ErrorCode::input,
+                    place + "'" + g.scores + "' comes from a softmax; write \"probabilities\" instead of \"logits\"");
+    const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(g.target.vocabulary).size());
+    if (scores.shape.size() != 3 || scores.shape[2] != vocabulary)
+        throw Error(ErrorCode::input, place + "expected '" + g.scores + "' to be (B, T, " + std::to_string(vocabulary) +
+                                          "), one value for each entry of " + g.target.vocabulary + ", found " +
+                                          to_string(scores.shape) + " for B = 2, T = 1");
+    check_ids(model, plan, g.target_ids, g.target, "target");
+}
+
+} // namespace
+
+void check_model(const model::Model &model, const abi::Registry &plugins) {
+    for (const auto &[name, graph] : model.graphs)
+        for (const model::Node &node : graph.nodes) {
+            try {
+                (void)plugins.layer(node.type);
+            } catch (const Error &e) {
+                throw Error(e.code(), (model.folder / "model.json").string() + ": " + node.place + ": layer '" +
+                                          node.name + "': " + e.what());
+            }
+        }
+    for (const auto &[name, graph] : model.graphs) plan::check_graph(model, graph, plugins);
+    refuse_unused_weights(model, plugins);
+    if (model.generation) check_generation(model, plugins);
+}
+
+} // namespace lamina::api

@@ -1,0 +1,13 @@
+// A model against the plugins at hand, before anything of it runs.
+#pragma once
+
+#include "abi/library.hpp"
+#include "model/model.hpp"
+
+namespace lamina::api {
+
+// Every layer has a plugin, every weight of the file is used, and where the model says how it generates, its graphs fit
+// together: they are planned once for a small batch. Throws Error(input) or Error(plugin).
+void check_model(const model::Model &model, const abi::Registry &plugins);
+
+} // namespace lamina::api

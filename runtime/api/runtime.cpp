@@ -1,0 +1,166 @@
+// lamina::Runtime and the handles that it makes: devices, models, sessions.
+#include "api/access.hpp"
+
+#include "api/model_check.hpp"
+
+#include <thread>
+
+namespace lamina {
+namespace {
+
+using Kind = vulkan::DeviceInfo::Kind;
+
+const char *name_of(Kind kind) {
+    switch (kind) {
+    case Kind::discrete:
+        return "discrete";
+    case Kind::integrated:
+        return "integrated";
+    case Kind::virtual_gpu:
+        return "virtual";
+    case Kind::software:
+        return "software";
+    case Kind::other:
+        break;
+    }
+    return "other";
+}
+
+Device describe(const vulkan::DeviceInfo &info) {
+    Device d;
+    d.id = "vulkan:" + std::to_string(info.index);
+    d.name = info.name;
+    d.kind = name_of(info.kind);
+    d.driver = info.driver + " " + info.driver_version;
+    d.api_version = info.api_version;
+    d.uuid = info.uuid_text();
+    d.memory_bytes = info.memory_bytes;
+    d.unusable = info.unusable;
+    return d;
+}
+
+Device describe_cpu(const abi::Executor *executor) {
+    Device d;
+    d.id = "cpu";
+    d.name = "CPU, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+    d.kind = "cpu";
+    if (executor == nullptr)
+        d.unusable = {"no executor plugin was found (cpu_fallback): give --plugin-dir or LAMINA_PLUGIN_PATH"};
+    else
+        d.driver = std::string(executor->descriptor->id) + " " + executor->descriptor->version;
+    return d;
+}
+
+Device describe_reference() {
+    Device d;
+    d.id = "reference";
+    d.name = "the layers' plain references";
+    d.kind = "cpu";
+    return d;
+}
+
+[[noreturn]] void refuse(const Device &device) {
+    std::string why;
+    for (const std::string &reason : device.unusable) why += (why.empty() ? "" : "; ") + reason;
+    throw Error(ErrorCode::no_device, "device '" + device.id + "' (" + device.name + ") cannot be used: " + why);
+}
+
+// discrete, integrated, virtual; then the CPU. A software driver is never taken unasked: the CPU is many times faster.
+Device choose(const std::vector<Device> &all, const std::string &no_vulkan) {
+    for (const char *kind : {"discrete", "integrated", "virtual"})
+        for (const Device &d : all)
+            if (d.kind == kind && d.unusable.empty()) {
+                Device chosen = d;
+                chosen.reason = std::string("the first ") + kind + " GPU";
+                return chosen;
+            }
+    Device cpu = all.back();
+    if (!cpu.unusable.empty()) refuse(cpu);
+    cpu.reason = no_vulkan.empty() ? "no GPU" : "no Vulkan: " + no_vulkan;
+    for (const Device &d : all) {
+        if (d.kind == "software") cpu.reason += "; " + d.id + " is a software driver, taken only when named";
+        if (d.kind != "cpu" && !d.unusable.empty())
+            cpu.reason += "; " + d.id + " cannot be used: " + d.unusable.front();
+    }
+    return cpu;
+}
+
+} // namespace
+
+namespace detail {
+
+const std::shared_ptr<RuntimeState> &Access::state(const Runtime &r) { return r.state_; }
+const std::shared_ptr<const model::Model> &Access::model(const Model &m) { return m.state_->model; }
+SessionState &Access::state(Session &s) { return *s.state_; }
+Model Access::checked(std::shared_ptr<const model::Model> content, const abi::Registry &plugins) {
+    api::check_model(*content, plugins);
+    Model model;
+    model.state_ = std::make_shared<const ModelState>(ModelState{std::move(content)});
+    return model;
+}
+
+} // namespace detail
+
+const std::filesystem::path &Model::folder() const { return state_->model->folder; }
+const std::string &Model::name() const { return state_->model->name; }
+
+Runtime::Runtime(const RuntimeOptions &options) : state_(std::make_shared<detail::RuntimeState>()) {
+    state_->options = options;
+    state_->plugins = abi::Registry::discover(abi::Registry::search_path(options.plugin_folders));
+}
+
+std::vector<Device> Runtime::devices() const {
+    std::vector<Device> out;
+    if (const vulkan::Instance *vulkan = state_->vulkan())
+        for (const vulkan::DeviceInfo &info : vulkan->devices()) out.push_back(describe(info));
+    out.push_back(describe_cpu(state_->plugins->executor()));
+    return out;
+}
+
+std::string Runtime::no_vulkan() const { return state_->no_vulkan(); }
+
+Device Runtime::device(const std::string &id) const {
+    if (id == "reference") return describe_reference();
+    if (id == "cpu") {
+        Device cpu = describe_cpu(state_->plugins->executor());
+        if (!cpu.unusable.empty()) refuse(cpu);
+        return cpu;
+    }
+    const std::vector<Device> all = devices();
+    if (id == "auto") return choose(all, no_vulkan());
+    std::vector<std::string> known{"auto", "cpu", "reference"};
+    for (const Device &d : all) {
+        if (d.id == id || (!d.uuid.empty() && d.uuid == id)) {
+            if (!d.unusable.empty()) refuse(d);
+            return d;
+        }
+        known.push_back(d.id);
+    }
+    std::string message = "no device '" + id + "'; there are:";
+    for (const Device &d : all) message += " " + d.id + " (" + d.name + ")" + (&d == &all.back() ? "" : ",");
+    if (all.size() == 1) message += "; no Vulkan: " + no_vulkan();
+    throw Error(ErrorCode::no_device, message);
+}
+
+Model Runtime::load(const std::filesystem::path &folder) const {
+    return detail::Access::checked(model::Model::load(folder), *state_->plugins);
+}
+
+Model Runtime::load(const ModelDescription &description) const {
+    return detail::Access::checked(model::Model::parse(description.json, model::Safetensors::of(description.weights),
+                                                       description.vocabularies, description.name),
+                                   *state_->plugins);
+}
+
+Session Runtime::session(const Model &model, const Device &device, const SessionOptions &options) const {
+    Session session;
+    session.state_ = std::make_shared<detail::SessionState>();
+    session.state_->runtime = state_;
+    session.state_->model = detail::Access::model(model);
+    session.state_->device = device;
+    session.state_->options = options;
+    session.state_->surviving_loss([&] { session.state_->connect(); });
+    return session;
+}
+
+} // namespace lamina

@@ -1,0 +1,303 @@
+#include "comparison/comparison.hpp"
+
+#include "base/shell.hpp"
+#include "conformance/check.hpp"
+#include "conformance/replay.hpp"
+#include "conformance/values.hpp"
+#include "conformance/verdict.hpp"
+#include "generation/generation_shapes.hpp"
+#include "generation/text_inputs.hpp"
+#include "generation/texts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lamina {
+namespace {
+
+// A program that is run step by step, with states of its own: the programs of a backend share theirs by name, so they
+// are set before every run. They begin as what other texts may have left there: any numbers.
+class Run {
+  public:
+    explicit Run(std::unique_ptr<plan::Program> program) : program_(std::move(program)) {
+        const auto &tensors = program_->plan().tensors;
+        for (size_t i = 0; i < tensors.size(); ++i)
+            if (tensors[i].kind == plan::PlannedTensor::Kind::state)
+                after_[static_cast<int32_t>(i)] = conformance::make_values(tensors[i].type, conformance::Values::normal,
+                                                                           false, {}, 1, tensors[i].name);
+        before_ = after_;
+    }
+
+    // Goes on from what the step before left; an input that is not given stays what it was.
+    void step(const TensorMap &inputs) {
+        for (const auto &[name, tensor] : inputs) program_->write(plan().inputs.at(name), tensor.bytes());
+        run_from(after_);
+    }
+    // Runs one layer as `whole` ran it in its last step: on the same inputs and states.
+    void step_within(const Run &whole) {
+        for (const auto &[name, index] : plan().inputs)
+            program_->write(index, whole.read(whole.plan().tensor(name)).bytes());
+        States states;
+        for (const auto &[t, state] : before_)
+            states[t] = whole.before(whole.plan().tensor(plan().tensors[static_cast<size_t>(t)].name));
+        run_from(std::move(states));
+    }
+
+    [[nodiscard]] const plan::GraphPlan &plan() const { return program_->plan(); }
+    [[nodiscard]] std::string variant(size_t step) const { return program_->variant(step); }
+    // The value of a state before the last step.
+    [[nodiscard]] const Tensor &before(int32_t state) const { return before_.at(state); }
+    // Any tensor after the last step.
+    [[nodiscard]] Tensor read(int32_t tensor) const {
+        if (const auto state = after_.find(tensor); state != after_.end()) return state->second;
+        return read_now(tensor);
+    }
+
+  private:
+    using States = std::map<int32_t, Tensor>; // by tensor of the plan
+
+    void run_from(States states) {
+        before_ = std::move(states);
+        for (const auto &[t, state] : before_) program_->write(t, state.bytes());
+        program_->run();
+        for (auto &[t, state] : after_) state = read_now(t);
+    }
+    [[nodiscard]] Tensor read_now(int32_t tensor) const {
+        Tensor out(plan().tensors[static_cast<size_t>(tensor)].type);
+        program_->read(tensor, out.bytes());
+        return out;
+    }
+
+    std::unique_ptr<plan::Program> program_;
+    States before_, after_; // the last step
+};
+
+using Variants = std::map<std::string, std::string, std::less<>>;
+
+// The variants of a comparison: those that are asked for, proved or not, since this is to find out; else the session's.
+std::vector<std::string> variants_of(detail::SessionState &session, const plan::GraphPlan &plan,
+                                     const Variants &asked) {
+    std::vector<std::string> out = session.variants(plan), named = plan::variants_by_layer(plan, asked);
+    out.resize(named.size());
+    for (size_t s = 0; s < named.size(); ++s)
+        if (!named[s].empty()) out[s] = named[s];
+    return out;
+}
+
+// A graph for shapes. With keep_all every tensor has memory of its own, to be read; else as a session runs it.
+Run compile(detail::SessionState &session, const std::string &graph, const plan::GraphShapes &shapes,
+            const Variants &asked, bool keep_all) {
+    plan::ProgramOptions options;
+    options.keep_all = keep_all;
+    options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // else what is never written may be zero
+    plan::GraphPlan plan =
+        plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
+    options.variants = variants_of(session, plan, asked);
+    return Run(session.backend->compile(std::move(plan), options));
+}
+
+// One layer alone, by one variant.
+Run compile_alone(detail::SessionState &session, const plan::GraphPlan &plan, size_t step, const std::string &variant) {
+    plan::ProgramOptions options;
+    options.poison = plan::other_poison[0]; // running_ meets NaN
+    options.variants = {variant};
+    return Run(session.backend->compile(plan::isolate(plan, step), options));
+}
+
+// The CPU's kernels and the references compute in F32 or better.
+uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant) {
+    for (uint32_t i = 0; i < contract.n_variants; ++i)
+        if (variant == contract.variants[i].name) return contract.variants[i].arithmetic;
+    return LAMINA_F32;
+}
+
+// What a graph is run on: once, or for every token that is decoded.
+struct GraphSteps {
+    std::string graph;
+    plan::GraphShapes shapes;
+    std::vector<TensorMap> inputs; // of each step; what is not given stays
+};
+
+// A graph by the references and on the device, step by step.
+class GraphComparison {
+  public:
+    GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
+                    const CompareOptions &options)
+        : device_(device), replay_folder_(options.replay_folder),
+          expected_(compile(truth, graph.graph, graph.shapes, {}, true)),
+          running_(compile(device, graph.graph, graph.shapes, options.variants, true)),
+          whole_(compile(device, graph.graph, graph.shapes, options.variants, false)) {
+        const std::vector<plan::Step> &steps = plan().steps;
+        for (size_t s = 0; s < steps.size(); ++s) {
+            alone_.push_back(compile_alone(device, plan(), s, running_.variant(s)));
+            layers_.push_back(
+                {graph.graph, steps[s].name, steps[s].call.layer().contract->id, running_.variant(s), {}, {}, {}});
+        }
+    }
+
+    // Compares one more step; false when something is wrong in it.
+    bool step(const TensorMap &inputs) {
+        expected_.step(inputs);
+        running_.step(inputs);
+        whole_.step(inputs);
+        bool agrees = true;
+        for (size_t s = 0; s < layers_.size(); ++s) agrees = compare_layer(s) && agrees;
+        for (const auto &[name, index] : whole_.plan().outputs)
+            if (!std::ranges::equal(whole_.read(index).bytes(), running_.read(index).bytes()))
+                changed_outputs_.push_back(plan().graph + "." + name);
+        ++steps_;
+        return agrees && changed_outputs_.empty();
+    }
+
+    void add_to(Comparison &out) const {
+        for (LayerComparison layer : layers_) {
+            if (steps_ == 1) layer.step.reset();
+            out.layers.push_back(std::move(layer));
+        }
+        out.changed_outputs.insert(out.changed_outputs.end(), changed_outputs_.begin(), changed_outputs_.end());
+        if (out.replay.empty()) out.replay = replay_, out.replay_command = replay_command_;
+    }
+
+  private:
+    [[nodiscard]] const plan::GraphPlan &plan() const { return expected_.plan(); }
+
+    bool compare_layer(size_t s) {
+        const plan::Step &step = plan().steps[s];
+        const lamina_layer &contract = *step.call.layer().contract;
+        LayerComparison &layer = layers_[s];
+        const lamina_tolerance tolerance = conformance::tolerance_of(contract, arithmetic_of(contract, layer.variant));
+        Run &alone = alone_[s];
+        alone.step_within(expected_);
+        bool agrees = true;
+        const auto add = [&](const std::string &port, int32_t expected_at, int32_t running_at, int32_t alone_at) {
+            const Tensor expected = expected_.read(expected_at);
+            const Verdict own = compare(alone.read(alone_at), expected, tolerance, port);
+            const Verdict accumulated = compare(running_.read(running_at), expected, tolerance, port);
+            if (conformance::add(layer.own, own)) layer.step = steps_;
+            conformance::add(layer.accumulated, accumulated);
+            agrees = agrees && own.passed && std::isfinite(accumulated.error);
+        };
+        const plan::Step &in_graph = running_.plan().steps[s], &by_itself = alone.plan().steps[0];
+        for (size_t i = 0; i < step.out.size(); ++i)
+            add(contract.outputs[i].name, step.out[i], in_graph.out[i], by_itself.out[i]);
+        for (size_t i = 0; i < step.state.size(); ++i)
+            if (step.state[i] != plan::none)
+                add(contract.states[i].name, step.state[i], in_graph.state[i], by_itself.state[i]);
+        if (!agrees && !layer.own.passed && !replay_folder_.empty() && replay_.empty()) write_replay(s);
+        return agrees;
+    }
+
+    void write_replay(size_t s) {
+        const plan::Step &step = plan().steps[s];
+        const conformance::ReplaySource source{step,
+                                               plan(),
+                                               device_.model->weights,
+                                               [&](int32_t t) { return expected_.read(t); },
+                                               [&](int32_t t) { return expected_.before(t); },
+                                               [&](int32_t t) {
+                                                   const plan::GraphPlan &alone = alone_[s].plan();
+                                                   return alone_[s].read(
+                                                       alone.tensor(plan().tensors[static_cast<size_t>(t)].name));
+                                               },
+                                               layers_[s].variant,
+                                               device_.device.name + ", " + device_.device.driver};
+        replay_ = conformance::write_replay(replay_folder_, source);
+        replay_command_ = "lamina check --replay " + shell_word(replay_.string()) + " --device " + device_.device.id +
+                          " --variant " + layers_[s].variant + conformance::plugin_option(step.call.layer());
+    }
+
+    detail::SessionState &device_;
+    std::filesystem::path replay_folder_, replay_;
+    std::string replay_command_;
+    Run expected_;
+    Run running_;            // on the device; every tensor can be read
+    Run whole_;              // on the device as sessions run it
+    std::vector<Run> alone_; // each layer on the device, fed with what expected_ computed
+    std::vector<LayerComparison> layers_;
+    std::vector<std::string> changed_outputs_;
+    size_t steps_ = 0; // done
+};
+
+// Text is decoded as generation does it: token by token, with a cache.
+GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, TensorMap inputs, size_t length) {
+    GraphSteps out;
+    out.graph = graph;
+    if (graph == g.decode) {
+        const auto memory = inputs.find(g.memory);
+        out.shapes.state_length =
+            generation::cache_length(length, memory == inputs.end() ? TensorType{} : memory->second.type());
+        out.inputs = generation::token_by_token(g, std::move(inputs));
+    } else {
+        out.inputs.push_back(std::move(inputs));
+    }
+    return out;
+}
+
+std::string only_graph(const model::Model &model) {
+    if (model.graphs.size() == 1) return model.graphs.begin()->first;
+    std::string names;
+    for (const auto &[name, graph] : model.graphs) names += (names.empty() ? "" : ", ") + name;
+    throw Error(ErrorCode::usage,
+                model.folder.string() + " has several graphs (" + names + "): say which with --graph");
+}
+
+} // namespace
+
+bool LayerComparison::agrees() const { return own.passed && std::isfinite(accumulated.error); }
+
+const LayerComparison *Comparison::first_wrong() const {
+    const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.agrees(); });
+    return it == layers.end() ? nullptr : &*it;
+}
+
+std::string Comparison::summary() const {
+    const std::string place =
+        device.id + " (" + device.name + (device.driver.empty() ? "" : ", " + device.driver) + ")";
+    const LayerComparison *wrong = first_wrong();
+    if (wrong == nullptr && !changed_outputs.empty())
+        return "output '" + changed_outputs.front() + "' on " + place +
+               " has other bits when the graph runs as a whole than layer by layer, though each layer agrees with the "
+               "reference: memory or barriers between layers are at fault, or a layer that uses what it never wrote";
+    if (wrong == nullptr)
+        return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
+    return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
+           wrong->variant + ") is the first to go wrong on " + place +
+           (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
+           (wrong->own.passed ? "right by itself, and in the running model " + wrong->accumulated.text()
+                              : wrong->own.text());
+}
+
+namespace comparison {
+
+Comparison compare(detail::SessionState &truth, detail::SessionState &on_device, const CompareOptions &options) {
+    const model::Model &content = *on_device.model;
+    std::vector<GraphSteps> graphs;
+    if (options.inputs.empty()) {
+        const auto &plugins = *on_device.runtime->plugins;
+        const auto texts = options.texts.empty() ? generation::sample_texts(content, plugins) : options.texts;
+        generation::TextInputs of_texts = generation::inputs_of_texts(truth, texts, generation::Rows::of_programs);
+        for (auto &[graph, inputs] : of_texts.graphs)
+            graphs.push_back(steps_of_text(*content.generation, graph, std::move(inputs), of_texts.length));
+    } else {
+        graphs.emplace_back();
+        graphs.back().graph = options.graph.empty() ? only_graph(content) : options.graph;
+        graphs.back().inputs = {options.inputs};
+    }
+
+    Comparison out;
+    out.device = on_device.device;
+    for (GraphSteps &g : graphs) {
+        if (!content.graphs.contains(g.graph))
+            throw Error(ErrorCode::usage, content.folder.string() + " has no graph '" + g.graph + "'");
+        for (const auto &[name, tensor] : g.inputs.front()) g.shapes.inputs[name] = tensor.type();
+        GraphComparison comparison(truth, on_device, g, options);
+        // What follows a wrong step is as wrong, and hides where it began.
+        for (size_t step = 0; step < g.inputs.size() && comparison.step(g.inputs[step]); ++step) {
+        }
+        comparison.add_to(out);
+    }
+    return out;
+}
+
+} // namespace comparison
+} // namespace lamina

@@ -1,0 +1,227 @@
+#include "conformance/case_generator.hpp"
+
+#include "base/random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <sstream>
+
+namespace lamina::conformance {
+namespace {
+
+constexpr std::array<int64_t, 3> batches{1, 2, 3};
+constexpr std::array<int64_t, 22> sizes{1,  2,  3,  5,  7,  8,  13,  16,  31,  32,  33,
+                                        37, 61, 63, 64, 65, 97, 127, 128, 129, 257, 513};
+constexpr std::array<int64_t, 5> large_sizes{769, 1023, 1025, 2048, 4097};
+constexpr std::array<int64_t, 10> head_dims{8, 16, 20, 32, 37, 64, 80, 96, 128, 256};
+constexpr std::array<int64_t, 6> counts{1, 2, 3, 4, 6, 8}; // of heads and the like
+constexpr int draws = 200;                                 // before a set of optional ports is given up
+
+template <size_t N> int64_t pick(const std::array<int64_t, N> &from, Random &random) { return from[random.below(N)]; }
+
+// What a contract offers to draw from.
+struct Menu {
+    std::set<std::string> dims, factors; // factors: names that stand in products with others
+    bool ellipsis = false;
+    std::vector<std::string> optional;
+    std::vector<std::set<std::string, std::less<>>> combinations; // of optional ports, that each have their turn
+    std::map<std::string, std::vector<Values>> values; // by port; what it may be filled with beside its default
+
+    explicit Menu(const lamina_layer &layer) {
+        for (const auto ports : {std::span(layer.inputs, layer.n_inputs), std::span(layer.weights, layer.n_weights),
+                                 std::span(layer.states, layer.n_states)})
+            for (const lamina_port &port : ports) read(port, ports.data() == layer.states);
+        for (const lamina_port &port : std::span(layer.inputs, layer.n_inputs))
+            values[port.name] = port.dtypes == LAMINA_I32 ? std::vector{Values::zeros, Values::one, Values::max}
+                                                          : std::vector{Values::zeros, Values::one_hot, Values::tiny};
+        for (const char *text : std::span(layer.cases, layer.n_cases))
+            for (const auto &[port, v] : parse_case(layer, text).values) values[port].push_back(v);
+        for (const lamina_param &p : std::span(layer.params, layer.n_params)) dims.erase(p.name);
+        combine(layer);
+    }
+
+  private:
+    // None, all, each alone; and, since states go together and many ports do not go with them, all states with each.
+    void combine(const lamina_layer &layer) {
+        std::set<std::string, std::less<>> states;
+        for (const lamina_port &port : std::span(layer.states, layer.n_states)) states.insert(port.name);
+        combinations = {{}, {optional.begin(), optional.end()}};
+        for (const std::string &port : optional) combinations.push_back({port});
+        if (states.empty()) return;
+        for (const std::string &port : optional) {
+            if (states.contains(port)) continue;
+            combinations.push_back(states);
+            combinations.back().insert(port);
+        }
+    }
+
+    void read(const lamina_port &port, bool state) {
+        if (state || (port.flags & LAMINA_OPTIONAL) != 0) optional.emplace_back(port.name);
+        std::istringstream tokens(port.dims);
+        for (std::string token; tokens >> token;) {
+            ellipsis |= token == "...";
+            for (const std::string &name : abi::names_in(token)) {
+                dims.insert(name);
+                if (token.find('*') != std::string::npos) factors.insert(name);
+            }
+        }
+    }
+};
+
+class Generator {
+  public:
+    Generator(const abi::Layer &layer, const GeneratorOptions &options)
+        : layer_(layer), contract_(*layer.contract), options_(options), menu_(contract_),
+          random_(options.seed, layer.id()) {}
+
+    GeneratedCases run() {
+        const size_t some_random = 6;
+        for (size_t i = 0; i < std::max(options_.count, menu_.combinations.size() + some_random); ++i)
+            for (int attempt = 0; attempt < draws; ++attempt)
+                if (Case c = draw(i); accept(c)) {
+                    out_.cases.push_back(std::move(c));
+                    break;
+                }
+        return std::move(out_);
+    }
+
+  private:
+    bool accept(const Case &c) {
+        try {
+            const abi::LayerCall call = call_of(layer_, c);
+            for (uint32_t i = 0; i < contract_.n_inputs; ++i)
+                if (const auto range = call.values(i); range && range->first >= range->second)
+                    return ++out_.refused, false;
+            if (work_of(call) <= options_.work) return true;
+            ++out_.too_large;
+        } catch (const Error &e) {
+            if (e.code() != ErrorCode::input) throw; // the contract's fault, not the draw's
+            ++out_.refused;
+        }
+        return false;
+    }
+
+    [[nodiscard]] bool is_given(const Case &c, const std::string &port) const {
+        return c.given.contains(port) ||
+               std::find(menu_.optional.begin(), menu_.optional.end(), port) == menu_.optional.end();
+    }
+
+    Case draw(size_t number) {
+        Case c;
+        c.seed = random_.below(1'000'000);
+        c.weights = std::array{DType::f32, DType::f16, DType::bf16}[number % 3];
+        draw_params(c, number);
+        draw_dims(c);
+        draw_ports(c, number);
+        for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights))
+            if (random_.below(6) == 0 && is_given(c, p.name) && weight_dtype(p, c) != DType::f32)
+                c.dtypes[p.name] = DType::f32;
+        for (const auto &[port, hard] : menu_.values)
+            if (!hard.empty() && random_.below(6) == 0 && is_given(c, port))
+                c.values[port] = hard[random_.below(hard.size())];
+        return c;
+    }
+
+    void draw_params(Case &c, size_t number) {
+        std::map<std::string_view, int64_t> whole;
+        for (const lamina_param &p : std::span(contract_.params, contract_.n_params)) {
+            const bool wanted = (p.flags & LAMINA_REQUIRED) != 0 || random_.below(2) == 0;
+            if (p.kind == LAMINA_CHOICE) {
+                const std::vector<std::string> choices = split(p.choices, '|');
+                c.params[p.name] = choices[number % choices.size()];
+            } else if (p.kind == LAMINA_BOOL) {
+                c.params[p.name] = random_.below(2) == 1;
+            } else if (p.kind == LAMINA_INT) {
+                whole[p.name] = p.follows != nullptr ? whole[p.follows] : static_cast<int64_t>(p.dflt);
+                if (!wanted) continue;
+                whole[p.name] = p.follows != nullptr ? divisor(whole[p.follows]) : whole_number(p);
+                c.params[p.name] = static_cast<double>(whole[p.name]);
+            } else if (wanted) {
+                // In thousandths, so that the text is short; the ends of a range are its author's to test.
+                const double low = std::max(p.min, -4.0), high = std::min(p.max, 4.0);
+                c.params[p.name] = random_.below(8) == 0 && low <= 0
+                                       ? 0.0
+                                       : low + (high - low) * static_cast<double>(1 + random_.below(999)) / 1000;
+            }
+        }
+    }
+
+    int64_t whole_number(const lamina_param &p) {
+        const int64_t n = menu_.factors.contains(p.name) ? pick(counts, random_) : size();
+        return static_cast<int64_t>(std::clamp(static_cast<double>(n), p.min, p.max));
+    }
+
+    int64_t size() {
+        return options_.large && random_.below(8) == 0 ? pick(large_sizes, random_) : pick(sizes, random_);
+    }
+
+    int64_t divisor(int64_t n) {
+        std::vector<int64_t> divisors;
+        for (int64_t d = 1; d <= n; ++d)
+            if (n % d == 0) divisors.push_back(d);
+        return divisors.empty() ? n : divisors[random_.below(divisors.size())];
+    }
+
+    void draw_dims(Case &c) {
+        for (const std::string &name : menu_.dims)
+            c.dims[name] = name == "B"                    ? pick(batches, random_)
+                           : menu_.factors.contains(name) ? pick(head_dims, random_)
+                                                          : size();
+        if (!menu_.ellipsis) return;
+        if (random_.below(6) == 0) c.axes = {pick(batches, random_), pick(counts, random_), size()};
+        if (!c.axes.empty()) return;
+        if (random_.below(4) != 0) c.dims["T"] = size();
+        if (random_.below(4) != 0) c.dims["B"] = pick(batches, random_);
+    }
+
+    void draw_ports(Case &c, size_t number) {
+        if (number < menu_.combinations.size())
+            c.given = menu_.combinations[number];
+        else
+            for (const std::string &port : menu_.optional)
+                if (random_.below(2) == 0) c.given.insert(port);
+        drop_what_stands_in(c);
+    }
+
+    // Where a port is left out and another stands in for it, the names of its own axes are that one's sizes.
+    void drop_what_stands_in(Case &c) const {
+        for (const auto ports :
+             {std::span(contract_.inputs, contract_.n_inputs), std::span(contract_.weights, contract_.n_weights)})
+            for (const lamina_port &port : ports)
+                if (port.follows != nullptr && !c.given.contains(port.name))
+                    for (const std::string &name : abi::names_in(port.dims))
+                        if (!named_before(ports, port, name)) c.dims.erase(name);
+    }
+
+    static bool named_before(std::span<const lamina_port> ports, const lamina_port &port, const std::string &name) {
+        for (const lamina_port &earlier : ports) {
+            if (&earlier == &port) return false;
+            const std::vector<std::string> names = abi::names_in(earlier.dims);
+            if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+        }
+        return false;
+    }
+
+    static std::vector<std::string> split(const std::string &text, char separator) {
+        std::istringstream in(text);
+        std::vector<std::string> out;
+        for (std::string part; std::getline(in, part, separator);) out.push_back(part);
+        return out;
+    }
+
+    const abi::Layer &layer_;
+    const lamina_layer &contract_;
+    const GeneratorOptions options_;
+    const Menu menu_;
+    Random random_;
+    GeneratedCases out_;
+};
+
+} // namespace
+
+GeneratedCases generate_cases(const abi::Layer &layer, const GeneratorOptions &options) {
+    return Generator(layer, options).run();
+}
+
+} // namespace lamina::conformance

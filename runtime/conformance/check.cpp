@@ -1,0 +1,183 @@
+#include "conformance/check.hpp"
+
+#include "base/nearest.hpp"
+#include "base/shell.hpp"
+#include "conformance/case_generator.hpp"
+#include "conformance/case_graph.hpp"
+#include "conformance/replay.hpp"
+#include "conformance/verdict.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <span>
+
+namespace lamina::conformance {
+namespace {
+
+using Status = CaseResult::Status;
+
+std::vector<const abi::Layer *> layers_of(const abi::Registry &plugins, const std::vector<std::string> &names) {
+    std::vector<const abi::Layer *> out;
+    for (const std::string &name : names) out.push_back(&plugins.layer(name));
+    if (names.empty())
+        for (const auto &[id, layer] : plugins.layers()) out.push_back(&layer);
+    return out;
+}
+
+bool wanted(const CheckVariant &variant, const std::vector<std::string> &names) {
+    return names.empty() || std::find(names.begin(), names.end(), variant.name) != names.end();
+}
+
+void refuse_unknown_variants(const std::vector<const abi::Layer *> &layers, const CheckTarget &target,
+                             const std::vector<std::string> &names) {
+    std::set<std::string> known;
+    for (const abi::Layer *layer : layers)
+        for (const CheckVariant &v : target.variants(*layer)) known.insert(v.name);
+    for (const std::string &name : names)
+        if (!known.contains(name))
+            throw Error(ErrorCode::usage, "no layer has a variant '" + name + "' on " + target.device +
+                                              did_you_mean(name, names_of(known)));
+}
+
+bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Tensor &x, const Tensor &y) { return std::ranges::equal(x.bytes(), y.bytes()); });
+}
+
+// One case of one layer, by one variant after the other: the reference is computed once.
+class CaseCheck {
+  public:
+    // `text`: the case as results show it; `named` and `option`: what runs it again, LAYER where the option names none.
+    CaseCheck(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target, const abi::Layer &layer,
+              CaseGraph graph, std::string text, std::string named, std::string option)
+        : target_(target), layer_(layer), text_(std::move(text)), named_(std::move(named)), option_(std::move(option)),
+          graph_(std::move(graph)), expected_(reference_of(plugins, graph_)) {}
+
+    CaseResult run(const CheckVariant &variant) const {
+        CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}};
+        result.replay = "lamina check" + named_ + " --device " + target_.device + " --variant " + variant.name +
+                        option_ + plugin_option(layer_);
+        try {
+            const std::string why_not = target_.why_not(graph_.plan.steps.front().call, variant.name);
+            if (why_not.empty()) {
+                result.why = fault_of(variant, result.verdict);
+                result.status = result.why.empty() ? Status::passed : Status::failed;
+            } else {
+                result.status = variant.baseline ? Status::failed : Status::skipped;
+                result.why = (variant.baseline ? "the baseline may refuse no case: " : "") + why_not;
+            }
+        } catch (const Error &e) {
+            // These say nothing sure about the variant, and no case after this one would fare better.
+            if (e.code() == ErrorCode::device_lost || e.code() == ErrorCode::memory)
+                throw Error(e.code(), std::string(e.what()) + " Replay: " + result.replay);
+            result.why = e.what();
+        }
+        return result;
+    }
+
+  private:
+    // What is wrong with the variant's results; empty when nothing is.
+    std::string fault_of(const CheckVariant &variant, Verdict &verdict) const {
+        const auto backend = target_.backend(graph_.weights);
+        plan::ProgramOptions options;
+        options.guard = true;
+        options.variants = {variant.name};
+        const auto program = backend->compile(graph_.plan, options);
+        write_values(*program, graph_);
+        const std::vector<Tensor> first = run_case(*program, graph_);
+        verdict = verdict_on(first, tolerance_of(*layer_.contract, variant.arithmetic));
+        if (!verdict.passed) return verdict.text();
+        if (const std::string name = program->overrun(); !name.empty())
+            return "it wrote beside " + name + ", where no kernel may write";
+        restore_states(*program, graph_);
+        if (!same_bits(first, run_case(*program, graph_)))
+            return "a second run of the same program on the same values gave other bits";
+        for (const uint32_t word : plan::other_poison) {
+            options.poison = word;
+            const auto other = backend->compile(graph_.plan, options);
+            write_values(*other, graph_);
+            if (!same_bits(first, run_case(*other, graph_)))
+                return "it gave other bits where its outputs and scratch held other numbers before: it uses what was "
+                       "never "
+                       "written";
+        }
+        return {};
+    }
+
+    Verdict verdict_on(const std::vector<Tensor> &results, const lamina_tolerance &tolerance) const {
+        Verdict verdict;
+        for (size_t i = 0; i < results.size(); ++i) {
+            const std::string &name = graph_.plan.tensors[static_cast<size_t>(graph_.results[i])].name;
+            add(verdict, compare(results[i], expected_[i], tolerance, name));
+        }
+        return verdict;
+    }
+
+    const CheckTarget &target_;
+    const abi::Layer &layer_;
+    const std::string text_, named_, option_;
+    const CaseGraph graph_;
+    const std::vector<Tensor> expected_;
+};
+
+} // namespace
+
+std::string plugin_option(const abi::Layer &layer) {
+    const std::filesystem::path folder = layer.path.parent_path();
+    const std::vector<std::filesystem::path> known = abi::Registry::search_path({});
+    const bool found = std::find(known.begin(), known.end(), folder) != known.end();
+    return found ? "" : " --plugin-dir " + shell_word(folder.string());
+}
+
+LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
+    if (!options.case_text.empty()) return {{parse_case(*layer.contract, options.case_text, options.seed)}, 0};
+    LayerCases out;
+    for (const char *text : std::span(layer.contract->cases, layer.contract->n_cases)) try {
+            out.cases.push_back(parse_case(*layer.contract, text, options.seed));
+        } catch (const Error &e) {
+            throw Error(ErrorCode::plugin, layer.path.string() + ": " + e.what());
+        }
+    if (options.own_cases_only) return out;
+    GeneratorOptions generator;
+    generator.seed = options.seed;
+    if (options.thorough) generator.count = 200, generator.work *= 10, generator.large = true;
+    GeneratedCases generated = generate_cases(layer, generator);
+    out.refused = generated.refused;
+    std::move(generated.cases.begin(), generated.cases.end(), std::back_inserter(out.cases));
+    return out;
+}
+
+CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
+                  const CheckOptions &options, const std::function<void(const CaseResult &)> &progress) {
+    CheckReport report;
+    const auto run = [&](const CaseCheck &one, const abi::Layer &layer) {
+        for (const CheckVariant &variant : target.variants(layer)) {
+            if (!wanted(variant, options.variants)) continue;
+            report.results.push_back(one.run(variant));
+            if (progress) progress(report.results.back());
+        }
+    };
+    if (!options.replay.empty()) {
+        Replay replay = read_replay(options.replay, *plugins);
+        refuse_unknown_variants({replay.layer}, target, options.variants);
+        run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(), "",
+                      " --replay " + shell_word(options.replay.string())),
+            *replay.layer);
+        return report;
+    }
+    const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
+    refuse_unknown_variants(layers, target, options.variants);
+    for (const abi::Layer *layer : layers) {
+        if (target.variants(*layer).empty() && options.case_text.empty()) continue; // a case is looked at all the same
+        const LayerCases cases = cases_of(*layer, options);
+        report.refused += cases.refused;
+        for (const Case &c : cases.cases)
+            run(CaseCheck(plugins, target, *layer, make_case_graph(*layer, c), to_string(c),
+                          " " + std::string(layer->id()), " --case " + shell_word(to_string(c))),
+                *layer);
+    }
+    return report;
+}
+
+} // namespace lamina::conformance

@@ -1,0 +1,30 @@
+// Conformance: every layer, by every variant, on one device, against its reference. No kernel is trusted before.
+#pragma once
+
+#include "conformance/case.hpp"
+#include "conformance/target.hpp"
+
+#include <lamina/proof.hpp>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace lamina::conformance {
+
+// lamina::check() of proof.hpp, on a target.
+[[nodiscard]] CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
+                                const CheckOptions &options,
+                                const std::function<void(const CaseResult &)> &progress = {});
+
+// " --plugin-dir DIR" where the command does not find this layer by itself.
+[[nodiscard]] std::string plugin_option(const abi::Layer &layer);
+
+// The cases that check() runs for a layer.
+struct LayerCases {
+    std::vector<Case> cases;
+    size_t refused = 0;
+};
+[[nodiscard]] LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options);
+
+} // namespace lamina::conformance

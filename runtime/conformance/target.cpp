@@ -1,0 +1,87 @@
+#include "conformance/target.hpp"
+
+#include "cpu/backend.hpp"
+#include "plan/layer_plan.hpp"
+
+#include <lamina/plugin.hpp> // Call::find
+
+#include <map>
+#include <optional>
+#include <set>
+
+namespace lamina::conformance {
+
+namespace {
+
+// Plans variants as the device would run them. Kernels are reflected once.
+class Planner {
+  public:
+    explicit Planner(std::shared_ptr<vulkan::Device> device) : device_(std::move(device)) {}
+
+    std::optional<plan::LayerPlan> plan(const abi::LayerCall &call, const std::string &variant, std::string &why_not) {
+        const lamina_layer &contract = *call.layer().contract;
+        const plan::Kernels &reflected = kernels_.try_emplace(&contract, call.layer()).first->second;
+        const uint32_t index = lamina::plugin::Call::find(contract.variants, contract.n_variants, variant);
+        return plan::plan_layer(call, reflected, index, device_->info().capabilities, why_not);
+    }
+
+  private:
+    std::shared_ptr<vulkan::Device> device_;
+    std::map<const lamina_layer *, plan::Kernels> kernels_;
+};
+
+// "2 0=1 5=16": the kernel's number, and its specialization constants.
+std::string pipeline_of(const plan::Dispatch &dispatch) {
+    std::string out = std::to_string(dispatch.kernel);
+    for (const lamina_spec &s : dispatch.specs) out += " " + std::to_string(s.id) + "=" + std::to_string(s.bits);
+    return out;
+}
+
+} // namespace
+
+CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
+                         const std::shared_ptr<vulkan::Device> &device) {
+    CheckTarget target;
+    target.device = "vulkan:" + std::to_string(device->info().index);
+    target.variants = [](const abi::Layer &layer) {
+        std::vector<CheckVariant> out;
+        for (uint32_t i = 0; i < layer.contract->n_variants; ++i)
+            out.push_back({layer.contract->variants[i].name, layer.contract->variants[i].arithmetic, i == 0});
+        return out;
+    };
+    const auto planner = std::make_shared<Planner>(device);
+    target.why_not = [planner](const abi::LayerCall &call, const std::string &variant) -> std::string {
+        std::string why;
+        if (planner->plan(call, variant, why)) return "";
+        return why.empty() ? "the plugin gave no reason" : why;
+    };
+    target.pipelines = [planner](const abi::LayerCall &call, const std::string &variant) {
+        std::set<std::string> out;
+        std::string why_not;
+        if (const auto plan = planner->plan(call, variant, why_not))
+            for (const plan::Dispatch &d : plan->dispatches) out.insert(pipeline_of(d));
+        return out;
+    };
+    target.backend = [plugins, device](model::Safetensors weights) {
+        return device->backend(plugins, std::move(weights));
+    };
+    return target;
+}
+
+CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
+    CheckTarget target;
+    target.device = "cpu";
+    target.variants = [plugins](const abi::Layer &layer) -> std::vector<CheckVariant> {
+        const abi::Executor *executor = plugins->executor();
+        if (executor == nullptr || executor->kernel(layer.id()) == nullptr) return {};
+        return {{executor->descriptor->id, LAMINA_F32, false}};
+    };
+    target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
+    target.pipelines = [](const abi::LayerCall &, const std::string &) { return std::set<std::string>(); };
+    target.backend = [plugins](model::Safetensors weights) {
+        return cpu::make_backend(plugins, std::move(weights), plugins->executor());
+    };
+    return target;
+}
+
+} // namespace lamina::conformance

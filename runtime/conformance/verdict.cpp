@@ -1,0 +1,126 @@
+#include "conformance/verdict.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+
+namespace lamina {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+Shape index_of(size_t element, const Shape &shape) {
+    Shape index(shape.size());
+    auto rest = static_cast<int64_t>(element);
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) index[axis] = rest % shape[axis];
+    return index;
+}
+
+// Floats between two floats, counted along the line of all floats: -0 and 0 are one.
+uint64_t ulps_between(float a, float b) {
+    const auto place = [](float v) {
+        const auto bits = std::bit_cast<int32_t>(v);
+        return bits < 0 ? -static_cast<int64_t>(bits & 0x7fffffff) : static_cast<int64_t>(bits);
+    };
+    return static_cast<uint64_t>(std::abs(place(a) - place(b)));
+}
+
+// How far apart two values are: 0 where both are the same non-finite value, infinite where only one is.
+double error_between(float got, float expected) {
+    if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) && std::isnan(expected) ? 0 : infinite;
+    if (std::isinf(got) || std::isinf(expected)) return got == expected ? 0 : infinite;
+    return std::abs(static_cast<double>(got) - expected);
+}
+
+double ratio_of(double error, double limit) { return error == 0 ? 0 : limit == 0 ? infinite : error / limit; }
+
+void compare_row(std::span<const float> got, std::span<const float> expected, const lamina_tolerance &tolerance,
+                 size_t first, const Shape &shape, Verdict &verdict) {
+    double largest = 0;
+    for (const float v : expected)
+        if (std::isfinite(v)) largest = std::max(largest, std::abs(static_cast<double>(v)));
+    const double limit = tolerance.rtol * largest + tolerance.atol;
+    for (size_t i = 0; i < expected.size(); ++i) {
+        const double error = error_between(got[i], expected[i]);
+        const double ratio = ratio_of(error, limit);
+        if (ratio < verdict.ratio || (ratio == verdict.ratio && !verdict.index.empty())) continue;
+        verdict.ratio = ratio, verdict.error = error, verdict.limit = limit;
+        verdict.got = got[i], verdict.expected = expected[i];
+        verdict.index = index_of(first + i, shape);
+        verdict.ulps = std::isfinite(error) ? ulps_between(got[i], expected[i]) : 0;
+    }
+}
+
+void compare_integers(std::span<const int32_t> got, std::span<const int32_t> expected, const Shape &shape,
+                      Verdict &verdict) {
+    for (size_t i = 0; i < expected.size() && verdict.ratio == 0; ++i) {
+        if (got[i] == expected[i]) continue;
+        verdict.got = got[i], verdict.expected = expected[i];
+        verdict.error = std::abs(verdict.got - verdict.expected);
+        verdict.ulps = static_cast<uint64_t>(verdict.error);
+        verdict.ratio = infinite;
+        verdict.index = index_of(i, shape);
+    }
+}
+
+} // namespace
+
+std::string Verdict::text() const {
+    std::ostringstream out;
+    out.precision(9);
+    if (compared == 0) {
+        out << tensor << ": nothing was compared";
+        return out.str();
+    }
+    const std::string place = to_string(index);
+    out << tensor << '[' << place.substr(1, place.size() - 2) << "]: expected " << expected << ", found " << got;
+    if (!std::isfinite(error)) return out.str();
+    out << ": off by " << error << " (" << ulps << " ULP)";
+    out.precision(3);
+    if (std::isfinite(ratio)) out << ", " << ratio << " times the " << limit << " allowed in its row";
+    return out.str();
+}
+
+Verdict compare(const Tensor &got, const Tensor &expected, const lamina_tolerance &tolerance, const std::string &name) {
+    Verdict verdict;
+    verdict.tensor = name;
+    if (got.type() != expected.type() || expected.size() == 0) return verdict;
+    verdict.compared = static_cast<size_t>(expected.size());
+    if (expected.dtype() == DType::i32) {
+        compare_integers(got.i32(), expected.i32(), expected.shape(), verdict);
+    } else {
+        const auto columns = static_cast<size_t>(expected.shape().empty() ? 1 : expected.shape().back());
+        for (size_t first = 0; first < verdict.compared; first += columns)
+            compare_row(got.f32().subspan(first, columns), expected.f32().subspan(first, columns), tolerance, first,
+                        expected.shape(), verdict);
+    }
+    verdict.passed = verdict.ratio <= 1;
+    return verdict;
+}
+
+namespace conformance {
+
+lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic) {
+    for (const lamina_tolerance &t : std::span(layer.tolerances, layer.n_tolerances))
+        if (t.arithmetic == arithmetic) return t;
+    throw std::logic_error("a layer without a tolerance for its own arithmetic");
+}
+
+bool add(Verdict &all, const Verdict &one) {
+    const bool first = all.tensor.empty();
+    const bool worst = first || (all.passed != one.passed ? all.passed : one.ratio > all.ratio);
+    const bool passed = (first || all.passed) && one.passed;
+    const bool complete = (first || all.compared != 0) && one.compared != 0;
+    const size_t compared = complete ? all.compared + one.compared : 0;
+    if (worst) all = one;
+    all.passed = passed;
+    all.compared = compared;
+    return worst;
+}
+
+} // namespace conformance
+} // namespace lamina

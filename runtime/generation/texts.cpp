@@ -1,0 +1,125 @@
+#include "generation/texts.hpp"
+
+#include "base/random.hpp"
+#include "generation/generation_shapes.hpp"
+
+#include <algorithm>
+
+namespace lamina::generation {
+namespace {
+
+const model::Generation &generation_of(const model::Model &model) {
+    if (!model.generation)
+        throw Error(ErrorCode::input,
+                    (model.folder / "model.json").string() +
+                        " has no \"generation\" block: this model does not take text; give its inputs "
+                        "as tensors");
+    return *model.generation;
+}
+
+// Why the encoder does not take sources of so many tokens; empty when it does.
+std::string why_no_source(const model::Model &model, const abi::Registry &plugins, size_t tokens) {
+    const model::Generation &g = *model.generation;
+    try {
+        (void)plan::plan_graph(model, model.graphs.at(g.encode), plugins,
+                               encode_shapes(g, 1, static_cast<int64_t>(tokens)));
+        return "";
+    } catch (const Error &e) {
+        return e.what();
+    }
+}
+
+// The first text that is too long. What a graph takes of a length it takes of shorter ones, too.
+std::optional<Refused> too_long(const model::Model &model, const abi::Registry &plugins, const std::vector<Ids> &ids) {
+    const bool prompts = model.generation->encode.empty();
+    size_t longest = 0;
+    for (const Ids &text : ids) longest = std::max(longest, text.size());
+    if (prompts) {
+        const size_t limit = longest_target(model, plugins) - 1; // the start token comes first
+        const auto at = std::find_if(ids.begin(), ids.end(), [&](const Ids &text) { return text.size() > limit; });
+        if (at == ids.end()) return std::nullopt;
+        return Refused{static_cast<size_t>(at - ids.begin()),
+                       std::to_string(at->size()) + " tokens; expected at most " + std::to_string(limit) +
+                           ", as many as the model has positions for: shorten the text"};
+    }
+    if (longest == 0 || takes_sources(model, plugins, longest)) return std::nullopt;
+    for (size_t i = 0; i < ids.size(); ++i) {
+        if (ids[i].empty()) continue;
+        const std::string why = why_no_source(model, plugins, ids[i].size());
+        if (!why.empty()) return Refused{i, std::to_string(ids[i].size()) + " tokens: " + why};
+    }
+    return std::nullopt;
+}
+
+// Entries of a vocabulary that a text can be made of: each is read back as itself.
+std::vector<std::string> plain_tokens(const model::Model &model) {
+    const model::Generation &g = *model.generation;
+    const model::TextCodec &codec = g.input();
+    const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
+    std::vector<std::string> out;
+    for (int32_t id = 0; id < static_cast<int32_t>(vocabulary.size()) && out.size() < 1024; ++id) {
+        const std::string &token = vocabulary.token(id);
+        if (g.encode.empty() && (token == g.start || token == g.end)) continue;
+        try {
+            if (vocabulary.encode(token, codec.characters, codec.lowercase) == Ids{id}) out.push_back(token);
+        } catch (const Error &) { // "<pad>" where tokens are characters
+            continue;
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+bool takes_sources(const model::Model &model, const abi::Registry &plugins, size_t tokens) {
+    return why_no_source(model, plugins, tokens).empty();
+}
+
+size_t longest_target(const model::Model &model, const abi::Registry &plugins) {
+    return static_cast<size_t>(end_of_values(plan_decode_step(model, plugins), model.generation->position));
+}
+
+ReadTexts read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts) {
+    const model::TextCodec &codec = generation_of(model).input();
+    const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
+    ReadTexts out;
+    for (size_t i = 0; i < texts.size() && !out.refused; ++i) {
+        try {
+            out.ids.push_back(vocabulary.encode(texts[i], codec.characters, codec.lowercase));
+        } catch (const Error &e) {
+            out.refused = Refused{i, e.what()};
+        }
+    }
+    if (auto refused = too_long(model, plugins, out.ids)) {
+        out.ids.resize(refused->text);
+        out.refused = std::move(refused);
+    }
+    return out;
+}
+
+std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
+                          const std::vector<std::string> &texts) {
+    ReadTexts read = read_texts(model, plugins, texts);
+    if (read.refused)
+        throw Error(ErrorCode::input, "text " + std::to_string(read.refused->text + 1) + ": " + read.refused->why);
+    return std::move(read.ids);
+}
+
+std::vector<std::string> sample_texts(const model::Model &model, const abi::Registry &plugins) {
+    const model::TextCodec &codec = generation_of(model).input();
+    const std::vector<std::string> tokens = plain_tokens(model);
+    if (tokens.empty())
+        throw Error(ErrorCode::usage, codec.vocabulary + " has no token that a text can be made of: give the inputs as "
+                                                         "tensors");
+    std::vector<std::string> texts;
+    Random random(0);
+    for (size_t length = 11; length > 0 && texts.size() < 2; length /= 2) {
+        std::string text;
+        for (size_t i = 0; i < length; ++i)
+            text += (i != 0 && !codec.characters ? " " : "") + tokens[random.below(tokens.size())];
+        if (!read_texts(model, plugins, {text}).refused) texts.push_back(text);
+    }
+    return texts;
+}
+
+} // namespace lamina::generation

@@ -1,0 +1,41 @@
+// Texts as a model takes them: token ids, of no more than its graphs can hold.
+#pragma once
+
+#include "abi/library.hpp"
+#include "model/model.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lamina::generation {
+
+using Ids = std::vector<int32_t>;
+
+struct Refused {
+    size_t text = 0; // from 0
+    std::string why; // a token that is not in the vocabulary, or more tokens than the graphs take
+};
+
+struct ReadTexts {
+    std::vector<Ids> ids;           // of all texts, or of those before the refused one
+    std::optional<Refused> refused; // the first that the model cannot take
+};
+
+// Throws Error(input) for a model that takes no text.
+[[nodiscard]] ReadTexts read_texts(const model::Model &model, const abi::Registry &plugins,
+                                   const std::vector<std::string> &texts);
+// The same; throws Error(input) that says which text is refused.
+[[nodiscard]] std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
+                                        const std::vector<std::string> &texts);
+
+// Tokens that a target may have, start and prompt included: a position's upper limit. Large where nothing limits it.
+[[nodiscard]] size_t longest_target(const model::Model &model, const abi::Registry &plugins);
+// Whether `encode` takes sources of so many tokens.
+[[nodiscard]] bool takes_sources(const model::Model &model, const abi::Registry &plugins, size_t tokens);
+
+// Two short texts of unequal lengths in the model's own tokens, always the same.
+[[nodiscard]] std::vector<std::string> sample_texts(const model::Model &model, const abi::Registry &plugins);
+
+} // namespace lamina::generation

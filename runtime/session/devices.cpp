@@ -1,0 +1,83 @@
+// The devices that the sessions of a runtime share open.
+#include "session/state.hpp"
+
+#include "base/cache_folder.hpp"
+#include "cpu/backend.hpp"
+
+#include <charconv>
+
+namespace lamina::detail {
+namespace {
+
+// A Device is plain data, so its id may be anything.
+std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std::string &id,
+                                           const std::string &no_vulkan) {
+    constexpr std::string_view prefix = "vulkan:";
+    uint32_t index = 0;
+    const char *end = id.data() + id.size();
+    const bool is_index = id.starts_with(prefix) &&
+                          std::from_chars(id.data() + prefix.size(), end, index) == std::from_chars_result{end, {}};
+    if (!is_index)
+        throw Error(ErrorCode::no_device,
+                    "there is no device '" + id +
+                        "': expected cpu, reference or vulkan:N, as Runtime::devices() lists them");
+    if (instance == nullptr) throw Error(ErrorCode::no_device, "no device " + id + ": " + no_vulkan);
+    return instance->open(index);
+}
+
+} // namespace
+
+void RuntimeState::load_vulkan() {
+    std::call_once(vulkan_once_, [&] {
+        vulkan::InstanceOptions how{.validation = options.validation, .pipeline_cache = options.cache};
+        if (options.notify)
+            how.on_message = [notify = options.notify](const std::string &m) { notify("validation " + m); };
+        vulkan_ = vulkan::Instance::create(how, no_vulkan_);
+    });
+}
+vulkan::Instance *RuntimeState::vulkan() {
+    load_vulkan();
+    return vulkan_.get();
+}
+const std::string &RuntimeState::no_vulkan() {
+    load_vulkan();
+    return no_vulkan_;
+}
+
+std::unique_ptr<plan::Backend> RuntimeState::cpu_backend(const Device &device, const model::Safetensors &weights) {
+    return cpu::make_backend(plugins, weights, device.id == "reference" ? nullptr : plugins->executor());
+}
+
+std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<vulkan::Device> &opened = open_[device.id];
+    if (opened == nullptr) opened = open_by_id(vulkan(), device.id, no_vulkan());
+    return opened;
+}
+
+std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &device) {
+    if (device.kind == "cpu") return nullptr;
+    const std::shared_ptr<vulkan::Device> opened = open(device);
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<admission::Admission> &found = admissions_[device.id];
+    if (found == nullptr) {
+        std::filesystem::path file;
+        if (const auto folder = options.cache ? cache_folder() : std::nullopt)
+            file = *folder / ("verdicts-" + opened->info().cache_key() + ".json");
+        const auto silent = [](const std::string &) {};
+        found = std::make_shared<admission::Admission>(plugins, opened, file, options.notify ? options.notify : silent,
+                                                       options.proving);
+    } else {
+        found->move_to(opened);
+    }
+    return found;
+}
+
+// The sessions of a device share it open, and each finds out for itself that it is lost: the first forgets it, and the
+// others find a new one.
+void RuntimeState::forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = open_.find(device.id); found != open_.end() && found->second == lost) open_.erase(found);
+}
+
+} // namespace lamina::detail

@@ -1,0 +1,74 @@
+// The cases that are like a step of a model: small enough to be run, and computed as the step is.
+#include "admission/step_case.hpp"
+
+#include "catch.hpp"
+
+using namespace lamina;
+using namespace lamina::admission;
+using conformance::Case;
+
+namespace {
+
+const abi::Layer &layer(const char *id) {
+    static const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    return plugins->layer(id);
+}
+Case parse(const char *id, std::string_view text) { return conformance::parse_case(*layer(id).contract, text); }
+std::vector<std::string> like(
+    const char *id, std::string_view text, double most,
+    const Alike &alike = [](const abi::LayerCall &) { return true; }) {
+    std::vector<std::string> out;
+    for (const Case &c : cases_like(conformance::call_of(layer(id), parse(id, text)), most, alike).cases)
+        out.push_back(to_string(c));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("the cases like a step have its rank, dtypes and columns, and with states other positions") {
+    const auto whole = like("linear", "...=2x3x4 K=512 +bias weights=f16 bias=f32", 1e8);
+    REQUIRE(whole.size() == 1);
+    for (const char *part : {"...=2x3x4", "K=512", "+bias", "weights=f16", "bias=f32"})
+        CHECK_THAT(whole[0], matchers::contains(part));
+    const auto halved = like("layer_norm", "...=64x128 C=512", 1e7);
+    REQUIRE(halved.size() == 1);
+    CHECK_THAT(halved[0], matchers::contains("C=512")); // rows give way first
+    CHECK(halved[0].find("64x128") == std::string::npos);
+    const auto cached = like("attention", "B=2 Tq=1 M=16 C=32 D=8 heads=4 +position +key_cache +value_cache", 1e8);
+    REQUIRE(cached.size() == 4);
+    CHECK_THAT(cached[2], matchers::contains("position=zeros"));
+    CHECK_THAT(cached[3], matchers::contains("position=one"));
+}
+
+TEST_CASE("a step that is too large has a smaller case, also where sizes are tied to each other") {
+    for (const char *text : {
+             "B=1 Tq=128 C=512 D=64 heads=8 causal=1",
+             "B=1 Tq=64 C=768 D=64 heads=12",
+             "B=8 Tq=1 Tk=64 M=72 C=512 S=512 D=64 heads=8 +source +position +key_cache +value_cache",
+             "B=64 Tq=1 M=8192 C=512 D=64 heads=8 +position +key_cache +value_cache",
+         }) {
+        INFO(text);
+        const auto cases = like("attention", text, 1e7);
+        REQUIRE_FALSE(cases.empty());
+        const abi::LayerCall call = conformance::call_of(layer("attention"), parse("attention", cases[0]));
+        CHECK(conformance::work_of(call) <= 1e7);
+        CHECK(call.dims().values.at("C") >= 512);
+    }
+}
+
+TEST_CASE("a smaller case stays one that is computed as the step is, if that is possible at all") {
+    const auto rows = [](const abi::LayerCall &call) { return call.types(abi::PortList::in)[0].shape[0]; };
+    const auto from_16_rows = [&](const abi::LayerCall &call) { return rows(call) >= 16; };
+    const auto cases = like("linear", "B=64 K=512 N=32000", 1e8, from_16_rows);
+    REQUIRE(cases.size() == 1);
+    const abi::LayerCall call = conformance::call_of(layer("linear"), parse("linear", cases[0]));
+    CHECK(rows(call) == 16);
+    CHECK(conformance::work_of(call) <= 1e8);
+    const auto never = [](const abi::LayerCall &) { return false; };
+    const auto with = [&](const char *text) {
+        return cases_like(conformance::call_of(layer("linear"), parse("linear", text)), 1e8, never);
+    };
+    CHECK(with("B=8 K=512 N=32000").alike); // dear, and proves what will run
+    CHECK_FALSE(with("B=64 K=512 N=320000").alike);
+    CHECK(conformance::work_of(conformance::call_of(layer("linear"), with("B=64 K=512 N=320000").cases.at(0))) <= 1e9);
+}

@@ -1,0 +1,152 @@
+// Conformance cases as text: what is printed replays what was run.
+#include "conformance/case.hpp"
+#include "conformance/case_generator.hpp"
+#include "conformance/case_graph.hpp"
+
+#include "catch.hpp"
+
+using namespace lamina;
+using namespace lamina::conformance;
+
+namespace {
+
+const abi::Layer &layer(const char *id) {
+    static const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    return plugins->layer(id);
+}
+Case parse(const char *id, std::string_view text) { return parse_case(*layer(id).contract, text); }
+abi::CallTypes types(const char *id, std::string_view text) { return types_of(*layer(id).contract, parse(id, text)); }
+std::string refusal(const char *id, std::string_view text) {
+    return message_of([&] { (void)parse(id, text); });
+}
+// Ports that a case may give or leave out. Those that stand in for another when left out are among them.
+std::set<std::string> optional_ports(const lamina_layer &l) {
+    std::set<std::string> names;
+    for (const std::span ports :
+         {std::span(l.inputs, l.n_inputs), std::span(l.weights, l.n_weights), std::span(l.states, l.n_states)})
+        for (const lamina_port &port : ports)
+            if ((port.flags & LAMINA_OPTIONAL) != 0) names.insert(port.name);
+    return names;
+}
+
+} // namespace
+
+TEST_CASE("a case is read: dims, parameters, optional ports, dtype, classes of values, seed") {
+    const Case c = parse("layer_norm", "B=2 T=37 C=113 eps=1e-3 +bias weights=f16 x=offset seed=7");
+    CHECK(c.dims == std::map<std::string, int64_t, std::less<>>{{"B", 2}, {"T", 37}, {"C", 113}});
+    CHECK(std::get<double>(c.params.at("eps")) == 1e-3);
+    CHECK(c.given == std::set<std::string, std::less<>>{"bias"});
+    CHECK(c.weights == DType::f16);
+    CHECK(c.values.at("x") == Values::offset);
+    CHECK(c.seed == 7);
+    CHECK(std::get<bool>(parse("attention", "causal=1").params.at("causal")));
+    CHECK(std::get<std::string>(parse("feed_forward", "activation=silu").params.at("activation")) == "silu");
+}
+
+TEST_CASE("a case that is printed and read again is the same case") {
+    for (const char *id : {"attention", "feed_forward", "positional_encoding", "layer_norm"}) {
+        GeneratorOptions options;
+        options.count = 40;
+        for (const Case &c : generate_cases(layer(id), options).cases) {
+            INFO(id << " \"" << to_string(c) << "\"");
+            CHECK(parse(id, to_string(c)) == c);
+        }
+    }
+}
+
+TEST_CASE("a case names axes of any number, and the dtype of a single weight") {
+    const Case c = parse("linear", "...=2x3x4 K=5 weights=f16 bias=f32 +bias");
+    CHECK(c.axes == Shape{2, 3, 4});
+    CHECK(parse("linear", to_string(c)) == c);
+    const abi::CallTypes t = types_of(*layer("linear").contract, c);
+    CHECK(t.in.at("x").shape == Shape{2, 3, 4, 5});
+    CHECK(t.weight.at("weight").dtype == DType::f16);
+    CHECK(t.weight.at("bias").dtype == DType::f32);
+    CHECK_THAT(refusal("layer_norm", "...=2x"), matchers::contains("...=2x3x4"));
+    CHECK_THAT(refusal("layer_norm", "...="), matchers::contains("...=2x3x4"));
+    CHECK_THAT(refusal("layer_norm", "eps=nan"), matchers::contains("within 2^53"));
+    CHECK_THAT(refusal("layer_norm", "C=5 C=6"), matchers::contains("'C' is given twice"));
+    CHECK(parse("linear", "weight=f16 weight=large").values.at("weight") == Values::large); // of each there is one
+}
+
+TEST_CASE("a case too large to be made up is refused before it takes memory") {
+    const Case c = parse("softmax", "B=2147483648 C=2147483648");
+    CHECK_THAT(message_of([&] { (void)make_case_graph(layer("softmax"), c); }), matchers::contains("too large"));
+}
+
+TEST_CASE("a word that a case may not hold is refused, with the nearest that it may") {
+    CHECK_THAT(refusal("layer_norm", "B=2 esp=1"), matchers::contains("did you mean 'eps'"));
+    CHECK_THAT(refusal("layer_norm", "+bais"), matchers::contains("did you mean 'bias'"));
+    CHECK_THAT(refusal("layer_norm", "+x"), matchers::contains("no optional port"));
+    CHECK_THAT(refusal("layer_norm", "bias"), matchers::contains("NAME=VALUE or +PORT"));
+    CHECK_THAT(refusal("layer_norm", "C=big"), matchers::contains("expected a number, found 'big'"));
+    CHECK_THAT(refusal("layer_norm", "C=0"), matchers::contains("a size from 1"));
+    CHECK_THAT(refusal("layer_norm", "C=3x"), matchers::contains("expected a number"));
+    CHECK_THAT(refusal("layer_norm", "weights=f64"), matchers::contains("f32, f16 or bf16"));
+    CHECK_THAT(refusal("layer_norm", "x=uniform"), matchers::contains("normal, offset, large"));
+    CHECK_THAT(refusal("embedding", "ids=offset"), matchers::contains("zeros, uniform, one, max"));
+    CHECK_THAT(refusal("attention", "causal=yes"), matchers::contains("expected 0 or 1"));
+}
+
+TEST_CASE("... stands for those of the axes B and T that a case names") {
+    CHECK(types("layer_norm", "B=2 T=3 C=4").in.at("x").shape == Shape{2, 3, 4});
+    CHECK(types("layer_norm", "T=3 C=4").in.at("x").shape == Shape{3, 4});
+    CHECK(types("layer_norm", "C=4").in.at("x").shape == Shape{4});
+}
+
+TEST_CASE("types follow from a case: optional ports, dtypes, layout") {
+    const char *text = "B=2 Tq=5 Tk=7 C=32 S=24 D=8 heads=4 +source +query_bias weights=bf16";
+    const abi::CallTypes t = types("attention", text);
+    CHECK(t.in.at("query") == TensorType{DType::f32, {2, 5, 32}});
+    CHECK(t.in.at("source") == TensorType{DType::f32, {2, 7, 24}});
+    CHECK(t.weight.at("key_weight") == TensorType{DType::bf16, {32, 24}});
+    CHECK(t.weight.at("query_bias") == TensorType{DType::bf16, {32}});
+    CHECK_FALSE(t.weight.contains("key_bias"));
+    CHECK(types("attention", std::string(text) + " batch_first=0").in.at("query").shape == Shape{5, 2, 32});
+}
+
+TEST_CASE("where one port stands in for another, its sizes do") {
+    const abi::CallTypes t = types("attention", "B=2 Tq=5 C=32 D=8 heads=4 +keep_mask");
+    CHECK(t.in.at("keep_mask").shape == Shape{2, 5, 5});
+    CHECK(t.weight.at("key_weight").shape == Shape{32, 32});
+    CHECK_THROWS_AS(types("attention", "B=2 Tq=5 Tk=7 C=32 D=8 heads=4"), Error);
+}
+
+TEST_CASE("generated cases are the same for the same seed and others for another") {
+    GeneratorOptions options;
+    const std::vector<Case> first = generate_cases(layer("linear"), options).cases;
+    CHECK(first == generate_cases(layer("linear"), options).cases);
+    options.seed = 2;
+    CHECK_FALSE(first == generate_cases(layer("linear"), options).cases);
+}
+
+TEST_CASE("generated cases reach what fails: sizes beside tiles, every port, every dtype, both layouts") {
+    GeneratorOptions options;
+    options.count = 200;
+    const abi::Layer &attention = layer("attention");
+    std::set<std::string> alone, given;
+    std::set<DType> dtypes;
+    std::set<int64_t> lengths, head_dims;
+    std::set<bool> layouts;
+    bool none = false;
+    for (const Case &c : generate_cases(attention, options).cases) {
+        (void)call_of(attention, c); // throws where the layer refuses it
+        none |= c.given.empty();
+        if (c.given.size() == 1) alone.insert(*c.given.begin());
+        given.insert(c.given.begin(), c.given.end());
+        dtypes.insert(c.weights);
+        lengths.insert(c.dims.at("Tq"));
+        head_dims.insert(c.dims.at("D"));
+        const auto layout = c.params.find("batch_first");
+        layouts.insert(layout == c.params.end() || std::get<bool>(layout->second));
+    }
+    CHECK(none);
+    std::set<std::string> optional = optional_ports(*attention.contract);
+    CHECK(given == optional);
+    for (const char *cache : {"key_cache", "value_cache"}) CHECK(optional.erase(cache) == 1); // neither goes alone
+    CHECK(alone == optional);
+    CHECK(dtypes.size() == 3);
+    CHECK(layouts.size() == 2);
+    CHECK(lengths.size() >= 12);
+    CHECK(*head_dims.rbegin() == 256);
+}

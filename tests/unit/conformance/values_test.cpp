@@ -1,0 +1,139 @@
+// The values that conformance cases are made of.
+#include "base/half.hpp"
+#include "base/random.hpp"
+#include "conformance/values.hpp"
+
+#include "catch.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+using namespace lamina;
+using namespace lamina::conformance;
+
+namespace {
+
+std::vector<float> floats(Values values, Shape shape = {64, 100}, bool weight = false) {
+    const Tensor t = make_values({DType::f32, std::move(shape)}, values, weight, {}, 7, "x");
+    return {t.f32().begin(), t.f32().end()};
+}
+std::vector<int32_t> integers(Values values, int64_t low, int64_t high, int64_t cache = 0) {
+    const Tensor t = make_values({DType::i32, {1000}}, values, false, {low, high, cache}, 7, "ids");
+    return {t.i32().begin(), t.i32().end()};
+}
+double mean(const std::vector<float> &v) {
+    double sum = 0;
+    for (const float x : v) sum += x;
+    return sum / static_cast<double>(v.size());
+}
+double deviation(const std::vector<float> &v) {
+    const double m = mean(v);
+    double sum = 0;
+    for (const float x : v) sum += (x - m) * (x - m);
+    return std::sqrt(sum / static_cast<double>(v.size()));
+}
+
+} // namespace
+
+TEST_CASE("random numbers are those of SplitMix64, everywhere") {
+    Random random(1234567);
+    CHECK(random.next() == 6457827717110365317u);
+    CHECK(random.next() == 3203168211198807973u);
+    CHECK(random.next() == 9817491932198370423u);
+}
+
+TEST_CASE("a port's values depend on the seed and on its name, and on nothing else") {
+    const TensorType type{DType::f32, {50}};
+    const auto of = [&](uint64_t seed, const char *port) {
+        const Tensor t = make_values(type, Values::normal, false, {}, seed, port);
+        return std::vector<float>(t.f32().begin(), t.f32().end());
+    };
+    CHECK(of(1, "x") == of(1, "x"));
+    CHECK_FALSE(of(1, "x") == of(2, "x"));
+    CHECK_FALSE(of(1, "x") == of(1, "y"));
+}
+
+TEST_CASE("normal values are signed, of mean 0 and deviation 1; weights of deviation 1/sqrt(columns)") {
+    CHECK_THAT(mean(floats(Values::normal)), matchers::within_abs(0, 0.05));
+    CHECK_THAT(deviation(floats(Values::normal)), matchers::within_abs(1, 0.05));
+    CHECK_THAT(deviation(floats(Values::normal, {64, 100}, true)), matchers::within_abs(0.1, 0.005));
+    CHECK_THAT(deviation(floats(Values::normal, {6400}, true)), matchers::within_abs(1, 0.05)); // a bias
+}
+
+TEST_CASE("each class of values is what it says") {
+    CHECK_THAT(mean(floats(Values::offset)), matchers::within_abs(1e4, 0.1));
+    CHECK_THAT(deviation(floats(Values::offset)), matchers::within_abs(1, 0.05));
+    const auto range = [](const std::vector<float> &v) {
+        const auto [low, high] = std::minmax_element(v.begin(), v.end());
+        return std::pair<double, double>(*low, *high);
+    };
+    CHECK(range(floats(Values::large)).first < -75);
+    CHECK(range(floats(Values::large)).second > 75);
+    CHECK(range(floats(Values::huge)).second > 60000);
+    CHECK(range(floats(Values::huge)).second <= 65504);
+    CHECK(range(floats(Values::tiny)).second < 1e-11);
+    CHECK(range(floats(Values::tiny)).second > 0);
+    CHECK(range(floats(Values::zeros)) == std::pair(0.0, 0.0));
+    const std::vector<float> one_hot = floats(Values::one_hot, {5, 9});
+    CHECK(std::count(one_hot.begin(), one_hot.end(), 1.0F) == 5);
+    CHECK(std::count(one_hot.begin(), one_hot.end(), 0.0F) == 40);
+    for (size_t row = 0; row < 5; ++row)
+        CHECK(std::count(one_hot.begin() + static_cast<std::ptrdiff_t>(row * 9),
+                         one_hot.begin() + static_cast<std::ptrdiff_t>(row * 9 + 9), 1.0F) == 1);
+}
+
+TEST_CASE("integers stay in the range that the contract names, and reach its ends") {
+    const std::vector<int32_t> v = integers(Values::uniform, -3, 5);
+    CHECK(*std::min_element(v.begin(), v.end()) == -3);
+    CHECK(*std::max_element(v.begin(), v.end()) == 4);
+    const auto all = [](const std::vector<int32_t> &values, int32_t expected) {
+        return std::all_of(values.begin(), values.end(), [=](int32_t x) { return x == expected; });
+    };
+    CHECK(all(integers(Values::zeros, 2, 9), 2));
+    CHECK(all(integers(Values::one, 0, 9), 1));
+    CHECK(all(integers(Values::one, 0, 1), 0)); // there is no other
+    CHECK(all(integers(Values::max, 0, 9), 8));
+    CHECK_THROWS_AS(integers(Values::uniform, 4, 4), Error);
+}
+
+TEST_CASE("of a wide range values within a cache are as likely as others") {
+    const std::vector<int32_t> v = integers(Values::uniform, 0, int64_t{1} << 31);
+    const auto small = std::count_if(v.begin(), v.end(), [](int32_t x) { return x < 8; });
+    const auto large = std::count_if(v.begin(), v.end(), [](int32_t x) { return x > 1 << 20; });
+    const auto middle = std::count_if(v.begin(), v.end(), [](int32_t x) { return x >= 64 && x < 256; });
+    CHECK(small > 200);
+    CHECK(middle > 120);
+    CHECK(large > 150);
+
+    const std::vector<int32_t> positions = integers(Values::uniform, 0, int64_t{1} << 31, 2000);
+    CHECK(std::count_if(positions.begin(), positions.end(), [](int32_t x) { return x >= 256 && x < 2000; }) > 350);
+    CHECK(std::count_if(positions.begin(), positions.end(), [](int32_t x) { return x >= 2000; }) > 150);
+}
+
+TEST_CASE("every F16 and every BF16 survives being widened and narrowed") {
+    size_t wrong = 0;
+    for (uint32_t bits = 0; bits < 65536; ++bits) {
+        const auto half = static_cast<uint16_t>(bits);
+        const float f16 = widen_f16(half), bf16 = widen_bf16(half);
+        wrong += std::isnan(f16) ? !std::isnan(widen_f16(narrow_f16(f16))) : narrow_f16(f16) != half;
+        wrong += !std::isnan(bf16) && narrow_bf16(bf16) != half;
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("narrowing rounds to the nearest, ties to even, and beyond the largest to infinity") {
+    CHECK(narrow_f16(1.0F + 0x1p-11F) == 0x3c00);            // half a step above 1: to even
+    CHECK(narrow_f16(1.0F + 0x1p-10F + 0x1p-11F) == 0x3c02); // half a step above an odd one
+    CHECK(narrow_f16(1.0F + 0x1p-11F + 0x1p-20F) == 0x3c01);
+    CHECK(narrow_f16(65504.0F) == 0x7bff);
+    CHECK(narrow_f16(65519.0F) == 0x7bff);
+    CHECK(narrow_f16(65520.0F) == 0x7c00);
+    CHECK(narrow_f16(-std::numeric_limits<float>::infinity()) == 0xfc00);
+    CHECK(narrow_f16(0x1p-24F) == 0x0001); // the smallest subnormal
+    CHECK(narrow_f16(0x1p-25F) == 0x0000); // a tie: to even
+    CHECK(narrow_f16(-0.0F) == 0x8000);
+    CHECK(narrow_bf16(1.0F + 0x1p-8F) == 0x3f80);
+    CHECK(narrow_bf16(1.0F + 0x1p-7F + 0x1p-8F) == 0x3f82);
+}
