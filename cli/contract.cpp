@@ -54,8 +54,8 @@ std::vector<std::string> names_of_bits(uint64_t bits, std::span<const std::pair<
 }
 
 std::vector<std::string> dtypes_of(uint64_t bits) {
-    static constexpr std::array<std::pair<uint64_t, const char *>, 4> table{
-        {{LAMINA_F32, "f32"}, {LAMINA_F16, "f16"}, {LAMINA_BF16, "bf16"}, {LAMINA_I32, "i32"}}};
+    static constexpr std::array<std::pair<uint64_t, const char *>, 5> table{
+        {{LAMINA_F32, "f32"}, {LAMINA_F16, "f16"}, {LAMINA_BF16, "bf16"}, {LAMINA_I32, "i32"}, {LAMINA_Q8_0, "q8_0"}}};
     return names_of_bits(bits, table);
 }
 

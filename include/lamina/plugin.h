@@ -10,6 +10,16 @@
  *   - The descriptor that lamina_plugin_query() returns lives as long as the library, which is never unloaded.
  *   - Nothing is allocated on one side and freed on the other. No exception crosses the boundary.
  *
+ * What grows, and how:
+ *   - Version 1.0 is kept. A later minor version appends fields to structs, and nothing else: no field moves, changes
+ *     its meaning or goes.
+ *   - Whoever reads a struct reads no further than its writer's `struct_size`, or, of an array, the size that stands
+ *     beside it. Fields beyond that count as zero, and zero means what 1.0 did. So plugins and hosts of different minor
+ *     versions work together; the host takes every descriptor that holds what 1.0 did.
+ *   - A plugin that cannot do without something newer looks at the host's minor version and returns NULL.
+ *   - What a host may or may not offer is asked for by name: lamina_host.extension.
+ *   - lamina_prefix, lamina_kernel, lamina_ref and lamina_spec never change.
+ *
  * C++ authors include <lamina/plugin.hpp>, which wraps all of this. Strings are UTF-8 and end in NUL.
  */
 #ifndef LAMINA_PLUGIN_H
@@ -24,7 +34,7 @@ extern "C" {
 
 #define LAMINA_MAGIC 0x414E4D4Cu /* "LMNA" in memory */
 #define LAMINA_ABI_MAJOR 1u      /* host and plugin differ: refused */
-#define LAMINA_ABI_MINOR 0u      /* only ever appends fields; read under struct_size */
+#define LAMINA_ABI_MINOR 0u      /* may differ: see above */
 #define LAMINA_MAX_RANK 8
 #define LAMINA_MAX_PUSH_BYTES 128 /* what every Vulkan device offers */
 
@@ -37,18 +47,29 @@ enum {
 };
 
 /* No enum type stands in a struct: its size is the compiler's choice. */
-enum { LAMINA_LAYER = 1, LAMINA_EXECUTOR = 2 };                               /* lamina_prefix.kind */
-enum { LAMINA_SANITIZER_NONE = 0, LAMINA_SANITIZER_ADDRESS = 1 };             /* lamina_prefix.sanitizer */
-enum { LAMINA_F32 = 1, LAMINA_F16 = 2, LAMINA_BF16 = 4, LAMINA_I32 = 8 };     /* dtypes, as bits of a set */
+enum { LAMINA_LAYER = 1, LAMINA_EXECUTOR = 2 };                   /* lamina_prefix.kind */
+enum { LAMINA_SANITIZER_NONE = 0, LAMINA_SANITIZER_ADDRESS = 1 }; /* lamina_prefix.sanitizer */
+/* dtypes, as bits of a set. Q8_0, for weights alone: blocks of 32 values along a row, each an f16 scale and 32 signed
+ * bytes to multiply it with. <lamina/plugin/dtype.hpp> has the sizes of all. */
+enum { LAMINA_F32 = 1, LAMINA_F16 = 2, LAMINA_BF16 = 4, LAMINA_I32 = 8, LAMINA_Q8_0 = 16 };
 enum { LAMINA_INT = 1, LAMINA_REAL = 2, LAMINA_BOOL = 3, LAMINA_CHOICE = 4 }; /* lamina_param.kind */
 enum { LAMINA_REQUIRED = 1 };                                                 /* lamina_param.flags */
 enum {
-    LAMINA_OPTIONAL = 1, /* lamina_port.flags: may be left out */
-    LAMINA_SEQUENCE = 2  /* lamina_port.flags: axes 0 and 1 change places when the parameter batch_first is 0 */
+    LAMINA_OPTIONAL = 1,     /* lamina_port.flags: may be left out */
+    LAMINA_SEQUENCE = 2,     /* lamina_port.flags: axes 0 and 1 change places when the parameter batch_first is 0 */
+    LAMINA_PROBABILITIES = 4 /* lamina_port.flags, of outputs: every row is probabilities, which add up to 1 */
 };
 enum { LAMINA_STANDS_IN = 1 }; /* lamina_tensor.flags: left out in the model; the tensor of the port that it follows */
 /* lamina_ref.role */
-enum { LAMINA_IN = 0, LAMINA_WEIGHT = 1, LAMINA_OUT = 2, LAMINA_STATE = 3, LAMINA_SCRATCH = 4, LAMINA_CONSTANT = 5 };
+enum {
+    LAMINA_IN = 0,
+    LAMINA_WEIGHT = 1,
+    LAMINA_OUT = 2,
+    LAMINA_STATE = 3,
+    LAMINA_SCRATCH = 4,
+    LAMINA_CONSTANT = 5,
+    LAMINA_PREPARED = 6 /* <lamina/plugin/prepare.h> */
+};
 
 /* Device features that a variant may need. The baseline needs none: plain 32-bit GLSL. */
 #define LAMINA_FEATURE_FLOAT16 (1ull << 0)        /* shaderFloat16 */
@@ -58,7 +79,7 @@ enum { LAMINA_IN = 0, LAMINA_WEIGHT = 1, LAMINA_OUT = 2, LAMINA_STATE = 3, LAMIN
 #define LAMINA_FEATURE_SUBGROUP_SHUFFLE (1ull << 4)
 #define LAMINA_FEATURE_SUBGROUP_BALLOT (1ull << 5)
 #define LAMINA_FEATURE_INT64 (1ull << 6)              /* shaderInt64 */
-#define LAMINA_FEATURE_COOPERATIVE_MATRIX (1ull << 7) /* VK_KHR_cooperative_matrix, in compute */
+#define LAMINA_FEATURE_COOPERATIVE_MATRIX (1ull << 7) /* VK_KHR_cooperative_matrix, in compute; SPIR-V 1.6 */
 
 /* ---- The contract ---- */
 
@@ -84,13 +105,17 @@ typedef struct lamina_param {
  * dispatches anything, so kernels may index with them. NULL: any value.
  *
  * `follows`: when this optional port is left out, the earlier port of the same list named here stands in for it (the
- * source of self attention is the query). The plugin then sees that tensor. */
+ * values of attention may be its keys). The plugin then sees that tensor.
+ *
+ * `capacity`, for states: the name in `dims` whose size follows from nothing else, since the host chooses it: how many
+ * positions a cache has room for. NULL: the state's shape follows from the other ports. */
 typedef struct lamina_port {
     const char *name;
     const char *summary;
     const char *dims;
     const char *values;
     const char *follows;
+    const char *capacity;
     uint32_t dtypes, flags;
 } lamina_port;
 
@@ -104,7 +129,10 @@ typedef struct lamina_tolerance {
 } lamina_tolerance;
 
 /* A compiled compute shader with the entry point "main". Bindings (all in set 0), their access (from readonly and
- * writeonly), push-constant size, workgroup size and specialization constants are read from the SPIR-V. */
+ * writeonly), push-constant size, workgroup size and specialization constants are read from the SPIR-V.
+ *
+ * `spirv` NULL and `words` 0: the tools that this plugin was built with could not compile the kernel. A variant whose
+ * plan dispatches it does not run, and the host says why. */
 typedef struct lamina_kernel {
     const char *name;
     const uint32_t *spirv;
@@ -124,7 +152,8 @@ typedef struct lamina_variant {
 /* ---- What a call sees ---- */
 
 /* Dense, row-major. `rank` 0: an optional port that was left out. `data` is NULL except in `reference` and in CPU
- * kernels, where every floating-point tensor is F32: the host widens F16 and BF16 weights, exactly. */
+ * kernels. There inputs, outputs and weights are F32 or I32: the host widens what is stored otherwise, exactly. States
+ * are what `dtype` says. */
 typedef struct lamina_tensor {
     void *data;
     int64_t dim[LAMINA_MAX_RANK];
@@ -142,8 +171,8 @@ typedef struct lamina_device { /* capabilities; never a vendor */
     uint64_t max_binding_bytes; /* the most that one binding may span; at least 128 MiB */
     uint64_t binding_align;     /* offsets of lamina_ref are multiples of this; a power of two, at most 256 */
     const lamina_matrix_shape *matrices;
-    uint32_t n_matrices;
-    uint32_t subgroup; /* invocations in a subgroup */
+    uint32_t n_matrices, matrix_size; /* matrix_size: of one of them, in bytes */
+    uint32_t subgroup;                /* invocations in a subgroup */
     uint32_t max_invocations, max_local[3], max_groups[3];
     uint32_t shared_bytes;
 } lamina_device;
@@ -156,17 +185,20 @@ typedef struct lamina_call {
     const lamina_tensor *weight;
     const lamina_tensor *out;
     const lamina_tensor *state;
-    const lamina_device *device; /* NULL except in `plan` */
+    const struct lamina_layer *layer; /* the contract that the arrays are in the order of */
+    const lamina_device *device;      /* NULL except in `plan` */
+    uint32_t tensor_size;             /* of one lamina_tensor, in bytes */
+    uint32_t reserved;
 } lamina_call;
 
 /* ---- The plan ---- */
 
 /* Memory that a kernel is bound to: `bytes` from `offset` of a port or of scratch; bytes 0 means to the end. An
  * optional port that was left out may be bound: the kernel finds 16 bytes of zeros, which it may only read.
- * F16 and BF16 weights are padded with zeros to a multiple of 16 bytes. */
+ * Weights are padded with zeros to a multiple of 16 bytes. */
 typedef struct lamina_ref {
     uint64_t offset, bytes;
-    uint32_t role, index; /* LAMINA_SCRATCH, LAMINA_CONSTANT: as handed out by lamina_host.scratch and .constant */
+    uint32_t role, index; /* LAMINA_SCRATCH and beyond: as the host handed it out */
 } lamina_ref;
 
 typedef struct lamina_spec { /* a specialization constant */
@@ -174,6 +206,7 @@ typedef struct lamina_spec { /* a specialization constant */
 } lamina_spec;
 
 typedef struct lamina_dispatch {
+    size_t struct_size;
     const lamina_ref *bind; /* bind[i] is binding i of set 0 */
     const lamina_spec *spec;
     const void *push;
@@ -197,6 +230,10 @@ typedef struct lamina_host {
     /* In `plan`: a small table that the plugin has computed and kernels may only read. The bytes are copied before this
      * returns and uploaded once, when the plan is built. */
     lamina_status (*constant)(const struct lamina_host *, const void *data, uint64_t bytes, lamina_ref *out);
+    /* What hosts may offer beyond this: a struct of the extension's own header, beginning with its struct_size, or NULL
+     * where this host or this call has no such thing. An id ends in its revision ("lamina.prepare/1"): another revision
+     * is another extension. */
+    const void *(*extension)(const struct lamina_host *, const char *id);
 } lamina_host;
 
 /* ---- The descriptors ---- */
@@ -221,6 +258,7 @@ typedef struct lamina_layer {
      * NAME=VALUE sets a dim, a parameter or, by a port's name, its class of values; +PORT gives an optional port. */
     const char *const *cases;
     uint32_t n_params, n_inputs, n_weights, n_outputs, n_states, n_kernels, n_variants, n_tolerances, n_cases;
+    uint32_t param_size, port_size, variant_size, tolerance_size; /* of one element of each list, in bytes */
     uint32_t reserved;
 
     /* Checks what dims cannot say; NULL where there is nothing to check. Shapes only: data is NULL. */
@@ -231,9 +269,13 @@ typedef struct lamina_layer {
     lamina_status (*plan)(const lamina_call *, uint32_t variant, const lamina_host *);
 } lamina_layer;
 
-/* A fast way to run one layer on the CPU. Held to the layer's reference by the same cases as its GPU kernels. */
+/* A fast way to run one layer on the CPU. Like a variant on a GPU, it runs once it has passed the layer's cases.
+ *
+ * `signature` is that of the contract which the kernel was written for: parameters and ports with their dims, as
+ * `lamina plugins LAYER` prints them. A layer of the same id with another signature is not run by this kernel. */
 typedef struct lamina_cpu_kernel {
     const char *layer;
+    const char *signature;
     lamina_status (*run)(const lamina_call *, const lamina_host *); /* LAMINA_UNSUPPORTED: the reference runs instead */
 } lamina_cpu_kernel;
 
@@ -242,8 +284,7 @@ typedef struct lamina_executor {
     lamina_prefix prefix;
     const char *id, *version, *summary;
     const lamina_cpu_kernel *kernels;
-    uint32_t n_kernels;
-    uint32_t reserved;
+    uint32_t n_kernels, kernel_size; /* kernel_size: of one of them, in bytes */
 } lamina_executor;
 
 /* The sole symbol that a plugin exports. NULL: this plugin cannot serve a host of that ABI. */

@@ -313,8 +313,8 @@ struct Attention {
         sequence(output("y", "B Tq C", "tokens")),
     };
     static constexpr std::array states{
-        optional(state("key_cache", "B M kv_heads*D", "keys of earlier steps; always (B, M), in either layout")),
-        optional(state("value_cache", "B M kv_heads*D", "values of earlier steps, likewise")),
+        optional(state("key_cache", "B M kv_heads*D", "M", "keys of earlier steps; always (B, M), in either layout")),
+        optional(state("value_cache", "B M kv_heads*D", "M", "values of earlier steps, likewise")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;

@@ -10,61 +10,45 @@
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-// The contract's order: plugins/attention/attention.cpp.
-enum Param : uint32_t { heads_param, kv_heads_param, causal_param, batch_first_param };
-enum In : uint32_t { query, source, residual, key_lengths, key_mask, keep_mask, score_bias, position };
-enum Weight : uint32_t {
-    query_weight,
-    query_bias,
-    key_weight,
-    key_bias,
-    value_weight,
-    value_bias,
-    out_weight,
-    out_bias
-};
-enum Out : uint32_t { y };
-enum State : uint32_t { key_cache, value_cache };
-
 class Attention {
   public:
-    explicit Attention(const CpuCall &call)
-        : call_(call), q_(call.in(query), call.flag(batch_first_param)),
-          s_(call.in(source), call.flag(batch_first_param)), self_(call.in(source).stands_in()),
-          cached_(static_cast<bool>(call.state(key_cache))), causal_(call.flag(causal_param)),
-          heads_(call.integer(heads_param)), kv_heads_(call.integer(kv_heads_param)),
-          head_dim_(call.weight(query_weight).rows() / heads_),
-          key_rows_(cached_ ? call.state(key_cache).dim(1) : s_.length) {}
+    explicit Attention(const Call &call)
+        : call_(call), q_(call.in("query"), call.flag("batch_first")), s_(call.in("source"), call.flag("batch_first")),
+          self_(call.in("source").stands_in()), cached_(static_cast<bool>(call.state("key_cache"))),
+          causal_(call.flag("causal")), heads_(call.integer("heads")), kv_heads_(call.integer("kv_heads")),
+          head_dim_(call.weight("query_weight").rows() / heads_),
+          key_rows_(cached_ ? call.state("key_cache").dim(1) : s_.length) {}
 
     void run() const {
         const int64_t rows = q_.batch * q_.length, width = heads_ * head_dim_;
         const Matrix q(rows, width), o(rows, width);
-        product(rows, call_.in(query).f32().data(), call_.weight(query_weight), call_.weight(query_bias), q.data());
+        product(rows, call_.in("query").f32().data(), call_.weight("query_weight"), call_.weight("query_bias"),
+                q.data());
         if (cached_) {
-            const Tensor k = call_.state(key_cache), v = call_.state(value_cache);
+            const Tensor k = call_.state("key_cache"), v = call_.state("value_cache");
             if (!cache_is_full()) {
-                project_into_cache(call_.weight(key_weight), call_.weight(key_bias), k);
-                project_into_cache(call_.weight(value_weight), call_.weight(value_bias), v);
+                project_into_cache(call_.weight("key_weight"), call_.weight("key_bias"), k);
+                project_into_cache(call_.weight("value_weight"), call_.weight("value_bias"), v);
             }
             attend(q.data(), k.f32().data(), v.f32().data(), o.data());
         } else {
-            const Matrix k = project_source(key_weight, key_bias), v = project_source(value_weight, value_bias);
+            const Matrix k = project_source("key_weight", "key_bias"), v = project_source("value_weight", "value_bias");
             attend(q.data(), k.data(), v.data(), o.data());
         }
-        const Tensor added = call_.in(residual);
-        product(rows, o.data(), call_.weight(out_weight), call_.weight(out_bias), call_.out(y).f32().data(),
+        const Tensor added = call_.in("residual");
+        product(rows, o.data(), call_.weight("out_weight"), call_.weight("out_bias"), call_.out("y").f32().data(),
                 added ? added.f32().data() : nullptr);
     }
 
   private:
-    const CpuCall &call_;
+    const Call &call_;
     const Sequence q_, s_;
     const bool self_, cached_, causal_;
     const int64_t heads_, kv_heads_, head_dim_, key_rows_;
 
     // Of a sequence's first query. Without a cache, queries and keys of self attention shift together.
     [[nodiscard]] int64_t first_position(int64_t b) const {
-        const Tensor given = call_.in(position);
+        const Tensor given = call_.in("position");
         return given && (cached_ || !self_) ? given.i32()[static_cast<size_t>(b)] : 0;
     }
 
@@ -78,12 +62,12 @@ class Attention {
         return true;
     }
 
-    [[nodiscard]] Matrix project_source(Weight weight, Weight bias) const {
+    [[nodiscard]] Matrix project_source(const char *weight, const char *bias) const {
         return project_source(call_.weight(weight), call_.weight(bias));
     }
     [[nodiscard]] Matrix project_source(const Tensor &weight, const Tensor &bias) const {
         Matrix out(s_.batch * s_.length, weight.rows());
-        product(s_.batch * s_.length, call_.in(source).f32().data(), weight, bias, out.data());
+        product(s_.batch * s_.length, call_.in("source").f32().data(), weight, bias, out.data());
         return out;
     }
 
@@ -104,7 +88,7 @@ class Attention {
     [[nodiscard]] int64_t key_count(int64_t b) const {
         int64_t n = self_ && cached_ ? std::min(first_position(b) + q_.length, key_rows_) : s_.length;
         if (causal_) n = std::min(n, first_position(b) + q_.length);
-        if (const Tensor lengths = call_.in(key_lengths))
+        if (const Tensor lengths = call_.in("key_lengths"))
             n = std::min<int64_t>(n, lengths.i32()[static_cast<size_t>(b)]);
         return n;
     }
@@ -138,10 +122,10 @@ class Attention {
 
     // Turns the scores of query i into the shares of its keys; a query that may attend to none has no shares.
     void softmax(int64_t b, int64_t h, int64_t i, std::span<float> row) const {
-        const Tensor bias = call_.in(score_bias), mask = call_.in(call_.in(key_mask) ? key_mask : keep_mask);
+        const Tensor bias = call_.in("score_bias"), mask = call_.in(call_.in("key_mask") ? "key_mask" : "keep_mask");
         const auto seen = causal_ ? std::min(row.size(), static_cast<size_t>(first_position(b) + i + 1)) : row.size();
         const auto bias_at = static_cast<size_t>(((b * heads_ + h) * q_.length + i) * s_.length);
-        const auto mask_at = static_cast<size_t>((call_.in(key_mask) ? b : b * q_.length + i) * s_.length);
+        const auto mask_at = static_cast<size_t>((call_.in("key_mask") ? b : b * q_.length + i) * s_.length);
         const auto kept = [&](size_t j) { return !mask || mask.i32()[mask_at + j] != 0; };
 
         float greatest = -1.7e38f; // finite: a score of -infinity is as good as masked
@@ -158,7 +142,7 @@ class Attention {
 
     // A masked key has the share 0, and the product below takes 0 times its values: wrong when these are not finite.
     [[nodiscard]] bool masks_within(int64_t b) const {
-        return call_.in(key_mask) || call_.in(keep_mask) || (causal_ && first_position(b) + 1 < key_count(b));
+        return call_.in("key_mask") || call_.in("keep_mask") || (causal_ && first_position(b) + 1 < key_count(b));
     }
     void expect_finite(const float *values, int64_t rows, int64_t step) const {
         for (int64_t r = 0; r < rows; ++r)
@@ -170,6 +154,6 @@ class Attention {
 
 } // namespace
 
-void attention(const CpuCall &call) { Attention(call).run(); }
+void attention(const Call &call) { Attention(call).run(); }
 
 } // namespace lamina::plugin::cpu_fallback

@@ -7,11 +7,6 @@
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-// The contract's order: plugins/feed_forward/feed_forward.cpp.
-enum Param : uint32_t { activation };
-enum In : uint32_t { x, residual };
-enum Weight : uint32_t { up_weight, up_bias, gate_weight, gate_bias, down_weight, down_bias };
-enum Out : uint32_t { y };
 enum Choice : int64_t { relu, gelu, gelu_tanh, silu }; // of the activation
 
 void activate(int64_t choice, std::span<float> values) {
@@ -34,25 +29,25 @@ void activate(int64_t choice, std::span<float> values) {
 
 } // namespace
 
-void feed_forward(const CpuCall &call) {
-    const Tensor up = call.weight(up_weight), gate = call.weight(gate_weight);
-    const int64_t rows = call.in(x).rows(), cols = up.rows();
-    const float *tokens = call.in(x).f32().data();
+void feed_forward(const Call &call) {
+    const Tensor up = call.weight("up_weight"), gate = call.weight("gate_weight");
+    const int64_t rows = call.in("x").rows(), cols = up.rows();
+    const float *tokens = call.in("x").f32().data();
 
     const Matrix hidden(rows, cols);
     const std::span<float> h(hidden.data(), static_cast<size_t>(rows * cols));
-    product(rows, tokens, up, call.weight(up_bias), h.data());
+    product(rows, tokens, up, call.weight("up_bias"), h.data());
     if (gate) {
         const Matrix gates(rows, cols);
         const std::span<float> g(gates.data(), h.size());
-        product(rows, tokens, gate, call.weight(gate_bias), g.data());
-        activate(call.integer(activation), g);
+        product(rows, tokens, gate, call.weight("gate_bias"), g.data());
+        activate(call.integer("activation"), g);
         std::ranges::transform(h, g, h.begin(), std::multiplies<>());
     } else {
-        activate(call.integer(activation), h);
+        activate(call.integer("activation"), h);
     }
-    const Tensor added = call.in(residual);
-    product(rows, h.data(), call.weight(down_weight), call.weight(down_bias), call.out(y).f32().data(),
+    const Tensor added = call.in("residual");
+    product(rows, h.data(), call.weight("down_weight"), call.weight("down_bias"), call.out("y").f32().data(),
             added ? added.f32().data() : nullptr);
 }
 

@@ -5,8 +5,8 @@
 
 namespace lamina::plugin::cpu_fallback {
 
-void attention(const CpuCall &call);
-void feed_forward(const CpuCall &call);
-void linear(const CpuCall &call);
+void attention(const Call &call);
+void feed_forward(const Call &call);
+void linear(const Call &call);
 
 } // namespace lamina::plugin::cpu_fallback

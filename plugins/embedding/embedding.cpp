@@ -50,7 +50,7 @@ struct Embedding {
         const Tensor ids = call.in("ids"), table = call.weight("table");
         const int64_t cols = table.cols();
         (void)u32(ids.size() * cols); // the kernel counts elements in 32 bits
-        for (const Window &window : plan.windows(plan.weight("table"), table.dim(0), cols * table.element_bytes())) {
+        for (const Window &window : plan.windows(plan.weight("table"), table.dim(0), table.row_bytes())) {
             const struct {
                 uint32_t n, cols, first, count;
                 float scale;

@@ -88,7 +88,7 @@ struct PositionalEncoding {
             return;
         }
         for (const Window &window :
-             plan.windows(plan.weight("table"), table.dim(0), table.cols() * table.element_bytes())) {
+             plan.windows(plan.weight("table"), table.dim(0), table.row_bytes())) {
             const struct {
                 Rows rows;
                 uint32_t first, count;

@@ -18,7 +18,7 @@ struct Softmax {
         input("x", "... C", "logits"),
     };
     static constexpr std::array outputs{
-        output("y", "... C", "probabilities; zeros where all of a row is -infinity"),
+        probabilities(output("y", "... C", "probabilities; zeros where all of a row is -infinity")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;

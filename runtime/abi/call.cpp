@@ -1,8 +1,7 @@
 #include "abi/call.hpp"
 
+#include "abi/contract.hpp"
 #include "base/nearest.hpp"
-
-#include <lamina/plugin.hpp> // Call::find
 
 #include <algorithm>
 #include <cmath>
@@ -126,6 +125,7 @@ lamina_host make_host(HostState &state) {
     host.dispatch = [](const lamina_host *h, const lamina_dispatch *dispatch) {
         return through_boundary(h, [&](const auto &sink) { sink.dispatch(*dispatch); });
     };
+    host.extension = [](const lamina_host *, const char *) -> const void * { return nullptr; };
     return host;
 }
 
@@ -159,7 +159,7 @@ std::vector<double> resolve_params(const lamina_layer &layer,
         if (it != given.end())
             out.push_back(number_of(p, it->second, place));
         else if (p.follows != nullptr)
-            out.push_back(out[lamina::plugin::Call::find(layer.params, i, p.follows)]);
+            out.push_back(out[place_of_name(layer.params, i, p.follows)]);
         else if ((p.flags & LAMINA_REQUIRED) != 0)
             throw Error(ErrorCode::input, place + " is required (" + p.summary + ")");
         else
@@ -193,7 +193,9 @@ struct LayerCall::Arguments {
         call.struct_size = sizeof call;
         call.params = c.params_.data();
         call.in = in.data(), call.weight = weight.data(), call.out = out.data(), call.state = state.data();
+        call.layer = c.layer_->contract;
         call.device = device;
+        call.tensor_size = sizeof(lamina_tensor);
     }
 
     static std::vector<lamina_tensor> tensors(const LayerCall &c, PortList which, const std::vector<void *> *data) {
@@ -201,8 +203,8 @@ struct LayerCall::Arguments {
         std::vector<lamina_tensor> out(types.size());
         for (size_t i = 0; i < types.size(); ++i) {
             lamina_tensor &t = out[i];
-            const bool floating = types[i].dtype != DType::i32;
-            t.dtype = static_cast<uint32_t>(data != nullptr && floating ? DType::f32 : types[i].dtype);
+            const bool widened = data != nullptr && which != PortList::state && types[i].dtype != DType::i32;
+            t.dtype = static_cast<uint32_t>(widened ? DType::f32 : types[i].dtype);
             t.rank = static_cast<uint32_t>(types[i].shape.size());
             std::copy(types[i].shape.begin(), types[i].shape.end(), t.dim);
             t.data = data != nullptr ? (*data)[i] : nullptr;
@@ -252,7 +254,7 @@ void LayerCall::resolve(PortList which, const std::map<std::string, TensorType, 
             list.types.push_back(it->second);
             list.bound.push_back(i);
         } else if (port.follows != nullptr) {
-            const uint32_t earlier = lamina::plugin::Call::find(ports, i, port.follows);
+            const uint32_t earlier = place_of_name(ports, i, port.follows);
             list.types.push_back(list.types[earlier]);
             list.bound.push_back(list.bound[earlier]);
         } else if ((port.flags & LAMINA_OPTIONAL) != 0 || which == PortList::state) {

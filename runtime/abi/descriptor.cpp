@@ -4,15 +4,30 @@
 
 #include <lamina/plugin.hpp> // LAMINA_SANITIZER: what this host was built with
 
-#include <cmath>
+#include <cstddef>
+#include <initializer_list>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 namespace lamina::abi {
 namespace {
 
 // The loosest agreement with its reference that a plugin may declare, by arithmetic.
 constexpr double max_rtol_f32 = 1e-3, max_rtol_f16 = 2e-2, max_atol = 1e-3;
+
+// What version 1.0 had of each struct, in bytes. Whoever has less has not even that.
+#define LAMINA_UP_TO(type, field) (offsetof(type, field) + sizeof(type::field))
+constexpr size_t layer_1_0 = LAMINA_UP_TO(lamina_layer, plan),
+                 executor_1_0 = LAMINA_UP_TO(lamina_executor, kernel_size),
+                 param_1_0 = LAMINA_UP_TO(lamina_param, flags), port_1_0 = LAMINA_UP_TO(lamina_port, flags),
+                 variant_1_0 = LAMINA_UP_TO(lamina_variant, reserved),
+                 tolerance_1_0 = LAMINA_UP_TO(lamina_tolerance, reserved),
+                 cpu_kernel_1_0 = LAMINA_UP_TO(lamina_cpu_kernel, run);
+#undef LAMINA_UP_TO
+
+// Of the table in plugin/dtype.hpp.
+constexpr uint32_t all_dtypes = LAMINA_F32 | LAMINA_F16 | LAMINA_BF16 | LAMINA_I32 | LAMINA_Q8_0;
 
 bool blank(const char *text) { return text == nullptr || *text == '\0'; }
 
@@ -44,16 +59,18 @@ std::string fault_of_params(const lamina_layer &layer) {
 
 std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *list, bool may_follow) {
     std::set<std::string> seen;
-    if (n != 0 && ports == nullptr) return std::string("a null list of ") + list;
     for (uint32_t i = 0; i < n; ++i) {
         const lamina_port &p = ports[i];
         if (!is_identifier(p.name)) return std::string(list) + " " + std::to_string(i) + " has no lower_case name";
         const std::string name = std::string(list) + " '" + p.name + "'";
         if (blank(p.dims)) return name + " has no dims";
-        if (p.dtypes == 0 || p.dtypes > 15) return name + ": unknown dtypes " + std::to_string(p.dtypes);
+        if (p.dtypes == 0 || (p.dtypes & ~all_dtypes) != 0)
+            return name + ": unknown dtypes " + std::to_string(p.dtypes);
         if (p.follows != nullptr && (!may_follow || !seen.contains(p.follows)))
             return name + " follows '" + p.follows + "', which does not stand before it";
         if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": values are for I32 ports";
+        if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
+            return name + ": only outputs are probabilities";
         if (!seen.insert(p.name).second) return name + " stands twice";
         try {
             (void)names_in(p.dims);
@@ -72,6 +89,7 @@ std::string fault_of_kernels(const lamina_layer &layer) {
     for (uint32_t i = 0; i < layer.n_kernels; ++i) {
         const lamina_kernel &k = layer.kernels[i];
         if (blank(k.name)) return "kernel " + std::to_string(i) + " has no name";
+        if (k.spirv == nullptr && k.words == 0) continue; // left out of this build
         if (k.spirv == nullptr || k.words < 5 || k.spirv[0] != 0x07230203u)
             return std::string("kernel '") + k.name + "' is not SPIR-V";
     }
@@ -108,6 +126,12 @@ std::string fault_of_tolerances(const lamina_layer &layer) {
     return "";
 }
 
+std::string too_small(const char *what, size_t least, size_t found) {
+    if (found >= least) return "";
+    return std::string("the size of ") + what + ": expected at least " + std::to_string(least) +
+           " bytes, which version 1.0 of the ABI has, found " + std::to_string(found);
+}
+
 std::string expected_found(const char *what, uint64_t expected, uint64_t found) {
     std::ostringstream out;
     out << what << ": expected " << expected << ", found " << found;
@@ -124,16 +148,36 @@ std::string fault_of_prefix(const lamina_prefix &prefix) {
         return expected_found("sanitizer (build plugin and host alike)", LAMINA_SANITIZER, prefix.sanitizer);
     if (prefix.kind != LAMINA_LAYER && prefix.kind != LAMINA_EXECUTOR)
         return "unknown kind " + std::to_string(prefix.kind) + ": expected a layer (1) or an executor (2)";
-    const size_t size = prefix.kind == LAMINA_LAYER ? sizeof(lamina_layer) : sizeof(lamina_executor);
-    if (prefix.struct_size < size) return expected_found("descriptor size", size, prefix.struct_size);
+    return too_small("the descriptor", prefix.kind == LAMINA_LAYER ? layer_1_0 : executor_1_0, prefix.struct_size);
+}
+
+std::string fault_of_sizes(const lamina_layer &layer) {
+    for (const std::string &fault :
+         {too_small("a parameter", param_1_0, layer.param_size), too_small("a port", port_1_0, layer.port_size),
+          too_small("a variant", variant_1_0, layer.variant_size),
+          too_small("a tolerance", tolerance_1_0, layer.tolerance_size)})
+        if (!fault.empty()) return fault;
+    for (const auto &[list, n, name] : std::initializer_list<std::tuple<const void *, uint32_t, const char *>>{
+             {layer.params, layer.n_params, "parameters"},
+             {layer.inputs, layer.n_inputs, "inputs"},
+             {layer.weights, layer.n_weights, "weights"},
+             {layer.outputs, layer.n_outputs, "outputs"},
+             {layer.states, layer.n_states, "states"},
+             {layer.variants, layer.n_variants, "variants"},
+             {layer.tolerances, layer.n_tolerances, "tolerances"}})
+        if (n != 0 && list == nullptr) return std::string("a null list of ") + name;
     return "";
+}
+
+std::string fault_of_sizes(const lamina_executor &executor) {
+    if (executor.n_kernels != 0 && executor.kernels == nullptr) return "a null list of kernels";
+    return too_small("a CPU kernel", cpu_kernel_1_0, executor.kernel_size);
 }
 
 std::string fault_of(const lamina_layer &layer) {
     if (!is_identifier(layer.id)) return "the layer's id is not a lower_case name";
     if (layer.version == nullptr || layer.summary == nullptr || layer.source == nullptr)
         return "version, summary or source is null";
-    if (layer.n_params != 0 && layer.params == nullptr) return "a null list of parameters";
     if (layer.n_inputs == 0 || layer.n_outputs == 0) return "a layer has at least one input and one output";
     if (layer.n_cases == 0 || layer.cases == nullptr) return "no conformance cases: nothing could prove its kernels";
     if (layer.reference == nullptr || layer.plan == nullptr) return "no reference or no plan";
@@ -149,10 +193,10 @@ std::string fault_of(const lamina_layer &layer) {
 
 std::string fault_of(const lamina_executor &executor) {
     if (!is_identifier(executor.id)) return "the executor's id is not a lower_case name";
-    if (executor.n_kernels != 0 && executor.kernels == nullptr) return "a null list of kernels";
     for (uint32_t i = 0; i < executor.n_kernels; ++i)
-        if (blank(executor.kernels[i].layer) || executor.kernels[i].run == nullptr)
-            return "CPU kernel " + std::to_string(i) + " names no layer or has no function";
+        if (blank(executor.kernels[i].layer) || blank(executor.kernels[i].signature) ||
+            executor.kernels[i].run == nullptr)
+            return "CPU kernel " + std::to_string(i) + " names no layer or no signature, or has no function";
     return "";
 }
 

@@ -8,8 +8,10 @@
 namespace lamina::abi {
 
 // "" when the descriptor is sound; else what is wrong, expected and found. The prefix is checked before any other
-// field.
+// field, then the sizes of what the descriptor's lists hold; the rest is checked in the host's own copy (contract.hpp).
 [[nodiscard]] std::string fault_of_prefix(const lamina_prefix &prefix);
+[[nodiscard]] std::string fault_of_sizes(const lamina_layer &layer);
+[[nodiscard]] std::string fault_of_sizes(const lamina_executor &executor);
 [[nodiscard]] std::string fault_of(const lamina_layer &layer);
 [[nodiscard]] std::string fault_of(const lamina_executor &executor);
 

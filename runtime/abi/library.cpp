@@ -1,5 +1,6 @@
 #include "abi/library.hpp"
 
+#include "abi/contract.hpp"
 #include "abi/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/nearest.hpp"
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 
 namespace lamina::abi {
 namespace {
@@ -113,10 +115,12 @@ std::vector<fs::path> own_folders() {
 
 } // namespace
 
-const lamina_cpu_kernel *Executor::kernel(std::string_view layer) const {
-    for (uint32_t i = 0; i < descriptor->n_kernels; ++i)
-        if (layer == descriptor->kernels[i].layer) return &descriptor->kernels[i];
-    return nullptr;
+const lamina_cpu_kernel *Executor::kernel(const lamina_layer &contract) const {
+    const std::span kernels(descriptor->kernels, descriptor->n_kernels);
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const lamina_cpu_kernel &k) {
+        return std::string_view(contract.id) == k.layer && signature(contract) == k.signature;
+    });
+    return found == kernels.end() ? nullptr : &*found;
 }
 
 std::vector<fs::path> Registry::search_path(const std::vector<fs::path> &first) {
@@ -160,19 +164,23 @@ class Registry::Finder {
     }
 
     void add(const lamina_executor &executor, const fs::path &path) {
-        std::string fault = fault_of(executor);
+        std::string fault = fault_of_sizes(executor);
+        const auto own = fault.empty() ? read_contract(executor) : nullptr;
+        if (fault.empty()) fault = fault_of(*own);
         if (fault.empty() && registry_.executor_ != nullptr)
             fault = "there is an executor already: " + registry_.executor_->path.string();
         if (!fault.empty()) return reject(path, fault);
-        registry_.executor_ = std::make_unique<Executor>(Executor{&executor, path});
+        registry_.executor_ = std::make_unique<Executor>(Executor{own, path});
     }
 
     void add(const lamina_layer &layer, const fs::path &path, uint64_t hash) {
-        if (const std::string fault = fault_of(layer); !fault.empty()) return reject(path, fault);
-        const std::string id = layer.id;
+        if (const std::string fault = fault_of_sizes(layer); !fault.empty()) return reject(path, fault);
+        const auto own = read_contract(layer);
+        if (const std::string fault = fault_of(*own); !fault.empty()) return reject(path, fault);
+        const std::string id = own->id;
         const auto known = registry_.layers_.find(id);
         if (known == registry_.layers_.end() && !twice_.contains(id)) {
-            registry_.layers_.emplace(id, Layer{&layer, path, hash});
+            registry_.layers_.emplace(id, Layer{own.get(), path, hash, own});
             folder_of_[id] = folder_;
         } else if (folder_of_[id] != folder_) {
             reject(path, "layer '" + id + "' is found in a folder that is searched before this one");

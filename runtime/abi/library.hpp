@@ -16,19 +16,21 @@ namespace lamina::abi {
 
 // A layer plugin whose descriptor has been checked from end to end.
 struct Layer {
-    const lamina_layer *contract = nullptr;
+    const lamina_layer *contract = nullptr; // the host's copy
     std::filesystem::path path;
     uint64_t hash = 0; // of the bytes that were loaded: what verdicts about its kernels are keyed by
+    std::shared_ptr<const lamina_layer> owned{}; // keeps `contract`
 
     [[nodiscard]] std::string_view id() const { return contract->id; }
 };
 
 struct Executor {
-    const lamina_executor *descriptor = nullptr;
+    std::shared_ptr<const lamina_executor> descriptor; // the host's copy
     std::filesystem::path path;
 
-    // The fast CPU kernel for a layer; null when the reference runs it.
-    [[nodiscard]] const lamina_cpu_kernel *kernel(std::string_view layer) const;
+    // The fast CPU kernel for a layer; null when the reference runs it: there is no kernel for a layer of that id, or
+    // only one that was written for another contract.
+    [[nodiscard]] const lamina_cpu_kernel *kernel(const lamina_layer &contract) const;
 };
 
 struct Rejected {

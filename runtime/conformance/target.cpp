@@ -1,9 +1,8 @@
 #include "conformance/target.hpp"
 
+#include "abi/contract.hpp"
 #include "cpu/backend.hpp"
 #include "plan/layer_plan.hpp"
-
-#include <lamina/plugin.hpp> // Call::find
 
 #include <map>
 #include <optional>
@@ -21,7 +20,7 @@ class Planner {
     std::optional<plan::LayerPlan> plan(const abi::LayerCall &call, const std::string &variant, std::string &why_not) {
         const lamina_layer &contract = *call.layer().contract;
         const plan::Kernels &reflected = kernels_.try_emplace(&contract, call.layer()).first->second;
-        const uint32_t index = lamina::plugin::Call::find(contract.variants, contract.n_variants, variant);
+        const uint32_t index = abi::place_of_name(contract.variants, contract.n_variants, variant);
         return plan::plan_layer(call, reflected, index, device_->info().capabilities, why_not);
     }
 
@@ -73,7 +72,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
     target.device = "cpu";
     target.variants = [plugins](const abi::Layer &layer) -> std::vector<CheckVariant> {
         const abi::Executor *executor = plugins->executor();
-        if (executor == nullptr || executor->kernel(layer.id()) == nullptr) return {};
+        if (executor == nullptr || executor->kernel(*layer.contract) == nullptr) return {};
         return {{executor->descriptor->id, LAMINA_F32, false}};
     };
     target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };

@@ -151,7 +151,7 @@ class CpuBackend final : public plan::Backend {
 const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
     const std::string own = executor == nullptr ? "reference" : executor->descriptor->id;
     if (wanted == "reference" || executor == nullptr) return nullptr;
-    if (wanted.empty() || wanted == own) return executor->kernel(step.call.layer().id());
+    if (wanted.empty() || wanted == own) return executor->kernel(*step.call.layer().contract);
     throw Error(ErrorCode::input, step.call.where() + ": no variant '" + wanted +
                                       "' on the CPU: there are 'reference' and '" + own + "'");
 }

@@ -1,6 +1,6 @@
 #include "plan/graph_sizes.hpp"
 
-#include <lamina/plugin.hpp> // Call::find
+#include "abi/contract.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -239,7 +239,7 @@ class Walk {
     static const OpenShape *follow(const lamina_port *ports, uint32_t port,
                                    const std::vector<const OpenShape *> &earlier) {
         if (ports[port].follows == nullptr) return nullptr;
-        return earlier[lamina::plugin::Call::find(ports, port, ports[port].follows)];
+        return earlier[abi::place_of_name(ports, port, ports[port].follows)];
     }
 };
 

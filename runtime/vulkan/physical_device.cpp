@@ -166,6 +166,7 @@ void read_capabilities(PhysicalDevice &d, const VkPhysicalDeviceSubgroupProperti
     read_features(d);
     c.matrices = d.info.matrices.data(); // moving the list keeps its storage; copies point at the instance's
     c.n_matrices = static_cast<uint32_t>(d.info.matrices.size());
+    c.matrix_size = sizeof(lamina_matrix_shape);
 }
 
 void read_memory(PhysicalDevice &d) {

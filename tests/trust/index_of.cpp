@@ -9,7 +9,7 @@ using namespace lamina::plugin;
 struct IndexOf {
     static constexpr auto id = "index_of", summary = "x as whole numbers", source = "";
     static constexpr std::array inputs{input("x", "... C", "any tensor")};
-    static constexpr std::array outputs{lamina_port{"y", "x", "... C", nullptr, nullptr, LAMINA_I32, 0}};
+    static constexpr std::array outputs{lamina_port{"y", "x", "... C", nullptr, nullptr, nullptr, LAMINA_I32, 0}};
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{baseline("right")};
     static constexpr std::array tolerances{tolerance(1e-6, 0)};

@@ -14,7 +14,7 @@ struct Previous {
         indices("position", "B", "0 2147483647", "where a sequence's first token stands"),
     };
     static constexpr std::array outputs{output("y", "B T C", "tokens")};
-    static constexpr std::array states{optional(state("seen", "B M C", "the tokens so far"))};
+    static constexpr std::array states{optional(state("seen", "B M C", "M", "the tokens so far"))};
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{baseline("right"), variant("fast", "wrong", 0)};
     static constexpr std::array tolerances{tolerance(1e-6, 0)};

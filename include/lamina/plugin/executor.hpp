@@ -2,43 +2,24 @@
 //
 //     struct Fast {
 //         static constexpr auto id = "fast", summary = "matrix products by a BLAS";
-//         static constexpr std::array kernels{cpu_kernel<linear>("linear")};   // void linear(const CpuCall &)
+//         static constexpr std::array kernels{cpu_kernel<linear>("linear", "x: ... K; weight: N K -> y: ... N")};
 //     };
 //     LAMINA_EXECUTOR(Fast)
 //
-// A kernel computes what the layer's reference does, within the tolerance of the layer's contract. It throws
-// Unsupported for a call that it does not do, and the reference runs instead: outputs and states may have been written
-// by then.
+// A kernel, void linear(const Call &), computes what the layer's reference does, within the tolerance of the layer's
+// contract; the second text is the signature of that contract (plugin.h: lamina_cpu_kernel). It throws Unsupported for
+// a call that it does not do, and the reference runs instead: outputs and states may have been written by then.
 #pragma once
 
 #include <lamina/plugin.hpp>
 
 namespace lamina::plugin {
 
-// What a CPU kernel is called with. An executor does not see the layers' contracts, so ports and parameters go by their
-// place in them. All floating-point data is F32.
-class CpuCall {
-  public:
-    explicit CpuCall(const lamina_call &call) : call_(&call) {}
-
-    [[nodiscard]] double real(uint32_t param) const { return call_->params[param]; }
-    [[nodiscard]] int64_t integer(uint32_t param) const { return static_cast<int64_t>(real(param)); }
-    [[nodiscard]] bool flag(uint32_t param) const { return real(param) != 0; }
-
-    [[nodiscard]] Tensor in(uint32_t port) const { return Tensor(call_->in[port]); }
-    [[nodiscard]] Tensor weight(uint32_t port) const { return Tensor(call_->weight[port]); }
-    [[nodiscard]] Tensor out(uint32_t port) const { return Tensor(call_->out[port]); }
-    [[nodiscard]] Tensor state(uint32_t port) const { return Tensor(call_->state[port]); }
-
-  private:
-    const lamina_call *call_;
-};
-
 namespace detail {
 
-template <void (*Kernel)(const CpuCall &)>
+template <void (*Kernel)(const Call &)>
 lamina_status run_on_cpu(const lamina_call *call, const lamina_host *host) noexcept {
-    return guarded(host, [&] { Kernel(CpuCall(*call)); });
+    return guarded(host, [&] { Kernel(Call(*call)); });
 }
 
 template <class E> constexpr lamina_executor describe_executor() {
@@ -48,13 +29,15 @@ template <class E> constexpr lamina_executor describe_executor() {
     d.version = "1.0.0";
     if constexpr (requires { E::version; }) d.version = E::version;
     d.kernels = std::data(E::kernels), d.n_kernels = count(E::kernels);
+    d.kernel_size = sizeof(lamina_cpu_kernel);
     return d;
 }
 
 } // namespace detail
 
-template <void (*Kernel)(const CpuCall &)> constexpr lamina_cpu_kernel cpu_kernel(const char *layer) {
-    return {layer, detail::run_on_cpu<Kernel>};
+template <void (*Kernel)(const Call &)>
+constexpr lamina_cpu_kernel cpu_kernel(const char *layer, const char *signature) {
+    return {layer, signature, detail::run_on_cpu<Kernel>};
 }
 
 } // namespace lamina::plugin

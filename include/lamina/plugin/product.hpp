@@ -138,7 +138,7 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
         const lamina_ref z = product.combine == Combine::none ? x : part(product.z, cols);
         const lamina_ref targets = product.targets ? part(*product.targets, 1) : x;
 
-        for (const Window &w : plan.windows(plan.weight(product.weight), cols, inner * weight.element_bytes())) {
+        for (const Window &w : plan.windows(plan.weight(product.weight), cols, weight.row_bytes())) {
             const struct {
                 uint32_t rows, inner, cols, first_col, y_cols;
             } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};

@@ -25,7 +25,7 @@ struct TestLayer {
                                     optional(indices("lengths", "B", "0 S+1", ""))};
     std::vector<lamina_port> weights{weight("weight", "heads*D C", ""), optional(weight("bias", "heads*D", ""))};
     std::vector<lamina_port> outputs{sequence(output("y", "B T heads*D", ""))};
-    std::vector<lamina_port> states{state("cache", "B M C", "")};
+    std::vector<lamina_port> states{state("cache", "B M C", "M", "")};
     std::vector<lamina_kernel> kernels{{"kernel", spirv_header, 5}};
     std::vector<lamina_variant> variants{baseline("plain")};
     std::vector<lamina_tolerance> tolerances{tolerance(1e-5, 1e-6)};
@@ -50,6 +50,8 @@ struct TestLayer {
     static lamina_layer sound() {
         lamina_layer d{};
         d.prefix = detail::prefix(LAMINA_LAYER, sizeof(lamina_layer));
+        d.param_size = sizeof(lamina_param), d.port_size = sizeof(lamina_port);
+        d.variant_size = sizeof(lamina_variant), d.tolerance_size = sizeof(lamina_tolerance);
         d.id = "test_layer", d.version = "1.0.0", d.summary = "", d.source = "";
         d.reference = [](const lamina_call *, const lamina_host *) -> lamina_status { return LAMINA_OK; };
         d.plan = [](const lamina_call *, uint32_t, const lamina_host *) -> lamina_status { return LAMINA_OK; };

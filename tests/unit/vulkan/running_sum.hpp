@@ -15,7 +15,7 @@ struct RunningSum { // sum += x * {1, 2, 3, 4}, in turn; y = sum
     static constexpr auto source = "";
     static constexpr std::array inputs{lamina::plugin::input("x", "N", "")};
     static constexpr std::array outputs{lamina::plugin::output("y", "N", "")};
-    static constexpr std::array states{lamina::plugin::state("sum", "N", "")};
+    static constexpr std::array states{lamina::plugin::state("sum", "N", nullptr, "")};
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         lamina::plugin::baseline("three dispatches"),

@@ -1,0 +1,78 @@
+// The words of a contract: parameters, ports, variants and tolerances as plugin.h wants them.
+#pragma once
+
+#include <lamina/plugin.h>
+
+namespace lamina::plugin {
+
+inline constexpr double unbounded = 9007199254740992.0; // 2^53
+
+constexpr lamina_param integer(const char *name, const char *summary, double dflt, double min, double max = unbounded) {
+    return {name, summary, nullptr, nullptr, dflt, min, max, LAMINA_INT, 0};
+}
+constexpr lamina_param real(const char *name, const char *summary, double dflt, double min, double max) {
+    return {name, summary, nullptr, nullptr, dflt, min, max, LAMINA_REAL, 0};
+}
+constexpr lamina_param boolean(const char *name, const char *summary, bool dflt) {
+    return {name, summary, nullptr, nullptr, dflt ? 1.0 : 0.0, 0, 1, LAMINA_BOOL, 0};
+}
+// choices: "relu|gelu"; the first is the default.
+constexpr lamina_param choice(const char *name, const char *summary, const char *choices) {
+    return {name, summary, choices, nullptr, 0, 0, unbounded, LAMINA_CHOICE, 0};
+}
+constexpr lamina_param required(lamina_param p) {
+    p.flags |= LAMINA_REQUIRED;
+    return p;
+}
+constexpr lamina_param follows(lamina_param p, const char *earlier) {
+    p.follows = earlier;
+    return p;
+}
+// Every layer whose sequences may come as (T, B, C) declares this.
+inline constexpr lamina_param batch_first = boolean("batch_first", "sequences are (B, T, C); false: (T, B, C)", true);
+
+constexpr lamina_port input(const char *name, const char *dims, const char *summary) {
+    return {name, summary, dims, nullptr, nullptr, nullptr, LAMINA_F32, 0};
+}
+constexpr lamina_port indices(const char *name, const char *dims, const char *values, const char *summary) {
+    return {name, summary, dims, values, nullptr, nullptr, LAMINA_I32, 0};
+}
+constexpr lamina_port weight(const char *name, const char *dims, const char *summary) {
+    return {name, summary, dims, nullptr, nullptr, nullptr, LAMINA_F32 | LAMINA_F16 | LAMINA_BF16, 0};
+}
+constexpr lamina_port output(const char *name, const char *dims, const char *summary) {
+    return input(name, dims, summary);
+}
+// `capacity`: the name in `dims` whose size the host chooses, such as the positions that a cache has room for.
+constexpr lamina_port state(const char *name, const char *dims, const char *capacity, const char *summary) {
+    return {name, summary, dims, nullptr, nullptr, capacity, LAMINA_F32, 0};
+}
+constexpr lamina_port probabilities(lamina_port output) { // every row adds up to 1
+    output.flags |= LAMINA_PROBABILITIES;
+    return output;
+}
+
+constexpr lamina_port optional(lamina_port p) {
+    p.flags |= LAMINA_OPTIONAL;
+    return p;
+}
+constexpr lamina_port sequence(lamina_port p) { // (B, T, ...), or (T, B, ...) when batch_first is false
+    p.flags |= LAMINA_SEQUENCE;
+    return p;
+}
+constexpr lamina_port follows(lamina_port p, const char *earlier) {
+    p.follows = earlier;
+    p.flags |= LAMINA_OPTIONAL;
+    return p;
+}
+
+constexpr lamina_variant baseline(const char *summary) { return {"baseline", summary, 0, LAMINA_F32, 0}; }
+constexpr lamina_variant variant(const char *name, const char *summary, uint64_t needs,
+                                 uint32_t arithmetic = LAMINA_F32) {
+    return {name, summary, needs, arithmetic, 0};
+}
+constexpr lamina_tolerance tolerance(double rtol, double atol, uint32_t arithmetic = LAMINA_F32) {
+    return {rtol, atol, arithmetic, 0};
+}
+
+} // namespace lamina::plugin
