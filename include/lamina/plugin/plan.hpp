@@ -90,8 +90,8 @@ class Plan {
     template <class Push>
     void dispatch(uint32_t kernel, Groups groups, std::initializer_list<lamina_ref> bind, const Push &push,
                   std::initializer_list<lamina_spec> spec = {}) {
-        if (host_->dispatch(host_, &Dispatch(kernel, groups, bind, push, spec).value) != LAMINA_OK)
-            throw std::runtime_error("the host refused a dispatch");
+        const lamina_dispatch d = described(kernel, groups, bind, push, spec);
+        if (host_->dispatch(host_, &d) != LAMINA_OK) throw std::runtime_error("the host refused a dispatch");
     }
 
     // Memory that is filled once a session, and the dispatches that fill it: see <lamina/plugin/prepare.h>.
@@ -104,25 +104,25 @@ class Plan {
     template <class Push>
     void prepare(uint32_t kernel, Groups groups, std::initializer_list<lamina_ref> bind, const Push &push,
                  std::initializer_list<lamina_spec> spec = {}) {
-        if (preparing().dispatch(host_, &Dispatch(kernel, groups, bind, push, spec).value) != LAMINA_OK)
-            throw std::runtime_error("the host refused a dispatch");
+        const lamina_dispatch d = described(kernel, groups, bind, push, spec);
+        if (preparing().dispatch(host_, &d) != LAMINA_OK) throw std::runtime_error("the host refused a dispatch");
     }
 
   private:
-    struct Dispatch { // a lamina_dispatch over what a call was given; valid during that call
-        template <class Push>
-        Dispatch(uint32_t kernel, Groups groups, std::initializer_list<lamina_ref> bind, const Push &push,
-                 std::initializer_list<lamina_spec> spec) {
-            static_assert(std::is_trivially_copyable_v<Push> && sizeof(Push) <= LAMINA_MAX_PUSH_BYTES);
-            value.struct_size = sizeof value;
-            value.kernel = kernel;
-            value.groups[0] = group(groups.x), value.groups[1] = group(groups.y), value.groups[2] = group(groups.z);
-            value.bind = bind.begin(), value.n_bind = static_cast<uint32_t>(bind.size());
-            value.spec = spec.begin(), value.n_spec = static_cast<uint32_t>(spec.size());
-            value.push = &push, value.push_bytes = std::is_empty_v<Push> ? 0 : static_cast<uint32_t>(sizeof(Push));
-        }
-        lamina_dispatch value{};
-    };
+    // Over what it is given, and valid as long as that.
+    template <class Push>
+    static lamina_dispatch described(uint32_t kernel, Groups groups, std::initializer_list<lamina_ref> bind,
+                                     const Push &push, std::initializer_list<lamina_spec> spec) {
+        static_assert(std::is_trivially_copyable_v<Push> && sizeof(Push) <= LAMINA_MAX_PUSH_BYTES);
+        lamina_dispatch d{};
+        d.struct_size = sizeof d;
+        d.kernel = kernel;
+        d.groups[0] = group(groups.x), d.groups[1] = group(groups.y), d.groups[2] = group(groups.z);
+        d.bind = bind.begin(), d.n_bind = static_cast<uint32_t>(bind.size());
+        d.spec = spec.begin(), d.n_spec = static_cast<uint32_t>(spec.size());
+        d.push = &push, d.push_bytes = std::is_empty_v<Push> ? 0 : static_cast<uint32_t>(sizeof(Push));
+        return d;
+    }
 
     // Throws Unsupported where this host cannot prepare memory: another variant runs.
     [[nodiscard]] const lamina_prepare &preparing() const {
