@@ -43,12 +43,30 @@ TEST_CASE("a foreign prefix is refused with what was expected and found") {
     }
     SECTION("a descriptor that is cut short") {
         prefix.struct_size -= 8;
-        CHECK_THAT(fault_of_prefix(prefix), matchers::contains("descriptor size"));
+        CHECK_THAT(fault_of_prefix(prefix), matchers::contains("the size of the descriptor: expected at least"));
     }
     SECTION("a longer descriptor is a later minor version, and is taken") {
         prefix.struct_size += 64, prefix.abi_minor += 1;
         CHECK(fault_of_prefix(prefix).empty());
     }
+}
+
+TEST_CASE("lists say how large their elements are, and none is smaller than 1.0 had it") {
+    TestLayer layer;
+    lamina_layer contract = *layer.layer().contract;
+    CHECK(fault_of_sizes(contract).empty());
+    contract.port_size += 8; // a later minor version
+    CHECK(fault_of_sizes(contract).empty());
+    contract.port_size = sizeof(lamina_port) - 8;
+    CHECK_THAT(fault_of_sizes(contract), matchers::contains("the size of a port: expected at least 56 bytes"));
+    contract.port_size = sizeof(lamina_port), contract.states = nullptr;
+    CHECK_THAT(fault_of_sizes(contract), matchers::contains("a null list of states"));
+}
+
+TEST_CASE("a kernel that the build left out is no fault, and one without SPIR-V is") {
+    CHECK(fault_after([](TestLayer &l) { l.kernels.push_back({"left_out", nullptr, 0}); }).empty());
+    CHECK_THAT(fault_after([](TestLayer &l) { l.kernels.push_back({"broken", nullptr, 7}); }),
+               matchers::contains("'broken' is not SPIR-V"));
 }
 
 TEST_CASE("names are lower_case and stand once") {
@@ -116,13 +134,13 @@ TEST_CASE("every variant's arithmetic has a tolerance") {
 }
 
 TEST_CASE("an executor's kernels name their layer and have a function") {
-    lamina_cpu_kernel kernel{"linear",
+    lamina_cpu_kernel kernel{"linear", "x: C -> y: C",
                              [](const lamina_call *, const lamina_host *) -> lamina_status { return LAMINA_OK; }};
     lamina_executor executor{};
     executor.id = "cpu_fallback", executor.kernels = &kernel, executor.n_kernels = 1;
     CHECK(fault_of(executor).empty());
     kernel.run = nullptr;
     CHECK_THAT(fault_of(executor), matchers::contains("no function"));
-    executor.kernels = nullptr;
-    CHECK_THAT(fault_of(executor), matchers::contains("null list"));
+    executor.kernel_size = sizeof kernel, executor.kernels = nullptr;
+    CHECK_THAT(fault_of_sizes(executor), matchers::contains("null list"));
 }

@@ -27,6 +27,8 @@ class Harness {
         device_.max_binding_bytes = max_binding_bytes, device_.binding_align = 256;
         device_.max_groups[0] = device_.max_groups[1] = 65535;
         call_.in = &x_, call_.weight = weights_.data(), call_.device = &device_;
+        layer_.port_size = sizeof(lamina_port);
+        call_.layer = &layer_, call_.tensor_size = sizeof(lamina_tensor);
         host_.context = &emitted_;
         host_.dispatch = [](const lamina_host *host, const lamina_dispatch *d) -> lamina_status {
             Emitted e{};
@@ -41,7 +43,7 @@ class Harness {
 
     std::vector<Emitted> plan(bool tiled = false) {
         emitted_.clear();
-        const Call call(layer_, call_);
+        const Call call(call_);
         Plan plan(call, tiled ? 1 : 0, host_);
         plan_product(call, plan, {.registers = 0, .registers_vec4 = 1, .tiled = 2, .few_rows = 3},
                      {.rows = x_.dim[0],
