@@ -61,13 +61,7 @@ class SavedAtEnd {
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
                      const std::filesystem::path &file, Notify notify, Proving proving)
     : plugins_(std::move(plugins)), device_(std::move(device)), target_(conformance::check_target(plugins_, device_)),
-      verdicts_(file), notify_(std::move(notify)), say_proving_(std::move(proving)) {
-    for (const Verdicts::Fallen &f : verdicts_.fallen()) tell_barred(f.layer, f.variant, f.why);
-}
-
-void Admission::tell_barred(const std::string &layer, const std::string &variant, const std::string &why) const {
-    notify_("layer '" + layer + "': variant '" + variant + "' is barred on " + device_->info().name + ": " + why);
-}
+      verdicts_(file), notify_(std::move(notify)), say_proving_(std::move(proving)) {}
 
 void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
     const std::lock_guard lock(mutex_);
@@ -79,7 +73,7 @@ void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
 Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &variant) const {
     const Verdicts::Admitted *found = verdicts_.find(layer, variant);
     Verdicts::Admitted out = found != nullptr ? *found : Verdicts::Admitted{};
-    out.cases = layer.contract->n_cases; // of one whose first case ended the process nothing else is known
+    out.cases = layer.contract->n_cases; // of one that was never tried, too
     return out;
 }
 
@@ -94,7 +88,6 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     options.case_text = text;
     verdicts_.set(layer, variant, verdict);
     if (say_proving_) say_proving_(std::string(layer.id()) + ", " + variant);
-    const RunningCase running = verdicts_.begin(layer, variant, text); // this process may not live to say more
     CaseResult result;
     try {
         result = conformance::check(plugins_, target_, options).results.front();
@@ -104,7 +97,6 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
         // Whoever is to blame: what is only faster is not worth another loss.
         if (lost && variant != layer.contract->variants[0].name) verdict.why = e.what();
         settle(layer, variant, verdict);
-        verdicts_.save();
         throw;
     }
     proving_ += Clock::now() - began;
@@ -136,7 +128,9 @@ Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::str
 }
 
 void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
-    if (verdict.barred()) tell_barred(std::string(layer.id()), variant, verdict.why);
+    if (verdict.barred())
+        notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
+                device_->info().name + ": " + verdict.why);
     verdicts_.set(layer, variant, verdict);
 }
 
@@ -280,6 +274,7 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
         for (const auto &[variant, texts] : like) {
             (void)prove(layer, variant, all_cases);
             out.push_back({id, variant, prove_like(layer, variant, {texts.begin(), texts.end()}, true)});
+            verdicts_.save(); // all of it takes minutes, and a driver that crashes ends the process
             if (progress) progress(out.back());
         }
     }

@@ -27,8 +27,6 @@ namespace lamina::admission {
 // no other variant does, unless the baseline cannot: then the first one that can is proved at once. A variant that none
 // of the cases could be run with is not proved by that, and does not run.
 //
-// A driver that crashes takes the process with it: a variant during one of whose cases a process has ended twice is
-// barred.
 // A device that is lost while a variant is proved is thrown as Error(device_lost). The variant is then barred, unless
 // it is the baseline, which nothing can stand in for.
 class Admission {
@@ -58,7 +56,6 @@ class Admission {
 
   private:
     using Clock = std::chrono::steady_clock;
-    void tell_barred(const std::string &layer, const std::string &variant, const std::string &why) const;
     void settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict);
     [[nodiscard]] Verdicts::Admitted known(const abi::Layer &layer, const std::string &variant) const;
     // Runs one case and adds what it says to the verdict; false when the variant does not do it.

@@ -6,23 +6,19 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
-#include <tuple>
 
 namespace lamina::admission {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *format = "lamina-verdicts/6";
+constexpr const char *format = "lamina-verdicts/7";
 
 std::string key_of(const abi::Layer &layer) {
     char hash[20];
     std::snprintf(hash, sizeof hash, "@%016llx", static_cast<unsigned long long>(layer.hash));
     return std::string(layer.id()) + hash;
 }
-
-constexpr size_t deaths_that_bar = 2;
 
 Verdicts::Admitted read_admitted(const Json &v) {
     return {.tried = v.at("tried").get<size_t>(),
@@ -32,50 +28,14 @@ Verdicts::Admitted read_admitted(const Json &v) {
             .shapes = v.at("shapes").get<std::set<std::string>>()};
 }
 
-// Not the file itself: it is replaced.
-std::filesystem::path lock_of(const std::filesystem::path &file) { return file.string() + ".lock"; }
-
 } // namespace
 
-Verdicts::Verdicts(std::filesystem::path file) : file_(std::move(file)) {
-    if (file_.empty()) return;
-    const FileLock lock(lock_of(file_), FileLock::Open::any, patience_);
-    try {
-        layers_ = read();
-    } catch (const std::exception &) { // as good as absent, and left as it is
-        return;
-    }
-    if (!lock.held()) return; // deaths are counted by one process at a time
-    const std::vector<Death> deaths = deaths_beside(file_);
-    if (deaths.empty()) return;
-    std::set<std::tuple<std::string, std::string, std::string>> counted;
-    for (const Death &death : deaths) { // those of one time count once: whoever ends several at once is no driver
-        const auto &[key, variant, text] = death.name;
-        if (counted.emplace(key, variant, text).second) count(death.name);
-    }
-    try {
-        write(layers_);
-    } catch (const std::exception &) { // counted again by whoever can
-        return;
-    }
-    std::error_code ignored;
-    for (const Death &death : deaths) std::filesystem::remove(death.file, ignored);
-}
-
-void Verdicts::count(const CaseName &name) {
-    OfLayer &of = layers_[name.layer];
-    const size_t deaths = ++of.deaths[name.variant][name.text];
-    Admitted &verdict = of.variants[name.variant];
-    if (deaths < deaths_that_bar || verdict.barred()) return; // once may have been somebody's kill
-    verdict.why =
-        "twice a process ended while it ran its case \"" + name.text + "\"; 'lamina check --admit' tries it again";
-    fallen_.push_back({name.layer.substr(0, name.layer.find('@')), name.variant, verdict.why});
-}
+Verdicts::Verdicts(std::filesystem::path file) : file_(std::move(file)), layers_(read()) {}
 
 Verdicts::Layers Verdicts::read() const {
-    if (!std::filesystem::exists(file_)) return {};
-    const std::vector<std::byte> bytes = read_file(file_, 64u << 20);
+    if (file_.empty()) return {};
     try {
+        const std::vector<std::byte> bytes = read_file(file_, 64u << 20, FileReader::Kind::ordinary);
         const Json json = Json::parse(reinterpret_cast<const char *>(bytes.data()),
                                       reinterpret_cast<const char *>(bytes.data()) + bytes.size());
         if (json.at("format") != format) return {};
@@ -84,10 +44,9 @@ Verdicts::Layers Verdicts::read() const {
             OfLayer &of = out[key];
             for (const auto &[name, v] : layer.at("variants").items()) of.variants[name] = read_admitted(v);
             of.fastest = layer.at("fastest").get<std::map<std::string, std::string>>();
-            of.deaths = layer.at("deaths").get<std::map<std::string, Deaths>>();
         }
         return out;
-    } catch (const std::exception &) { // damaged: everything is proved again, and the file replaced
+    } catch (const std::exception &) { // absent or damaged: everything is proved again, and the file replaced
         return {};
     }
 }
@@ -99,7 +58,7 @@ void Verdicts::write(const Layers &layers) const {
         for (const auto &[name, v] : of.variants)
             variants[name] = {
                 {"tried", v.tried}, {"passed", v.passed}, {"cases", v.cases}, {"why", v.why}, {"shapes", v.shapes}};
-        json[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}, {"deaths", of.deaths}};
+        json[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}};
     }
     write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.dump(1) + "\n");
 }
@@ -120,14 +79,6 @@ void Verdicts::forget(const abi::Layer &layer) {
     layers_.erase(key_of(layer));
     own_.erase(key_of(layer));
     forgotten_.insert(key_of(layer));
-}
-
-RunningCase Verdicts::begin(const abi::Layer &layer, const std::string &variant, const std::string &text) {
-    save();
-    const std::string key = key_of(layer);
-    Deaths &known = layers_[key].deaths[variant];
-    if (const auto found = known.find(text); found != known.end()) own_[key].deaths[variant].insert(*found);
-    return RunningCase(file_, {key, variant, text});
 }
 
 std::string Verdicts::fastest(const abi::Layer &layer, const std::string &shapes) const {
@@ -155,11 +106,6 @@ void Verdicts::add_own_to(Layers &layers) const {
         OfLayer &of = layers[key];
         for (const auto &[name, v] : own.variants) of.variants[name] = merge(of.variants[name], v);
         for (const auto &[shapes, variant] : own.fastest) of.fastest[shapes] = variant;
-        for (const auto &[name, survived] : own.deaths)
-            for (const auto &[text, n] : survived) {
-                size_t &deaths = of.deaths[name][text];
-                deaths -= std::min(deaths, n); // others' since then stay
-            }
     }
 }
 
@@ -167,11 +113,6 @@ void Verdicts::save() {
     if ((own_.empty() && forgotten_.empty()) || file_.empty()) return;
     try {
         std::filesystem::create_directories(file_.parent_path());
-        const FileLock lock(lock_of(file_), FileLock::Open::any, patience_);
-        if (lock.busy()) {
-            patience_ = {}; // a stopped process must not stop this one at every case
-            return;
-        }
         Layers merged = read();
         add_own_to(merged);
         write(merged);

@@ -76,24 +76,3 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
         lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "--no-cache", "-d", "vulkan:0"});
     CHECK_THAT(forgotten.err, matchers::contains("what is proved here is not remembered"));
 }
-
-TEST_CASE("a variant in one of whose cases a process has ended twice is barred in the third") {
-    const TemporaryFolder folder;
-    write_model(folder, "ends_the_process");
-    if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos) {
-        WARN("no Vulkan device");
-        return;
-    }
-    const auto run = [&] {
-        return lamina_with_wrong_layers(folder, {"run", folder.path().string(), "--input",
-                                                 "x=" + (folder.path() / "x.npy").string(), "--device", "vulkan:0"});
-    };
-    CHECK(run().status == 99);
-    CHECK(run().status == 99); // once may have been somebody's kill
-    const Finished third = run();
-    INFO(third.err);
-    CHECK(third.status == 0);
-    CHECK_THAT(third.err, matchers::contains("'ends_the_process': variant 'fast' is barred") &&
-                              matchers::contains("twice a process ended while it ran its case \"B=2 T=3 C=37\""));
-    CHECK(run().status == 0);
-}
