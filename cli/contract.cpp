@@ -102,7 +102,7 @@ std::string range_of(const lamina_param &param) {
 }
 
 std::string presence_of(const lamina_port &port) {
-    if (port.follows != nullptr) return "as " + std::string(port.follows);
+    if (port.follows != nullptr) return (port.capacity != nullptr ? "with " : "as ") + std::string(port.follows);
     return (port.flags & LAMINA_OPTIONAL) != 0 ? "optional" : "required";
 }
 

@@ -253,7 +253,7 @@ void LayerCall::resolve(PortList which, const std::map<std::string, TensorType, 
                                                   to_string(it->second.shape));
             list.types.push_back(it->second);
             list.bound.push_back(i);
-        } else if (port.follows != nullptr) {
+        } else if (port.follows != nullptr && which != PortList::state) {
             const uint32_t earlier = place_of_name(ports, i, port.follows);
             list.types.push_back(list.types[earlier]);
             list.bound.push_back(list.bound[earlier]);

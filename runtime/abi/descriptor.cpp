@@ -57,7 +57,16 @@ std::string fault_of_params(const lamina_layer &layer) {
     return "";
 }
 
-std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *list, bool may_follow) {
+std::set<std::string> optional_inputs(const lamina_layer &layer) {
+    std::set<std::string> out;
+    for (const lamina_port *p = layer.inputs; p != layer.inputs + layer.n_inputs; ++p)
+        if (p->name != nullptr && (p->flags & LAMINA_OPTIONAL) != 0) out.insert(p->name);
+    return out;
+}
+
+// `leaders`: what these ports may follow, beside each other where they stand in for each other.
+std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *list, bool stand_in,
+                           const std::set<std::string> &leaders = {}) {
     std::set<std::string> seen;
     for (uint32_t i = 0; i < n; ++i) {
         const lamina_port &p = ports[i];
@@ -66,8 +75,9 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         if (blank(p.dims)) return name + " has no dims";
         if (p.dtypes == 0 || (p.dtypes & ~all_dtypes) != 0)
             return name + ": unknown dtypes " + std::to_string(p.dtypes);
-        if (p.follows != nullptr && (!may_follow || !seen.contains(p.follows)))
-            return name + " follows '" + p.follows + "', which does not stand before it";
+        if (p.follows != nullptr && !(stand_in ? seen : leaders).contains(p.follows))
+            return name + " follows '" + p.follows + "', which " +
+                   (std::string_view(list) == "state" ? "is no optional input" : "does not stand before it");
         if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": values are for I32 ports";
         if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
             return name + ": only outputs are probabilities";
@@ -185,7 +195,7 @@ std::string fault_of(const lamina_layer &layer) {
          {fault_of_params(layer), fault_of_ports(layer.inputs, layer.n_inputs, "input", true),
           fault_of_ports(layer.weights, layer.n_weights, "weight", true),
           fault_of_ports(layer.outputs, layer.n_outputs, "output", false),
-          fault_of_ports(layer.states, layer.n_states, "state", false), fault_of_kernels(layer),
+          fault_of_ports(layer.states, layer.n_states, "state", false, optional_inputs(layer)), fault_of_kernels(layer),
           fault_of_tolerances(layer)})
         if (!fault.empty()) return fault;
     return "";

@@ -96,9 +96,9 @@ class Planner {
         if (shapes_.state_length > 0 && contract.n_states > 0) {
             abi::Dims dims = call.dims();
             dims.values["M"] = shapes_.state_length;
-            for (uint32_t i = 0; i < contract.n_states; ++i)
-                types.state[contract.states[i].name] = {DType::f32,
-                                                        abi::instantiate(contract.states[i].dims, dims, where)};
+            for (const lamina_port *state = contract.states; state != contract.states + contract.n_states; ++state)
+                if (state->follows == nullptr || types.in.contains(state->follows))
+                    types.state[state->name] = {DType::f32, abi::instantiate(state->dims, dims, where)};
             call = abi::LayerCall(layer, node.params, types, where);
         }
         finish(node, std::move(call), inputs, weights);

@@ -47,6 +47,11 @@ constexpr lamina_port output(const char *name, const char *dims, const char *sum
 constexpr lamina_port state(const char *name, const char *dims, const char *capacity, const char *summary) {
     return {name, summary, dims, nullptr, nullptr, capacity, LAMINA_F32, 0};
 }
+// A state that the host gives where the model gives this optional input, such as the position of what is new in it.
+constexpr lamina_port goes_with(lamina_port state, const char *input) {
+    state.follows = input;
+    return state;
+}
 constexpr lamina_port probabilities(lamina_port output) { // every row adds up to 1
     output.flags |= LAMINA_PROBABILITIES;
     return output;

@@ -65,7 +65,9 @@ TEST_CASE("lists say how large their elements are, and none is smaller than 1.0 
 
 TEST_CASE("a kernel that the build left out is no fault, and one without SPIR-V is") {
     CHECK(fault_after([](TestLayer &l) { l.kernels.push_back({"left_out", nullptr, 0}); }).empty());
-    CHECK_THAT(fault_after([](TestLayer &l) { l.kernels.push_back({"broken", nullptr, 7}); }),
+    CHECK_THAT(fault_after([](TestLayer &l) {
+                   l.kernels.push_back({"broken", nullptr, 7});
+               }),
                matchers::contains("'broken' is not SPIR-V"));
 }
 
@@ -76,6 +78,15 @@ TEST_CASE("names are lower_case and stand once") {
     CHECK_THAT(fault_after([](auto &l) { l.weights[0].name = ""; }), matchers::contains("no lower_case name"));
     CHECK_THAT(fault_after([](auto &l) { l.variants.push_back(l.variants[0]); }),
                matchers::contains("'baseline' stands twice"));
+}
+
+TEST_CASE("a port stands in for one of its list, and a state goes with an optional input") {
+    CHECK(fault_after([](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], "lengths"); }).empty());
+    for (const char *input : {"query", "nothing"})
+        CHECK_THAT(fault_after([&](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], input); }),
+                   matchers::contains(std::string("follows '") + input + "', which is no optional input"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[0].follows = "source"; }),
+               matchers::contains("follows 'source', which does not stand before it"));
 }
 
 TEST_CASE("parameters are whole: kind, choices, range, default") {
