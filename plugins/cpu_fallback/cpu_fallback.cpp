@@ -20,7 +20,7 @@ struct CpuFallback {
             "feed_forward",
             "activation=relu|gelu|gelu_tanh|silu; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
             "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C"),
-        cpu_kernel<cpu_fallback::linear>("linear", "x: ... K; weight: N K, bias?: N -> y: ... N"),
+        cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N"),
     };
 };
 

@@ -1,4 +1,4 @@
-// Linear: y = x Wᵀ + b over the last axis. README.md has the maths.
+// Linear: y = x Wᵀ + b + residual over the last axis. README.md has the maths.
 #include <lamina/plugin/product.hpp>
 
 #include "linear.kernels.hpp"
@@ -8,11 +8,12 @@ using namespace lamina::plugin;
 
 struct Linear {
     static constexpr auto id = "linear";
-    static constexpr auto summary = "x * transpose(weight) + bias, over the last axis";
+    static constexpr auto summary = "x * transpose(weight) + bias + residual, over the last axis";
     static constexpr auto source = "Vaswani et al.: Attention Is All You Need, arXiv:1706.03762, section 3.4";
 
     static constexpr std::array inputs{
         input("x", "... K", "rows of K values"),
+        optional(input("residual", "... N", "added to the result")),
     };
     static constexpr std::array weights{
         weight("weight", "N K", "one row for each output value"),
@@ -41,13 +42,16 @@ struct Linear {
         "B=3 T=3 K=67 N=29 +bias x=one_hot",
         "B=1 T=9 K=96 N=33 +bias weights=f16 x=huge",
         "B=1 T=2 K=2048 N=5 +bias x=offset",
+        "B=2 T=19 K=36 N=67 +bias +residual weights=f16",
+        "B=1 T=3 K=33 N=130 +residual",
     };
 
     static void reference(const Call &call) {
-        const Tensor x = call.in("x"), y = call.out("y");
+        const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
         for (int64_t r = 0; r < x.rows(); ++r) {
             const std::vector<double> row = product_reference(x.row(r), call.weight("weight"), call.weight("bias"));
-            std::transform(row.begin(), row.end(), y.row(r).begin(), [](double v) { return static_cast<float>(v); });
+            for (size_t n = 0; n < row.size(); ++n)
+                y.row(r)[n] = static_cast<float>(row[n] + (residual ? residual.row(r)[n] : 0.0));
         }
     }
 
@@ -60,6 +64,8 @@ struct Linear {
                       .weight = "weight",
                       .bias = "bias",
                       .y = plan.out("y"),
+                      .combine = call.in("residual") ? Combine::add : Combine::none,
+                      .z = plan.in("residual"),
                       .tiled = plan.variant == 1});
     }
 };

@@ -1,4 +1,4 @@
-// Sines and cosines of position / wavelength, the same bits here and in shaders/positional_encoding/sinusoid.glsl.
+// Sines and cosines of position * frequency, the same bits here and in shaders/common/sinusoid.glsl.
 //
 // An angle in radians loses its fraction as it grows: at position 10^6 a float holds it to 0.06. Measured in turns only
 // the fraction counts, and with the turn cut into 2^64 steps unsigned arithmetic drops whole turns exactly.

@@ -22,7 +22,7 @@ layout(std430, set = 0, binding = 1) readonly buffer Offset { uint offset[]; };
 WEIGHT(table, 2, 1)
 layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 
-#include "sequence_row.glsl"
+#include "common/sequence_row.glsl"
 
 void main() {
     const uint row = workgroup_number();

@@ -1,12 +1,12 @@
 // Sinusoidal positions: y[2i] = x[2i] + sin(position / 10000^(2i/C)), y[2i+1] likewise with cos; or, in halves, all
 // sines before all cosines.
 //
-// x, y (B, T, C) or (T, B, C); offset (B); turns (C/2): see sinusoid.glsl.
+// x, y (B, T, C) or (T, B, C); offset (B); turns (C/2): see common/sinusoid.glsl.
 // Dispatch: one invocation a pair of channels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"
-#include "sinusoid.glsl"
+#include "common/sinusoid.glsl"
 
 layout(local_size_x = 64) in;
 
@@ -22,7 +22,7 @@ layout(std430, set = 0, binding = 2) readonly buffer Turns { uvec2 turns[]; };
 layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 layout(constant_id = 1) const bool halves = false;
 
-#include "sequence_row.glsl"
+#include "common/sequence_row.glsl"
 
 void main() {
     const uint pairs = cols / 2u;

@@ -20,8 +20,8 @@ configure() { # FOLDER: a project that knows of Lamina by its prefix only
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $flags"
     cmake --build "$scratch/$(basename "$1")"
 }
-configure "$source/examples/rms_norm"
-configure "$source/examples/rotary_embedding"
+configure "$source/examples/causal_conv"
+configure "$source/examples/lora_linear"
 configure "$scratch/source/row_scale"
 configure "$here/host"
 configure "$source/examples/encoder_decoder"
@@ -39,7 +39,7 @@ expect() { # TEXT COMMAND...: the command succeeds, and prints the text among ot
 expect '"layer_norm"' "$lamina" plugins --json
 vulkan=0
 "$lamina" run "$scratch/prefix/share/lamina/models/g2p" a --device vulkan:0 >"$scratch/vulkan.log" 2>&1 || vulkan=$?
-for layer in rms_norm rotary_embedding row_scale; do
+for layer in causal_conv lora_linear row_scale; do
     plugins=$scratch/$layer/lib/lamina/plugins
     expect "$layer" "$lamina" plugins "$layer" --plugin-dir "$plugins"
     "$lamina" check "$layer" --plugin-dir "$plugins" --device cpu
@@ -65,7 +65,7 @@ if [ $vulkan -ne 4 ]; then
 fi
 
 # A model with a layer that is in no Lamina. 3 and 4, little-endian, behind the header of an .npy file.
-plugins=$scratch/rms_norm/lib/lamina/plugins
+plugins=$scratch/lora_linear/lib/lamina/plugins
 {
     printf '\223NUMPY\001\000\166\000'
     printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"

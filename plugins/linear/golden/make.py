@@ -10,3 +10,7 @@ write(__file__, "no_bias", {}, {"x": x}, {"y": linear(x) - linear.bias}, {"weigh
 
 half = random(7, 9, dtype=torch.float16)
 write(__file__, "f16_weight", {}, {"x": x}, {"y": torch.nn.functional.linear(x, half)}, {"weight": half.half()})
+
+residual = random(2, 3, 7)
+write(__file__, "residual", {}, {"x": x, "residual": residual}, {"y": linear(x) + residual},
+      {"weight": linear.weight, "bias": linear.bias})

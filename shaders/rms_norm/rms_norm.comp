@@ -1,6 +1,6 @@
-// Root mean square normalization: y = x / sqrt(mean(x^2) + eps) * weight, over the last axis.
+// Root mean square normalization: y = x / sqrt(mean(x^2) + eps) * (weight_offset + weight), row by row.
 //
-// x, y (rows, C); weight (C), may be left out.
+// x, y (rows, C), where a row is a group of the layer's; weight (C), may be left out: 1.
 // Dispatch: one workgroup a row; its invocations take the columns in turn, and a barrier joins their sums.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -13,6 +13,7 @@ layout(push_constant) uniform Push {
     uint rows;
     uint cols;
     float eps;
+    float weight_offset;
 };
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT(weight, 1, 0)
@@ -34,5 +35,6 @@ void main() {
     for (uint i = 0u; i < 64u; ++i) square += partial_square[i];
     const float scale = inversesqrt(square / float(cols) + eps);
 
-    for (uint c = lane; c < cols; c += 64u) y[base + c] = x[base + c] * scale * (weight_dtype == 0u ? 1.0 : weight(c));
+    for (uint c = lane; c < cols; c += 64u)
+        y[base + c] = x[base + c] * scale * (weight_dtype == 0u ? 1.0 : weight_offset + weight(c));
 }

@@ -1,8 +1,29 @@
-// Sines and cosines of position / wavelength, the same bits here and in plugins/positional_encoding/sinusoid.hpp.
+// Sines and cosines of position * frequency, the same bits here and in plugins/positional_encoding/sinusoid.hpp.
 //
 // GLSL's sin() and cos() promise 2^-11 from -pi to pi and nothing beyond. So the phase is counted in turns, in integers,
 // where whole turns drop out exactly; and the sine of the rest is a polynomial whose every + and * rounds once: `precise`
 // forbids to fuse or to reorder them, and fma() does not appear.
+
+// Radians as turns: the size of a frequency, of any below 2^56, in units of 2^-64 turn, whole turns dropped, to one unit;
+// lower half first.
+uvec2 turns_of(float radians) {
+    const uvec3 turns_a_radian = uvec3(0x7f09d5f4u, 0x9391054au, 0x28be60dbu); // 1 / 2 pi in units of 2^-96, lowest first
+    const uint bits = floatBitsToUint(radians) & 0x7fffffffu;
+    if (bits < 0x00800000u) return uvec2(0u); // 0, or what is less than the smallest normal number
+    const uint mantissa = (bits & 0x007fffffu) | 0x00800000u, exponent = bits >> 23;
+    uvec3 low, high;
+    umulExtended(uvec3(mantissa), turns_a_radian, high, low);
+    uint carry;
+    const uint second = uaddCarry(high.x, low.y, carry);
+    uint more;
+    const uint third = uaddCarry(high.y + carry, low.z, more); // high.y has 24 bits: there is room for the carry
+    const uint product[6] = uint[](low.x, second, third, high.z + more, 0u, 0u);
+    // The product counts in 2^(exponent - 150 - 96) turns.
+    const uint shift = exponent < 182u ? min(182u - exponent, 127u) : 0u;
+    const uint word = shift / 32u, bit = shift % 32u;
+    const uvec3 words = uvec3(product[word], product[word + 1u], product[word + 2u]);
+    return bit == 0u ? words.xy : words.xy >> bit | words.yz << (32u - bit);
+}
 
 // The upper half of position * turns, whole turns dropped: the phase in units of 2^-32 turn. `turns` is in units of
 // 2^-64 turn, its lower half first.

@@ -1,0 +1,75 @@
+// A linear layer with a low-rank adapter beside its weight. README.md has the maths.
+#include <lamina/plugin.hpp>
+
+#include "lora_linear.kernels.hpp"
+
+namespace {
+using namespace lamina::plugin;
+
+struct LoraLinear {
+    static constexpr auto id = "lora_linear";
+    static constexpr auto summary = "x * transpose(weight) + bias + scale * (x * transpose(down)) * transpose(up)";
+    static constexpr auto source = "Hu et al.: LoRA: Low-Rank Adaptation of Large Language Models, arXiv:2106.09685";
+
+    static constexpr std::array params{real("scale", "of the adapter: alpha / R in the paper", 1, -1e3, 1e3)};
+    static constexpr std::array inputs{input("x", "... K", "rows of K values")};
+    static constexpr std::array weights{
+        weight("weight", "N K", "as it was before the adapter"),
+        optional(weight("bias", "N", "added to the result; 0 when left out")),
+        weight("down", "R K", "the adapter's A: from K values to few"),
+        weight("up", "N R", "the adapter's B: from few to N"),
+    };
+    static constexpr std::array outputs{output("y", "... N", "rows of N values")};
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{baseline("one invocation a value")};
+    static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
+    static constexpr std::array cases{
+        "B=2 T=5 K=37 N=65 R=4 scale=2 +bias",
+        "B=1 T=3 K=128 N=96 R=16 weights=f16 down=f32 up=f32",
+        "T=1 K=64 N=64 R=1 scale=-0.5 weights=bf16",
+    };
+
+    static void reference(const Call &call) {
+        const Tensor x = call.in("x"), bias = call.weight("bias"), y = call.out("y");
+        for (int64_t r = 0; r < x.rows(); ++r) {
+            const std::vector<double> row(x.row(r).begin(), x.row(r).end());
+            const std::vector<double> added = product(product(row, call.weight("down")), call.weight("up"));
+            const std::vector<double> base = product(row, call.weight("weight"));
+            for (size_t n = 0; n < base.size(); ++n)
+                y.row(r)[n] =
+                    static_cast<float>(base[n] + (bias ? bias.f32()[n] : 0.0) + call.real("scale") * added[n]);
+        }
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        const Tensor x = call.in("x"), weight = call.weight("weight"), down = call.weight("down");
+        const int64_t rows = x.rows(), rank = down.rows(), outputs = weight.rows();
+        const struct {
+            uint32_t rows, inner, outer, rank;
+            float scale;
+        } push{u32(rows), u32(x.cols()), u32(outputs), u32(rank), static_cast<float>(call.real("scale"))};
+        const lamina_ref narrow = plan.scratch(rows * rank * 4); // between the dispatches
+        plan.dispatch(lamina_kernels::down, plan.spread(ceil_div(rows * rank, 64)),
+                      {plan.in("x"), plan.weight("down"), narrow}, push, {{0, dtype_of(down)}});
+        plan.dispatch(
+            lamina_kernels::lora_linear, plan.spread(ceil_div(rows * outputs, 64)),
+            {plan.in("x"), plan.weight("weight"), plan.weight("bias"), narrow, plan.weight("up"), plan.out("y")}, push,
+            {{0, dtype_of(weight)}, {1, dtype_of(call.weight("bias"))}, {2, dtype_of(call.weight("up"))}});
+    }
+
+  private:
+    static std::vector<double> product(const std::vector<double> &x, const Tensor &weight) {
+        std::vector<double> out;
+        for (int64_t n = 0; n < weight.rows(); ++n) {
+            double sum = 0;
+            for (size_t k = 0; k < x.size(); ++k) sum += x[k] * weight.row(n)[k];
+            out.push_back(sum);
+        }
+        return out;
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(LoraLinear)

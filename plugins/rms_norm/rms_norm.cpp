@@ -1,0 +1,74 @@
+// Root mean square normalization over the last axis, or over equal parts of it. README.md has the maths.
+#include <lamina/plugin.hpp>
+
+#include "rms_norm.kernels.hpp"
+
+#include <cmath>
+
+namespace {
+using namespace lamina::plugin;
+
+struct RmsNorm {
+    static constexpr auto id = "rms_norm";
+    static constexpr auto summary = "x / root mean square of x * (weight_offset + weight), over the last axis";
+    static constexpr auto source = "Zhang, Sennrich: Root Mean Square Layer Normalization, arXiv:1910.07467";
+
+    static constexpr std::array params{
+        real("eps", "added to the mean square", 1e-6, 0, 1),
+        integer("groups", "parts of a row that are normalized each by itself, such as the heads of queries", 1, 1),
+        real("weight_offset", "added to the weight: 1 in Gemma, whose files hold the weight less 1", 0, -1e6, 1e6),
+    };
+    static constexpr std::array inputs{
+        input("x", "... groups*C", "rows to normalize"),
+    };
+    static constexpr std::array weights{
+        optional(weight("weight", "C", "scale, the same for all groups; without it rows are not scaled")),
+    };
+    static constexpr std::array outputs{
+        output("y", "... groups*C", "normalized rows"),
+    };
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{
+        baseline("one workgroup of 64 a group"),
+    };
+    static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
+    static constexpr std::array cases{
+        "B=2 T=3 C=160 +weight",
+        "B=1 T=2 C=768 eps=1e-5 +weight weights=f16",
+        "B=2 T=5 C=64 groups=3 weight_offset=1 +weight weights=bf16",
+        "B=1 T=3 C=37 groups=2",
+        "B=2 T=2 C=257 +weight x=offset",
+        "B=1 T=1 C=1 eps=0 +weight",
+    };
+
+    static void reference(const Call &call) {
+        const Tensor x = call.in("x"), weight = call.weight("weight"), y = call.out("y");
+        const double eps = call.real("eps"), offset = call.real("weight_offset");
+        const auto cols = static_cast<size_t>(x.cols() / call.integer("groups"));
+        for (size_t first = 0; first < x.f32().size(); first += cols) {
+            const auto in = x.f32().subspan(first, cols), out = y.f32().subspan(first, cols);
+            double square = 0;
+            for (const double v : in) square += v * v / static_cast<double>(cols);
+            const double scale = 1 / std::sqrt(square + eps);
+            for (size_t c = 0; c < cols; ++c)
+                out[c] = static_cast<float>(in[c] * scale * (weight ? offset + weight.f32()[c] : 1.0));
+        }
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        const int64_t cols = call.in("x").cols() / call.integer("groups"), rows = call.in("x").size() / cols;
+        const struct {
+            uint32_t rows, cols;
+            float eps, weight_offset;
+        } push{u32(rows), u32(cols), static_cast<float>(call.real("eps")),
+               static_cast<float>(call.real("weight_offset"))};
+        plan.dispatch(lamina_kernels::rms_norm, plan.spread(rows),
+                      {plan.in("x"), plan.weight("weight"), plan.out("y")}, push,
+                      {{0, dtype_of(call.weight("weight"))}});
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(RmsNorm)

@@ -1,0 +1,121 @@
+// Rotary position embedding: pairs of channels turned by an angle that grows with the position. README.md has the
+// maths.
+#include <lamina/plugin.hpp>
+
+#include "rotary.kernels.hpp"
+
+#include <cfloat>
+#include <cmath>
+
+namespace {
+using namespace lamina::plugin;
+
+static_assert(LDBL_MANT_DIG >= 64, "angles of positions up to 2^31 need a long double of 64 bits");
+
+// A bit of a frequency is turns at position 2^31: none may be lost in a smaller dtype.
+constexpr lamina_port frequencies() {
+    lamina_port port = weight("frequencies", "P", "radians a position, of each pair");
+    port.dtypes = LAMINA_F32;
+    return port;
+}
+
+struct Rotary {
+    static constexpr auto id = "rotary";
+    static constexpr auto summary = "pairs of channels of each head, turned by position * frequency";
+    static constexpr auto source = "Su et al.: RoFormer: Enhanced Transformer with Rotary Position Embedding, "
+                                   "arXiv:2104.09864, section 3.2";
+
+    static constexpr std::array params{
+        required(integer("heads", "heads side by side in a row; each is turned alike", 1, 1)),
+        choice("layout", "a pair is channels 2i and 2i+1, or i and i+P", "interleaved|halves"),
+        real("magnitude", "what the turned channels are multiplied by, as YaRN does", 1, 1e-3, 1e3),
+        batch_first,
+    };
+    static constexpr std::array inputs{
+        sequence(input("x", "B T heads*D", "queries or keys")),
+        optional(indices("position", "B", "0 2147483647", "where a sequence's first row stands; 0 when left out")),
+    };
+    static constexpr std::array weights{
+        frequencies(),
+    };
+    static constexpr std::array outputs{
+        sequence(output("y", "B T heads*D", "x, the first 2 P channels of each head turned")),
+    };
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{
+        baseline("phases in integers; one invocation a pair of channels"),
+    };
+    static constexpr std::array tolerances{tolerance(2e-6, 0)};
+    static constexpr std::array cases{
+        "B=2 T=3 heads=5 D=32 P=16",
+        "B=2 T=37 heads=1 D=20 P=10 layout=halves +position",
+        "B=1 T=5 heads=3 D=2 P=1 +position position=max",
+        "B=3 T=7 heads=2 D=96 P=12 layout=halves batch_first=0 +position",
+        "B=1 T=9 heads=2 D=37 P=5 magnitude=1.25 +position position=max",
+        "B=1 T=64 heads=2 D=128 P=64 +position frequencies=tiny",
+        "B=2 T=3 heads=1 D=16 P=8 +position frequencies=large",
+    };
+
+    static void check(const Call &call) {
+        const int64_t depth = call.in("x").cols() / call.integer("heads"), pairs = call.weight("frequencies").cols();
+        if (2 * pairs > depth)
+            throw Invalid(std::to_string(pairs) + " frequencies turn " + std::to_string(2 * pairs) +
+                          " channels of a head; x has " + std::to_string(depth) + " a head");
+    }
+
+    // Angles in long double: at position 2^31 they are right to 2^-32.
+    static void reference(const Call &call) {
+        const Tensor x = call.in("x"), position = call.in("position"), y = call.out("y");
+        const std::span<const float> frequencies = call.weight("frequencies").f32();
+        const Sequence sequence(x, call.flag("batch_first"));
+        for (int64_t b = 0; b < sequence.batch; ++b)
+            for (int64_t t = 0; t < sequence.length; ++t) {
+                const auto in = x.row(sequence.row(b, t)), out = y.row(sequence.row(b, t));
+                std::ranges::copy(in, out.begin());
+                const int64_t at = (position ? position.i32()[static_cast<size_t>(b)] : 0) + t;
+                for (size_t i = 0; i < frequencies.size(); ++i)
+                    turn(call, in, out, i, static_cast<long double>(at) * frequencies[i]);
+            }
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        const Tensor x = call.in("x");
+        const Sequence sequence(x, call.flag("batch_first"));
+        const int64_t heads = call.integer("heads"), depth = x.cols() / heads;
+        const int64_t pairs = call.weight("frequencies").cols(), invocations = x.rows() * heads * (depth - pairs);
+        const struct {
+            uint32_t size, heads, depth, pairs, batch, length, batch_stride, time_stride;
+            float magnitude;
+        } push{u32(x.size()),
+               u32(heads),
+               u32(depth),
+               u32(pairs),
+               u32(sequence.batch),
+               u32(sequence.length),
+               u32(sequence.batch_stride),
+               u32(sequence.time_stride),
+               static_cast<float>(call.real("magnitude"))};
+        plan.dispatch(lamina_kernels::rotary, plan.spread(ceil_div(invocations, 64)),
+                      {plan.in("x"), plan.in("position"), plan.weight("frequencies"), plan.out("y")}, push,
+                      {{0, call.in("position") ? 1u : 0u}, {1, call.flag("layout") ? 1u : 0u}});
+    }
+
+  private:
+    // Turns pair i of every head by an angle.
+    static void turn(const Call &call, std::span<const float> in, std::span<float> out, size_t i, long double angle) {
+        const auto sine = static_cast<double>(std::sin(angle)), cosine = static_cast<double>(std::cos(angle));
+        const size_t depth = in.size() / static_cast<size_t>(call.integer("heads"));
+        const size_t pairs = call.weight("frequencies").f32().size();
+        const bool halves = call.flag("layout");
+        for (size_t head = 0; head < in.size(); head += depth) {
+            const size_t a = head + (halves ? i : 2 * i), b = a + (halves ? pairs : 1);
+            out[a] = static_cast<float>(call.real("magnitude") * (in[a] * cosine - in[b] * sine));
+            out[b] = static_cast<float>(call.real("magnitude") * (in[a] * sine + in[b] * cosine));
+        }
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(Rotary)

@@ -1,0 +1,46 @@
+// Rotary position embedding: every pair (a, b) of channels becomes (a cos - b sin, a sin + b cos) of its row's angle,
+// times a magnitude; the channels of a head behind its pairs stay as they are.
+//
+// x, y (B, T, heads*D) or (T, B, heads*D); position (B); frequencies (P), in radians a position.
+// Dispatch: one invocation a pair of channels, or a channel that stays.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common/sinusoid.glsl"
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 64) in;
+
+layout(push_constant) uniform Push {
+    uint size; // of x
+    uint heads;
+    uint depth; // D: the channels of a head
+    uint pairs; // P
+    uint batch, length;
+    uint batch_stride, time_stride; // in rows
+    float magnitude;
+};
+layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(std430, set = 0, binding = 1) readonly buffer Position { uint offset[]; };
+layout(std430, set = 0, binding = 2) readonly buffer Frequencies { float frequencies[]; };
+layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
+layout(constant_id = 1) const bool halves = false;
+
+#include "common/sequence_row.glsl"
+
+void main() {
+    const uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
+    const uint of_head = depth - pairs, head = i / of_head, pair = i % of_head; // head: of all rows
+    if (head >= size / depth) return;
+    if (pair >= pairs) {
+        const uint stays = head * depth + pairs + pair;
+        y[stays] = x[stays];
+        return;
+    }
+    const float frequency = frequencies[pair];
+    const vec2 turn = magnitude * sine_cosine(phase(position_of(head / heads), turns_of(frequency)));
+    const float sine = frequency < 0.0 ? -turn.x : turn.x;
+    const uint a = head * depth + (halves ? pair : 2u * pair), b = a + (halves ? pairs : 1u);
+    const vec2 before = vec2(x[a], x[b]);
+    y[a] = before.x * turn.y - before.y * sine;
+    y[b] = before.x * sine + before.y * turn.y;
+}
