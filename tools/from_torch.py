@@ -143,13 +143,13 @@ class Graph:
         self.layers[-1]["as"] = "x"
         return "x"
 
-    def stack(self, prefix, key, x, attention, source_attention):
+    def stack(self, prefix, key, x, attention, source):
         """The layers KEY.layers.N, and the norm behind them if there is one. Returns the tensor that they give."""
         count = self.state.layers(f"{key}layers.")
-        copies = [self.layer(f"{prefix}.{i}", f"{key}layers.{i}.", x if i == 0 else "x", attention, source_attention)
+        copies = [self.layer(f"{prefix}.{i}", f"{key}layers.{i}.", x if i == 0 else "x", attention, source)
                   for i in range(count)]
         if x == "x":
-            pattern = self.layer(f"{prefix}.{{i}}", None, "x", attention, source_attention)
+            pattern = self.layer(f"{prefix}.{{i}}", None, "x", attention, source)
             self.layers.append({"repeat": count, "layers": pattern})
         else:
             self.layers.extend(entry for copy in copies for entry in copy)
@@ -158,40 +158,73 @@ class Graph:
         self.layers.append(self.norm(f"{prefix}.norm", f"{key}norm.", "x"))
         return f"{prefix}.norm"
 
-    def layer(self, prefix, key, x, attention, source_attention):
-        """The entries of one layer; its weights are taken where there is a key."""
+    def layer(self, prefix, key, x, attention, source):
+        """The entries of one layer; its weights are taken where there is a key. `attention` and `source` are the inputs
+        and parameters of the attention to itself and to a source, which is there when `source` is not None."""
         entries, number = [], 1
 
-        def sublayer(name, kind, port, inputs, params):
-            nonlocal x, number
-            tokens = {}
-            norm = f"{key}norm{number}." if key else None
-            if self.options.norm_first:
-                entries.append(self.norm(f"{prefix}.norm_{name}", norm, x))
-            else:
-                tokens = {port: x}
-            entries.append({"name": f"{prefix}.{name}", "type": kind, "inputs": {**tokens, "residual": x, **inputs},
-                            "params": params, "as": "x"})
+        def enter(name):
+            """The tensor that a sublayer reads."""
             if not self.options.norm_first:
-                entries.append({**self.norm(f"{prefix}.norm_{name}", norm, "x"), "as": "x"})
+                return x
+            entries.append(self.norm(f"{prefix}.norm_{name}", f"{key}norm{number}." if key else None, x))
+            return f"{prefix}.norm_{name}"
+
+        def leave(name, last):
+            """Adds a sublayer's last entry, which takes the residual."""
+            nonlocal x, number
+            entries.append({**last, "inputs": {**last.get("inputs", {}), "residual": x}, "as": "x"})
+            if not self.options.norm_first:
+                norm = self.norm(f"{prefix}.norm_{name}", f"{key}norm{number}." if key else None, "x")
+                entries.append({**norm, "as": "x"})
             x, number = "x", number + 1
 
-        params = {"heads": self.options.heads}
-        if self.options.sequence_first:
-            params["batch_first"] = False
-        causal = {"causal": True} if attention.get("causal") else {}
-        inputs = {port: name for port, name in attention.items() if port != "causal"}
-        sublayer("attention", "attention", "query", inputs, {**params, **causal})
-        if source_attention:
-            sublayer("source_attention", "attention", "query", source_attention, params)
-        sublayer("feed_forward", "feed_forward", "x", {}, {"activation": self.options.activation})
+        def project(name, tokens):
+            entries.append({"name": name, "type": "linear", **first_input(entries, "x", tokens)})
+
+        def attend(name, keys, inputs):
+            """MultiHeadAttention: projections, the heads, the projection of what they give. The keys are the tokens'
+            own, where `keys` is None; a memory's, where it names one; and else, "", inputs of the graph."""
+            tokens, whole = enter(name), f"{prefix}.{name}"
+            project(f"{whole}.query", tokens)
+            if keys != "":
+                project(f"{whole}.key", keys or tokens)
+                project(f"{whole}.value", keys or tokens)
+            query = first_input(entries, "q", f"{whole}.query").get("inputs", {})
+            ports = {**query, "k": f"{whole}.key", "v": f"{whole}.value", **inputs}
+            params = {"heads": self.options.heads}
+            if self.options.sequence_first:
+                params["batch_first"] = False
+            if ports.pop("causal", False):
+                params["causal"] = True
+            entries.append({"name": f"{whole}.heads", "type": "attention", "inputs": ports, "params": params})
+            leave(name, {"name": f"{whole}.out", "type": "linear"})
+
+        attend("attention", None, attention)
+        if source is not None:
+            attend("source_attention", source["memory"], source["mask"])
+        tokens = enter("feed_forward")
+        leave("feed_forward", {"name": f"{prefix}.feed_forward", "type": "feed_forward",
+                               **first_input(entries, "x", tokens), "params": {"activation": self.options.activation}})
         if key:
-            self.attention_weights(f"{prefix}.attention", f"{key}self_attn.")
-            if source_attention:
-                self.attention_weights(f"{prefix}.source_attention", f"{key}multihead_attn.")
+            self.attention_weights(f"{prefix}.attention", f"{key}self_attn.", ATTENTION_PARTS)
+            if source is not None:
+                parts = ATTENTION_PARTS if source["memory"] else ("query",)
+                self.attention_weights(f"{prefix}.source_attention", f"{key}multihead_attn.", parts)
             self.linear(f"{prefix}.feed_forward.up_", f"{key}linear1.")
             self.linear(f"{prefix}.feed_forward.down_", f"{key}linear2.")
         return entries
+
+    def source_projections(self, key, memory):
+        """The keys and values that the layers of the decoder at KEY attend to: computed here, once a source."""
+        count = self.state.layers(f"{key}layers.")
+        entries = [{"name": f"decoder.{{i}}.source_attention.{part}", "type": "linear", "inputs": {"x": memory}}
+                   for part in ("key", "value")]
+        self.layers.append({"repeat": count, "layers": entries})
+        for i in range(count):
+            self.projection_weights(f"decoder.{i}.source_attention", f"{key}layers.{i}.multihead_attn.",
+                                    ("key", "value"))
+        return {name: name for name in source_tensors(count)}
 
     def norm(self, name, key, x):
         if key:
@@ -201,18 +234,23 @@ class Graph:
         entry = {"name": name, "type": "layer_norm", "inputs": {"x": x}}
         return entry if self.options.eps == 1e-5 else {**entry, "params": {"eps": self.options.eps}}
 
-    def attention_weights(self, name, key):
-        """MultiheadAttention keeps the three projections in one tensor, query first."""
+    def attention_weights(self, name, key, parts):
+        self.projection_weights(name, key, parts)
+        self.linear(f"{name}.out.", f"{key}out_proj.")
+
+    def projection_weights(self, name, key, parts):
+        """Those of these parts; MultiheadAttention keeps the three projections in one tensor, query first."""
         projections = self.state.take(f"{key}in_proj_weight", 2)
         d_model, heads = projections.shape[1], self.options.heads
         if d_model % heads != 0:
             raise Refused(f"--heads {heads}: expected a divisor of d_model, which is {d_model}")
-        for part, weight in zip(ATTENTION_PARTS, projections.chunk(3)):
-            self.weights[f"{name}.{part}_weight"] = weight
+        tensors = {"weight": projections}
         if self.state.has(f"{key}in_proj_bias"):
-            for part, bias in zip(ATTENTION_PARTS, self.state.take(f"{key}in_proj_bias", 1).chunk(3)):
-                self.weights[f"{name}.{part}_bias"] = bias
-        self.linear(f"{name}.out_", f"{key}out_proj.")
+            tensors["bias"] = self.state.take(f"{key}in_proj_bias", 1)
+        for kind, tensor in tensors.items():
+            for part, rows in zip(ATTENTION_PARTS, tensor.chunk(3)):
+                if part in parts:
+                    self.weights[f"{name}.{part}.{kind}"] = rows
 
     def generator(self, key, x, d_model):
         self.linear("generator.", f"{key}.")
@@ -224,11 +262,22 @@ class Graph:
         return {"log_probabilities": "generator.log_softmax"}
 
 
+def first_input(entries, port, tensor):
+    """A layer's first input, which need not be said where it is what the layer before gives."""
+    said = not entries or entries[-1]["name"] != tensor
+    return {"inputs": {port: tensor}} if said else {}
+
+
+def source_tensors(layers):
+    """What encode gives and decode takes, beside the source's lengths or mask."""
+    return [f"decoder.{i}.source_attention.{part}" for i in range(layers) for part in ("key", "value")]
+
+
 # ---- Models ----
 
 
-def encode_graph(state, options, key):
-    """The graph of an encoder whose keys begin with `key`."""
+def encode_graph(state, options, key, decoder=None):
+    """The graph of an encoder whose keys begin with `key`, and of a `decoder` whose layers attend to what it gives."""
     graph = Graph(state, options)
     width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
     dims = graph.tokens("S") if options.source_embedding else f"{graph.tokens('S')} {width}"
@@ -239,8 +288,10 @@ def encode_graph(state, options, key):
     x = source
     if options.source_embedding:
         x = graph.embedding("encoder", "source_embedding", source, None, width)
-    memory = graph.stack("encoder", key, x, attention, {})
+    memory = graph.stack("encoder", key, x, attention, None)
     outputs = {"memory": memory}
+    if decoder:
+        outputs |= graph.source_projections(decoder, memory)
     if options.generator and options.module == "nn.TransformerEncoder":
         outputs |= graph.generator(options.generator, memory, width)
     return graph.json(outputs), graph.weights
@@ -255,10 +306,13 @@ def decode_graph(state, options, key):
     takes_ids = getattr(options, embedding) is not None
     dims = graph.tokens("T") if takes_ids else f"{graph.tokens('T')} {width}"
     target = graph.input("target", "i32" if takes_ids else "f32", dims)
-    source_attention = {}
+    source = None
     if not alone:
-        source_attention = {"source": graph.input("memory", "f32", f"{graph.tokens('S')} {width}")}
-        source_attention |= graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
+        whole = options.module == "nn.Transformer"  # its encoder gives the keys and values of the memory
+        source = {"memory": "" if whole else "memory"}
+        for name in source_tensors(state.layers(f"{key}layers.")) if whole else ["memory"]:
+            graph.input(name, "f32", f"{graph.tokens('S')} {width}")
+        source["mask"] = graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
     # Padding behind a causal sequence changes nothing before it: lengths would be idle.
     idle = options.mask == "lengths" or (options.mask == "keys" and not alone)
     attention = graph.mask("none" if idle else options.mask, "target", "T", "target_mask", "B T T")
@@ -266,12 +320,10 @@ def decode_graph(state, options, key):
     if takes_ids and not attention:  # keys of earlier steps cannot be masked
         position = graph.input("position", "i32", "B")
         attention["position"] = position
-        if not alone:
-            source_attention["position"] = position
     if not options.not_causal:
         attention["causal"] = True
     x = graph.embedding("decoder", embedding, target, position, width) if takes_ids else target
-    decoded = graph.stack("decoder", key, x, attention, source_attention)
+    decoded = graph.stack("decoder", key, x, attention, source)
     outputs = graph.generator(options.generator, decoded, width) if options.generator else {"decoded": decoded}
     return graph.json(outputs), graph.weights
 
@@ -363,7 +415,8 @@ def convert(tensors, options):
     graphs, weights, whole = {}, {}, module == "nn.Transformer"
     language_model = module == "nn.TransformerEncoder" and options.causal_encoder
     if module != "nn.TransformerDecoder" and not language_model:
-        graphs["encode"], more = encode_graph(state, options, f"{prefix}encoder." if whole else prefix)
+        graphs["encode"], more = (encode_graph(state, options, f"{prefix}encoder.", f"{prefix}decoder.") if whole
+                                  else encode_graph(state, options, prefix))
         weights |= more
     if module != "nn.TransformerEncoder" or language_model:
         graphs["decode"], more = decode_graph(state, options, f"{prefix}decoder." if whole else prefix)
@@ -433,7 +486,7 @@ def generation(graphs, weights, options):
     if len(source) != rows:
         raise Refused(f"--source-vocab {options.source_vocab}: expected a line for each of the {rows} rows of the "
                       f"embedding, found {len(source)} lines")
-    return {"encode": "encode", "source_ids": "source", "source_lengths": "source_lengths", "memory": "memory", **block,
+    return {"encode": "encode", "source_ids": "source", "source_lengths": "source_lengths", **block,
             "source": {"vocabulary": "source.txt", **split}}
 
 

@@ -148,10 +148,11 @@ struct BuildOptions {
 //
 // Graphs, their inputs and their outputs (dims of batch_first; "M": as the mask says):
 //
-//     EncoderDecoder  encode: source "B S", M of the source -> memory
-//                     decode: target "B T", memory "B S C", M of the target, M of the source, position "B"
-//                             -> probabilities | log_probabilities | logits
-//     EncoderOnly     encode, likewise
+//     EncoderDecoder  encode: source "B S", M of the source -> memory, and the keys and values of it that the decoder's
+//                             layers attend to: decoder.N.source_attention.key, decoder.N.source_attention.value
+//                     decode: target "B T", these keys and values "B S C", M of the target, M of the source,
+//                             position "B" -> probabilities | log_probabilities | logits
+//     EncoderOnly     encode: source "B S", M of the source -> memory
 //     DecoderOnly     decode, likewise without what belongs to the source
 //
 // M           of the source                                        of the target
@@ -166,8 +167,8 @@ struct BuildOptions {
 [[nodiscard]] ModelDescription build(const DecoderOnly &model, const BuildOptions &options = {});
 
 // Blocks on their own are models, too; where the ones above take ids, these take vectors ("B S C"). An encoder is the
-// graph `encode`, a decoder the graph `decode` (output: `decoded`). A layer is an encoder of one layer without a final
-// norm, or, with source attention, a decoder, with the masks of those.
+// graph `encode`, a decoder the graph `decode` (input: `memory` "B S C", output: `decoded`). A layer is an encoder of
+// one layer without a final norm, or, with source attention, a decoder, with the masks of those.
 [[nodiscard]] ModelDescription build(const TransformerLayer &layer, const BuildOptions &options = {});
 [[nodiscard]] ModelDescription build(const Encoder &encoder, const BuildOptions &options = {});
 [[nodiscard]] ModelDescription build(const Decoder &decoder, const BuildOptions &options = {});

@@ -150,8 +150,8 @@ def named_weights(model, layers):
     def attention(theirs, ours):
         for part in ("weight", "bias"):
             q, k, v = state[f"{theirs}.in_proj_{part}"].chunk(3)
-            out[f"{ours}.query_{part}"], out[f"{ours}.key_{part}"], out[f"{ours}.value_{part}"] = q, k, v
-            out[f"{ours}.out_{part}"] = state[f"{theirs}.out_proj.{part}"]
+            out[f"{ours}.query.{part}"], out[f"{ours}.key.{part}"], out[f"{ours}.value.{part}"] = q, k, v
+            out[f"{ours}.out.{part}"] = state[f"{theirs}.out_proj.{part}"]
 
     for side in ("encoder", "decoder"):
         norms = ["attention", "feed_forward"] if side == "encoder" else ["attention", "source_attention", "feed_forward"]

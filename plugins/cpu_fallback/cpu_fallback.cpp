@@ -10,12 +10,10 @@ struct CpuFallback {
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::attention>(
             "attention",
-            "heads kv_heads=heads causal batch_first; query: sequence B Tq C, source=query: sequence B Tk S, "
-            "residual?: sequence B Tq C, key_lengths?: i32 B, key_mask?: i32 B Tk, keep_mask?: i32 B Tq Tk, "
-            "score_bias?: B heads Tq Tk, position?: i32 B; query_weight: heads*D C, query_bias?: heads*D, "
-            "key_weight: kv_heads*D S, key_bias?: kv_heads*D, value_weight: kv_heads*D S, value_bias?: kv_heads*D, "
-            "out_weight: C heads*D, out_bias?: C -> y: sequence B Tq C; "
-            "key_cache?: B M kv_heads*D, value_cache?: B M kv_heads*D"),
+            "heads kv_heads=heads scale causal window softcap batch_first; q: sequence B Tq heads*D, "
+            "k: sequence B Tk kv_heads*D, v=k: sequence B Tk kv_heads*D, key_lengths?: i32 B, key_mask?: i32 B Tk, "
+            "keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, position?: i32 B -> y: sequence B Tq heads*D; "
+            "key_cache=position: B M kv_heads*D, value_cache=position: B M kv_heads*D"),
         cpu_kernel<cpu_fallback::feed_forward>(
             "feed_forward",
             "activation=relu|gelu|gelu_tanh|silu; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "

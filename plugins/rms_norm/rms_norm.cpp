@@ -63,9 +63,8 @@ struct RmsNorm {
             float eps, weight_offset;
         } push{u32(rows), u32(cols), static_cast<float>(call.real("eps")),
                static_cast<float>(call.real("weight_offset"))};
-        plan.dispatch(lamina_kernels::rms_norm, plan.spread(rows),
-                      {plan.in("x"), plan.weight("weight"), plan.out("y")}, push,
-                      {{0, dtype_of(call.weight("weight"))}});
+        plan.dispatch(lamina_kernels::rms_norm, plan.spread(rows), {plan.in("x"), plan.weight("weight"), plan.out("y")},
+                      push, {{0, dtype_of(call.weight("weight"))}});
     }
 };
 

@@ -44,31 +44,41 @@ std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &keys
 
 // ---- Graphs ----
 
-// The encoder behind what `x` names, and its output.
-void add_encoder(TransformerGraph &graph, const Encoder &e, const std::string &x) {
+// The encoder behind what `x` names, and its output, whose name in the graph is returned.
+std::string add_encoder(TransformerGraph &graph, const Encoder &e, const std::string &x) {
     AttentionInputs inputs;
     inputs.mask = add_mask(graph, e.mask, "source", "S", "source", "B S S");
     inputs.mask_kind = e.mask;
-    graph.output("memory", graph.stack(e.layer, e.layers, e.final_norm, "encoder", x, inputs));
+    const std::string memory = graph.stack(e.layer, e.layers, e.final_norm, "encoder", x, inputs);
+    graph.output("memory", memory);
+    return memory;
 }
 
-TransformerGraph encode_graph(const EmbeddingsWithPositionalEncoding &embedding, const Encoder &encoder) {
+// With a decoder, whose layers attend to the source: its keys and values are projected here, once a source, and not in
+// the decoder at every step.
+TransformerGraph encode_graph(const EmbeddingsWithPositionalEncoding &embedding, const Encoder &encoder,
+                              const Decoder *decoder) {
     TransformerGraph graph;
     graph.input("source", DType::i32, ids_dims(encoder.layer.batch_first, "S"));
-    add_encoder(graph, encoder, graph.embedding(embedding, "encoder", "source", ""));
+    const std::string memory = add_encoder(graph, encoder, graph.embedding(embedding, "encoder", "source", ""));
+    if (decoder != nullptr)
+        graph.project_source(decoder->layer, decoder->layers, "decoder", memory, encoder.layer.d_model);
     return graph;
 }
 
-// The inputs of a decoder besides its tokens. `memory_channels`: of the encoder's output.
-AttentionInputs add_decoder_inputs(TransformerGraph &graph, const Decoder &d, int64_t memory_channels) {
+// The inputs of a decoder besides its tokens. Alone it takes the encoder's memory, and else its keys and values.
+AttentionInputs add_decoder_inputs(TransformerGraph &graph, const Decoder &d, bool alone) {
     AttentionInputs inputs;
     inputs.causal = d.causal;
     inputs.mask = add_mask(graph, d.mask, "target", "T", "target", "B T T");
     inputs.mask_kind = d.mask;
     if (!d.layer.source_attention) return inputs;
-    inputs.memory = "memory";
-    inputs.memory_channels = memory_channels;
-    graph.input(inputs.memory, DType::f32, token_dims(d.layer, "S", memory_channels));
+    const std::string dims = token_dims(d.layer, "S", d.layer.d_model);
+    if (alone)
+        inputs.memory = graph.input("memory", DType::f32, dims);
+    else
+        for (const std::string &name : TransformerGraph::source_tensors("decoder", d.layers))
+            graph.input(name, DType::f32, dims);
     inputs.source_mask = add_mask(graph, d.source_mask, "source", "S", "memory", "B T S");
     inputs.source_mask_kind = d.source_mask;
     return inputs;
@@ -87,10 +97,10 @@ const char *output_name(const Generator &g) {
 }
 
 TransformerGraph decode_graph(const EmbeddingsWithPositionalEncoding &embedding, const Decoder &decoder,
-                              const Generator &generator, int64_t memory_channels) {
+                              const Generator &generator) {
     TransformerGraph graph;
     graph.input("target", DType::i32, ids_dims(decoder.layer.batch_first, "T"));
-    AttentionInputs inputs = add_decoder_inputs(graph, decoder, memory_channels);
+    AttentionInputs inputs = add_decoder_inputs(graph, decoder, false);
     if (decoder.mask == Mask::none) {
         inputs.position = "position";
         graph.input("position", DType::i32, "B");
@@ -168,7 +178,6 @@ Json generation(const BuildOptions &options, const Generator &generator, bool en
         out["encode"] = "encode";
         out["source_ids"] = "source";
         out["source_lengths"] = "source_lengths";
-        out["memory"] = "memory";
         out["source"] = codec("source.txt", text.source_characters);
     }
     out["decode"] = "decode";
@@ -188,15 +197,14 @@ ModelDescription build(const EncoderDecoder &model, const BuildOptions &options)
     builder::check_settings(model, options);
     const std::string summary = "Encoder-decoder transformer, " + std::to_string(model.encoder.layers) + " + " +
                                 std::to_string(model.decoder.layers) + " layers, " + described(model.encoder.layer);
-    return finish(
-        {{"encode", encode_graph(model.source_embedding, model.encoder)},
-         {"decode", decode_graph(model.target_embedding, model.decoder, model.generator, model.encoder.layer.d_model)}},
-        summary, options, generation(options, model.generator, true));
+    return finish({{"encode", encode_graph(model.source_embedding, model.encoder, &model.decoder)},
+                   {"decode", decode_graph(model.target_embedding, model.decoder, model.generator)}},
+                  summary, options, generation(options, model.generator, true));
 }
 
 ModelDescription build(const EncoderOnly &model, const BuildOptions &options) {
     builder::check_settings(model, options);
-    return finish({{"encode", encode_graph(model.embedding, model.encoder)}},
+    return finish({{"encode", encode_graph(model.embedding, model.encoder, nullptr)}},
                   "Transformer encoder, " + std::to_string(model.encoder.layers) + " layers, " +
                       described(model.encoder.layer),
                   options);
@@ -204,7 +212,7 @@ ModelDescription build(const EncoderOnly &model, const BuildOptions &options) {
 
 ModelDescription build(const DecoderOnly &model, const BuildOptions &options) {
     builder::check_settings(model, options);
-    return finish({{"decode", decode_graph(model.embedding, model.decoder, model.generator, 0)}},
+    return finish({{"decode", decode_graph(model.embedding, model.decoder, model.generator)}},
                   "Transformer decoder, " + std::to_string(model.decoder.layers) + " layers, " +
                       described(model.decoder.layer),
                   options, generation(options, model.generator, false));
@@ -230,7 +238,7 @@ ModelDescription build(const Decoder &decoder, const BuildOptions &options) {
     const TransformerLayer &layer = decoder.layer;
     TransformerGraph graph;
     graph.input("target", DType::f32, token_dims(layer, "T", layer.d_model));
-    const AttentionInputs inputs = add_decoder_inputs(graph, decoder, layer.d_model);
+    const AttentionInputs inputs = add_decoder_inputs(graph, decoder, true);
     graph.output("decoded", graph.stack(layer, decoder.layers, decoder.final_norm, "decoder", "target", inputs));
     return finish({{"decode", std::move(graph)}}, "Decoder on vectors, " + described(layer), options);
 }

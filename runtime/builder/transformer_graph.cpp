@@ -52,6 +52,12 @@ class LayerWriter {
         vector(full + ".bias", layer_.d_model, Rule::zeros);
     }
 
+    // The keys and values of the attention to a source.
+    void project_source(const std::string &memory, int64_t channels) {
+        for (const char *part : {".key", ".value"})
+            project(prefix_ + ".source_attention" + part, memory, layer_.d_model, channels);
+    }
+
     Json layers = Json::array();
     std::vector<InitialWeight> weights;
 
@@ -60,68 +66,84 @@ class LayerWriter {
     const AttentionInputs &inputs_;
     std::string prefix_, x_;
 
-    // `inputs` and `params` are the layer's own; `port` is the one that takes the tokens. With a norm before it, or
-    // dropout behind it, the tokens reach it, and the residual is added, at other places.
-    void sublayer(const std::string &name, const char *type, const char *port, const Json &inputs, const Json &params) {
+    // The tensor that a sublayer reads: the tokens, normed where the norm comes first.
+    std::string enter(const std::string &sublayer) {
+        if (!layer_.norm_first) return x_;
+        norm("norm_" + sublayer);
+        return prefix_ + ".norm_" + sublayer;
+    }
+    // A sublayer's last layer. It adds the residual, unless dropout comes between.
+    void leave(const std::string &sublayer, const std::string &name, const char *type, Json inputs,
+               const Json &params) {
         const bool drops = layer_.dropout > 0;
-        Json all = Json::object();
-        if (layer_.norm_first)
-            norm("norm_" + name);
-        else
-            all[port] = x_;
-        if (!drops) all["residual"] = x_;
-        all.update(inputs);
-        layers.push_back(entry(prefix_ + "." + name, type, all, params, !drops));
+        if (!drops) inputs["residual"] = x_;
+        layers.push_back(entry(name, type, inputs, params, !drops));
         if (drops)
             layers.push_back(
-                entry(prefix_ + ".dropout_" + name, "dropout", {{"residual", x_}}, {{"p", layer_.dropout}}, true));
+                entry(prefix_ + ".dropout_" + sublayer, "dropout", {{"residual", x_}}, {{"p", layer_.dropout}}, true));
         x_ = running;
         if (layer_.norm_first) return;
-        norm("norm_" + name);
+        norm("norm_" + sublayer);
         layers.back()["as"] = running;
+    }
+    // A layer's first input, which need not be said where it is what the layer before gives.
+    [[nodiscard]] Json first_input(const std::string &port, const std::string &tensor) const {
+        const bool said = layers.empty() || layers.back()["name"] != tensor;
+        return said ? Json{{port, tensor}} : Json::object();
     }
 
     void self_attention() {
-        Json inputs = Json::object();
+        const std::string name = prefix_ + ".attention", tokens = enter("attention");
+        project(name + ".query", tokens, layer_.d_model, layer_.d_model);
+        project(name + ".key", tokens, layer_.d_model, layer_.d_model);
+        project(name + ".value", tokens, layer_.d_model, layer_.d_model);
+        Json inputs{{"q", name + ".query"}, {"k", name + ".key"}, {"v", name + ".value"}};
         add_mask(inputs, inputs_.mask_kind, inputs_.mask);
-        Json params = attention_params();
-        if (inputs_.causal) params["causal"] = true;
-        sublayer("attention", "attention", "query", inputs, params);
-        attention_weights(prefix_ + ".attention", layer_.d_model);
+        if (!inputs_.position.empty()) inputs["position"] = inputs_.position;
+        heads("attention", inputs, inputs_.causal);
     }
+    // Keys and values come from the memory, or are given already projected.
     void source_attention() {
-        Json inputs{{"source", inputs_.memory}};
+        const std::string name = prefix_ + ".source_attention", tokens = enter("source_attention");
+        project(name + ".query", tokens, layer_.d_model, layer_.d_model);
+        if (!inputs_.memory.empty()) project_source(inputs_.memory, layer_.d_model);
+        Json inputs = first_input("q", name + ".query");
+        inputs["k"] = name + ".key";
+        inputs["v"] = name + ".value";
         add_mask(inputs, inputs_.source_mask_kind, inputs_.source_mask);
-        sublayer("source_attention", "attention", "query", inputs, attention_params());
-        attention_weights(prefix_ + ".source_attention", inputs_.memory_channels);
+        heads("source_attention", inputs, false);
+    }
+    // Attention itself, and the projection of what it gives.
+    void heads(const std::string &sublayer, const Json &inputs, bool causal) {
+        const std::string name = prefix_ + "." + sublayer;
+        Json params{{"heads", layer_.heads}};
+        if (!layer_.batch_first) params["batch_first"] = false;
+        if (causal) params["causal"] = true;
+        layers.push_back(entry(name + ".heads", "attention", inputs, params, false));
+        leave(sublayer, name + ".out", "linear", Json::object(), {});
+        linear(name + ".out.", layer_.d_model, layer_.d_model);
     }
     void feed_forward() {
-        sublayer("feed_forward", "feed_forward", "x", Json::object(), {{"activation", name_of(layer_.activation)}});
-        linear(prefix_ + ".feed_forward.up", layer_.ffn, layer_.d_model);
-        linear(prefix_ + ".feed_forward.down", layer_.d_model, layer_.ffn);
+        const std::string name = prefix_ + ".feed_forward", tokens = enter("feed_forward");
+        leave("feed_forward", name, "feed_forward", first_input("x", tokens),
+              {{"activation", name_of(layer_.activation)}});
+        linear(name + ".up_", layer_.ffn, layer_.d_model);
+        linear(name + ".down_", layer_.d_model, layer_.ffn);
     }
 
-    void add_mask(Json &inputs, Mask kind, const std::string &name) const {
+    static void add_mask(Json &inputs, Mask kind, const std::string &name) {
         if (kind == Mask::lengths) inputs["key_lengths"] = name;
         if (kind == Mask::keys) inputs["key_mask"] = name;
         if (kind == Mask::keep) inputs["keep_mask"] = name;
-        if (!inputs_.position.empty()) inputs["position"] = inputs_.position;
-    }
-    [[nodiscard]] Json attention_params() const {
-        Json params{{"heads", layer_.heads}};
-        if (!layer_.batch_first) params["batch_first"] = false;
-        return params;
-    }
-    void attention_weights(const std::string &name, int64_t source_channels) {
-        linear(name + ".query", layer_.d_model, layer_.d_model);
-        linear(name + ".key", layer_.d_model, source_channels);
-        linear(name + ".value", layer_.d_model, source_channels);
-        linear(name + ".out", layer_.d_model, layer_.d_model);
     }
 
+    void project(const std::string &name, const std::string &x, int64_t rows, int64_t columns) {
+        layers.push_back(entry(name, "linear", first_input("x", x), {}, false));
+        linear(name + ".", rows, columns);
+    }
     void linear(const std::string &name, int64_t rows, int64_t columns) {
-        weights.push_back({name + "_weight", {rows, columns}, Rule::xavier_uniform});
-        if (layer_.bias) vector(name + "_bias", rows, Rule::zeros);
+        weights.push_back({name + "weight", {rows, columns}, Rule::xavier_uniform});
+        if (layer_.bias) vector(name + "bias", rows, Rule::zeros);
     }
     void vector(const std::string &name, int64_t size, Rule rule) { weights.push_back({name, {size}, rule}); }
 };
@@ -157,14 +179,18 @@ std::string TransformerGraph::embedding(const EmbeddingsWithPositionalEncoding &
     return running;
 }
 
+void TransformerGraph::repeat(int64_t count, const Json &layers, const std::vector<InitialWeight> &weights) {
+    layers_.push_back({{"repeat", count}, {"layers", layers}});
+    for (int64_t i = 0; i < count; ++i)
+        for (const InitialWeight &w : weights) weights_.push_back({with_index(w.name, i), w.shape, w.rule});
+}
+
 std::string TransformerGraph::stack(const TransformerLayer &layer, int64_t layers, bool final_norm,
                                     const std::string &prefix, const std::string &x, const AttentionInputs &inputs) {
     if (x == running) { // every copy reads what the one before it gave: they differ in nothing but their number
         LayerWriter copy(layer, inputs, prefix + ".{i}", x);
         copy.write();
-        layers_.push_back({{"repeat", layers}, {"layers", copy.layers}});
-        for (int64_t i = 0; i < layers; ++i)
-            for (const InitialWeight &w : copy.weights) weights_.push_back({with_index(w.name, i), w.shape, w.rule});
+        repeat(layers, copy.layers, copy.weights);
     } else {
         for (int64_t i = 0; i < layers; ++i) {
             LayerWriter one(layer, inputs, prefix + "." + std::to_string(i), i == 0 ? x : running);
@@ -179,6 +205,23 @@ std::string TransformerGraph::stack(const TransformerLayer &layer, int64_t layer
     layers_.push_back(last.layers.front());
     weights_.insert(weights_.end(), last.weights.begin(), last.weights.end());
     return prefix + ".norm";
+}
+
+void TransformerGraph::project_source(const TransformerLayer &layer, int64_t layers, const std::string &prefix,
+                                      const std::string &memory, int64_t channels) {
+    const AttentionInputs none;
+    LayerWriter copy(layer, none, prefix + ".{i}", memory);
+    copy.project_source(memory, channels);
+    repeat(layers, copy.layers, copy.weights);
+    for (const std::string &name : source_tensors(prefix, layers)) output(name, name);
+}
+
+std::vector<std::string> TransformerGraph::source_tensors(const std::string &prefix, int64_t layers) {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < layers; ++i)
+        for (const char *part : {".source_attention.key", ".source_attention.value"})
+            names.push_back(prefix + "." + std::to_string(i) + part);
+    return names;
 }
 
 std::string TransformerGraph::generator(const Generator &g, const std::string &x) {

@@ -17,9 +17,8 @@ struct AttentionInputs {
     std::string mask, position; // of the attention to itself
     Mask mask_kind = Mask::none;
     bool causal = false;
-    std::string memory, source_mask; // of the attention to the source
+    std::string memory, source_mask; // of the attention to the source; no memory: its keys and values are inputs
     Mask source_mask_kind = Mask::none;
-    int64_t memory_channels = 0;
 };
 
 class TransformerGraph {
@@ -36,12 +35,21 @@ class TransformerGraph {
                       const std::string &x, const AttentionInputs &inputs);
     std::string generator(const Generator &g, const std::string &x);
 
+    // The keys and values that a decoder's layers attend to, of an encoder's memory: outputs of this graph, and inputs
+    // of the decoder's. Both call them PREFIX.N.source_attention.key and .value.
+    void project_source(const TransformerLayer &layer, int64_t layers, const std::string &prefix,
+                        const std::string &memory, int64_t channels);
+    [[nodiscard]] static std::vector<std::string> source_tensors(const std::string &prefix, int64_t layers);
+
     [[nodiscard]] Json json() const { return {{"inputs", inputs_}, {"layers", layers_}, {"outputs", outputs_}}; }
     [[nodiscard]] const std::vector<InitialWeight> &weights() const { return weights_; }
 
   private:
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();
     std::vector<InitialWeight> weights_;
+
+    // Layers and weights with {i} in their names, as often as that.
+    void repeat(int64_t count, const Json &layers, const std::vector<InitialWeight> &weights);
 };
 
 } // namespace lamina::builder

@@ -223,9 +223,7 @@ GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, T
     GraphSteps out;
     out.graph = graph;
     if (graph == g.decode) {
-        const auto memory = inputs.find(g.memory);
-        out.shapes.state_length =
-            generation::cache_length(length, memory == inputs.end() ? TensorType{} : memory->second.type());
+        out.shapes.state_length = generation::rounded_length(length);
         out.inputs = generation::token_by_token(g, std::move(inputs));
     } else {
         out.inputs.push_back(std::move(inputs));

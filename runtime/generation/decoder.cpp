@@ -9,7 +9,7 @@
 
 namespace lamina::generation {
 
-// What the decoder takes from the encoder: its memory, and the lengths of the sources. Rows beyond the sources are one
+// What the decoder takes from the encoder, and the lengths of the sources. Rows beyond the sources are one
 // token long; what they compute is never looked at.
 TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> &sources) const {
     const model::Generation &g = *session.model->generation;
@@ -28,10 +28,12 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
     program.write(program.plan().inputs.at(g.source_ids), source.bytes());
     program.write(program.plan().inputs.at(g.source_lengths), lengths.bytes());
     program.run();
-    const int32_t output = program.plan().outputs.at(g.memory);
-    Tensor memory(program.plan().tensors[static_cast<size_t>(output)].type);
-    program.read(output, memory.bytes());
-    TensorMap given{{g.memory, std::move(memory)}};
+    TensorMap given;
+    for (const std::string &name : g.encoded) {
+        const int32_t output = program.plan().outputs.at(name);
+        Tensor &tensor = given[name] = Tensor(program.plan().tensors[static_cast<size_t>(output)].type);
+        program.read(output, tensor.bytes());
+    }
     if (g.decode_takes_lengths) given[g.source_lengths] = std::move(lengths);
     return given;
 }
@@ -43,15 +45,17 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
     graph_ = g.decode;
     TensorMap given;
     if (!g.encode.empty()) given = encode(session, sources);
-    const TensorType memory = g.encode.empty() ? TensorType{} : given.at(g.memory).type();
+    TensorTypes encoded;
+    for (const std::string &name : g.encoded) encoded[name] = given.at(name).type();
     int64_t length = 1, state_length = 0;
     if (cached_)
-        state_length = cache_length(shape.length, memory);
+        state_length = rounded_length(shape.length);
     else // all positions are computed: there may be none beyond
         length = std::min(rounded_length(shape.length),
                           static_cast<int64_t>(longest_target(*session.model, *session.runtime->plugins)));
     steps_ = static_cast<size_t>(length);
-    program_ = &session.program(g.decode, decode_shapes(g, static_cast<int64_t>(batch_), length, memory, state_length));
+    program_ =
+        &session.program(g.decode, decode_shapes(g, static_cast<int64_t>(batch_), length, encoded, state_length));
     const plan::GraphPlan &plan = program_->plan();
     for (const auto &[name, tensor] : given) program_->write(plan.inputs.at(name), tensor.bytes());
     ids_input_ = plan.inputs.at(g.target_ids);

@@ -15,14 +15,12 @@ plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64
 }
 
 plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64_t target_length,
-                                const TensorType &memory, int64_t state_length) {
+                                const TensorTypes &encoded, int64_t state_length) {
     plan::GraphShapes shapes;
     shapes.inputs[g.target_ids] = {DType::i32, {batch, target_length}};
     shapes.inputs[g.position] = {DType::i32, {batch}};
-    if (!g.encode.empty()) {
-        shapes.inputs[g.memory] = memory;
-        if (g.decode_takes_lengths) shapes.inputs[g.source_lengths] = {DType::i32, {batch}};
-    }
+    for (const auto &[name, type] : encoded) shapes.inputs[name] = type;
+    if (g.decode_takes_lengths) shapes.inputs[g.source_lengths] = {DType::i32, {batch}};
     shapes.state_length = state_length;
     return shapes;
 }
@@ -39,21 +37,17 @@ int64_t source_length(const model::Model &model, const abi::Registry &plugins, s
     return takes_sources(model, plugins, static_cast<size_t>(rounded)) ? rounded : static_cast<int64_t>(tokens);
 }
 
-int64_t cache_length(size_t tokens, const TensorType &memory) {
-    const int64_t own = rounded_length(tokens);
-    return memory.shape.empty() ? own : std::max(own, memory.shape[1]);
-}
-
 plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry &plugins) {
     const model::Generation &g = *model.generation;
     const int64_t batch = 2, length = 1;
-    TensorType memory;
+    TensorTypes encoded;
     if (!g.encode.empty()) {
         const auto plan = plan::plan_graph(model, model.graphs.at(g.encode), plugins, encode_shapes(g, batch, length));
-        memory = plan.tensors[static_cast<size_t>(plan.outputs.at(g.memory))].type;
+        for (const std::string &name : g.encoded)
+            encoded[name] = plan.tensors[static_cast<size_t>(plan.outputs.at(name))].type;
     }
     return plan::plan_graph(model, model.graphs.at(g.decode), plugins,
-                            decode_shapes(g, batch, length, memory, g.max_length + 1));
+                            decode_shapes(g, batch, length, encoded, g.max_length + 1));
 }
 
 int64_t end_of_values(const plan::GraphPlan &plan, const std::string &input) {

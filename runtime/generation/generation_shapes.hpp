@@ -6,23 +6,22 @@
 
 namespace lamina::generation {
 
+// By the names of tensors.
+using TensorTypes = std::map<std::string, TensorType, std::less<>>;
+
 // Source ids (B, S) and lengths (B).
 [[nodiscard]] plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64_t source_length);
 
-// Target ids (B, T), position (B), and, where there is an encoder, its memory and the source lengths (B).
+// Target ids (B, T), position (B), and, where there is an encoder, what it gives and the source lengths (B).
 // state_length: of the KV cache; 0 decodes without one.
 [[nodiscard]] plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64_t target_length,
-                                              const TensorType &memory, int64_t state_length);
+                                              const TensorTypes &encoded, int64_t state_length);
 
 // Lengths and rows are rounded up, so that few programs serve all.
 [[nodiscard]] int64_t rounded_length(size_t tokens);
 [[nodiscard]] size_t rounded_rows(size_t rows);
 // A source's, unless the model has fewer positions.
 [[nodiscard]] int64_t source_length(const model::Model &model, const abi::Registry &plugins, size_t tokens);
-
-// The state_length for sequences of so many tokens: what self attention has seen, and source attention's memory
-// (B, S, C), which has no shape where there is no encoder.
-[[nodiscard]] int64_t cache_length(size_t tokens, const TensorType &memory);
 
 // One step of decoding without a cache, for two sequences: what a step is like, whatever the text. The graphs are
 // planned, and errors are theirs.

@@ -71,7 +71,8 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
         const size_t longest = longest_of(sources);
         const int64_t length = as_programs ? source_length(model, plugins, longest) : static_cast<int64_t>(longest);
         TensorMap encode{{g.source_ids, padded(sources, length, 0)}, {g.source_lengths, lengths_of(sources)}};
-        decode[g.memory] = session.surviving_loss([&] { return session.run(g.encode, encode); }).at(g.memory);
+        const TensorMap encoded = session.surviving_loss([&] { return session.run(g.encode, encode); });
+        for (const std::string &name : g.encoded) decode[name] = encoded.at(name);
         if (g.decode_takes_lengths) decode[g.source_lengths] = encode.at(g.source_lengths);
         out.graphs.emplace_back(g.encode, std::move(encode));
     }

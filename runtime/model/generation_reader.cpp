@@ -51,7 +51,7 @@ std::string output_at(const JsonValue &name, const Graph &graph) {
 }
 
 // Generation sets the inputs that it knows; any other would have no value.
-void check_all_set(const JsonValue &place, const Graph &graph, std::initializer_list<std::string> set) {
+void check_all_set(const JsonValue &place, const Graph &graph, const std::vector<std::string> &set) {
     for (const GraphInput &input : graph.inputs)
         if (std::find(set.begin(), set.end(), input.name) == set.end())
             place.fail("nothing gives the input '" + input.name + "' of the graph '" + graph.name + "' a value");
@@ -88,7 +88,7 @@ std::string token_at(const JsonValue &name, const Generation &generation, const 
 // The keys of encoder-decoder models: all of them or none.
 bool has_encoder(const JsonValue &value) {
     const char *present = nullptr, *absent = nullptr;
-    for (const char *key : {"encode", "source", "source_ids", "source_lengths", "memory"})
+    for (const char *key : {"encode", "source", "source_ids", "source_lengths"})
         (value.has(key) ? present : absent) = key;
     if (present != nullptr && absent != nullptr)
         value.fail("'" + std::string(present) + "' needs the key '" + absent +
@@ -111,8 +111,11 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
     generation.source_lengths = input_at(value.at("source_lengths"), encode, DType::i32, 1, "B");
     generation.decode_takes_lengths = find_input(decode, generation.source_lengths) != nullptr;
     if (generation.decode_takes_lengths) (void)input_at(value.at("source_lengths"), decode, DType::i32, 1, "B");
-    generation.memory = output_at(value.at("memory"), encode);
-    (void)input_at(value.at("memory"), decode, DType::f32, 3, "B S C");
+    for (const auto &[name, tensor] : encode.outputs)
+        if (find_input(decode, name) != nullptr) generation.encoded.push_back(name);
+    if (generation.encoded.empty())
+        value.fail("no output of the graph '" + encode.name + "' is named like an input of '" + decode.name +
+                   "': that is how decode is given what was encoded");
     generation.source = codec_at(value.at("source"), model, open);
     check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
@@ -120,7 +123,7 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
 } // namespace
 
 Generation read_generation(const JsonValue &value, Model &model, const OpenVocabulary &open) {
-    value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "memory", "target_ids", "position", "logits",
+    value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "target_ids", "position", "logits",
                       "probabilities", "start", "end", "max_length", "source", "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
@@ -129,8 +132,9 @@ Generation read_generation(const JsonValue &value, Model &model, const OpenVocab
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
     read_scores(value, decode, generation);
     if (has_encoder(value)) read_encoder(value, decode, generation, model, open);
-    check_all_set(value, decode,
-                  {generation.target_ids, generation.position, generation.memory, generation.source_lengths});
+    std::vector<std::string> set{generation.target_ids, generation.position, generation.source_lengths};
+    set.insert(set.end(), generation.encoded.begin(), generation.encoded.end());
+    check_all_set(value, decode, set);
 
     generation.target = codec_at(value.at("target"), model, open);
     generation.start = token_at(value.at("start"), generation, model);

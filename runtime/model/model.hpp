@@ -56,7 +56,7 @@ struct Generation {
     std::string encode, decode;             // graphs; encode is empty for decoder-only models
     std::string source_ids, source_lengths; // inputs of encode (and lengths of decode, too)
     bool decode_takes_lengths = false;      // decode has an input of the name of source_lengths
-    std::string memory;                     // output of encode and input of decode
+    std::vector<std::string> encoded;       // outputs of encode that decode takes, by the name that both give them
     std::string target_ids, position;       // inputs of decode
     std::string scores;                     // its output, (B, T, V)
     bool probabilities = false;             // what scores are; else logits, or log probabilities, which are logits

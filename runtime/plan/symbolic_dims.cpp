@@ -17,20 +17,22 @@ std::vector<std::string> words(const std::string &text) {
     return {std::istream_iterator<std::string>(in), {}};
 }
 
-// Names that are no choice: of the decoder's memory those axes that the encoder gives one size.
+// Names that are no choice: of what a decoder is given by its encoder, those axes that have one size there.
 Sizes fixed_sizes(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins) {
     const auto &g = model.generation;
     if (!g || g->encode.empty() || graph.name != g->decode) return {};
     const model::Graph &encode = model.graphs.at(g->encode);
-    std::string given = symbolic_dims(model, encode, plugins)[encode.outputs.find(g->memory)->second];
-    std::erase_if(given, [](char c) { return c == '(' || c == ')'; });
-    const std::vector<std::string> sizes = words(given); // "f32 B S 160"
+    const auto given = symbolic_dims(model, encode, plugins);
     Sizes out;
     for (const model::GraphInput &input : graph.inputs) {
-        if (input.name != g->memory) continue;
-        const std::vector<std::string> names = words(input.dims);
+        const auto output = encode.outputs.find(input.name);
+        if (output == encode.outputs.end()) continue;
+        std::string dims = given.at(output->second);
+        std::erase_if(dims, [](char c) { return c == '(' || c == ')'; });
+        const std::vector<std::string> sizes = words(dims), names = words(input.dims); // "f32 B S 160", "B S C"
         for (size_t axis = 0; axis < names.size() && axis + 1 < sizes.size(); ++axis)
-            if (std::isdigit(static_cast<unsigned char>(sizes[axis + 1][0])) != 0)
+            if (std::isdigit(static_cast<unsigned char>(sizes[axis + 1][0])) != 0 &&
+                std::isdigit(static_cast<unsigned char>(names[axis][0])) == 0)
                 out[names[axis]] = std::stoll(sizes[axis + 1]);
     }
     return out;

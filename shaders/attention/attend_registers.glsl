@@ -1,4 +1,4 @@
-// Attention over projected heads: o = softmax(q Kᵀ / sqrt(D) + bias) V, for each query of each head. keys.glsl has the
+// o = softmax(scale q Kᵀ + bias) V, for each query of each head. keys.glsl has the
 // shapes. Online softmax: the greatest score so far is subtracted, and what was summed under a smaller one is rescaled.
 //
 // A line is a query of one of the heads that share a key head. Dispatch: a workgroup of 32 takes one sequence, one key
@@ -14,8 +14,8 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 32) in;
-layout(constant_id = 7) const uint SLICE = 16u; // steps of channels an invocation sums; at most 16
-layout(constant_id = 8) const uint LINES = 4u;  // query rows an invocation takes; at most 4
+layout(constant_id = 8) const uint SLICE = 16u; // steps of channels an invocation sums; at most 16
+layout(constant_id = 9) const uint LINES = 4u;  // query rows an invocation takes; at most 4
 
 #ifdef VEC4
 #define STEP vec4
@@ -47,7 +47,7 @@ void main() {
     const uint my_line = first_line + gl_LocalInvocationID.x * LINES;
     if (b >= batch || my_line >= lines) return;
 
-    uint head[LINES], t[LINES], q_at[LINES], end[LINES]; // a line behind the last repeats it, and is not written
+    uint head[LINES], t[LINES], q_at[LINES], begin[LINES], end[LINES]; // a line behind the last repeats it, and is not written
     float greatest[LINES], total[LINES];
     STEP sum[LINES * SLICE];
     [[unroll]] for (uint l = 0u; l < LINES; ++l) {
@@ -55,18 +55,20 @@ void main() {
         head[l] = kv_head * sharing + line / queries;
         t[l] = line % queries;
         q_at[l] = (query_row(b, t[l]) * heads + head[l]) * steps;
+        begin[l] = keys_begin(b, t[l]);
         end[l] = keys_end(b, t[l]);
         greatest[l] = LEAST;
         total[l] = 0.0;
     }
     [[unroll]] for (uint i = 0u; i < LINES * SLICE; ++i) sum[i] = STEP(0.0);
 
-    // The end for the last query of the workgroup: the same for all invocations.
+    // The begin for the first query of the workgroup and the end for its last: the same for all invocations.
     const uint last_line = min(first_line + lines_of_group, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
+    const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
     const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
 
-    for (uint first = 0u; first < last_end; first += 8u) {
+    for (uint first = first_begin; first < last_end; first += 8u) {
         uint at[8]; // of each key's channels in K and V; behind the end, the last key's
         float score[LINES * 8u];
         [[unroll]] for (uint j = 0u; j < 8u; ++j)
@@ -86,9 +88,9 @@ void main() {
             float peak = greatest[l];
             [[unroll]] for (uint j = 0u; j < 8u; ++j) {
                 const uint i = l * 8u + j;
-                kept[i] = first + j < end[l] && is_kept(b, t[l], first + j);
+                kept[i] = first + j >= begin[l] && first + j < end[l] && is_kept(b, t[l], first + j);
                 if (kept[i]) {
-                    score[i] += bias_of(b, head[l], t[l], first + j);
+                    score[i] = score_of(score[i], b, head[l], t[l], first + j);
                     peak = max(peak, score[i]);
                 }
             }

@@ -12,7 +12,7 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 7) const uint SLICES = 8u; // of 128 channels in a head; at most 8
+layout(constant_id = 8) const uint SLICES = 8u; // of 128 channels in a head; at most 8
 
 const float HIDDEN_SCORE = -3.0e38; // below LEAST
 const float HIDDEN_SHARE = -1.0;
@@ -29,13 +29,13 @@ void main() {
     const uint lane = gl_LocalInvocationID.x;
     const uint kv_head = head / (heads / kv_heads);
     const uint q_at = (query_row(b, t) * heads + head) * HEAD_DIM;
-    const uint end = keys_end(b, t);
+    const uint begin = keys_begin(b, t), end = keys_end(b, t);
 
     float greatest = LEAST, total = 0.0;
     float sum[SLICES];
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = 0.0;
 
-    for (uint first = 0u; first < end; first += 128u) {
+    for (uint first = begin; first < end; first += 128u) {
         const uint key = first + lane;
         const bool kept = key < end && is_kept(b, t, key);
         float score = HIDDEN_SCORE;
@@ -43,7 +43,7 @@ void main() {
             const uint k_at = (key_row(b, key) * kv_heads + kv_head) * HEAD_DIM;
             score = 0.0;
             for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k[k_at + d];
-            score += bias_of(b, head, t, key);
+            score = score_of(score, b, head, t, key);
         }
         barrier(); // everyone is done with the shares before
         share[lane] = score;

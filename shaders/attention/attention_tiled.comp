@@ -1,4 +1,4 @@
-// Attention over projected heads by way of shared memory, for GPUs. What it computes: attend_registers.glsl; the shapes:
+// Attention by way of shared memory, for GPUs. What it computes: attend_registers.glsl; the shapes:
 // keys.glsl. A line is a query of one of the heads that share a key head.
 //
 // Dispatch: a workgroup of 128, as 16 x 8, takes one sequence, one key head and 32 lines; keys come 32 at a time, and
@@ -13,7 +13,7 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 7) const uint SLICES = 8u; // of 32 channels in a head; at most 8
+layout(constant_id = 8) const uint SLICES = 8u; // of 32 channels in a head; at most 8
 
 const float HIDDEN_SCORE = -3.0e38; // below LEAST
 const float HIDDEN_SHARE = -1.0;
@@ -36,9 +36,10 @@ void main() {
     // This invocation's two lines; a line behind the last repeats it, and is not written.
     const uvec2 line = min(first_line + uvec2(high, high + 16u), uvec2(lines - 1u));
     const uvec2 head = kv_head * sharing + line / queries, t = line % queries;
-    const uvec2 end = uvec2(keys_end(b, t.x), keys_end(b, t.y));
+    const uvec2 begin = uvec2(keys_begin(b, t.x), keys_begin(b, t.y)), end = uvec2(keys_end(b, t.x), keys_end(b, t.y));
     const uint last_line = min(first_line + 32u, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
+    const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
     const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
 
     // What this invocation loads of each tile: channel lane % 32 of every fourth row.
@@ -48,7 +49,7 @@ void main() {
     vec4 sum0[SLICES], sum1[SLICES];
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum0[s] = sum1[s] = vec4(0.0);
 
-    for (uint first = 0u; first < last_end; first += 32u) {
+    for (uint first = first_begin; first < last_end; first += 32u) {
         vec4 score0 = vec4(0.0), score1 = vec4(0.0); // of keys low, low + 8, low + 16, low + 24
         for (uint s = 0u; s < SLICES; ++s) {
             const uint c = s * 32u + channel;
@@ -74,10 +75,10 @@ void main() {
         bvec4 kept0, kept1;
         [[unroll]] for (uint j = 0u; j < 4u; ++j) {
             const uint key = first + low + 8u * j;
-            kept0[j] = key < end.x && is_kept(b, t.x, key);
-            kept1[j] = key < end.y && is_kept(b, t.y, key);
-            if (kept0[j]) score0[j] += bias_of(b, head.x, t.x, key);
-            if (kept1[j]) score1[j] += bias_of(b, head.y, t.y, key);
+            kept0[j] = key >= begin.x && key < end.x && is_kept(b, t.x, key);
+            kept1[j] = key >= begin.y && key < end.y && is_kept(b, t.y, key);
+            if (kept0[j]) score0[j] = score_of(score0[j], b, head.x, t.x, key);
+            if (kept1[j]) score1[j] = score_of(score1[j], b, head.y, t.y, key);
             share[high][low + 8u * j] = kept0[j] ? score0[j] : HIDDEN_SCORE;
             share[high + 16u][low + 8u * j] = kept1[j] ? score1[j] : HIDDEN_SCORE;
         }

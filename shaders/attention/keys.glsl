@@ -4,6 +4,8 @@
 // (B, T) or (T, B), and so do rows of K and V unless they are a cache (B, M): hence the strides, all in rows.
 // key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), position (B): each may be left out.
 
+#include "common/tanh.glsl"
+
 layout(push_constant) uniform Push {
     uint batch;
     uint queries;  // Tq
@@ -17,15 +19,18 @@ layout(push_constant) uniform Push {
     uint key_time_stride;
     uint mask_batch_stride;
     uint mask_query_stride; // 0 where all queries of a sequence share a row
-    float scale; // 1 / sqrt(D)
+    uint window;            // a query attends to so many keys up to its own position; 0: to all
+    float scale;
+    float softcap;
 };
 layout(constant_id = 0) const uint HEAD_DIM = 64u; // D
 layout(constant_id = 1) const bool CAUSAL = false;
-layout(constant_id = 2) const bool GROWING = false; // the keys are the queries' own, behind those of earlier steps
-layout(constant_id = 3) const bool HAS_POSITION = false;
+layout(constant_id = 2) const bool CACHED = false; // the keys are the queries' own, behind those of earlier steps
+layout(constant_id = 3) const bool HAS_POSITION = false; // of the first query in the cache
 layout(constant_id = 4) const bool HAS_LENGTHS = false;
 layout(constant_id = 5) const bool HAS_MASK = false;
 layout(constant_id = 6) const bool HAS_BIAS = false;
+layout(constant_id = 7) const bool HAS_CAP = false;
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
 layout(std430, set = 0, binding = 1) readonly buffer K { float k[]; };
@@ -42,17 +47,25 @@ const float LEAST = -1.7e38;
 uint query_row(uint b, uint t) { return b * query_batch_stride + t * query_time_stride; }
 uint key_row(uint b, uint j) { return b * key_batch_stride + j * key_time_stride; }
 
-// The keys of sequence b that query t may attend to lie before this one.
+uint position_of(uint b, uint t) { return (HAS_POSITION ? uint(position[b]) : 0u) + t; }
+
+// The keys of sequence b that query t may attend to lie before this one,
 uint keys_end(uint b, uint t) {
-    const uint first_query = HAS_POSITION ? uint(position[b]) : 0u;
-    uint end = GROWING ? first_query + queries : keys;
+    uint end = CACHED ? position_of(b, queries) : keys;
     if (HAS_LENGTHS) end = min(end, uint(key_lengths[b]));
-    if (CAUSAL) end = min(end, first_query + t + 1u);
+    if (CAUSAL) end = min(end, position_of(b, t) + 1u);
     return min(end, key_rows);
+}
+// and from this one on, which may lie behind the end.
+uint keys_begin(uint b, uint t) {
+    const uint next = position_of(b, t) + 1u;
+    return window != 0u && next > window ? next - window : 0u;
 }
 bool is_kept(uint b, uint t, uint j) {
     return !HAS_MASK || mask[b * mask_batch_stride + t * mask_query_stride + j] != 0;
 }
-float bias_of(uint b, uint h, uint t, uint j) {
-    return HAS_BIAS ? score_bias[((b * heads + h) * queries + t) * keys + j] : 0.0;
+// A scaled product as a score.
+float score_of(float product, uint b, uint h, uint t, uint j) {
+    const float score = HAS_CAP ? softcap * safe_tanh(product / softcap) : product;
+    return HAS_BIAS ? score + score_bias[((b * heads + h) * queries + t) * keys + j] : score;
 }

@@ -26,35 +26,22 @@ layout(push_constant) uniform Push {
 
 layout(constant_id = 2) const uint ACTIVATION = 0u; // 0: none
 layout(constant_id = 3) const uint COMBINE = 0u;    // as lamina::plugin::Combine
-layout(constant_id = 4) const bool SCATTER = false; // row m of the result goes to row target[m] of Y
 const uint ADD = 1u, MULTIPLY = 2u;
-const uint NOWHERE = 0xffffffffu; // in target: the row is not wanted
 
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT(weight, 1, 0)
 WEIGHT(bias, 2, 1)
 layout(std430, set = 0, binding = 3) readonly buffer Z { float z[]; };
-layout(std430, set = 0, binding = 4) readonly buffer Target { uint target[]; };
-layout(std430, set = 0, binding = 5) writeonly buffer Y { float y[]; };
-
-// Whether any of these rows is wanted.
-bool wanted(uint first, uint count) {
-    if (!SCATTER) return true;
-    for (uint row = first; row < min(first + count, rows); ++row)
-        if (target[row] != NOWHERE) return true;
-    return false;
-}
+layout(std430, set = 0, binding = 4) writeonly buffer Y { float y[]; };
 
 // Takes the sum at (row, col) to Y. Sums outside of the matrix, from tiles that hang over its edges, are dropped.
 void finish(uint row, uint col, float sum) {
     if (row >= rows || col >= cols) return;
-    const uint to = SCATTER ? target[row] : row;
-    if (to == NOWHERE) return;
     const uint n = first_col + col;
     float v = activate(ACTIVATION, sum + bias(n));
     if (COMBINE == ADD) v += z[row * y_cols + n];
     if (COMBINE == MULTIPLY) v *= z[row * y_cols + n];
-    y[to * y_cols + n] = v;
+    y[row * y_cols + n] = v;
 }
 
 #endif

@@ -7,7 +7,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x = 64) in;
-layout(constant_id = 5) const uint TILE_ROWS = 8u; // at most 8
+layout(constant_id = 4) const uint TILE_ROWS = 8u; // at most 8
 
 shared vec4 partial[TILE_ROWS][64];
 
@@ -15,7 +15,7 @@ void main() {
     const uint col_tiles = (cols + 3u) / 4u;
     const uint tile = workgroup_number();
     const uint first_row = tile / col_tiles * TILE_ROWS, tile_col = tile % col_tiles * 4u;
-    if (first_row >= rows || !wanted(first_row, TILE_ROWS)) return; // the same for the whole workgroup
+    if (first_row >= rows) return; // the same for the whole workgroup
 
     const uint lane = gl_LocalInvocationID.x;
     // Rows and columns beyond the edge repeat the last one; finish() drops them.

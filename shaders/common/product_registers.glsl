@@ -9,7 +9,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x = 32) in;
-layout(constant_id = 5) const uint TILE_ROWS = 16u;
+layout(constant_id = 4) const uint TILE_ROWS = 16u;
 
 #ifdef VEC4
 #define STEP vec4
@@ -36,7 +36,7 @@ void main() {
     const uint tile = workgroup_number();
     const uint first_row = tile / col_tiles * TILE_ROWS;
     const uint first_col_of_four = tile % col_tiles * 128u + gl_LocalInvocationID.x * 4u;
-    if (first_row >= rows || first_col_of_four >= cols || !wanted(first_row, TILE_ROWS)) return;
+    if (first_row >= rows || first_col_of_four >= cols) return;
 
     const uint steps = inner / WIDTH;
     uvec4 w_row; // rows and columns beyond the edge repeat the last one; finish() drops them

@@ -15,7 +15,7 @@ void main() {
     const uint col_tiles = (cols + 63u) / 64u;
     const uint tile = workgroup_number();
     const uint first_row = tile / col_tiles * 64u, tile_col = tile % col_tiles * 64u;
-    if (first_row >= rows || !wanted(first_row, 64u)) return; // the same for the whole workgroup
+    if (first_row >= rows) return; // the same for the whole workgroup
 
     const uint lane = gl_LocalInvocationID.x;
     const uint low = lane % 16u, high = lane / 16u;

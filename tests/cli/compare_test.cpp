@@ -24,9 +24,9 @@ TEST_CASE("compare: the table has a line a layer and a closing line") {
     const Finished f = run_lamina({"compare", g2p(), "a", "--device", "cpu"});
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
-    REQUIRE(lines.size() == 51); // head, 48 layers, an empty line, the summary
+    REQUIRE(lines.size() == 99); // head, 96 layers, an empty line, the summary
     CHECK_THAT(lines[1], matchers::contains("encoder.embedding"));
-    CHECK_THAT(lines.back(), matchers::contains("all 48 layers on cpu"));
+    CHECK_THAT(lines.back(), matchers::contains("all 96 layers on cpu"));
 }
 
 TEST_CASE("compare: what makes no sense is refused") {

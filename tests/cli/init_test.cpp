@@ -102,9 +102,9 @@ TEST_CASE("init: options reach the model") {
     CHECK(layers.at(1).at("params") == json{{"max_len", 77}, {"batch_first", false}});
     CHECK(layers.at(2).at("params").at("p") == 0.25);
     const json &copy = layers.at(3).at("layers");
-    CHECK(copy.at(0).at("type") == "attention"); // not a norm
-    CHECK(copy.at(2).at("params").at("eps") == 1e-3);
-    CHECK(copy.at(3).at("params").at("activation") == "gelu");
+    CHECK(copy.at(0).at("name") == "encoder.{i}.attention.query"); // not a norm
+    CHECK(copy.at(6).at("params").at("eps") == 1e-3);
+    CHECK(copy.at(7).at("params").at("activation") == "gelu");
     CHECK_THAT(folder.read("m/model.safetensors"), matchers::contains("\"dtype\":\"F16\""));
 }
 

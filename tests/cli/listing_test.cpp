@@ -85,11 +85,11 @@ TEST_CASE("inspect: graphs, layers, weights, vocabularies and generation") {
     CHECK_THAT(text.out, matchers::contains("f32 (B S 160)"));
     REQUIRE(model["graphs"].size() == 2);
     const json &layer = model["graphs"][0]["layers"][3];
-    CHECK(layer["name"] == "encoder.0.attention");
-    CHECK(layer["inputs"]["query"] == "encoder.0.norm_attention");
-    CHECK(layer["params"]["heads"] == 5);
-    CHECK(layer["weights"][0]["name"] == "encoder.0.attention.query_weight");
+    CHECK(layer["name"] == "encoder.0.attention.query");
+    CHECK(layer["inputs"]["x"] == "encoder.0.norm_attention");
+    CHECK(layer["weights"][0]["name"] == "encoder.0.attention.query.weight");
     CHECK(layer["weights"][0]["shape"] == json({160, 160}));
+    CHECK(model["graphs"][0]["layers"][6]["params"]["heads"] == 5);
 }
 
 TEST_CASE("inspect --weights lists each weight") {

@@ -206,8 +206,8 @@ TEST_CASE("run --output: outputs and tensors inside the graph become files") {
     const TemporaryFolder folder;
     write_letters(folder);
     const auto into = [&](const char *name) { return (folder.path() / name).string(); };
-    const Finished f =
-        run_lamina(encode(folder, {"-o", "encoder.0.attention=" + into("tap.npy"), "--output-dir", into("new/deep")}));
+    const Finished f = run_lamina(
+        encode(folder, {"-o", "encoder.0.attention.out=" + into("tap.npy"), "--output-dir", into("new/deep")}));
     REQUIRE(f.status == 0);
     const lamina::Tensor tap = lamina::model::read_npy(into("tap.npy"));
     const lamina::Tensor memory = lamina::model::read_npy(into("new/deep/memory.npy"));
@@ -229,7 +229,7 @@ TEST_CASE("run --tap: tensors that several taps name, and an output by its name"
         REQUIRE(f.status == 0);
         return json::parse(f.out).size();
     };
-    const std::string attention = "encoder.0.attention";
+    const std::string attention = "encoder.0.attention.out";
     CHECK(tapped({"--tap", attention, "--tap", attention}) == 2); // it and the output
     CHECK(tapped({"--tap", "encoder.*", "--tap", attention + "=" + into("a.npy")}) > 2);
     CHECK(tapped({"--tap", attention, "-o", attention + "=" + into("b.npy")}) == 2);
@@ -248,12 +248,12 @@ TEST_CASE("run --tap: two tensors for one file are refused before anything runs"
         CHECK_THAT(f.err, matchers::contains("would both be written to"));
         CHECK(std::filesystem::is_empty(out.path()));
     };
-    const std::string one = "encoder.0.attention=" + file, two = "encoder.1.attention=" + other;
+    const std::string one = "encoder.0.attention.out=" + file, two = "encoder.1.attention.out=" + other;
     refused(encode(folder, {"--tap", one, "--tap", two}));
     refused(encode(folder, {"--tap", one, "-o", "memory=" + other}));
     refused(encode(folder, {"-o", one, "-o", "memory=" + other}));
-    refused(encode(
-        folder, {"--tap", "encoder.0.attention=" + (out.path() / "memory.npy").string(), "--output-dir", out.path()}));
+    refused(encode(folder, {"--tap", "encoder.0.attention.out=" + (out.path() / "memory.npy").string(), "--output-dir",
+                            out.path()}));
     refused({"run", g2p(), "word", "--device", "cpu", "--tap", one, "--tap", two});
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("run --tap: two spellings of a file that is not there yet are one file
         CHECK_THAT(f.err, matchers::contains("would both be written to"));
         CHECK(std::filesystem::is_empty(out.path()));
     };
-    const std::string tap = "encoder.0.attention=";
+    const std::string tap = "encoder.0.attention.out=";
     refused({"--tap", tap + "x.npy", "-o", "memory=./x.npy"});
     refused({"--tap", tap + "new/../x.npy", "-o", "memory=" + (out.path() / "x.npy").string()});
     refused({"-o", tap + "memory.npy", "--output-dir", "."});
@@ -276,9 +276,9 @@ TEST_CASE("run --tap: files may go into the folder that --output-dir makes") {
     const TemporaryFolder folder;
     write_letters(folder);
     const std::filesystem::path made = folder.path() / "made";
-    REQUIRE(run_lamina(encode(folder, {"--output-dir", made, "--tap", "*.attention=" + (made / "*.npy").string()}))
+    REQUIRE(run_lamina(encode(folder, {"--output-dir", made, "--tap", "*.attention.out=" + (made / "*.npy").string()}))
                 .status == 0);
-    CHECK(std::filesystem::exists(made / "encoder.0.attention.npy"));
+    CHECK(std::filesystem::exists(made / "encoder.0.attention.out.npy"));
     CHECK(std::filesystem::exists(made / "memory.npy"));
 }
 
@@ -306,7 +306,8 @@ TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
     refused({"run", g2p(), "word", "--input", letters}, 2, "exclude each other");
     refused({"run", g2p(), "--input", letters, "--graph", "encode", "--output-dir", out.path()}, 3, "lengths");
     refused({"run", g2p(), "--input", "letters=/no/such.npy", "--graph", "encode"}, 3, "/no/such.npy");
-    refused(encode(folder, {"-o", "encoder.0.atention=" + (out.path() / "x.npy").string()}), 3, "encoder.0.attention");
+    refused(encode(folder, {"-o", "encoder.0.atention.out=" + (out.path() / "x.npy").string()}), 3,
+            "encoder.0.attention.out");
     refused(encode(folder, {"-o", "encoder.*=" + (out.path() / "x.npy").string()}), 2, "a pattern, which --tap takes");
     refused({"run", g2p(), "word", "--output-dir", out.path()}, 2, "go with --input");
 }

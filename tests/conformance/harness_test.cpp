@@ -128,31 +128,29 @@ TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "
             if (m.mutation == mutation) return m.outcome == MutationResult::Outcome::caught;
         return false;
     };
-    const char *self = "B=2 Tq=9 C=32 D=8 heads=4 causal=1 +out_bias +value_bias +query_bias +residual";
-    CHECK(caught("attention", self, "another 'causal'"));
-    CHECK(caught("attention", self, "'out_bias' left out"));
-    CHECK(caught("attention", self, "'value_bias' left out"));
-    CHECK(caught("attention", self, "'query_bias' left out"));
-    CHECK(caught("attention", self, "'residual' left out"));
-    CHECK(caught("attention", self, "halves of 'query_weight' swapped"));
-    CHECK(caught("attention", "B=3 Tq=9 C=32 D=8 heads=4 +key_lengths", "'key_lengths' left out"));
-    CHECK(caught("attention", "B=3 Tq=9 C=32 D=8 heads=4 +key_lengths", "'key_lengths' off by one"));
-    CHECK(caught("attention", "B=2 Tq=5 C=16 D=8 heads=2 +keep_mask", "'keep_mask' left out"));
-    CHECK(caught("attention", "B=2 Tq=5 C=16 D=8 heads=2 +key_mask", "'key_mask' left out"));
-    CHECK(caught("attention", "B=8 Tq=2 M=40 C=16 D=8 heads=2 causal=1 +position +key_cache +value_cache",
+    CHECK(caught("attention", "B=2 Tq=9 Tk=9 D=8 heads=4 causal=1 +v", "another 'causal'"));
+    CHECK(caught("attention", "B=2 Tq=9 Tk=9 D=8 heads=4 causal=1 +v", "'v' left out"));
+    CHECK(caught("attention", "B=2 Tq=5 Tk=7 D=8 heads=2 +v +score_bias", "'score_bias' left out"));
+    CHECK(caught("attention", "B=3 Tq=9 Tk=9 D=8 heads=4 +v +key_lengths", "'key_lengths' left out"));
+    CHECK(caught("attention", "B=3 Tq=9 Tk=9 D=8 heads=4 +v +key_lengths", "'key_lengths' off by one"));
+    CHECK(caught("attention", "B=2 Tq=5 Tk=5 D=8 heads=2 +v +keep_mask", "'keep_mask' left out"));
+    CHECK(caught("attention", "B=2 Tq=5 Tk=5 D=8 heads=2 +v +key_mask", "'key_mask' left out"));
+    CHECK(caught("attention", "B=8 Tq=2 Tk=2 M=40 D=8 heads=2 causal=1 +v +position +key_cache +value_cache",
                  "'position' off by one"));
     CHECK(caught("embedding", "B=2 T=7 V=31 C=16", "'ids' off by one"));
     CHECK(caught("feed_forward", "B=2 T=7 C=16 H=48 activation=gelu +up_bias", "another 'activation'"));
-    CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias", "'bias' left out"));
+    CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias +residual", "'bias' left out"));
+    CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias +residual", "'residual' left out"));
+    CHECK(caught("linear", "B=2 T=7 K=31 N=17", "halves of 'weight' swapped"));
     CHECK(caught("positional_encoding", "B=2 T=7 C=16 +offset", "'offset' off by one"));
     CHECK(caught("positional_encoding", "B=2 T=7 C=16", "another 'layout'"));
 }
 
 TEST_CASE("a mutation that softmax takes out again is known to change nothing", "[harness]") {
     const abi::Layer &attention = test::plugins()->layer("attention");
-    const Case c = parse_case(*attention.contract, "B=1 Tq=5 C=16 D=8 heads=2 +key_bias");
+    const Case c = parse_case(*attention.contract, "B=1 Tq=5 Tk=1 D=8 heads=2 +v +score_bias");
     for (const MutationResult &m : try_mutations(test::plugins(), attention, c))
-        if (m.mutation == "'key_bias' left out") CHECK(m.outcome == MutationResult::Outcome::unchanged);
+        if (m.mutation == "'score_bias' left out") CHECK(m.outcome == MutationResult::Outcome::unchanged);
 }
 
 TEST_CASE("a right result passes, with the line that runs it again", "[harness]") {

@@ -61,9 +61,9 @@ TEST_CASE("every way in which kernels are wrong is caught on this driver, for ev
             CHECK(caught.contains(mutation));
         }
         if (id == "attention")
-            for (const char *mutation : {"another 'causal'", "'key_lengths' off by one", "'query_bias' left out",
-                                         "halves of 'query_weight' swapped", "all zeros, in a state",
-                                         "the last row left from the one before, in a state", "one NaN, in a state"}) {
+            for (const char *mutation :
+                 {"another 'causal'", "'key_lengths' off by one", "'score_bias' left out", "all zeros, in a state",
+                  "the last row left from the one before, in a state", "one NaN, in a state"}) {
                 INFO(mutation);
                 CHECK(caught.contains(mutation));
             }

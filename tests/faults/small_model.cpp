@@ -15,7 +15,8 @@ const char *const json = R"({"format": "lamina/1", "name": "small", "graphs": {"
     "layers": [
         {"name": "embedding", "type": "embedding", "inputs": {"ids": "ids"}},
         {"name": "positions", "type": "positional_encoding", "inputs": {"offset": "position"}},
-        {"name": "attention", "type": "attention", "inputs": {"position": "position"},
+        {"name": "query", "type": "linear"},
+        {"name": "attention", "type": "attention", "inputs": {"k": "positions", "v": "positions", "position": "position"},
          "params": {"heads": 2, "causal": true}},
         {"name": "norm", "type": "layer_norm"}],
     "outputs": {"y": "norm"}}}})";
@@ -30,9 +31,8 @@ Tensor weight(const std::string &name, int64_t rows) {
 } // namespace
 
 SmallModel::SmallModel() : plugins(test::plugins()) {
-    std::map<std::string, Tensor, std::less<>> weights{{"embedding.table", weight("table", 10)}};
-    for (const std::string port : {"query_weight", "key_weight", "value_weight", "out_weight"})
-        weights["attention." + port] = weight(port, 16);
+    std::map<std::string, Tensor, std::less<>> weights{{"embedding.table", weight("table", 10)},
+                                                       {"query.weight", weight("query", 16)}};
     model = model::Model::parse(json, model::Safetensors::of(std::move(weights)), {}, "small");
 }
 

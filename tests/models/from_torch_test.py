@@ -138,9 +138,11 @@ class FromTorch(unittest.TestCase):
         embed = lambda ids: table(ids) + positions(torch.arange(ids.shape[1]))  # noqa: E731
         memory = transformer.encoder(embed(source), src_key_padding_mask=padding)
         self.check(self.run_graph("encode", "memory", source=source, source_lengths=lengths), memory)
+        keys_and_values = {name: self.run_graph("encode", name, source=source, source_lengths=lengths)
+                           for name in from_torch.source_tensors(1)}
         logits = generator(transformer.decoder(embed(target), memory, later, memory_key_padding_mask=padding))
-        found = self.run_graph("decode", "log_probabilities", target=target, memory=memory, source_lengths=lengths,
-                               position=torch.zeros(B, dtype=torch.int32))
+        found = self.run_graph("decode", "log_probabilities", target=target, source_lengths=lengths,
+                               position=torch.zeros(B, dtype=torch.int32), **keys_and_values)
         self.check(found, logits.log_softmax(-1))
 
     def test_half_precision(self):

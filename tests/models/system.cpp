@@ -11,12 +11,9 @@
 
 using namespace lamina;
 
-namespace {
-
-constexpr double tolerance = 1e-5;
-
 // A NaN is far from everything.
 bool agree(const Tensor &found, const Tensor &expected) {
+    constexpr double tolerance = 1e-5;
     if (found.shape() != expected.shape()) return false;
     const auto columns = static_cast<size_t>(expected.shape().back());
     for (size_t base = 0; base < expected.f32().size(); base += columns) {
@@ -32,8 +29,6 @@ bool agree(const Tensor &found, const Tensor &expected) {
     return true;
 }
 
-} // namespace
-
 Expected read_expected(const std::filesystem::path &file) {
     Expected out;
     const auto opened = model::Safetensors::open(file);
@@ -42,7 +37,11 @@ Expected read_expected(const std::filesystem::path &file) {
         std::ranges::copy(entry.bytes, tensor.bytes().begin());
         const size_t dot = name.find('.');
         const std::string role = name.substr(0, dot);
-        TensorMap &map = role == "in" ? out.in : role == "out" ? out.out : out.weight;
+        TensorMap &map = role == "in"            ? out.in
+                         : role == "out"         ? out.out
+                         : role == "state"       ? out.state
+                         : role == "state_after" ? out.state_after
+                                                 : out.weight;
         map.emplace(name.substr(dot + 1), std::move(tensor));
     }
     return out;

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string>
 
-// in.NAME, out.NAME and weight.NAME of a file that make.py wrote.
+// in.NAME, out.NAME and weight.NAME of a file that make.py wrote; state.NAME before and state_after.NAME.
 struct Expected {
-    lamina::TensorMap in, out, weight;
+    lamina::TensorMap in, out, weight, state, state_after;
 };
 [[nodiscard]] Expected read_expected(const std::filesystem::path &file);
 
@@ -21,6 +21,8 @@ struct Expected {
 [[nodiscard]] lamina::TensorMap run_all(const lamina::Model &model, const lamina::Device &device,
                                         const Expected &expected);
 
-// run_all() on every device, each output within 1e-5 of what is expected, relative to its row's largest value where
-// that is above 1.
+// Within 1e-5 of what is expected, relative to its row's largest value where that is above 1.
+[[nodiscard]] bool agree(const lamina::Tensor &found, const lamina::Tensor &expected);
+
+// run_all() on every device; each output agrees with what is expected.
 void check_on_all_devices(const lamina::Model &model, const Expected &expected);

@@ -20,7 +20,6 @@
 
 #include <cmath>
 #include <numbers>
-#include <optional>
 
 namespace lamina::plugin {
 
@@ -81,9 +80,6 @@ struct Product {
     Combine combine = Combine::none;
     lamina_ref z{};     // (M, N) f32, when something is combined
     bool tiled = false; // the sums by way of shared memory, for GPUs; false: in registers, for any device
-    // M row numbers, u32: row m of the result goes to row targets[m] of y, which may then have any number of rows;
-    // 0xffffffff: nowhere, and a tile of nothing but such rows is not computed.
-    std::optional<lamina_ref> targets{};
 };
 
 namespace detail {
@@ -125,24 +121,23 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
     constexpr int64_t most_few = 8;
     const lamina_spec of_weight{0, dtype_of(weight)}, of_bias{1, dtype_of(call.weight(product.bias))};
     const lamina_spec activation{2, static_cast<uint32_t>(product.activation)};
-    const lamina_spec combine{3, static_cast<uint32_t>(product.combine)}, scatter{4, product.targets ? 1u : 0u};
+    const lamina_spec combine{3, static_cast<uint32_t>(product.combine)};
 
-    const int64_t block = detail::rows_per_binding(call, product.rows, product.targets ? inner : std::max(inner, cols));
+    const int64_t block = detail::rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {
         const int64_t rows = std::min(block, product.rows - first);
         const auto part = [&](lamina_ref ref, int64_t row_values) {
             return block == product.rows ? ref : detail::rows_of(ref, first, rows, row_values * 4);
         };
-        const lamina_ref x = part(product.x, inner), y = product.targets ? product.y : part(product.y, cols);
+        const lamina_ref x = part(product.x, inner), y = part(product.y, cols);
         // What is not used is bound to x, which every kernel only reads.
         const lamina_ref z = product.combine == Combine::none ? x : part(product.z, cols);
-        const lamina_ref targets = product.targets ? part(*product.targets, 1) : x;
 
         for (const Window &w : plan.windows(plan.weight(product.weight), cols, weight.row_bytes())) {
             const struct {
                 uint32_t rows, inner, cols, first_col, y_cols;
             } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
-            const std::initializer_list<lamina_ref> bind{x, w.ref, plan.weight(product.bias), z, targets, y};
+            const std::initializer_list<lamina_ref> bind{x, w.ref, plan.weight(product.bias), z, y};
             if (!product.tiled || rows <= most_few) {
                 const int64_t tile = product.tiled ? rows : detail::tile_rows(rows);
                 const int64_t tile_cols = product.tiled ? 4 : 128;
@@ -150,10 +145,10 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
                                         : inner % 4 == 0 ? kernels.registers_vec4
                                                          : kernels.registers;
                 plan.dispatch(kernel, plan.spread(ceil_div(rows, tile) * ceil_div(w.count, tile_cols)), bind, push,
-                              {of_weight, of_bias, activation, combine, scatter, {5, u32(tile)}});
+                              {of_weight, of_bias, activation, combine, {4, u32(tile)}});
             } else {
                 plan.dispatch(kernels.tiled, plan.spread(ceil_div(rows, 64) * ceil_div(w.count, 64)), bind, push,
-                              {of_weight, of_bias, activation, combine, scatter});
+                              {of_weight, of_bias, activation, combine});
             }
         }
     }

@@ -1,78 +1,75 @@
-"""Made by tools/golden.py: torch.nn.MultiheadAttention, whose masks say what to leave out; ours say what to keep."""
+"""Made by tools/golden.py: attention after projections, from PyTorch's tensors; what is kept is said as 1.
+
+torch.nn.MultiheadAttention, projections included, is what tests/models holds whole blocks to.
+"""
+
+import math
 
 import torch
-from golden import parameters, random, write
+from golden import random, write
 
-B, TQ, TK, C, HEADS = 2, 4, 5, 12, 3
-
-
-def weights(module):
-    if module.in_proj_weight is not None:
-        query, key, value = module.in_proj_weight.chunk(3)
-    else:
-        query, key, value = module.q_proj_weight, module.k_proj_weight, module.v_proj_weight
-    found = {"query_weight": query, "key_weight": key, "value_weight": value, "out_weight": module.out_proj.weight}
-    if module.in_proj_bias is not None:
-        query, key, value = module.in_proj_bias.chunk(3)
-        found |= {"query_bias": query, "key_bias": key, "value_bias": value, "out_bias": module.out_proj.bias}
-    return found
+B, TQ, TK, HEADS, D = 2, 4, 6, 4, 6
+QUERY, KEY = torch.arange(TQ)[:, None], torch.arange(TK)  # rows, as positions
 
 
-def attend(module, query, source, **masks):
-    return module(query, source, source, need_weights=False, **masks)[0]
+def attend(q, k, v, keep=None, kv_heads=HEADS, scale=1 / math.sqrt(D), softcap=None, bias=0):
+    """(B, Tq, HEADS D); keep broadcasts to (B, heads, Tq, Tk)."""
+    q = q.unflatten(-1, (HEADS, D)).transpose(1, 2)
+    k, v = (x.unflatten(-1, (kv_heads, D)).transpose(1, 2).repeat_interleave(HEADS // kv_heads, 1) for x in (k, v))
+    score = scale * q @ k.transpose(-1, -2)
+    if softcap:
+        score = softcap * torch.tanh(score / softcap)
+    score = score + bias
+    if keep is not None:
+        score = score.masked_fill(~keep.bool(), -math.inf)
+    return (score.softmax(-1).nan_to_num() @ v).transpose(1, 2).flatten(2)  # nothing attended to: zeros, not NaN
 
 
-module = parameters(torch.nn.MultiheadAttention(C, HEADS, batch_first=True))
-params = {"heads": HEADS}
-x = random(B, TQ, C)
-later = torch.ones(TQ, TQ, dtype=torch.bool).triu(1)
+def case(name, params, inputs, y, **more):
+    write(__file__, name, {"heads": HEADS} | params, inputs, {"y": y}, **more)
 
-write(__file__, "self", params, {"query": x}, {"y": attend(module, x, x)}, weights(module))
-write(__file__, "causal", params | {"causal": True}, {"query": x}, {"y": attend(module, x, x, attn_mask=later)},
-      weights(module))
-write(__file__, "residual", params, {"query": x, "residual": (r := random(B, TQ, C))}, {"y": r + attend(module, x, x)},
-      weights(module))
-write(__file__, "sequence_first", params | {"causal": True, "batch_first": False}, {"query": x.transpose(0, 1)},
-      {"y": attend(module, x, x, attn_mask=later).transpose(0, 1)}, weights(module))
 
-no_bias = parameters(torch.nn.MultiheadAttention(C, HEADS, bias=False, batch_first=True))
-write(__file__, "self_no_bias", params, {"query": x}, {"y": attend(no_bias, x, x)}, weights(no_bias))
+q, k, v = random(B, TQ, HEADS * D), random(B, TK, HEADS * D), random(B, TK, HEADS * D)
+own = {"q": q, "k": k[:, :TQ], "v": v[:, :TQ]}  # as many keys as queries
+every = {"q": q, "k": k, "v": v}
+causal = KEY[:TQ] <= QUERY
 
-# A source of other length and width than the query's.
-cross = parameters(torch.nn.MultiheadAttention(C, HEADS, kdim=8, vdim=8, batch_first=True))
-source = random(B, TK, 8)
-write(__file__, "cross", params, {"query": x, "source": source}, {"y": attend(cross, x, source)}, weights(cross))
+case("plain", {}, every, attend(**every))
+case("causal", {"causal": True}, own, attend(**own, keep=causal))
+case("scale", {"scale": 0.7}, every, attend(**every, scale=0.7))
+case("softcap", {"softcap": 0.8}, every, attend(**every, softcap=0.8))
+case("keys_are_values", {}, {"q": q, "k": k}, attend(q, k, k))
 
-lengths = torch.tensor([TK, 2])
-padding = torch.arange(TK) >= lengths[:, None]
-write(__file__, "cross_key_lengths", params, {"query": x, "source": source, "key_lengths": lengths},
-      {"y": attend(cross, x, source, key_padding_mask=padding)}, weights(cross))
+# The window of transformers' sliding attention: key > position - window, and causal.
+case("window", {"causal": True, "window": 2}, own, attend(**own, keep=causal & (KEY[:TQ] > QUERY - 2)))
+case("window_both_ways", {"window": 2}, every, attend(**every, keep=KEY > QUERY - 2))
 
-keep = torch.tensor([[0, 1, 1, 0, 1], [1, 0, 1, 1, 0]], dtype=torch.bool)
-write(__file__, "cross_key_mask", params, {"query": x, "source": source, "key_mask": keep},
-      {"y": attend(cross, x, source, key_padding_mask=~keep)}, weights(cross))
+few = {"q": q, "k": k[..., :2 * D], "v": v[..., :2 * D]}
+case("grouped", {"kv_heads": 2}, few, attend(**few, kv_heads=2))
+case("one_key_head", {"kv_heads": 1}, {"q": q, "k": k[..., :D], "v": v[..., :D]},
+     attend(q, k[..., :D], v[..., :D], kv_heads=1))
 
+lengths = torch.tensor([TK, 0])
+case("key_lengths", {}, every | {"key_lengths": lengths},
+     attend(**every, keep=(KEY < lengths[:, None])[:, None, None]))
+mask = torch.rand(B, TK) < 0.6
+case("key_mask", {}, every | {"key_mask": mask}, attend(**every, keep=mask[:, None, None]))
 keep = torch.rand(B, TQ, TK) < 0.6
-keep[:, :, 0] = True  # PyTorch gives NaN where nothing is kept
-write(__file__, "cross_keep_mask", params, {"query": x, "source": source, "keep_mask": keep},
-      {"y": attend(cross, x, source, attn_mask=~keep.repeat_interleave(HEADS, 0))}, weights(cross))
+case("keep_mask", {}, every | {"keep_mask": keep}, attend(**every, keep=keep[:, None]))
+bias = random(B, HEADS, TQ, TK)
+case("score_bias", {"softcap": 2}, every | {"score_bias": bias}, attend(**every, softcap=2, bias=bias))
+case("sequence_first", {"causal": True, "batch_first": False}, {name: x.transpose(0, 1) for name, x in own.items()},
+     attend(**own, keep=causal).transpose(0, 1))
 
-# Two query heads share each key and value head: the same as attention whose key and value rows are there twice.
-grouped = parameters(torch.nn.MultiheadAttention(C, 4, batch_first=True))
-shared = weights(grouped)
-with torch.no_grad():
-    for name in ("key_weight", "value_weight", "key_bias", "value_bias"):
-        heads = shared[name].unflatten(0, (4, C // 4))
-        heads[1::2] = heads[0::2]  # views of the module's parameters
-        shared[name] = heads[0::2].flatten(0, 1).clone()
-write(__file__, "grouped", {"heads": 4, "kv_heads": 2}, {"query": x}, {"y": attend(grouped, x, x)}, shared)
-
-# The last step of a causal sequence, with the keys and values of the steps before it in a cache of 6 rows.
-last = TQ - 1
-cache, cache_after = {}, {}
-for name in ("key", "value"):
-    projected = torch.nn.functional.linear(x, weights(module)[f"{name}_weight"], weights(module)[f"{name}_bias"])
-    cache_after[f"{name}_cache"] = torch.nn.functional.pad(projected, (0, 0, 0, 6 - TQ))
-    cache[f"{name}_cache"] = torch.nn.functional.pad(projected[:, :last], (0, 0, 0, 6 - last))
-write(__file__, "cached_step", params | {"causal": True}, {"query": x[:, last:], "position": torch.full((B,), last)},
-      {"y": attend(module, x, x, attn_mask=later)[:, last:]}, weights(module), cache, cache_after)
+# Two rows that are new, behind three and one in caches of 7 rows; rows not yet written hold anything.
+M, position = 7, torch.tensor([3, 1])
+before = {"key_cache": random(B, M, HEADS * D), "value_cache": random(B, M, HEADS * D)}
+new = {"q": q[:, :2], "k": k[:, :2], "v": v[:, :2]}
+after = {name: cache.clone() for name, cache in before.items()}
+for b, at in enumerate(position):
+    after["key_cache"][b, at:at + 2], after["value_cache"][b, at:at + 2] = new["k"][b], new["v"][b]
+stands = (position[:, None] + torch.arange(2))[:, None, :, None]  # of each query
+for name, params, begin in (("cache", {}, -1), ("cache_window", {"window": 3}, stands - 3)):
+    kept = (torch.arange(M) <= stands) & (torch.arange(M) > begin)
+    case(name, {"causal": True} | params, new | {"position": position},
+         attend(new["q"], after["key_cache"], after["value_cache"], keep=kept), states=before, states_after=after)

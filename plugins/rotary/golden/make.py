@@ -1,4 +1,4 @@
-"""Made by tools/golden.py: rotary embedding as models of PyTorch compute it, from cosines and sines of whole sequences."""
+"""Made by tools/golden.py: rotary embedding as models of PyTorch compute it, by sines of whole sequences."""
 
 import torch
 from golden import random, write
@@ -46,5 +46,6 @@ case("far", {"layout": "halves"}, halves(x, angles(f, far)), f, flat, position=f
 some = frequencies(3, 500000.0)
 turned = torch.cat((1.25 * halves(x[..., :6], angles(some, start)), x[..., 6:]), -1)
 case("partial", {"layout": "halves", "magnitude": 1.25}, turned, some, flat, position=start)
-write(__file__, "sequence_first", {"heads": HEADS, "batch_first": False}, {"x": flat.transpose(0, 1), "position": start},
+write(__file__, "sequence_first", {"heads": HEADS, "batch_first": False},
+      {"x": flat.transpose(0, 1), "position": start},
       {"y": interleaved(x, angles(f, start)).flatten(-2).transpose(0, 1)}, {"frequencies": f})

@@ -56,7 +56,7 @@ TEST_CASE("transformer: weights depend on the seed and the name, and on nothing 
     REQUIRE(weights.size() == again.size());
     for (const auto &[name, tensor] : weights) CHECK(same_bytes(tensor, again.at(name)));
 
-    const std::string matrix = "encoder.0.attention.query_weight";
+    const std::string matrix = "encoder.0.attention.query.weight";
     CHECK_FALSE(same_bytes(weights.at(matrix), build(small_translator(), {.seed = 2}).weights.at(matrix)));
     CHECK(same_bytes(weights.at(matrix), build(Encoder{.layer = small, .layers = 1}, {.seed = 1}).weights.at(matrix)));
 }
@@ -72,14 +72,14 @@ TEST_CASE("transformer: a seed gives these weights on every machine") {
 
 TEST_CASE("transformer: every copy of a layer has weights of its own") {
     const auto weights = build(small_translator()).weights;
-    for (const char *name : {"attention.query_weight", "source_attention.out_weight", "feed_forward.up_weight"}) {
+    for (const char *name : {"attention.query.weight", "source_attention.out.weight", "feed_forward.up_weight"}) {
         INFO(name);
         const std::string decoder = "decoder.";
         CHECK_FALSE(same_bytes(weights.at(decoder + "0." + name), weights.at(decoder + "1." + name)));
         CHECK_FALSE(same_bytes(weights.at(decoder + "1." + name), weights.at(decoder + "2." + name)));
     }
-    CHECK_FALSE(weights.contains("decoder.3.attention.query_weight"));
-    CHECK_FALSE(weights.contains("encoder.2.attention.query_weight"));
+    CHECK_FALSE(weights.contains("decoder.3.attention.query.weight"));
+    CHECK_FALSE(weights.contains("encoder.2.attention.query.weight"));
 }
 
 TEST_CASE("transformer: matrices are even within sqrt(6 / (rows + columns)), biases 0, scales of norms 1") {
@@ -125,8 +125,8 @@ TEST_CASE("transformer: positions are sinusoids in either layout, or a learned t
 TEST_CASE("transformer: half-size dtypes are for matrices; vectors stay f32") {
     for (const DType dtype : {DType::f16, DType::bf16}) {
         const auto weights = build(small, {.dtype = dtype}).weights;
-        CHECK(weights.at("encoder.0.attention.key_weight").dtype() == dtype);
-        CHECK(weights.at("encoder.0.attention.key_bias").dtype() == DType::f32);
+        CHECK(weights.at("encoder.0.attention.key.weight").dtype() == dtype);
+        CHECK(weights.at("encoder.0.attention.key.bias").dtype() == DType::f32);
         CHECK(weights.at("encoder.0.norm_attention.weight").dtype() == DType::f32);
     }
     CHECK_THAT(refusal(small, {.dtype = DType::i32}), matchers::contains("dtype is i32; expected f32, f16 or bf16"));
@@ -136,7 +136,7 @@ TEST_CASE("transformer: layers without bias have no bias weights, but norms do")
     TransformerLayer layer = small;
     layer.bias = false;
     const auto weights = build(layer).weights;
-    CHECK_FALSE(weights.contains("encoder.0.attention.query_bias"));
+    CHECK_FALSE(weights.contains("encoder.0.attention.query.bias"));
     CHECK_FALSE(weights.contains("encoder.0.feed_forward.down_bias"));
     CHECK(weights.contains("encoder.0.norm_attention.bias"));
 }
@@ -149,14 +149,29 @@ TEST_CASE("transformer: a stack is written once, with its dropout, and copies ar
     const auto &layers = json.at("graphs").at("decode").at("layers");
     REQUIRE(layers.at(2).at("repeat") == 3);
     const auto &copy = layers.at(2).at("layers");
-    REQUIRE(copy.size() == 9); // norm, sublayer, dropout: three times
+    REQUIRE(copy.size() == 7 + 5 + 3); // norm, attention of five layers or three, feed-forward of one, dropout
     CHECK(copy.at(0).at("params").at("eps") == 1e-6);
-    CHECK(copy.at(1).at("name") == "decoder.{i}.attention");
-    CHECK_FALSE(copy.at(1).at("inputs").contains("residual"));
-    CHECK(copy.at(2).at("type") == "dropout");
-    CHECK(copy.at(2).at("params").at("p") == 0.1);
-    CHECK(copy.at(2).at("inputs").at("residual") == "x");
-    CHECK(json.at("graphs").at("encode").at("layers").at(2).at("layers").size() == 4); // no dropout: no layers for it
+    CHECK(copy.at(5).at("name") == "decoder.{i}.attention.out");
+    CHECK_FALSE(copy.at(5).contains("inputs")); // no residual
+    CHECK(copy.at(6).at("type") == "dropout");
+    CHECK(copy.at(6).at("params").at("p") == 0.1);
+    CHECK(copy.at(6).at("inputs").at("residual") == "x");
+    CHECK(json.at("graphs").at("encode").at("layers").at(2).at("layers").size() == 8); // no dropout: no layers for it
+}
+
+TEST_CASE("transformer: the keys and values of a source are what encode gives and decode takes") {
+    const auto graphs = nlohmann::json::parse(build(small_translator()).json).at("graphs");
+    const auto &given = graphs.at("encode").at("outputs"), &taken = graphs.at("decode").at("inputs");
+    size_t passed = 0;
+    for (const auto &[name, input] : taken.items()) {
+        if (!given.contains(name)) continue;
+        CHECK(input.at("dims") == "B S 8");
+        ++passed;
+    }
+    CHECK(passed == 2 * 3); // of each of the decoder's layers
+    CHECK_FALSE(taken.contains("memory"));
+    const auto alone = nlohmann::json::parse(build(small_translator().decoder).json).at("graphs").at("decode");
+    CHECK(alone.at("inputs").at("memory").at("dims") == "B S 8");
 }
 
 TEST_CASE("transformer: every setting out of range is named, with what was expected") {
@@ -201,13 +216,12 @@ TEST_CASE("transformer: blocks that do not fit together are refused by name") {
                matchers::contains("a decoder alone has no source"));
 }
 
-TEST_CASE("transformer: an encoder may be wider than its decoder, which projects its memory") {
+TEST_CASE("transformer: an encoder may be wider than its decoder, for which its memory is projected") {
     EncoderDecoder m = small_translator();
     m.encoder.layer.d_model = m.source_embedding.d_model = 12;
     const ModelDescription built = build(m);
-    CHECK(built.weights.at("decoder.0.source_attention.key_weight").shape() == Shape{8, 12});
-    CHECK(built.weights.at("decoder.0.source_attention.query_weight").shape() == Shape{8, 8});
-    CHECK_THAT(built.json, matchers::contains("\"dims\": \"B S 12\""));
+    CHECK(built.weights.at("decoder.0.source_attention.key.weight").shape() == Shape{8, 12});
+    CHECK(built.weights.at("decoder.0.source_attention.query.weight").shape() == Shape{8, 8});
 }
 
 TEST_CASE("transformer: text needs vocabularies that fit, and graphs that generation can drive") {

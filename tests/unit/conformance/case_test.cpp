@@ -95,21 +95,22 @@ TEST_CASE("... stands for those of the axes B and T that a case names") {
 }
 
 TEST_CASE("types follow from a case: optional ports, dtypes, layout") {
-    const char *text = "B=2 Tq=5 Tk=7 C=32 S=24 D=8 heads=4 +source +query_bias weights=bf16";
-    const abi::CallTypes t = types("attention", text);
-    CHECK(t.in.at("query") == TensorType{DType::f32, {2, 5, 32}});
-    CHECK(t.in.at("source") == TensorType{DType::f32, {2, 7, 24}});
-    CHECK(t.weight.at("key_weight") == TensorType{DType::bf16, {32, 24}});
-    CHECK(t.weight.at("query_bias") == TensorType{DType::bf16, {32}});
-    CHECK_FALSE(t.weight.contains("key_bias"));
-    CHECK(types("attention", std::string(text) + " batch_first=0").in.at("query").shape == Shape{5, 2, 32});
+    const abi::CallTypes t = types("feed_forward", "B=2 T=5 C=32 H=24 +residual +up_bias weights=bf16");
+    CHECK(t.in.at("x") == TensorType{DType::f32, {2, 5, 32}});
+    CHECK(t.in.at("residual") == TensorType{DType::f32, {2, 5, 32}});
+    CHECK(t.weight.at("up_weight") == TensorType{DType::bf16, {24, 32}});
+    CHECK(t.weight.at("up_bias") == TensorType{DType::bf16, {24}});
+    CHECK_FALSE(t.weight.contains("down_bias"));
+    const char *text = "B=2 Tq=5 Tk=7 D=8 heads=4 kv_heads=2 +v +keep_mask batch_first=0";
+    CHECK(types("attention", text).in.at("q").shape == Shape{5, 2, 32});
+    CHECK(types("attention", text).in.at("v").shape == Shape{7, 2, 16});
+    CHECK(types("attention", text).in.at("keep_mask") == TensorType{DType::i32, {2, 5, 7}});
 }
 
 TEST_CASE("where one port stands in for another, its sizes do") {
-    const abi::CallTypes t = types("attention", "B=2 Tq=5 C=32 D=8 heads=4 +keep_mask");
-    CHECK(t.in.at("keep_mask").shape == Shape{2, 5, 5});
-    CHECK(t.weight.at("key_weight").shape == Shape{32, 32});
-    CHECK_THROWS_AS(types("attention", "B=2 Tq=5 Tk=7 C=32 D=8 heads=4"), Error);
+    const char *text = "B=2 Tq=5 Tk=7 D=8 heads=4";
+    CHECK_FALSE(types("attention", text).in.contains("v"));
+    CHECK(call_of(layer("attention"), parse("attention", text)).types(abi::PortList::in)[2].shape == Shape{2, 7, 32});
 }
 
 TEST_CASE("generated cases are the same for the same seed and others for another") {

@@ -55,12 +55,12 @@ TEST_CASE("model: a repeat is unrolled, and names mean their latest binding") {
     CHECK(nodes[1].name == "0.norm");
     CHECK(nodes[1].inputs == Ports{{"", "embedding"}, {"x", "embedding"}});
     CHECK(nodes[2].name == "0.attention");
-    CHECK(nodes[2].inputs == Ports{{"", "0.norm"}, {"residual", "embedding"}});
+    CHECK(nodes[2].inputs == Ports{{"", "0.norm"}, {"k", "embedding"}});
     CHECK(std::get<bool>(nodes[2].params.at("causal")));
     CHECK(nodes[3].inputs.at("x") == "0.attention");
     CHECK(nodes[4].name == "1.attention");
     CHECK(nodes[4].place == "/graphs/encode/layers/1/layers/1");
-    CHECK(nodes[4].inputs == Ports{{"", "1.norm"}, {"residual", "0.attention"}});
+    CHECK(nodes[4].inputs == Ports{{"", "1.norm"}, {"k", "0.attention"}});
     CHECK(nodes[5].inputs == Ports{{"", "1.attention"}});
     CHECK(model->graphs.at("encode").outputs.at("memory") == "norm");
 }
@@ -88,10 +88,10 @@ TEST_CASE("model: a layer's further outputs are named behind a dot") {
 }
 
 TEST_CASE("model: the place of an error is a JSON pointer behind the file") {
-    const ModelFolder folder(changed("\"residual\": \"x\"", "\"residual\": \"xx\""));
+    const ModelFolder folder(changed("\"k\": \"x\"", "\"k\": \"xx\""));
     CHECK(message_of([&] { (void)folder.load(); }) ==
           (folder.path() / "model.json").string() +
-              ": /graphs/encode/layers/1/layers/1/inputs/residual: no tensor 'xx' here; did you mean 'x'?");
+              ": /graphs/encode/layers/1/layers/1/inputs/k: no tensor 'xx' here; did you mean 'x'?");
 }
 
 TEST_CASE("model: the folder and its files must be there") {

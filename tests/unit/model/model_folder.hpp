@@ -17,7 +17,7 @@ inline constexpr const char *small_model = R"({
         {"name": "embedding", "type": "embedding", "inputs": {"ids": "letters"}, "params": {"scale": 2.5}, "as": "x"},
         {"repeat": 2, "layers": [
           {"name": "{i}.norm", "type": "layer_norm", "inputs": {"x": "x"}},
-          {"name": "{i}.attention", "type": "attention", "inputs": {"residual": "x"}, "params": {"heads": 2, "causal": true}, "as": "x"}
+          {"name": "{i}.attention", "type": "attention", "inputs": {"k": "x"}, "params": {"heads": 2, "causal": true}, "as": "x"}
         ]},
         {"name": "norm", "type": "layer_norm"}
       ],
@@ -28,14 +28,14 @@ inline constexpr const char *small_model = R"({
                  "memory": {"dtype": "f32", "dims": "B S 4"}, "lengths": {"dtype": "i32", "dims": "B"}},
       "layers": [
         {"name": "out.embedding", "type": "embedding", "inputs": {"ids": "phones"}, "weights": {"table": "embedding.table"}},
-        {"name": "out.attention", "type": "attention", "inputs": {"source": "memory"}, "params": {"mode": "plain"}},
+        {"name": "out.attention", "type": "attention", "inputs": {"k": "memory"}, "params": {"mode": "plain"}},
         {"name": "generator", "type": "linear"}
       ],
       "outputs": {"logits": "generator"}
     }
   },
   "generation": {
-    "encode": "encode", "decode": "decode", "source_ids": "letters", "source_lengths": "lengths", "memory": "memory",
+    "encode": "encode", "decode": "decode", "source_ids": "letters", "source_lengths": "lengths",
     "target_ids": "phones", "position": "position", "logits": "logits", "start": "<s>", "end": "</s>", "max_length": 8,
     "source": {"vocabulary": "letters.txt", "split": "characters", "lowercase": true},
     "target": {"vocabulary": "phones.txt", "split": "words"}

@@ -28,10 +28,10 @@ struct TestModel {
         return graph().nodes.emplace_back(model::Node{name, type, "/graphs/main/layers/0", {}, {{"", input}}, {}});
     }
     void weight(const std::string &name, const Shape &shape) { weights[name] = Tensor(TensorType{DType::f32, shape}); }
-    void attention(const std::string &name, const std::string &input, double heads, int64_t channels) {
-        add(name, "attention", input).params["heads"] = heads;
-        for (const char *port : {"query", "key", "value", "out"})
-            weight(name + "." + port + "_weight", {channels, channels});
+    void attention(const std::string &name, const std::string &input, double heads) {
+        model::Node &node = add(name, "attention", input);
+        node.inputs["k"] = input;
+        node.params["heads"] = heads;
     }
     model::Graph &graph() { return model.graphs.at("main"); }
     GraphSizes sizes() {
@@ -87,11 +87,11 @@ TEST_CASE("what no sizes can mend is refused as the first run would") {
     TestModel test({{"x", DType::f32, "B T 32"}});
     std::string expected;
     SECTION("heads that do not divide the width") {
-        test.attention("a", "x", 5, 32);
+        test.attention("a", "x", 5);
         expected = "a multiple of 5";
     }
     SECTION("a parameter out of its range") {
-        test.attention("a", "x", -4, 32);
+        test.attention("a", "x", -4);
         expected = "parameter 'heads'";
     }
     SECTION("a choice that is none") {
@@ -121,7 +121,7 @@ TEST_CASE("what no sizes can mend is refused as the first run would") {
         test.graph().inputs[0].dims = "B T C";
         test.add("n", "layer_norm", "x");
         test.weight("n.weight", {32});
-        test.attention("a", "n", 5, 32);
+        test.attention("a", "n", 5);
         expected = "a multiple of 5";
     }
     const std::string refusal = test.refusal();

@@ -170,17 +170,22 @@ TEST_CASE("a step alone is a graph: what it reads are inputs, what it writes are
     CHECK(alone.tensors[static_cast<size_t>(alone.tensor("up.weight"))].kind == Kind::weight);
 }
 
-TEST_CASE("states are as long as the session asks, and absent without") {
+TEST_CASE("states are as long as the session asks, and absent without, or without the input that they go with") {
     TestModel test;
-    test.graph().nodes.push_back(node("attention", "attention", "norm"));
-    test.graph().nodes.back().params["heads"] = 2.0;
-    test.graph().outputs["attention"] = "attention";
-    for (const char *weight : {"query_weight", "key_weight", "value_weight", "out_weight"})
-        test.weights[std::string("attention.") + weight] = Tensor(TensorType{DType::f32, {8, 8}});
+    test.graph().inputs.push_back({"position", DType::i32, "B"});
+    test.shapes.inputs["position"] = {DType::i32, {2}};
+    for (const char *name : {"attention", "elsewhere"}) {
+        test.graph().nodes.push_back(node(name, "attention", "norm"));
+        test.graph().nodes.back().inputs["k"] = "norm";
+        test.graph().nodes.back().params["heads"] = 2.0;
+        test.graph().outputs[name] = name;
+    }
+    test.graph().nodes[3].inputs["position"] = "position";
     CHECK(test.plan().steps[3].state == std::vector<int32_t>{none, none});
     test.shapes.state_length = 40;
     const GraphPlan plan = test.plan();
     const PlannedTensor &cache = plan.tensors[static_cast<size_t>(plan.tensor("attention.key_cache"))];
     CHECK(cache.kind == Kind::state);
     CHECK(cache.type == TensorType{DType::f32, {2, 40, 8}});
+    CHECK(plan.steps[4].state == std::vector<int32_t>{none, none});
 }

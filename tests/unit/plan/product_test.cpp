@@ -84,7 +84,7 @@ TEST_CASE("plan_product: windows of X and W cover every sum once, aligned and wi
     const auto emitted = Harness(rows, inner, cols, limit, dtype).plan();
     CHECK(emitted.size() > 1);
     for (const Emitted &e : emitted) {
-        const lamina_ref &x = e.bind[0], &w = e.bind[1], &y = e.bind[5];
+        const lamina_ref &x = e.bind[0], &w = e.bind[1], &y = e.bind[4];
         const uint64_t first_row = x.offset / (inner * 4);
         CHECK(x.offset == first_row * inner * 4);
         CHECK(y.offset == first_row * cols * 4);
