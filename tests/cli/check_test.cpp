@@ -3,6 +3,7 @@
 #include "temporary_folder.hpp"
 
 #include "model/safetensors.hpp"
+#include "places.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,6 @@
 #include "process.hpp"
 
+#include "places.hpp"
 #include "temporary_folder.hpp"
 
 #include <array>

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "drivers.hpp"
 #include "generation/decoder.hpp"
+#include "places.hpp"
 
 #include <lamina/lamina.hpp>
 

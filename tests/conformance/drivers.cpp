@@ -1,6 +1,7 @@
 #include "drivers.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "conformance/check.hpp"
 #include "faulty_driver.hpp"
+#include "places.hpp"
 
 #include <lamina/lamina.hpp>
 

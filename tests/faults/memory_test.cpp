@@ -1,6 +1,7 @@
 // A device that is full: what a session keeps for other shapes makes room.
 #include "catch.hpp"
 #include "faulty_driver.hpp"
+#include "places.hpp"
 
 #include <lamina/lamina.hpp>
 

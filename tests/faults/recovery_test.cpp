@@ -2,6 +2,7 @@
 #include "api/access.hpp"
 #include "catch.hpp"
 #include "faulty_driver.hpp"
+#include "places.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/proof.hpp>

@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "generation/decoder.hpp"
+#include "places.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>

@@ -1,5 +1,6 @@
 // Which texts a model takes: how long they may be, empty ones, and how they are numbered.
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/proof.hpp>

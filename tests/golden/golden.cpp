@@ -4,6 +4,7 @@
 #include "abi/call.hpp"
 #include "model/json.hpp"
 #include "model/safetensors.hpp"
+#include "places.hpp"
 
 #include <algorithm>
 #include <bit>

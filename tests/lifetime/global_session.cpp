@@ -1,5 +1,7 @@
 // A runtime and a session as globals, of which Vulkan is asked only in main(): at exit the driver's own globals and
 // those of the validation layers, younger than these, are gone before them. Ends with 0, and not by a signal.
+#include "places.hpp"
+
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 

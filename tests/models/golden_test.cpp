@@ -2,6 +2,7 @@
 #include "system.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <lamina/transformer.hpp>
 

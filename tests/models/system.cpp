@@ -4,6 +4,7 @@
 
 #include "api/access.hpp"
 #include "model/safetensors.hpp"
+#include "places.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,6 +2,7 @@
 #include "catch.hpp"
 
 #include "abi/call.hpp"
+#include "places.hpp"
 
 #include <cfloat>
 #include <cmath>

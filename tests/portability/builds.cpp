@@ -1,6 +1,7 @@
 #include "builds.hpp"
 
 #include "conformance/check.hpp"
+#include "places.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,6 +2,7 @@
 #include <lamina/testing.hpp>
 
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <array>
 #include <limits>

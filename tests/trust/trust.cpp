@@ -2,6 +2,7 @@
 // named.
 #include "api/access.hpp"
 #include "catch.hpp"
+#include "places.hpp"
 #include "temporary_folder.hpp"
 
 #include <lamina/lamina.hpp>

@@ -2,6 +2,7 @@
 #include "abi/library.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "temporary_folder.hpp"
 
 using namespace lamina;

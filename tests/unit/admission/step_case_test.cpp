@@ -2,6 +2,7 @@
 #include "admission/step_case.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 using namespace lamina;
 using namespace lamina::admission;

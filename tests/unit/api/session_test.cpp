@@ -2,6 +2,7 @@
 #include <lamina/lamina.hpp>
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "temporary_folder.hpp"
 
 #include <cstdlib>

@@ -4,6 +4,7 @@
 #include "conformance/case_graph.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 using namespace lamina;
 using namespace lamina::conformance;

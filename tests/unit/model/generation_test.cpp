@@ -1,6 +1,7 @@
 #include "model_folder.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <initializer_list>
 

@@ -4,6 +4,7 @@
 #include "plan/symbolic_dims.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 using namespace lamina;
 using namespace lamina::plan;

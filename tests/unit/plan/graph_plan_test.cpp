@@ -3,6 +3,7 @@
 #include "plan/lifetimes.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 using namespace lamina;
 using namespace lamina::plan;

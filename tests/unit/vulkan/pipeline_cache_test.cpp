@@ -1,6 +1,7 @@
 // The pipeline cache file: kept when sound, ignored when anything about it is wrong.
 #include "drivers.hpp"
 
+#include "places.hpp"
 #include "plan/layer_plan.hpp"
 #include "vulkan/pipeline_cache.hpp"
 #include "vulkan/pipelines.hpp"

@@ -2,6 +2,7 @@
 #include "drivers.hpp"
 #include "running_sum.hpp"
 
+#include "places.hpp"
 #include "vulkan/device.hpp"
 
 #include <cmath>
