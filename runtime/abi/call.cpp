@@ -3,6 +3,8 @@
 #include "abi/contract.hpp"
 #include "base/nearest.hpp"
 
+#include <lamina/plugin/prepare.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -107,6 +109,16 @@ template <class F> lamina_status through_boundary(const lamina_host *host, F &&b
     }
 }
 
+constexpr lamina_prepare prepare_extension{
+    sizeof(lamina_prepare),
+    [](const lamina_host *h, uint64_t bytes, lamina_ref *out) {
+        return through_boundary(h, [&](const auto &sink) { *out = sink.prepared(bytes); });
+    },
+    [](const lamina_host *h, const lamina_dispatch *dispatch) {
+        return through_boundary(h, [&](const auto &sink) { sink.prepare(*dispatch); });
+    },
+};
+
 lamina_host make_host(HostState &state) {
     lamina_host host{};
     host.struct_size = sizeof host;
@@ -125,7 +137,10 @@ lamina_host make_host(HostState &state) {
     host.dispatch = [](const lamina_host *h, const lamina_dispatch *dispatch) {
         return through_boundary(h, [&](const auto &sink) { sink.dispatch(*dispatch); });
     };
-    host.extension = [](const lamina_host *, const char *) -> const void * { return nullptr; };
+    host.extension = [](const lamina_host *h, const char *id) -> const void * {
+        const bool known = id != nullptr && std::string_view(id) == LAMINA_PREPARE && state_of(h).sink != nullptr;
+        return known ? &prepare_extension : nullptr;
+    };
     return host;
 }
 

@@ -68,7 +68,10 @@ class LayerCall {
     struct PlanSink {
         std::function<lamina_ref(uint64_t bytes)> scratch;
         std::function<lamina_ref(std::span<const std::byte>)> constant;
-        std::function<void(const lamina_dispatch &)> dispatch; // may throw Error
+        std::function<void(const lamina_dispatch &)> dispatch; // may throw Error, as all of these
+        // <lamina/plugin/prepare.h>
+        std::function<lamina_ref(uint64_t bytes)> prepared;
+        std::function<void(const lamina_dispatch &)> prepare;
     };
     bool plan(uint32_t variant, const lamina_device &device, const PlanSink &sink, std::string &why_not) const;
 

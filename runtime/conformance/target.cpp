@@ -58,7 +58,8 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
         std::set<std::string> out;
         std::string why_not;
         if (const auto plan = planner->plan(call, variant, why_not))
-            for (const plan::Dispatch &d : plan->dispatches) out.insert(pipeline_of(d));
+            for (const auto *list : {&plan->dispatches, &plan->preparation.dispatches})
+                for (const plan::Dispatch &d : *list) out.insert(pipeline_of(d));
         return out;
     };
     target.backend = [plugins, device](model::Safetensors weights) {

@@ -27,8 +27,32 @@ class Recorder {
         return {0, 0, LAMINA_CONSTANT, static_cast<uint32_t>(plan.constants.size() - 1)};
     }
 
-    void dispatch(const lamina_dispatch &d) {
-        place_ = ": dispatch " + std::to_string(plan.dispatches.size());
+    lamina_ref prepared(uint64_t bytes) {
+        if (bytes == 0) fail("it asks for 0 bytes of prepared memory");
+        plan.preparation.memory.push_back((bytes + 15) / 16 * 16);
+        return {0, 0, LAMINA_PREPARED, static_cast<uint32_t>(plan.preparation.memory.size() - 1)};
+    }
+
+    void dispatch(const lamina_dispatch &d) { add(d, plan.dispatches, Phase::run); }
+    void prepare(const lamina_dispatch &d) { add(d, plan.preparation.dispatches, Phase::preparation); }
+
+    // All of a plan that only the end shows.
+    void finish() const {
+        if (plan.dispatches.empty()) fail("it dispatches nothing");
+        for (uint32_t i = 0; i < plan.preparation.memory.size(); ++i) expect_filled(i);
+    }
+
+    LayerPlan plan;
+
+  private:
+    enum class Phase { preparation, run };
+
+    void add(const lamina_dispatch &d, std::vector<Dispatch> &to, Phase phase) {
+        phase_ = phase;
+        place_ = std::string(phase == Phase::run ? ": dispatch " : ": preparing dispatch ") + std::to_string(to.size());
+        if (d.struct_size < sizeof d)
+            fail("expected a dispatch of " + std::to_string(sizeof d) + " bytes, found " +
+                 std::to_string(d.struct_size));
         if (d.kernel >= kernels_.size())
             fail("expected a kernel below " + std::to_string(kernels_.size()) + ", found " + std::to_string(d.kernel));
         const KernelInfo &kernel = kernels_[d.kernel];
@@ -40,13 +64,24 @@ class Recorder {
         take_geometry(d, kernel, out);
         take_push(d, kernel, out);
         take_bindings(d, kernel, out);
-        plan.dispatches.push_back(std::move(out));
+        to.push_back(std::move(out));
         place_.clear();
     }
 
-    LayerPlan plan;
+    void expect_filled(uint32_t block) const {
+        for (const Dispatch &d : plan.preparation.dispatches)
+            for (const Binding &b : d.bindings)
+                if (b.role == LAMINA_PREPARED && b.index == block && b.writes) return;
+        fail("no dispatch fills block " + std::to_string(block) + " of the memory that it prepares");
+    }
 
-  private:
+    // What is done once may depend on what never changes, and on nothing else.
+    void check_phase(const lamina_ref &ref, const std::string &name) const {
+        const bool lasting = ref.role == LAMINA_WEIGHT || ref.role == LAMINA_CONSTANT || ref.role == LAMINA_PREPARED;
+        if (phase_ == Phase::preparation && !lasting)
+            fail(name + ": what is prepared once may read weights and constants, and touch no tensor of a run");
+    }
+
     [[noreturn]] void fail(const std::string &why) const {
         throw Error(ErrorCode::plugin, call_.where() + ": the plan of variant '" + variant_.name +
                                            "' breaks its contract" + place_ + ": " + why);
@@ -108,9 +143,12 @@ class Recorder {
 
     [[nodiscard]] Binding resolve(const lamina_ref &ref, const KernelBinding &access) const {
         const std::string name = "binding " + std::to_string(access.binding);
-        const bool read_only = ref.role == LAMINA_IN || ref.role == LAMINA_WEIGHT || ref.role == LAMINA_CONSTANT;
+        const bool read_only = ref.role == LAMINA_IN || ref.role == LAMINA_WEIGHT || ref.role == LAMINA_CONSTANT ||
+                               (ref.role == LAMINA_PREPARED && phase_ == Phase::run);
         if (read_only && access.writes)
-            fail(name + " is an input, weight or constant, but the kernel may write to it: declare it readonly");
+            fail(name + " is an input, weight, constant or prepared memory, but the kernel may write to it: declare it "
+                        "readonly");
+        check_phase(ref, name);
         Binding b{ref.role, ref.index, ref.offset, ref.bytes, access.reads, access.writes};
         const uint64_t size = bytes_of(ref, b, name);
         if (size == 0) { // left out: the zeros that stand there may not be written
@@ -137,6 +175,8 @@ class Recorder {
     uint64_t bytes_of(const lamina_ref &ref, Binding &b, const std::string &name) const {
         if (ref.role == LAMINA_SCRATCH && ref.index < plan.scratch.size()) return plan.scratch[ref.index];
         if (ref.role == LAMINA_CONSTANT && ref.index < plan.constants.size()) return plan.constants[ref.index].size();
+        if (ref.role == LAMINA_PREPARED && ref.index < plan.preparation.memory.size())
+            return plan.preparation.memory[ref.index];
         if (ref.role > LAMINA_STATE) fail(name + ": no such role or scratch block");
         const auto list = static_cast<abi::PortList>(ref.role);
         const auto &types = call_.types(list);
@@ -153,6 +193,7 @@ class Recorder {
     const lamina_variant &variant_;
     const lamina_device &device_;
     std::string place_;
+    Phase phase_ = Phase::run;
 };
 
 // lamina_ref.role and PortList count alike.
@@ -182,9 +223,10 @@ std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &k
     sink.scratch = [&](uint64_t bytes) { return recorder.scratch(bytes); };
     sink.constant = [&](std::span<const std::byte> bytes) { return recorder.constant(bytes); };
     sink.dispatch = [&](const lamina_dispatch &d) { recorder.dispatch(d); };
+    sink.prepared = [&](uint64_t bytes) { return recorder.prepared(bytes); };
+    sink.prepare = [&](const lamina_dispatch &d) { recorder.prepare(d); };
     if (!call.plan(variant, device, sink, why_not)) return std::nullopt;
-    if (recorder.plan.dispatches.empty())
-        throw Error(ErrorCode::plugin, call.where() + ": the plan of variant '" + v.name + "' dispatches nothing");
+    recorder.finish();
     return std::move(recorder.plan);
 }
 

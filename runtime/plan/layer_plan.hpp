@@ -11,7 +11,7 @@ namespace lamina::plan {
 
 struct Binding {
     uint32_t role = 0,
-             index = 0; // LAMINA_IN, ...; index into the contract's list, or the number of a scratch block or constant
+             index = 0; // LAMINA_IN, ...; index into the contract's list, or the number of a block or constant
     uint64_t offset = 0, bytes = 0; // resolved: never "to the end"; bytes 0 only for a port that was left out
     bool reads = true, writes = true;
 };
@@ -24,8 +24,15 @@ struct Dispatch {
     std::vector<std::byte> push;
 };
 
+// What is done once a session: memory, and the dispatches that fill it from weights and constants.
+struct Preparation {
+    std::vector<uint64_t> memory; // bytes of each block
+    std::vector<Dispatch> dispatches;
+};
+
 struct LayerPlan {
     std::vector<Dispatch> dispatches;
+    Preparation preparation;
     std::vector<uint64_t> scratch;                 // bytes of each block
     std::vector<std::vector<std::byte>> constants; // read-only data, uploaded once
 };

@@ -7,7 +7,7 @@ namespace lamina::vulkan {
 VulkanBackend::VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_ptr<Pipelines> pipelines,
                              std::shared_ptr<const abi::Registry> plugins, model::Safetensors weights)
     : device_(std::move(device)), pipelines_(std::move(pipelines)), plugins_(std::move(plugins)),
-      residents_(device_, std::move(weights)) {}
+      residents_(device_, std::move(weights)), preparations_(device_) {}
 
 std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, const plan::ProgramOptions &options) {
     const std::lock_guard lock(mutex_);
@@ -17,27 +17,44 @@ std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, cons
         steps.push_back(
             choose_variant(plan.steps[s], kernels(plan.steps[s].call.layer()), device_->info().capabilities, wanted));
     }
-    const std::vector<Pipeline> pipelines = build_pipelines(plan, steps);
+    const ProgramPipelines pipelines = build_pipelines(plan, steps);
+    std::vector<std::vector<Region>> prepared = prepare(plan, steps, pipelines.preparation);
     return std::make_unique<VulkanProgram>(device_, pipelines_, residents_, std::move(plan), std::move(steps),
-                                           pipelines, options);
+                                           pipelines.run, std::move(prepared), options);
 }
 
 const plan::Kernels &VulkanBackend::kernels(const abi::Layer &layer) {
     return kernels_.try_emplace(layer.contract, layer).first->second;
 }
 
-std::vector<Pipeline> VulkanBackend::build_pipelines(const plan::GraphPlan &plan,
-                                                     std::span<const ChosenVariant> steps) {
+VulkanBackend::ProgramPipelines VulkanBackend::build_pipelines(const plan::GraphPlan &plan,
+                                                               std::span<const ChosenVariant> steps) {
     std::vector<PipelineRequest> requests;
-    for (size_t s = 0; s < steps.size(); ++s) {
-        const abi::LayerCall &call = plan.steps[s].call;
-        for (const plan::Dispatch &d : steps[s].plan.dispatches) {
+    const auto request = [&](const abi::LayerCall &call, std::span<const plan::Dispatch> dispatches) {
+        for (const plan::Dispatch &d : dispatches) {
             const lamina_kernel &kernel = call.layer().contract->kernels[d.kernel];
             requests.push_back(
                 {&kernel, &kernels(call.layer())[d.kernel], d.specs, call.where() + ", kernel '" + kernel.name + "'"});
         }
+    };
+    for (size_t s = 0; s < steps.size(); ++s) request(plan.steps[s].call, steps[s].plan.dispatches);
+    const auto of_run = static_cast<std::ptrdiff_t>(requests.size());
+    for (size_t s = 0; s < steps.size(); ++s) request(plan.steps[s].call, steps[s].plan.preparation.dispatches);
+    const std::vector<Pipeline> all = pipelines_->build(requests);
+    return {{all.begin(), all.begin() + of_run}, {all.begin() + of_run, all.end()}};
+}
+
+std::vector<std::vector<Region>> VulkanBackend::prepare(const plan::GraphPlan &plan,
+                                                        std::span<const ChosenVariant> steps,
+                                                        std::span<const Pipeline> pipelines) {
+    std::vector<std::vector<Region>> out(steps.size());
+    for (size_t s = 0; s < steps.size(); ++s) {
+        const size_t n = steps[s].plan.preparation.dispatches.size();
+        if (n == 0) continue;
+        out[s] = preparations_.of(plan.steps[s], plan, steps[s].plan, pipelines.first(n), residents_);
+        pipelines = pipelines.subspan(n);
     }
-    return pipelines_->build(requests);
+    return out;
 }
 
 } // namespace lamina::vulkan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "vulkan/pipelines.hpp"
+#include "vulkan/preparations.hpp"
 #include "vulkan/residents.hpp"
 #include "vulkan/variant_choice.hpp"
 
@@ -23,14 +24,21 @@ class VulkanBackend final : public plan::Backend {
 
   private:
     [[nodiscard]] const plan::Kernels &kernels(const abi::Layer &layer); // reflected once
-    [[nodiscard]] std::vector<Pipeline> build_pipelines(const plan::GraphPlan &plan,
-                                                        std::span<const ChosenVariant> steps);
+    // Of every dispatch in order, and of every dispatch that prepares.
+    struct ProgramPipelines {
+        std::vector<Pipeline> run, preparation;
+    };
+    [[nodiscard]] ProgramPipelines build_pipelines(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps);
+    // By step: what its plan has prepared.
+    [[nodiscard]] std::vector<std::vector<Region>>
+    prepare(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps, std::span<const Pipeline> pipelines);
 
     std::shared_ptr<LogicalDevice> device_;
     std::shared_ptr<Pipelines> pipelines_;
     std::shared_ptr<const abi::Registry> plugins_; // kept for the layers that plans point at
     std::mutex mutex_;                             // of all below
     Residents residents_;
+    Preparations preparations_;
     std::map<const lamina_layer *, plan::Kernels> kernels_;
 };
 

@@ -32,11 +32,11 @@ VkCommandBuffer CommandPool::record(const std::function<void(VkCommandBuffer)> &
     return commands;
 }
 
-void CommandPool::run_once(const std::function<void(VkCommandBuffer)> &action) {
+void CommandPool::run_once(const std::string &what, const std::function<void(VkCommandBuffer)> &action) {
     const VkCommandBuffer commands = record(action);
     const Fence fence(device_);
-    device_->submit({&commands, 1}, fence.handle(), "a copy");
-    fence.wait("a copy");
+    device_->submit({&commands, 1}, fence.handle(), what);
+    fence.wait(what);
     device_->vk().vkFreeCommandBuffers(device_->handle(), pool_.get(), 1, &commands);
 }
 

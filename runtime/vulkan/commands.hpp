@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace lamina::vulkan {
 
@@ -16,8 +17,9 @@ class CommandPool {
 
     // A command buffer that `record` has filled; it may be submitted again and again, one submission at a time.
     [[nodiscard]] VkCommandBuffer record(const std::function<void(VkCommandBuffer)> &record);
-    // Records, submits, waits and forgets.
-    void run_once(const std::function<void(VkCommandBuffer)> &record);
+    // Records, submits, waits and forgets. `what` it does is for messages: "a copy".
+    void run_once(const std::string &what, const std::function<void(VkCommandBuffer)> &record);
+    void run_once(const std::function<void(VkCommandBuffer)> &record) { run_once("a copy", record); }
 
   private:
     std::shared_ptr<LogicalDevice> device_;

@@ -7,9 +7,10 @@ namespace lamina::vulkan {
 
 VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner,
                              Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
-                             std::span<const Pipeline> pipelines, const plan::ProgramOptions &options)
+                             std::span<const Pipeline> pipelines, std::vector<std::vector<Region>> prepared,
+                             const plan::ProgramOptions &options)
     : plan::Program(std::move(plan)), device_(std::move(device)), pipelines_(std::move(owner)),
-      steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, options) {
+      steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, std::move(prepared), options) {
     lay_out_staging();
     recording_.emplace(device_, Recording::Parts{plan_, steps_, pipelines, memory_, *staging_, input_transfers_,
                                                  output_transfers_, options.poisoned_with()});

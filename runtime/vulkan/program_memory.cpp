@@ -42,9 +42,9 @@ const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
 
 ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents,
                              const plan::GraphPlan &graph, std::span<const ChosenVariant> steps,
-                             const plan::ProgramOptions &options)
+                             std::vector<std::vector<Region>> prepared, const plan::ProgramOptions &options)
     : tensors_(graph.tensors.size()), keeps_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()),
-      zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
+      prepared_(std::move(prepared)), zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
       poison_(options.poisoned_with().value_or(plan::poison_word)) {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
@@ -162,10 +162,12 @@ Region ProgramMemory::bound(const plan::Step &step, size_t step_index, const pla
     if (binding.bytes == 0) return zeros_;
     const Region &whole = binding.role == LAMINA_SCRATCH    ? scratch_[step_index][binding.index]
                           : binding.role == LAMINA_CONSTANT ? constants_[step_index][binding.index]
+                          : binding.role == LAMINA_PREPARED ? prepared_[step_index][binding.index]
                                                             : tensor(tensors_of(step, binding.role)[binding.index]);
     // The guard behind a tensor is bound with it: many drivers drop what is written outside of a binding, and read
     // zeros there.
-    const bool guarded = binding.role != LAMINA_WEIGHT && binding.role != LAMINA_CONSTANT;
+    const bool guarded =
+        binding.role != LAMINA_WEIGHT && binding.role != LAMINA_CONSTANT && binding.role != LAMINA_PREPARED;
     const bool to_end = binding.offset + binding.bytes == whole.bytes;
     return {whole.buffer, whole.offset + binding.offset, binding.bytes + (guarded && to_end ? guard_ : 0)};
 }

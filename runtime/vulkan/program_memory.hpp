@@ -19,9 +19,10 @@ class ProgramMemory {
   public:
     // Allocates, and uploads weights and constants. With ProgramOptions::guard nothing shares memory, and guard_bytes
     // lie free on either side of everything that kernels write. Throws Error(memory) with need, have and the biggest
-    // tensors.
+    // tensors. `prepared`: by step, what its plan has prepared.
     ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents, const plan::GraphPlan &graph,
-                  std::span<const ChosenVariant> steps, const plan::ProgramOptions &options);
+                  std::span<const ChosenVariant> steps, std::vector<std::vector<Region>> prepared,
+                  const plan::ProgramOptions &options);
 
     // Padded to a multiple of 16 bytes.
     [[nodiscard]] const Region &tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
@@ -56,7 +57,7 @@ class ProgramMemory {
 
     std::vector<Region> tensors_;
     std::vector<bool> keeps_;
-    std::vector<std::vector<Region>> scratch_, constants_; // by step
+    std::vector<std::vector<Region>> scratch_, constants_, prepared_; // by step
     std::vector<Region> volatile_;
     Region zeros_;
     uint64_t guard_;  // bytes; 0: no guards

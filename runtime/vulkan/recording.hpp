@@ -1,7 +1,7 @@
 // A program's dispatches as command buffers: recorded once, replayed at every run.
 #pragma once
 
-#include "vulkan/pipelines.hpp"
+#include "vulkan/bound_dispatch.hpp"
 #include "vulkan/program_memory.hpp"
 
 #include <memory>
@@ -36,14 +36,6 @@ class Recording {
     void run(std::span<const size_t> inputs);
 
   private:
-    struct Task { // a dispatch with everything that it is bound to
-        size_t step;
-        const plan::Dispatch *dispatch;
-        Pipeline pipeline;
-        std::vector<Region> bound;
-        VkDescriptorSet set;
-        bool barrier; // before it
-    };
     // Part of the program that is submitted on its own, so that no submission runs long enough for a watchdog.
     struct Segment {
         VkCommandBuffer commands;
@@ -51,10 +43,8 @@ class Recording {
         std::string what; // "steps 'a' to 'b' of graph 'encode'"
     };
 
-    [[nodiscard]] static std::vector<Task> find_tasks(const Parts &parts);
-    void write_sets(std::vector<Task> &tasks);
-    void record_segment(const Parts &parts, std::span<const Task> tasks, bool first, bool last);
-    void record_task(VkCommandBuffer commands, const Task &task) const;
+    [[nodiscard]] static std::vector<BoundDispatch> find_dispatches(const Parts &parts);
+    void record_segment(const Parts &parts, std::span<const BoundDispatch> dispatches, bool first, bool last);
 
     std::shared_ptr<LogicalDevice> device_;
     CommandPool pool_;

@@ -2,8 +2,10 @@
 #include "plan/layer_plan.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/prepare.h>
 
 #include <limits>
 
@@ -19,7 +21,8 @@ struct Emitted {
     std::vector<lamina_spec> spec{{0, LAMINA_F32}, {1, 0}};
     std::array<uint32_t, 3> push{6, 37, 0};
     lamina_dispatch dispatch{};
-    uint64_t scratch = 0;
+    uint64_t scratch = 0, prepared = 0;
+    std::vector<lamina_ref> prepare{}; // what a dispatch that prepares is bound to; empty: there is none
     std::string constant;
     lamina_status status = LAMINA_OK;
 };
@@ -32,6 +35,15 @@ lamina_status plan_emitted(const lamina_call *, uint32_t, const lamina_host *hos
     if (!emitted.constant.empty() &&
         host->constant(host, emitted.constant.data(), emitted.constant.size(), &ref) != LAMINA_OK)
         return LAMINA_INTERNAL;
+    const auto *prepare = static_cast<const lamina_prepare *>(host->extension(host, LAMINA_PREPARE));
+    if (emitted.prepared != 0 && prepare->memory(host, emitted.prepared, &ref) != LAMINA_OK) return LAMINA_INTERNAL;
+    if (!emitted.prepare.empty()) {
+        lamina_dispatch d = emitted.dispatch;
+        d.bind = emitted.prepare.data(), d.n_bind = static_cast<uint32_t>(emitted.prepare.size());
+        d.spec = emitted.spec.data(), d.n_spec = static_cast<uint32_t>(emitted.spec.size());
+        d.push = emitted.push.data();
+        (void)prepare->dispatch(host, &d);
+    }
     if (emitted.dispatch.groups[0] != std::numeric_limits<uint32_t>::max()) {
         lamina_dispatch d = emitted.dispatch;
         d.bind = emitted.bind.data(), d.n_bind = static_cast<uint32_t>(emitted.bind.size());
@@ -55,6 +67,7 @@ class BadPlan {
         types.in["x"] = {DType::f32, {6, 37}};
         types.weight["weight"] = {DType::f32, {37}};
         emitted = {};
+        emitted.dispatch.struct_size = sizeof(lamina_dispatch);
         emitted.dispatch.groups[0] = 6, emitted.dispatch.groups[1] = emitted.dispatch.groups[2] = 1;
         emitted.dispatch.push_bytes = 12;
     }
@@ -212,4 +225,51 @@ TEST_CASE("an unsupported variant is no error, and is not half a plan") {
     BadPlan test;
     emitted.status = LAMINA_UNSUPPORTED;
     CHECK_FALSE(test.plan().has_value());
+}
+
+namespace {
+
+constexpr lamina_ref weight_0{0, 0, LAMINA_WEIGHT, 0}, bias_1{0, 0, LAMINA_WEIGHT, 1},
+    block_0{0, 0, LAMINA_PREPARED, 0};
+
+} // namespace
+
+TEST_CASE("what is prepared once is filled from weights, and read by the plan's own dispatches") {
+    BadPlan test;
+    emitted.prepared = 200;
+    emitted.prepare = {weight_0, weight_0, bias_1, block_0};
+    emitted.bind[0] = block_0; // in place of x
+    const auto plan = test.plan();
+    REQUIRE(plan.has_value());
+    CHECK(plan->preparation.memory == std::vector<uint64_t>{208});
+    REQUIRE(plan->preparation.dispatches.size() == 1);
+    CHECK(plan->preparation.dispatches[0].bindings[3].writes);
+    CHECK(plan->dispatches[0].bindings[0].bytes == 208);
+}
+
+TEST_CASE("a preparation that breaks a rule is refused") {
+    BadPlan test;
+    emitted.prepared = 200;
+    emitted.prepare = {weight_0, weight_0, bias_1, block_0};
+    SECTION("it reads a tensor of the run") {
+        emitted.prepare[0] = {0, 0, LAMINA_IN, 0};
+        CHECK_THAT(test.refusal(), matchers::contains("preparing dispatch 0 of kernel 'layer_norm': binding 0: what is "
+                                                      "prepared once may read weights and constants"));
+    }
+    SECTION("it writes a tensor of the run") {
+        emitted.prepare[3] = {0, 0, LAMINA_OUT, 0};
+        CHECK_THAT(test.refusal(), matchers::contains("binding 3: what is prepared once"));
+    }
+    SECTION("a dispatch of the run writes what is prepared") {
+        emitted.bind[3] = block_0;
+        CHECK_THAT(test.refusal(), matchers::contains("prepared memory, but the kernel may write to it"));
+    }
+    SECTION("nothing fills the memory") {
+        emitted.prepare.clear();
+        CHECK_THAT(test.refusal(), matchers::contains("no dispatch fills block 0"));
+    }
+    SECTION("there is no such memory") {
+        emitted.prepare[3].index = 1;
+        CHECK_THAT(test.refusal(), matchers::contains("no such role or scratch block"));
+    }
 }

@@ -1,0 +1,39 @@
+// Memory that plans have filled once a session: see <lamina/plugin/prepare.h>.
+#pragma once
+
+#include "plan/graph_plan.hpp"
+#include "plan/layer_plan.hpp"
+#include "vulkan/bound_dispatch.hpp"
+#include "vulkan/residents.hpp"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lamina::vulkan {
+
+class Preparations {
+  public:
+    explicit Preparations(std::shared_ptr<LogicalDevice> device) : device_(std::move(device)) {}
+
+    // A region for each block that the step's plan asks for, full: the first time that it asks, its dispatches run now.
+    // Who asks for the same again shares them: the same kernels, constants and sizes over the same weights.
+    // `pipelines`: of plan.preparation.dispatches, in order. Throws Error(memory), Error(device_lost).
+    [[nodiscard]] const std::vector<Region> &of(const plan::Step &step, const plan::GraphPlan &graph,
+                                                const plan::LayerPlan &plan, std::span<const Pipeline> pipelines,
+                                                Residents &residents);
+    [[nodiscard]] size_t size() const { return made_.size(); } // how many have been made
+
+  private:
+    using Key = std::vector<std::byte>; // all that decides what the memory holds
+    struct Request;
+
+    [[nodiscard]] std::vector<Region> make(const Request &request, std::span<const Pipeline> pipelines,
+                                           Residents &residents) const;
+
+    std::shared_ptr<LogicalDevice> device_;
+    std::map<Key, std::vector<Region>> made_;
+};
+
+} // namespace lamina::vulkan
