@@ -158,19 +158,19 @@ class Registry::Finder {
         if (prefix == nullptr)
             reject(path, fault);
         else if (prefix->kind == LAMINA_EXECUTOR)
-            add(*reinterpret_cast<const lamina_executor *>(prefix), path);
+            add(*reinterpret_cast<const lamina_executor *>(prefix), path, loaded.hash);
         else
             add(*reinterpret_cast<const lamina_layer *>(prefix), path, loaded.hash);
     }
 
-    void add(const lamina_executor &executor, const fs::path &path) {
+    void add(const lamina_executor &executor, const fs::path &path, uint64_t hash) {
         std::string fault = fault_of_sizes(executor);
         const auto own = fault.empty() ? read_contract(executor) : nullptr;
         if (fault.empty()) fault = fault_of(*own);
         if (fault.empty() && registry_.executor_ != nullptr)
             fault = "there is an executor already: " + registry_.executor_->path.string();
         if (!fault.empty()) return reject(path, fault);
-        registry_.executor_ = std::make_unique<Executor>(Executor{own, path});
+        registry_.executor_ = std::make_unique<Executor>(Executor{own, path, hash});
     }
 
     void add(const lamina_layer &layer, const fs::path &path, uint64_t hash) {

@@ -27,6 +27,7 @@ struct Layer {
 struct Executor {
     std::shared_ptr<const lamina_executor> descriptor; // the host's copy
     std::filesystem::path path;
+    uint64_t hash = 0; // of the bytes that were loaded, as a Layer's
 
     // The fast CPU kernel for a layer; null when the reference runs it: there is no kernel for a layer of that id, or
     // only one that was written for another contract.

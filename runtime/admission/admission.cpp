@@ -11,8 +11,6 @@ namespace {
 // What one process spends; what is left is done by later ones.
 constexpr auto proving_budget = std::chrono::seconds(2), measuring_budget = std::chrono::seconds(2);
 constexpr size_t all_cases = SIZE_MAX;
-// Of a case like a step: the reference takes some tenths of a second for so many multiplications.
-constexpr double most_work = 1e8;
 
 // What a step's speed depends on.
 std::string shapes_of(const plan::Step &step) {
@@ -58,16 +56,14 @@ class SavedAtEnd {
 
 } // namespace
 
-Admission::Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
+Admission::Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
                      const std::filesystem::path &file, Notify notify, Proving proving)
-    : plugins_(std::move(plugins)), device_(std::move(device)), target_(conformance::check_target(plugins_, device_)),
-      verdicts_(file), notify_(std::move(notify)), say_proving_(std::move(proving)) {}
+    : plugins_(std::move(plugins)), target_(std::move(target)), verdicts_(file), notify_(std::move(notify)),
+      say_proving_(std::move(proving)) {}
 
-void Admission::move_to(std::shared_ptr<vulkan::Device> device) {
+void Admission::move_to(conformance::CheckTarget target) {
     const std::lock_guard lock(mutex_);
-    if (device == device_) return;
-    device_ = std::move(device);
-    target_ = conformance::check_target(plugins_, device_);
+    target_ = std::move(target);
 }
 
 Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &variant) const {
@@ -129,8 +125,8 @@ Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::str
 
 void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
     if (verdict.barred())
-        notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
-                device_->info().name + ": " + verdict.why);
+        notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " + target_.name +
+                ": " + verdict.why);
     verdicts_.set(layer, variant, verdict);
 }
 
@@ -151,7 +147,7 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
 // The cases that are like a step, as a variant computes it: a smaller one runs all the pipelines that the step runs.
 StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
     const std::set<std::string> of_step = target_.pipelines(step.call, variant);
-    return cases_like(step.call, most_work, [&](const abi::LayerCall &call) {
+    return cases_like(step.call, target_.most_work, [&](const abi::LayerCall &call) {
         const std::set<std::string> of_call = target_.pipelines(call, variant);
         return std::includes(of_call.begin(), of_call.end(), of_step.begin(), of_step.end());
     });
@@ -181,11 +177,10 @@ void Admission::expect_proved(const plan::Step &step, const std::string &variant
     (void)prove(layer, variant, all_cases);
     const Verdicts::Admitted verdict = prove_like(layer, variant, texts_of(cases_of(step, variant).cases), true);
     const std::string asked = step.call.where() + ": variant '" + variant + "' was asked for and ";
-    if (verdict.barred())
-        throw Error(ErrorCode::input, asked + "is barred on " + device_->info().name + ": " + verdict.why);
+    if (verdict.barred()) throw Error(ErrorCode::input, asked + "is barred on " + target_.name + ": " + verdict.why);
     if (verdict.passed == 0 && verdict.shapes.empty())
-        throw Error(ErrorCode::input, asked + "cannot be proved on " + device_->info().name +
-                                          ": none of the layer's cases can be run with it");
+        throw Error(ErrorCode::input,
+                    asked + "cannot be proved on " + target_.name + ": none of the layer's cases can be run with it");
 }
 
 // The variants that do this step's shapes here and may run, in the contract's order.
@@ -200,10 +195,11 @@ std::vector<std::string> Admission::candidates(const plan::Step &step) {
         else
             reasons += "; " + variant.name + ": " + why_not;
     }
+    if (out.empty() && !target_.fallback.empty()) out.push_back(target_.fallback);
     if (out.empty())
         throw Error(ErrorCode::no_device, step.call.where() + ": no variant of '" +
-                                              std::string(step.call.layer().id()) + "' may run on " +
-                                              device_->info().name + reasons);
+                                              std::string(step.call.layer().id()) + "' may run on " + target_.name +
+                                              reasons);
     return out;
 }
 

@@ -34,7 +34,7 @@ class Admission {
     using Notify = std::function<void(const std::string &)>;  // one line for the user: what is barred, and why
     using Proving = std::function<void(const std::string &)>; // before each case: of what; may be empty, and may throw
     // file: where verdicts are kept; empty: they are not.
-    Admission(std::shared_ptr<const abi::Registry> plugins, std::shared_ptr<vulkan::Device> device,
+    Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
               const std::filesystem::path &file, Notify notify, Proving proving = {});
 
     // The variant of each step: ProgramOptions::variants. `asked` names variants by layer id: these must be admitted,
@@ -43,7 +43,7 @@ class Admission {
                                                   const std::map<std::string, std::string, std::less<>> &asked);
 
     // The device was lost, and this is the same one opened anew. What was proved stays proved.
-    void move_to(std::shared_ptr<vulkan::Device> device);
+    void move_to(conformance::CheckTarget target);
 
     // Proves every variant of these layers (all, when empty) anew, on all their cases and those like the steps of
     // models that were run here, however long it takes.
@@ -79,7 +79,6 @@ class Admission {
 
     std::mutex mutex_; // of all below
     std::shared_ptr<const abi::Registry> plugins_;
-    std::shared_ptr<vulkan::Device> device_;
     conformance::CheckTarget target_;
     Verdicts verdicts_;
     Notify notify_;

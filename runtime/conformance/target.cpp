@@ -42,6 +42,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
                          const std::shared_ptr<vulkan::Device> &device) {
     CheckTarget target;
     target.device = "vulkan:" + std::to_string(device->info().index);
+    target.name = device->info().name;
     target.variants = [](const abi::Layer &layer) {
         std::vector<CheckVariant> out;
         for (uint32_t i = 0; i < layer.contract->n_variants; ++i)
@@ -71,6 +72,9 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
 CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
     CheckTarget target;
     target.device = "cpu";
+    target.name = "the CPU";
+    target.fallback = "reference";
+    target.most_work = 2e6; // a session on the CPU starts within milliseconds
     target.variants = [plugins](const abi::Layer &layer) -> std::vector<CheckVariant> {
         const abi::Executor *executor = plugins->executor();
         if (executor == nullptr || executor->kernel(*layer.contract) == nullptr) return {};

@@ -22,6 +22,12 @@ struct CheckVariant {
 
 struct CheckTarget {
     std::string device; // as --device takes it: what replays a failure
+    std::string name;   // for people: "NVIDIA H100"
+    // What computes a layer of which no variant may run; empty: nothing does.
+    std::string fallback{};
+    // How many multiplications a case like a model's step may take, at most: what its proof costs is mostly the
+    // reference's time.
+    double most_work = 1e8; // some tenths of a second
     std::function<std::vector<CheckVariant>(const abi::Layer &)> variants;
     // Why a variant does not do these shapes here; empty when it does.
     std::function<std::string(const abi::LayerCall &, const std::string &variant)> why_not;

@@ -2,9 +2,12 @@
 #include "session/state.hpp"
 
 #include "base/cache_folder.hpp"
+#include "base/processor.hpp"
 #include "cpu/backend.hpp"
 
 #include <charconv>
+#include <functional>
+#include <sstream>
 
 namespace lamina::detail {
 namespace {
@@ -23,6 +26,13 @@ std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std
                         "': expected cpu, reference or vulkan:N, as Runtime::devices() lists them");
     if (instance == nullptr) throw Error(ErrorCode::no_device, "no device " + id + ": " + no_vulkan);
     return instance->open(index);
+}
+
+// What verdicts about the executor's kernels are keyed by: its bytes, and the processor, which a BLAS has code for.
+std::string cpu_key(const abi::Executor &executor) {
+    std::ostringstream out;
+    out << "cpu-" << std::hex << executor.hash << '-' << std::hash<std::string>()(processor_name());
+    return out.str();
 }
 
 } // namespace
@@ -56,21 +66,27 @@ std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
 }
 
 std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &device) {
-    if (device.kind == "cpu") return nullptr;
-    const std::shared_ptr<vulkan::Device> opened = open(device);
+    const bool cpu = device.kind == "cpu";
+    if (device.id == "reference" || (cpu && plugins->executor() == nullptr)) return nullptr;
+    const std::shared_ptr<vulkan::Device> opened = cpu ? nullptr : open(device);
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<admission::Admission> &found = admissions_[device.id];
-    if (found == nullptr) {
+    auto &[known_device, admission] = admissions_[device.id];
+    if (admission != nullptr && known_device == opened) return admission;
+    conformance::CheckTarget target =
+        cpu ? conformance::check_target(plugins) : conformance::check_target(plugins, opened);
+    if (admission == nullptr) {
         std::filesystem::path file;
         if (const auto folder = options.cache ? cache_folder() : std::nullopt)
-            file = *folder / ("verdicts-" + opened->info().cache_key() + ".json");
+            file =
+                *folder / ("verdicts-" + (cpu ? cpu_key(*plugins->executor()) : opened->info().cache_key()) + ".json");
         const auto silent = [](const std::string &) {};
-        found = std::make_shared<admission::Admission>(plugins, opened, file, options.notify ? options.notify : silent,
-                                                       options.proving);
+        admission = std::make_shared<admission::Admission>(plugins, std::move(target), file,
+                                                           options.notify ? options.notify : silent, options.proving);
     } else {
-        found->move_to(opened);
+        admission->move_to(std::move(target));
     }
-    return found;
+    known_device = opened;
+    return admission;
 }
 
 // The sessions of a device share it open, and each finds out for itself that it is lost: the first forgets it, and the

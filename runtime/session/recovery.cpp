@@ -8,6 +8,7 @@ namespace lamina::detail {
 void SessionState::connect() {
     if (backend != nullptr) return;
     if (device.kind == "cpu") {
+        admission = runtime->admission(device);
         backend = runtime->cpu_backend(device, model->weights);
         return;
     }

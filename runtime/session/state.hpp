@@ -29,14 +29,17 @@ struct RuntimeState {
     // A Vulkan device of Runtime::device(), opened once, and once more after each time that it was lost.
     [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
     void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);
-    // What is proved on a Vulkan device; null for the CPU, whose layers run by their references or are held to them by
-    // the tests.
+    // What is proved on a device; null for "reference", which everything else is held to.
     [[nodiscard]] std::shared_ptr<admission::Admission> admission(const Device &device);
 
   private:
     std::mutex mutex_; // of the two maps
     std::map<std::string, std::shared_ptr<vulkan::Device>> open_;
-    std::map<std::string, std::shared_ptr<admission::Admission>> admissions_;
+    struct Admitted {
+        std::shared_ptr<vulkan::Device> device; // null: the CPU
+        std::shared_ptr<admission::Admission> admission;
+    };
+    std::map<std::string, Admitted> admissions_;
     std::once_flag vulkan_once_;
     std::shared_ptr<vulkan::Instance> vulkan_;
     std::string no_vulkan_;
@@ -62,7 +65,7 @@ struct SessionState {
     SessionOptions options;
     std::shared_ptr<vulkan::Device> opened; // null on the CPU
     std::unique_ptr<plan::Backend> backend;
-    std::shared_ptr<admission::Admission> admission; // null on the CPU
+    std::shared_ptr<admission::Admission> admission; // null for "reference"
     ProgramCache programs;
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.

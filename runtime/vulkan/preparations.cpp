@@ -1,6 +1,6 @@
 #include "vulkan/preparations.hpp"
 
-#include <set>
+#include <string>
 
 namespace lamina::vulkan {
 
@@ -19,12 +19,14 @@ namespace {
 class KeyWriter {
   public:
     template <class T> void value(const T &v) { bytes(std::as_bytes(std::span(&v, 1))); }
-    void bytes(std::span<const std::byte> data) { key.insert(key.end(), data.begin(), data.end()); }
+    void bytes(std::span<const std::byte> data) {
+        key.append(reinterpret_cast<const char *>(data.data()), data.size());
+    }
     void text(const std::string &s) {
         value(s.size());
-        bytes(std::as_bytes(std::span(s)));
+        key += s;
     }
-    std::vector<std::byte> key;
+    std::string key;
 };
 
 } // namespace

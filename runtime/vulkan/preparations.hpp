@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace lamina::vulkan {
@@ -26,7 +27,7 @@ class Preparations {
     [[nodiscard]] size_t size() const { return made_.size(); } // how many have been made
 
   private:
-    using Key = std::vector<std::byte>; // all that decides what the memory holds
+    using Key = std::string; // the bytes of all that decides what the memory holds
     struct Request;
 
     [[nodiscard]] std::vector<Region> make(const Request &request, std::span<const Pipeline> pipelines,

@@ -12,10 +12,11 @@ namespace lamina::vulkan {
 
 class VulkanProgram final : public plan::Program {
   public:
-    // `pipelines` has one for every dispatch of `steps`, in order, and `owner` keeps them alive.
+    // `pipelines` has one for every dispatch of `steps`, in order, and `owner` keeps them alive. `prepared`: by step,
+    // what its plan has prepared.
     VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner, Residents &residents,
                   plan::GraphPlan plan, std::vector<ChosenVariant> steps, std::span<const Pipeline> pipelines,
-                  const plan::ProgramOptions &options);
+                  std::vector<std::vector<Region>> prepared, const plan::ProgramOptions &options);
 
     void write(int32_t tensor, std::span<const std::byte> bytes) override;
     void run() override;
