@@ -105,7 +105,9 @@ typedef struct lamina_param {
  * dispatches anything, so kernels may index with them. NULL: any value.
  *
  * `follows`: when this optional port is left out, the earlier port of the same list named here stands in for it (the
- * values of attention may be its keys). The plugin then sees that tensor.
+ * values of attention may be its keys). The plugin then sees that tensor. Of a state: the optional input that it goes
+ * with. Where a model leaves that out, the host gives no such state: a layer that is not told where its rows stand has
+ * no use for those of earlier steps.
  *
  * `capacity`, for states: the name in `dims` whose size follows from nothing else, since the host chooses it: how many
  * positions a cache has room for. NULL: the state's shape follows from the other ports. */
