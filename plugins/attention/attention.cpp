@@ -58,7 +58,7 @@ class Reference {
   private:
     const Call &call_;
     const Setting s_;
-    std::vector<std::span<const float>> keys_, values_; // by b * key_rows + j: (kv_heads D)
+    std::vector<std::vector<float>> keys_, values_; // by b * key_rows + j: (kv_heads D)
 
     [[nodiscard]] int64_t position(int64_t b) const {
         return s_.positioned() ? s_.position.i32()[static_cast<size_t>(b)] : 0;
@@ -67,16 +67,29 @@ class Reference {
     void append(const char *input, const char *cache) const {
         const Tensor rows = call_.in(input), state = call_.state(cache);
         for (int64_t b = 0; b < s_.k.batch; ++b)
-            for (int64_t j = 0; j < s_.k.length && position(b) + j < s_.key_rows; ++j)
-                std::ranges::copy(rows.row(s_.k.row(b, j)), state.row(b * s_.key_rows + position(b) + j).begin());
+            for (int64_t j = 0; j < s_.k.length && position(b) + j < s_.key_rows; ++j) {
+                const auto row = rows.row(s_.k.row(b, j));
+                const int64_t to = (b * s_.key_rows + position(b) + j) * state.cols();
+                if (state.dtype() == LAMINA_F16)
+                    std::ranges::transform(row, state.f16().begin() + to, narrow_f16);
+                else
+                    std::ranges::copy(row, state.f32().begin() + to);
+            }
     }
 
-    [[nodiscard]] std::vector<std::span<const float>> rows_of(const char *input, const char *cache) const {
+    [[nodiscard]] std::vector<std::vector<float>> rows_of(const char *input, const char *cache) const {
         const Tensor all = s_.cached ? call_.state(cache) : call_.in(input);
-        std::vector<std::span<const float>> rows;
+        std::vector<std::vector<float>> rows;
         for (int64_t b = 0; b < s_.k.batch; ++b)
-            for (int64_t j = 0; j < s_.key_rows; ++j)
-                rows.push_back(all.row(b * s_.key_batch_stride() + j * s_.key_time_stride()));
+            for (int64_t j = 0; j < s_.key_rows; ++j) {
+                const int64_t from = (b * s_.key_batch_stride() + j * s_.key_time_stride()) * all.cols();
+                std::vector<float> &row = rows.emplace_back(static_cast<size_t>(all.cols()));
+                if (all.dtype() == LAMINA_F16)
+                    std::transform(all.f16().begin() + from, all.f16().begin() + from + all.cols(), row.begin(),
+                                   widen_f16);
+                else
+                    std::copy_n(all.f32().begin() + from, all.cols(), row.begin());
+            }
         return rows;
     }
 
@@ -111,7 +124,7 @@ class Reference {
         for (int64_t j = 0; j < s_.key_rows; ++j) {
             if (!may_attend(b, t, j)) continue;
             const auto key = static_cast<size_t>(b * s_.key_rows + j);
-            scores.emplace_back(key, score(b, t, h, j, query, keys_[key].subspan(kv_at, d)));
+            scores.emplace_back(key, score(b, t, h, j, query, std::span(keys_[key]).subspan(kv_at, d)));
             greatest = std::max(greatest, scores.back().second);
         }
         double total = 0;
@@ -148,8 +161,10 @@ class Planner {
         } push{u32(s_.k.batch),  u32(s_.k.length),       u32(s_.key_width()),
                u32(s_.key_rows), u32(s_.k.batch_stride), u32(s_.k.time_stride)};
         const lamina_ref cache = plan_.state(state);
-        plan_.dispatch(lamina_kernels::append, plan_.spread(ceil_div(call_.in(input).size(), 64)),
-                       {plan_.in(input), plan_.in("position"), cache}, push, {{0, s_.positioned()}});
+        const bool halves = call_.state(state).dtype() == LAMINA_F16;
+        const int64_t words = call_.in(input).size() / (halves ? 2 : 1);
+        plan_.dispatch(lamina_kernels::append, plan_.spread(ceil_div(words, 64)),
+                       {plan_.in(input), plan_.in("position"), cache}, push, {{0, s_.positioned()}, {1, halves}});
         return cache;
     }
 
@@ -188,6 +203,8 @@ class Planner {
                             {5, static_cast<bool>(s_.mask)},
                             {6, static_cast<bool>(s_.score_bias)},
                             {7, s_.softcap != 0},
+                            {10, dtype_of(s_.cached ? call_.state("key_cache") : call_.in("k"))},
+                            {11, dtype_of(s_.cached ? call_.state("value_cache") : call_.in("v"))},
                             tile...});
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
@@ -235,6 +252,10 @@ class Planner {
     }
 };
 
+constexpr lamina_port cache(const char *name, const char *summary) {
+    return goes_with(or_f16(state(name, "B M kv_heads*D", "M", summary)), "position");
+}
+
 struct Attention {
     static constexpr auto id = "attention";
     static constexpr auto summary = "softmax(scale * q kᵀ + bias) v of every head, with or without a cache of k and v";
@@ -266,9 +287,8 @@ struct Attention {
         sequence(output("y", "B Tq heads*D", "of each query, the values that it attends to, heads side by side")),
     };
     static constexpr std::array states{
-        goes_with(state("key_cache", "B M kv_heads*D", "M", "keys of all steps; always (B, M), in either layout"),
-                  "position"),
-        goes_with(state("value_cache", "B M kv_heads*D", "M", "values of all steps, likewise"), "position"),
+        cache("key_cache", "keys of all steps; always (B, M), in either layout"),
+        cache("value_cache", "values of all steps, likewise"),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -300,6 +320,11 @@ struct Attention {
         "B=8 Tq=5 Tk=5 M=260 D=12 heads=2 causal=1 window=33 +v +position +key_cache +value_cache",
         "B=2 Tq=9 Tk=9 M=14 D=32 heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache",
         "B=2 Tq=3 Tk=3 M=9 D=12 heads=2 +v +position +key_cache +value_cache",
+        "B=2 Tq=1 Tk=1 M=300 D=64 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache key_cache=f16 "
+        "value_cache=f16",
+        "B=3 Tq=5 Tk=5 M=40 D=37 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "
+        "key_cache=f16 value_cache=f16",
+        "B=2 Tq=33 Tk=33 M=70 D=20 heads=3 +position +key_cache +value_cache value_cache=f16",
         "B=2 Tq=2 Tk=2 M=40 D=160 heads=8 kv_heads=2 causal=1 softcap=50 +v +position +key_cache +value_cache "
         "position=zeros",
     };
@@ -320,6 +345,10 @@ struct Attention {
         if (s.q.length != s.k.length)
             throw Invalid("over a cache, queries are as many as new keys: found " + text(s.q.length) + " and " +
                           text(s.k.length));
+        for (const char *name : {"key_cache", "value_cache"})
+            if (call.state(name).dtype() == LAMINA_F16 && s.key_width() % 2 != 0)
+                throw Invalid(std::string(name) + " is f16 and its rows have " + text(s.key_width()) +
+                              " values; two halves share a word, so expected an even number: use an f32 cache");
         if (s.k.length > s.key_rows)
             throw Invalid("there are " + text(s.k.length) + " keys and the cache has only " + text(s.key_rows) +
                           " rows");

@@ -42,7 +42,7 @@ void main() {
         if (kept) {
             const uint k_at = (key_row(b, key) * kv_heads + kv_head) * HEAD_DIM;
             score = 0.0;
-            for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k[k_at + d];
+            for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k(k_at + d);
             score = score_of(score, b, head, t, key);
         }
         barrier(); // everyone is done with the shares before
@@ -63,7 +63,7 @@ void main() {
             if (p < 0.0) continue;
             total += p;
             const uint v_at = (key_row(b, first + j) * kv_heads + kv_head) * HEAD_DIM;
-            [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] += p * v[v_at + min(s * 128u + lane, HEAD_DIM - 1u)];
+            [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] += p * v(v_at + min(s * 128u + lane, HEAD_DIM - 1u));
         }
     }
 
