@@ -8,7 +8,7 @@
 namespace {
 using namespace lamina::plugin;
 
-enum : uint32_t { tiled = 1, wide = 2 }; // variants beside the baseline
+enum : uint32_t { tiled = 1, wide = 2, split = 3 }; // variants beside the baseline
 
 // What all parts of the layer ask of a call.
 struct Setting {
@@ -189,11 +189,11 @@ class Planner {
                u32(std::min<int64_t>(s_.window, INT32_MAX)),
                static_cast<float>(s_.scale),
                static_cast<float>(s_.softcap)};
+        lamina_ref o = plan_.out("y");
         const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
             plan_.dispatch(kernel, plan_.spread(groups),
                            {plan_.in("q"), k, v, plan_.in("position"), plan_.in("key_lengths"),
-                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"), plan_.in("score_bias"),
-                            plan_.out("y")},
+                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"), plan_.in("score_bias"), o},
                            push,
                            {{0, u32(s_.head_dim)},
                             {1, s_.causal},
@@ -209,7 +209,14 @@ class Planner {
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
         const int64_t lines = s_.heads / s_.kv_heads * s_.q.length; // query rows that share a key head
-        if (plan_.variant != tiled) {
+        const int64_t rows = s_.q.batch * s_.q.length * s_.heads, head_slices = ceil_div(s_.head_dim, 128);
+        if (plan_.variant == split) {
+            const int64_t parts = parts_of(lines);
+            o = plan_.scratch(rows * parts * (s_.head_dim + 2) * 4);
+            dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{8, u32(head_slices)},
+                     lamina_spec{9, part_keys});
+            merge(o, parts);
+        } else if (plan_.variant != tiled) {
             const bool vec4 = s_.head_dim % 4 == 0;
             const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
             const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, most_steps);
@@ -221,12 +228,29 @@ class Planner {
         } else if (s_.head_dim > 1024) {
             throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
         } else if (lines < 8 || s_.head_dim > 256) {
-            dispatch(lamina_kernels::attention_row, s_.q.batch * s_.q.length * s_.heads,
-                     lamina_spec{8, u32(ceil_div(s_.head_dim, 128))});
+            dispatch(lamina_kernels::attention_row, rows, lamina_spec{8, u32(head_slices)});
         } else {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
                      lamina_spec{8, u32(ceil_div(s_.head_dim, 32))});
         }
+    }
+
+    static constexpr uint32_t part_keys = 256; // two rounds of a workgroup
+
+    [[nodiscard]] int64_t parts_of(int64_t lines) const {
+        const int64_t parts = ceil_div(s_.key_rows, part_keys);
+        if (lines >= 8 || s_.head_dim > 1024 || parts < 2)
+            throw Unsupported("fewer than 8 query rows a key head, of up to 1024 channels, over more than " +
+                              std::to_string(part_keys) + " keys");
+        return parts;
+    }
+    void merge(lamina_ref partial, int64_t parts) {
+        const struct {
+            uint32_t batch, queries, heads, depth, parts, batch_stride, time_stride;
+        } push{u32(s_.q.batch), u32(s_.q.length),       u32(s_.heads),        u32(s_.head_dim),
+               u32(parts),      u32(s_.q.batch_stride), u32(s_.q.time_stride)};
+        plan_.dispatch(lamina_kernels::merge, plan_.spread(ceil_div(call_.out("y").size(), 64)),
+                       {partial, plan_.out("y")}, push);
     }
 
     // Sums and scores of an invocation. Long subgroups are a GPU's, and there what exceeds the registers lies in memory
@@ -296,6 +320,7 @@ struct Attention {
         baseline("in registers, no shared memory; two query rows an invocation"),
         variant("tiled", "by way of shared memory; few query rows: a workgroup each", 0),
         variant("wide", "as baseline, with four query rows an invocation: for software drivers", 0),
+        variant("split", "few query rows over many keys: the keys in parts, a workgroup each, then merged", 0),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
@@ -312,6 +337,7 @@ struct Attention {
         "B=1 Tq=261 Tk=261 D=32 heads=2 causal=1 batch_first=0 +v",
         "B=2 Tq=67 Tk=67 D=24 heads=4 kv_heads=2 window=9 softcap=20 scale=1 +v",
         "B=2 Tq=9 Tk=1025 D=8 heads=4 kv_heads=2 +v +keep_mask",
+        "B=2 Tq=3 Tk=1027 D=40 heads=2 batch_first=0 +v +keep_mask +score_bias score_bias=large",
         "B=1 Tq=6 Tk=6 D=96 heads=2 +v +key_lengths key_lengths=one",
         "B=1 Tq=11 Tk=19 D=256 heads=1",
         "B=3 Tq=1 Tk=1 M=140 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache",
@@ -320,7 +346,7 @@ struct Attention {
         "B=8 Tq=5 Tk=5 M=260 D=12 heads=2 causal=1 window=33 +v +position +key_cache +value_cache",
         "B=2 Tq=9 Tk=9 M=14 D=32 heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache",
         "B=2 Tq=3 Tk=3 M=9 D=12 heads=2 +v +position +key_cache +value_cache",
-        "B=2 Tq=1 Tk=1 M=300 D=64 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache key_cache=f16 "
+        "B=2 Tq=1 Tk=1 M=600 D=64 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache key_cache=f16 "
         "value_cache=f16",
         "B=3 Tq=5 Tk=5 M=40 D=37 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "
         "key_cache=f16 value_cache=f16",
