@@ -21,7 +21,7 @@ namespace {
 struct RunOptions {
     std::filesystem::path model, output_folder;
     std::vector<std::string> texts, inputs, outputs, taps, variants;
-    std::string graph;
+    std::string graph, cache = "f32";
     GenerateOptions generate;
 };
 
@@ -145,9 +145,9 @@ void tap_texts(const RunOptions &options, const Runtime &runtime, const Model &m
 
 // ---- The command ----
 
-const std::vector<std::string> generate_options{"--batch",          "--beams",       "--hypotheses",
-                                                "--length-penalty", "--temperature", "--top-k",
-                                                "--top-p",          "--seed",        "--max-length"};
+const std::vector<std::string> generate_options{"--batch",       "--beams", "--hypotheses", "--length-penalty",
+                                                "--temperature", "--top-k", "--top-p",      "--seed",
+                                                "--max-length",  "--cache"};
 
 // What the command line asks for goes before what the environment would make of the run.
 void leave_idle(RunOptions &options, const CLI::App &app, bool json) {
@@ -195,6 +195,7 @@ int run(RunOptions options, const CLI::App &app, const GlobalOptions &global, Ou
     const Device device = runtime.device(global.device);
     note_device(device, output);
     SessionOptions session_options;
+    session_options.cache = options.cache == "f16" ? DType::f16 : DType::f32;
     session_options.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device);
     if (!options.inputs.empty()) {
         run_tensors(options, runtime, model, device, session_options, output);
@@ -263,6 +264,10 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
     app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
         ->type_name("NAME")
         ->check(not_empty());
+    app->add_option("--cache", options->cache, "dtype of the keys and values of earlier tokens; f16: half the memory")
+        ->type_name("f32|f16")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"f32", "f16"}));
     repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
     add_generate_options(*app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, *app, global, output); }};

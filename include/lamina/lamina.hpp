@@ -69,6 +69,7 @@ class Model {
 struct SessionOptions {
     std::map<std::string, std::string, std::less<>> variants; // layer id -> variant; others: the device's choice
     bool keep_all = false;                                    // run() can return any tensor, at the cost of memory
+    DType cache = DType::f32; // of keys and values of earlier tokens; f16: half the memory, where layers offer it
 };
 
 // How text is generated: greedy unless beams or temperature say otherwise.

@@ -8,7 +8,7 @@
 namespace {
 using namespace lamina::plugin;
 
-enum : uint32_t { tiled = 1, wide = 2 }; // variants beside the baseline
+enum : uint32_t { tiled = 1, wide = 2, split = 3 }; // variants beside the baseline
 
 // What all parts of the layer ask of a call.
 struct Setting {
@@ -58,7 +58,7 @@ class Reference {
   private:
     const Call &call_;
     const Setting s_;
-    std::vector<std::span<const float>> keys_, values_; // by b * key_rows + j: (kv_heads D)
+    std::vector<std::vector<float>> keys_, values_; // by b * key_rows + j: (kv_heads D)
 
     [[nodiscard]] int64_t position(int64_t b) const {
         return s_.positioned() ? s_.position.i32()[static_cast<size_t>(b)] : 0;
@@ -67,16 +67,29 @@ class Reference {
     void append(const char *input, const char *cache) const {
         const Tensor rows = call_.in(input), state = call_.state(cache);
         for (int64_t b = 0; b < s_.k.batch; ++b)
-            for (int64_t j = 0; j < s_.k.length && position(b) + j < s_.key_rows; ++j)
-                std::ranges::copy(rows.row(s_.k.row(b, j)), state.row(b * s_.key_rows + position(b) + j).begin());
+            for (int64_t j = 0; j < s_.k.length && position(b) + j < s_.key_rows; ++j) {
+                const auto row = rows.row(s_.k.row(b, j));
+                const int64_t to = (b * s_.key_rows + position(b) + j) * state.cols();
+                if (state.dtype() == LAMINA_F16)
+                    std::ranges::transform(row, state.f16().begin() + to, narrow_f16);
+                else
+                    std::ranges::copy(row, state.f32().begin() + to);
+            }
     }
 
-    [[nodiscard]] std::vector<std::span<const float>> rows_of(const char *input, const char *cache) const {
+    [[nodiscard]] std::vector<std::vector<float>> rows_of(const char *input, const char *cache) const {
         const Tensor all = s_.cached ? call_.state(cache) : call_.in(input);
-        std::vector<std::span<const float>> rows;
+        std::vector<std::vector<float>> rows;
         for (int64_t b = 0; b < s_.k.batch; ++b)
-            for (int64_t j = 0; j < s_.key_rows; ++j)
-                rows.push_back(all.row(b * s_.key_batch_stride() + j * s_.key_time_stride()));
+            for (int64_t j = 0; j < s_.key_rows; ++j) {
+                const int64_t from = (b * s_.key_batch_stride() + j * s_.key_time_stride()) * all.cols();
+                std::vector<float> &row = rows.emplace_back(static_cast<size_t>(all.cols()));
+                if (all.dtype() == LAMINA_F16)
+                    std::transform(all.f16().begin() + from, all.f16().begin() + from + all.cols(), row.begin(),
+                                   widen_f16);
+                else
+                    std::copy_n(all.f32().begin() + from, all.cols(), row.begin());
+            }
         return rows;
     }
 
@@ -111,7 +124,7 @@ class Reference {
         for (int64_t j = 0; j < s_.key_rows; ++j) {
             if (!may_attend(b, t, j)) continue;
             const auto key = static_cast<size_t>(b * s_.key_rows + j);
-            scores.emplace_back(key, score(b, t, h, j, query, keys_[key].subspan(kv_at, d)));
+            scores.emplace_back(key, score(b, t, h, j, query, std::span(keys_[key]).subspan(kv_at, d)));
             greatest = std::max(greatest, scores.back().second);
         }
         double total = 0;
@@ -148,8 +161,10 @@ class Planner {
         } push{u32(s_.k.batch),  u32(s_.k.length),       u32(s_.key_width()),
                u32(s_.key_rows), u32(s_.k.batch_stride), u32(s_.k.time_stride)};
         const lamina_ref cache = plan_.state(state);
-        plan_.dispatch(lamina_kernels::append, plan_.spread(ceil_div(call_.in(input).size(), 64)),
-                       {plan_.in(input), plan_.in("position"), cache}, push, {{0, s_.positioned()}});
+        const bool halves = call_.state(state).dtype() == LAMINA_F16;
+        const int64_t words = call_.in(input).size() / (halves ? 2 : 1);
+        plan_.dispatch(lamina_kernels::append, plan_.spread(ceil_div(words, 64)),
+                       {plan_.in(input), plan_.in("position"), cache}, push, {{0, s_.positioned()}, {1, halves}});
         return cache;
     }
 
@@ -174,11 +189,11 @@ class Planner {
                u32(std::min<int64_t>(s_.window, INT32_MAX)),
                static_cast<float>(s_.scale),
                static_cast<float>(s_.softcap)};
+        lamina_ref o = plan_.out("y");
         const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
             plan_.dispatch(kernel, plan_.spread(groups),
                            {plan_.in("q"), k, v, plan_.in("position"), plan_.in("key_lengths"),
-                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"), plan_.in("score_bias"),
-                            plan_.out("y")},
+                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"), plan_.in("score_bias"), o},
                            push,
                            {{0, u32(s_.head_dim)},
                             {1, s_.causal},
@@ -188,11 +203,20 @@ class Planner {
                             {5, static_cast<bool>(s_.mask)},
                             {6, static_cast<bool>(s_.score_bias)},
                             {7, s_.softcap != 0},
+                            {10, dtype_of(s_.cached ? call_.state("key_cache") : call_.in("k"))},
+                            {11, dtype_of(s_.cached ? call_.state("value_cache") : call_.in("v"))},
                             tile...});
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
         const int64_t lines = s_.heads / s_.kv_heads * s_.q.length; // query rows that share a key head
-        if (plan_.variant != tiled) {
+        const int64_t rows = s_.q.batch * s_.q.length * s_.heads, head_slices = ceil_div(s_.head_dim, 128);
+        if (plan_.variant == split) {
+            const int64_t parts = parts_of(lines);
+            o = plan_.scratch(rows * parts * (s_.head_dim + 2) * 4);
+            dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{8, u32(head_slices)},
+                     lamina_spec{9, part_keys});
+            merge(o, parts);
+        } else if (plan_.variant != tiled) {
             const bool vec4 = s_.head_dim % 4 == 0;
             const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
             const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, most_steps);
@@ -204,12 +228,29 @@ class Planner {
         } else if (s_.head_dim > 1024) {
             throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
         } else if (lines < 8 || s_.head_dim > 256) {
-            dispatch(lamina_kernels::attention_row, s_.q.batch * s_.q.length * s_.heads,
-                     lamina_spec{8, u32(ceil_div(s_.head_dim, 128))});
+            dispatch(lamina_kernels::attention_row, rows, lamina_spec{8, u32(head_slices)});
         } else {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
                      lamina_spec{8, u32(ceil_div(s_.head_dim, 32))});
         }
+    }
+
+    static constexpr uint32_t part_keys = 256; // two rounds of a workgroup
+
+    [[nodiscard]] int64_t parts_of(int64_t lines) const {
+        const int64_t parts = ceil_div(s_.key_rows, part_keys);
+        if (lines >= 8 || s_.head_dim > 1024 || parts < 2)
+            throw Unsupported("fewer than 8 query rows a key head, of up to 1024 channels, over more than " +
+                              std::to_string(part_keys) + " keys");
+        return parts;
+    }
+    void merge(lamina_ref partial, int64_t parts) {
+        const struct {
+            uint32_t batch, queries, heads, depth, parts, batch_stride, time_stride;
+        } push{u32(s_.q.batch), u32(s_.q.length),       u32(s_.heads),        u32(s_.head_dim),
+               u32(parts),      u32(s_.q.batch_stride), u32(s_.q.time_stride)};
+        plan_.dispatch(lamina_kernels::merge, plan_.spread(ceil_div(call_.out("y").size(), 64)),
+                       {partial, plan_.out("y")}, push);
     }
 
     // Sums and scores of an invocation. Long subgroups are a GPU's, and there what exceeds the registers lies in memory
@@ -234,6 +275,10 @@ class Planner {
                               std::to_string(limit) + ": use smaller batches or shorter sequences");
     }
 };
+
+constexpr lamina_port cache(const char *name, const char *summary) {
+    return goes_with(or_f16(state(name, "B M kv_heads*D", "M", summary)), "position");
+}
 
 struct Attention {
     static constexpr auto id = "attention";
@@ -266,9 +311,8 @@ struct Attention {
         sequence(output("y", "B Tq heads*D", "of each query, the values that it attends to, heads side by side")),
     };
     static constexpr std::array states{
-        goes_with(state("key_cache", "B M kv_heads*D", "M", "keys of all steps; always (B, M), in either layout"),
-                  "position"),
-        goes_with(state("value_cache", "B M kv_heads*D", "M", "values of all steps, likewise"), "position"),
+        cache("key_cache", "keys of all steps; always (B, M), in either layout"),
+        cache("value_cache", "values of all steps, likewise"),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -276,6 +320,7 @@ struct Attention {
         baseline("in registers, no shared memory; two query rows an invocation"),
         variant("tiled", "by way of shared memory; few query rows: a workgroup each", 0),
         variant("wide", "as baseline, with four query rows an invocation: for software drivers", 0),
+        variant("split", "few query rows over many keys: the keys in parts, a workgroup each, then merged", 0),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
@@ -292,6 +337,7 @@ struct Attention {
         "B=1 Tq=261 Tk=261 D=32 heads=2 causal=1 batch_first=0 +v",
         "B=2 Tq=67 Tk=67 D=24 heads=4 kv_heads=2 window=9 softcap=20 scale=1 +v",
         "B=2 Tq=9 Tk=1025 D=8 heads=4 kv_heads=2 +v +keep_mask",
+        "B=2 Tq=3 Tk=1027 D=40 heads=2 batch_first=0 +v +keep_mask +score_bias score_bias=large",
         "B=1 Tq=6 Tk=6 D=96 heads=2 +v +key_lengths key_lengths=one",
         "B=1 Tq=11 Tk=19 D=256 heads=1",
         "B=3 Tq=1 Tk=1 M=140 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache",
@@ -300,6 +346,11 @@ struct Attention {
         "B=8 Tq=5 Tk=5 M=260 D=12 heads=2 causal=1 window=33 +v +position +key_cache +value_cache",
         "B=2 Tq=9 Tk=9 M=14 D=32 heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache",
         "B=2 Tq=3 Tk=3 M=9 D=12 heads=2 +v +position +key_cache +value_cache",
+        "B=2 Tq=1 Tk=1 M=600 D=64 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache key_cache=f16 "
+        "value_cache=f16",
+        "B=3 Tq=5 Tk=5 M=40 D=37 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "
+        "key_cache=f16 value_cache=f16",
+        "B=2 Tq=33 Tk=33 M=70 D=20 heads=3 +position +key_cache +value_cache value_cache=f16",
         "B=2 Tq=2 Tk=2 M=40 D=160 heads=8 kv_heads=2 causal=1 softcap=50 +v +position +key_cache +value_cache "
         "position=zeros",
     };
@@ -320,6 +371,10 @@ struct Attention {
         if (s.q.length != s.k.length)
             throw Invalid("over a cache, queries are as many as new keys: found " + text(s.q.length) + " and " +
                           text(s.k.length));
+        for (const char *name : {"key_cache", "value_cache"})
+            if (call.state(name).dtype() == LAMINA_F16 && s.key_width() % 2 != 0)
+                throw Invalid(std::string(name) + " is f16 and its rows have " + text(s.key_width()) +
+                              " values; two halves share a word, so expected an even number: use an f32 cache");
         if (s.k.length > s.key_rows)
             throw Invalid("there are " + text(s.k.length) + " keys and the cache has only " + text(s.key_rows) +
                           " rows");

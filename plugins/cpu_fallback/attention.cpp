@@ -26,10 +26,10 @@ class Attention {
             append(call_.in("v"), call_.state("value_cache"));
         }
         const Matrix scores(q_.length, key_rows_);
-        const float *k = (cached_ ? call_.state("key_cache") : call_.in("k")).f32().data();
-        const float *v = (cached_ ? call_.state("value_cache") : call_.in("v")).f32().data();
-        for (int64_t b = 0; b < q_.batch; ++b)
-            for (int64_t h = 0; h < heads_; ++h) attend(b, h, k, v, scores.data());
+        for (int64_t b = 0; b < q_.batch; ++b) {
+            const Rows k = rows_of(b, "k", "key_cache"), v = rows_of(b, "v", "value_cache");
+            for (int64_t h = 0; h < heads_; ++h) attend(b, h, k.first, v.first, scores.data());
+        }
     }
 
   private:
@@ -47,8 +47,31 @@ class Attention {
 
     void append(const Tensor &rows, const Tensor &cache) const {
         for (int64_t b = 0; b < k_.batch; ++b)
-            for (int64_t j = 0; j < k_.length && first_position(b) + j < key_rows_; ++j)
-                std::ranges::copy(rows.row(k_.row(b, j)), cache.row(b * key_rows_ + first_position(b) + j).begin());
+            for (int64_t j = 0; j < k_.length && first_position(b) + j < key_rows_; ++j) {
+                const int64_t to = (b * key_rows_ + first_position(b) + j) * cache.cols();
+                if (cache.dtype() == LAMINA_F16)
+                    std::ranges::transform(rows.row(k_.row(b, j)), cache.f16().begin() + to, narrow_f16);
+                else
+                    std::ranges::copy(rows.row(k_.row(b, j)), cache.f32().begin() + to);
+            }
+    }
+
+    // The keys or values of a sequence that some query may attend to, widened where a cache holds halves.
+    struct Rows {
+        std::unique_ptr<float[]> widened;
+        const float *first;
+    };
+    [[nodiscard]] Rows rows_of(int64_t b, const char *input, const char *cache) const {
+        const auto [begin, end] = keys_of(b);
+        const Tensor all = cached_ ? call_.state(cache) : call_.in(input);
+        const int64_t from = (cached_ ? b * key_rows_ + begin : k_.row(b, begin)) * all.cols();
+        if (all.dtype() != LAMINA_F16) return {nullptr, all.f32().data() + from};
+        const auto halves =
+            all.f16().subspan(static_cast<size_t>(from), static_cast<size_t>((end - begin) * all.cols()));
+        auto widened = std::make_unique_for_overwrite<float[]>(halves.size());
+        std::ranges::transform(halves, widened.get(), widen_f16);
+        const float *first = widened.get();
+        return {std::move(widened), first};
     }
 
     // ---- Heads ----
@@ -72,9 +95,8 @@ class Attention {
         const auto [begin, end] = keys_of(b);
         const int64_t kv_width = kv_heads_ * head_dim_, width = heads_ * head_dim_;
         const int64_t time_stride = cached_ ? 1 : k_.time_stride;
-        const int64_t first_row = b * (cached_ ? key_rows_ : k_.batch_stride) + begin * time_stride;
         const int64_t q_at = b * q_.batch_stride * width + h * head_dim_;
-        const int64_t kv_at = first_row * kv_width + h / (heads_ / kv_heads_) * head_dim_;
+        const int64_t kv_at = h / (heads_ / kv_heads_) * head_dim_;
         const int d = blas_int(head_dim_), t = blas_int(q_.length), n = blas_int(end - begin),
                   q_step = blas_int(q_.time_stride * width), kv_step = blas_int(time_stride * kv_width);
         const float *q = call_.in("q").f32().data() + q_at;

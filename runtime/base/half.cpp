@@ -41,6 +41,13 @@ void widen(DType dtype, std::span<const std::byte> bytes, std::span<float> out) 
     }
 }
 
+Tensor widened(const Tensor &narrow) {
+    if (narrow.dtype() == DType::f32) return narrow;
+    Tensor out(TensorType{DType::f32, narrow.shape()});
+    widen(narrow.dtype(), narrow.bytes(), out.f32());
+    return out;
+}
+
 uint16_t narrow_f16(float value) {
     const auto bits = std::bit_cast<uint32_t>(value);
     const auto sign = static_cast<uint32_t>((bits >> 16u) & 0x8000u);

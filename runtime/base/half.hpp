@@ -15,6 +15,8 @@ namespace lamina {
 // Fills `out` with the elements of `bytes`; F32 and I32 are copied bit by bit. `bytes` may be unaligned.
 void widen(DType dtype, std::span<const std::byte> bytes, std::span<float> out);
 
+[[nodiscard]] Tensor widened(const Tensor &narrow); // of F32, F16 or BF16
+
 // To the nearest, ties to even.
 [[nodiscard]] uint16_t narrow_f16(float value);
 [[nodiscard]] uint16_t narrow_bf16(float value); // value is not NaN

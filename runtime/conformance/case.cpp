@@ -27,7 +27,7 @@ std::span<const lamina_port> states_of(const lamina_layer &l) { return {l.states
 struct Vocabulary {
     std::map<std::string, const lamina_param *, std::less<>> params;
     std::map<std::string, const lamina_port *, std::less<>> ports, optional;
-    std::set<std::string, std::less<>> dims, weights;
+    std::set<std::string, std::less<>> dims, stored;
     bool ellipsis = false;
 
     explicit Vocabulary(const lamina_layer &layer) {
@@ -39,7 +39,7 @@ struct Vocabulary {
                 if (is_state || (port.flags & LAMINA_OPTIONAL) != 0) optional[port.name] = &port;
                 for (const std::string &name : abi::names_in(port.dims)) dims.insert(name);
                 if (std::string_view(port.dims).starts_with("...")) dims.insert({"B", "T"}), ellipsis = true;
-                if (list.data() == layer.weights) weights.insert(port.name);
+                if (is_state || list.data() == layer.weights) stored.insert(port.name);
             }
         for (const auto &[name, param] : params) dims.erase(name);
     }
@@ -85,7 +85,7 @@ class Parser {
         if (equals == std::string::npos) fail("expected NAME=VALUE or +PORT, found '" + word + "'");
         const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
         const bool is_dtype =
-            vocabulary_.weights.contains(name) && (value == "f32" || value == "f16" || value == "bf16");
+            vocabulary_.stored.contains(name) && (value == "f32" || value == "f16" || value == "bf16");
         if (!taken_.emplace(name, is_dtype).second) fail("'" + name + "' is given twice");
         if (name == "weights")
             case_.weights = dtype(word, value);
@@ -202,6 +202,11 @@ Shape reordered(Shape shape, const lamina_port &port, bool batch_first) {
 
 } // namespace
 
+DType state_dtype(const lamina_port &port, const Case &c) {
+    const auto own = c.dtypes.find(port.name);
+    return own != c.dtypes.end() ? own->second : DType::f32;
+}
+
 DType weight_dtype(const lamina_port &port, const Case &c) {
     const auto own = c.dtypes.find(port.name);
     const DType wanted = own != c.dtypes.end() ? own->second : c.weights;
@@ -247,6 +252,7 @@ abi::CallTypes types_of(const lamina_layer &layer, const Case &c) {
             const bool weight = ports.data() == layer.weights;
             out[port.name] = {port.dtypes == LAMINA_I32 ? DType::i32
                               : weight                  ? weight_dtype(port, c)
+                              : states                  ? state_dtype(port, c)
                                                         : DType::f32,
                               bound[port.name]};
         }

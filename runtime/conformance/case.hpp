@@ -3,9 +3,9 @@
 //     B=2 T=37 C=113 eps=1e-5 +bias weights=f16 x=offset seed=7
 //
 // NAME=VALUE sets a dim, a parameter (a choice by its name, a boolean as 0 or 1) or, by a port's name, its class of
-// values. weights=f16 is the dtype of all weights that may have it, bias=f32 that of one. seed=7 is what all values are
-// drawn from. +PORT gives an optional port. "..." in a contract's dims stands for the axes B and T, those of them that
-// the case names, or for any others: ...=2x3x4.
+// values. weights=f16 is the dtype of all weights that may have it, bias=f32 that of one, or of a state. seed=7 is what
+// all values are drawn from. +PORT gives an optional port. "..." in a contract's dims stands for the axes B and T,
+// those of them that the case names, or for any others: ...=2x3x4.
 #pragma once
 
 #include "abi/call.hpp"
@@ -38,7 +38,7 @@ struct Case {
     std::set<std::string, std::less<>> given;          // optional inputs, weights and states
     std::map<std::string, Values, std::less<>> values; // by port; the default where nothing stands
     DType weights = DType::f32;
-    std::map<std::string, DType, std::less<>> dtypes; // by weight: those that differ
+    std::map<std::string, DType, std::less<>> dtypes; // by weight: those that differ; by state: those that are not f32
     Shape axes;                                       // of "..."; empty: B and T, those that are in dims
     uint64_t seed = 1;
     bool operator==(const Case &) const = default;
@@ -50,8 +50,9 @@ struct Case {
 // parse_case(layer, to_string(c)) == c.
 [[nodiscard]] std::string to_string(const Case &c);
 
-// What a weight is stored as in this case.
+// What a weight or a state is stored as in this case.
 [[nodiscard]] DType weight_dtype(const lamina_port &port, const Case &c);
+[[nodiscard]] DType state_dtype(const lamina_port &port, const Case &c);
 
 // The types of all ports that are given; names that the case leaves open get small sizes. Throws Error(input) when
 // sizes contradict each other.

@@ -117,6 +117,9 @@ class Generator {
         for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights))
             if (random_.below(6) == 0 && is_given(c, p.name) && weight_dtype(p, c) != DType::f32)
                 c.dtypes[p.name] = DType::f32;
+        for (const lamina_port &p : std::span(contract_.states, contract_.n_states))
+            if ((p.dtypes & LAMINA_F16) != 0 && is_given(c, p.name) && random_.below(2) == 0)
+                c.dtypes[p.name] = DType::f16;
         for (const auto &[port, hard] : menu_.values)
             if (!hard.empty() && random_.below(6) == 0 && is_given(c, port))
                 c.values[port] = hard[random_.below(hard.size())];

@@ -1,5 +1,7 @@
 #include "conformance/verdict.hpp"
 
+#include "base/half.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -94,8 +96,9 @@ Verdict compare(const Tensor &got, const Tensor &expected, const lamina_toleranc
         compare_integers(got.i32(), expected.i32(), expected.shape(), verdict);
     } else {
         const auto columns = static_cast<size_t>(expected.shape().empty() ? 1 : expected.shape().back());
+        const Tensor found = widened(got), right = widened(expected);
         for (size_t first = 0; first < verdict.compared; first += columns)
-            compare_row(got.f32().subspan(first, columns), expected.f32().subspan(first, columns), tolerance, first,
+            compare_row(found.f32().subspan(first, columns), right.f32().subspan(first, columns), tolerance, first,
                         expected.shape(), verdict);
     }
     verdict.passed = verdict.ratio <= 1;

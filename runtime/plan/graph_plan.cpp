@@ -98,10 +98,14 @@ class Planner {
             dims.values["M"] = shapes_.state_length;
             for (const lamina_port *state = contract.states; state != contract.states + contract.n_states; ++state)
                 if (state->follows == nullptr || types.in.contains(state->follows))
-                    types.state[state->name] = {DType::f32, abi::instantiate(state->dims, dims, where)};
+                    types.state[state->name] = {state_dtype(*state), abi::instantiate(state->dims, dims, where)};
             call = abi::LayerCall(layer, node.params, types, where);
         }
         finish(node, std::move(call), inputs, weights);
+    }
+
+    [[nodiscard]] DType state_dtype(const lamina_port &state) const {
+        return (state.dtypes & static_cast<uint32_t>(shapes_.state_dtype)) != 0 ? shapes_.state_dtype : DType::f32;
     }
 
     const abi::Layer &layer_of(const model::Node &node, const std::string &where) const {

@@ -35,10 +35,12 @@ struct GraphPlan {
     [[nodiscard]] int32_t tensor(std::string_view name) const; // Throws Error(input) with the nearest name.
 };
 
-// Shapes of the graph's inputs, and the length of its states ("M" in a state's dims; 0: run without states).
+// Shapes of the graph's inputs, and the length of its states ("M" in a state's dims; 0: run without states). States
+// that may be stored in `state_dtype` are, others in F32.
 struct GraphShapes {
     std::map<std::string, TensorType, std::less<>> inputs;
     int64_t state_length = 0;
+    DType state_dtype = DType::f32;
 };
 
 // Throws Error(input) that names the layer, its place in model.json, what was expected and found.

@@ -62,7 +62,8 @@ plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
     return *programs_.front().second;
 }
 
-plan::Program &SessionState::program(const std::string &graph, const plan::GraphShapes &shapes) {
+plan::Program &SessionState::program(const std::string &graph, plan::GraphShapes shapes) {
+    shapes.state_dtype = options.cache;
     connect(); // anew, where a second loss has been thrown since
     return programs.get(key_of(graph, shapes), [&] {
         plan::ProgramOptions program_options;

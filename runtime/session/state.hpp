@@ -69,7 +69,7 @@ struct SessionState {
     ProgramCache programs;
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
-    [[nodiscard]] plan::Program &program(const std::string &graph, const plan::GraphShapes &shapes);
+    [[nodiscard]] plan::Program &program(const std::string &graph, plan::GraphShapes shapes);
     // As Session::run, of a graph that the model has.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});

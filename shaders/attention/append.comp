@@ -1,9 +1,11 @@
 // Writes the new keys or values of a step into their cache: row t of sequence b goes to row position[b] + t. What lies
 // at or beyond the cache's end is not written.
 //
-// x (B, T) or (T, B) rows of cols, as the strides say, in rows; cache (B, M) rows. Dispatch: an invocation a value.
+// x (B, T) or (T, B) rows of cols, as the strides say, in rows; cache (B, M) rows, f32 or f16, two in a word.
+// Dispatch: an invocation a word of the cache.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "common/half.glsl"
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 64) in;
@@ -16,16 +18,20 @@ layout(push_constant) uniform Push {
     uint time_stride;
 };
 layout(constant_id = 0) const bool HAS_POSITION = false;
+layout(constant_id = 1) const bool HALVES = false; // cols is even
 
-layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(std430, set = 0, binding = 0) readonly buffer X { uint x[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Position { int position[]; };
-layout(std430, set = 0, binding = 2) writeonly buffer Cache { float cache[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer Cache { uint cache[]; };
 
 void main() {
+    const uint words = HALVES ? cols / 2u : cols;
     const uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
-    if (i >= batch * rows * cols) return;
-    const uint column = i % cols, t = i / cols % rows, b = i / cols / rows;
+    if (i >= batch * rows * words) return;
+    const uint word = i % words, t = i / words % rows, b = i / words / rows;
     const uint row = (HAS_POSITION ? uint(position[b]) : 0u) + t;
     if (row >= cache_rows) return;
-    cache[(b * cache_rows + row) * cols + column] = x[(b * batch_stride + t * time_stride) * cols + column];
+    const uint from = (b * batch_stride + t * time_stride) * cols, to = (b * cache_rows + row) * words + word;
+    if (HALVES) cache[to] = narrow_f16(x[from + 2u * word]) | narrow_f16(x[from + 2u * word + 1u]) << 16;
+    else cache[to] = x[from + word];
 }

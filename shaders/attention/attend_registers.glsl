@@ -21,8 +21,13 @@ layout(constant_id = 9) const uint LINES = 4u;  // query rows an invocation take
 #define STEP vec4
 #define WIDTH 4u
 layout(std430, set = 0, binding = 0) readonly buffer Q4 { vec4 q_step[]; };
-layout(std430, set = 0, binding = 1) readonly buffer K4 { vec4 k_step[]; };
-layout(std430, set = 0, binding = 2) readonly buffer V4 { vec4 v_step[]; };
+layout(std430, set = 0, binding = 1) readonly buffer KFloats { vec4 k_floats[]; };
+layout(std430, set = 0, binding = 1) readonly buffer KHalves { uvec2 k_halves[]; };
+layout(std430, set = 0, binding = 2) readonly buffer VFloats { vec4 v_floats[]; };
+layout(std430, set = 0, binding = 2) readonly buffer VHalves { uvec2 v_halves[]; };
+vec4 widened(uvec2 halves) { return vec4(unpackHalf2x16(halves.x), unpackHalf2x16(halves.y)); }
+vec4 k_step(uint i) { return k_dtype == 2u ? widened(k_halves[i]) : k_floats[i]; }
+vec4 v_step(uint i) { return v_dtype == 2u ? widened(v_halves[i]) : v_floats[i]; }
 layout(std430, set = 0, binding = 7) writeonly buffer O4 { vec4 o_step[]; };
 #else
 #define STEP float
@@ -78,7 +83,7 @@ void main() {
             STEP q_d[LINES];
             [[unroll]] for (uint l = 0u; l < LINES; ++l) q_d[l] = q_step[q_at[l] + d] * scale;
             [[unroll]] for (uint j = 0u; j < 8u; ++j) {
-                const STEP k_d = k_step[at[j] + d];
+                const STEP k_d = k_step(at[j] + d);
                 [[unroll]] for (uint l = 0u; l < LINES; ++l) score[l * 8u + j] += dot(q_d[l], k_d);
             }
         }
@@ -105,7 +110,7 @@ void main() {
         }
         [[unroll]] for (uint j = 0u; j < 8u; ++j) {
             [[unroll]] for (uint i = 0u; i < SLICE; ++i) {
-                const STEP v_i = v_step[at[j] + min(slice + i, steps - 1u)];
+                const STEP v_i = v_step(at[j] + min(slice + i, steps - 1u));
                 [[unroll]] for (uint l = 0u; l < LINES; ++l)
                     sum[l * SLICE + i] += kept[l * 8u + j] ? score[l * 8u + j] * v_i : STEP(0.0);
             }

@@ -1,7 +1,7 @@
 // Attention of one query row of one head by a whole workgroup, for the few queries of a generation step on GPUs. What it
 // computes: attend_registers.glsl; the shapes: keys.glsl.
 //
-// Dispatch: a workgroup of 128 a query row of a head. Keys come 128 at a time: each invocation forms the score of one of
+// Dispatch: a workgroup of 128 a query row of a head, or of a part of its keys, which merge.comp then joins. Keys come 128 at a time: each invocation forms the score of one of
 // them, then sums every 128th channel over all of them, reading V side by side.
 //
 // A key that the query may not attend to is marked in `share` and skipped: its value does not count even when it is NaN.
@@ -12,7 +12,8 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 8) const uint SLICES = 8u; // of 128 channels in a head; at most 8
+layout(constant_id = 8) const uint SLICES = 8u;    // of 128 channels in a head; at most 8
+layout(constant_id = 9) const uint PART_KEYS = 0u; // keys in a part; 0: all are one
 
 const float HIDDEN_SCORE = -3.0e38; // below LEAST
 const float HIDDEN_SHARE = -1.0;
@@ -21,6 +22,8 @@ shared float share[128]; // of each key: its score, then its exponential
 
 void main() {
     uint n = workgroup_number();
+    const uint parts = PART_KEYS == 0u ? 1u : (key_rows + PART_KEYS - 1u) / PART_KEYS, part = n % parts;
+    n /= parts;
     const uint head = n % heads;
     n /= heads;
     const uint t = n % queries, b = n / queries;
@@ -29,7 +32,8 @@ void main() {
     const uint lane = gl_LocalInvocationID.x;
     const uint kv_head = head / (heads / kv_heads);
     const uint q_at = (query_row(b, t) * heads + head) * HEAD_DIM;
-    const uint begin = keys_begin(b, t), end = keys_end(b, t);
+    uint begin = keys_begin(b, t), end = keys_end(b, t);
+    if (PART_KEYS != 0u) begin = max(begin, part * PART_KEYS), end = min(end, part * PART_KEYS + PART_KEYS);
 
     float greatest = LEAST, total = 0.0;
     float sum[SLICES];
@@ -42,7 +46,7 @@ void main() {
         if (kept) {
             const uint k_at = (key_row(b, key) * kv_heads + kv_head) * HEAD_DIM;
             score = 0.0;
-            for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k[k_at + d];
+            for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k(k_at + d);
             score = score_of(score, b, head, t, key);
         }
         barrier(); // everyone is done with the shares before
@@ -63,11 +67,14 @@ void main() {
             if (p < 0.0) continue;
             total += p;
             const uint v_at = (key_row(b, first + j) * kv_heads + kv_head) * HEAD_DIM;
-            [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] += p * v[v_at + min(s * 128u + lane, HEAD_DIM - 1u)];
+            [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] += p * v(v_at + min(s * 128u + lane, HEAD_DIM - 1u));
         }
     }
 
-    const float norm = total == 0.0 ? 0.0 : 1.0 / total;
+    // A part's sums stay as they are, and what they were made under comes behind them.
+    const uint o_at = PART_KEYS == 0u ? q_at : (((b * queries + t) * heads + head) * parts + part) * (HEAD_DIM + 2u);
+    const float norm = PART_KEYS != 0u ? 1.0 : total == 0.0 ? 0.0 : 1.0 / total;
     [[unroll]] for (uint s = 0u; s < SLICES; ++s)
-        if (s * 128u + lane < HEAD_DIM) o[q_at + s * 128u + lane] = sum[s] * norm;
+        if (s * 128u + lane < HEAD_DIM) o[o_at + s * 128u + lane] = sum[s] * norm;
+    if (PART_KEYS != 0u && lane == 0u) o[o_at + HEAD_DIM] = greatest, o[o_at + HEAD_DIM + 1u] = total;
 }

@@ -59,7 +59,7 @@ void main() {
                 const uint q_at = (query_row(b, l % queries) * heads + kv_head * sharing + l / queries) * HEAD_DIM;
                 const uint k_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * HEAD_DIM;
                 q_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? q[q_at + c] * scale : 0.0;
-                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? k[k_at + c] : 0.0;
+                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? k(k_at + c) : 0.0;
             }
             barrier();
             for (uint i = 0u; i < 8u; ++i) {
@@ -104,7 +104,7 @@ void main() {
             barrier();
             for (uint row = first_row; row < 32u; row += 4u) {
                 const uint v_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * HEAD_DIM;
-                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? v[v_at + c] : 0.0;
+                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? v(v_at + c) : 0.0;
             }
             barrier();
             sum0[s] *= shrink.x;

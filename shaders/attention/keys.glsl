@@ -5,6 +5,7 @@
 // key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), position (B): each may be left out.
 
 #include "common/tanh.glsl"
+#include "common/weight.glsl"
 
 layout(push_constant) uniform Push {
     uint batch;
@@ -33,8 +34,8 @@ layout(constant_id = 6) const bool HAS_BIAS = false;
 layout(constant_id = 7) const bool HAS_CAP = false;
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
-layout(std430, set = 0, binding = 1) readonly buffer K { float k[]; };
-layout(std430, set = 0, binding = 2) readonly buffer V { float v[]; };
+WEIGHT(k, 1, 10) // caches may hold halves
+WEIGHT(v, 2, 11)
 layout(std430, set = 0, binding = 3) readonly buffer Position { int position[]; };
 layout(std430, set = 0, binding = 4) readonly buffer Lengths { int key_lengths[]; };
 layout(std430, set = 0, binding = 5) readonly buffer Mask { int mask[]; };

@@ -129,6 +129,16 @@ TEST_CASE("run --json gives an object for each text, with its hypotheses, the be
     CHECK(answers[0]["hypotheses"][0]["score"] > answers[0]["hypotheses"][1]["score"]);
 }
 
+TEST_CASE("run: keys and values may be cached in halves") {
+    const auto with = [](const char *dtype) {
+        return run_lamina({"run", g2p(), "vulkan", "transformer", "--device", "cpu", "--cache", dtype});
+    };
+    CHECK(with("f16").out == with("f32").out);
+    const Finished unknown = with("f8");
+    CHECK(unknown.status == 2);
+    CHECK_THAT(unknown.err, matchers::contains("--cache"));
+}
+
 TEST_CASE("run: samples follow the seed") {
     const auto sampled = [](const char *seed) {
         return run_lamina({"run", g2p(), "vulkan transformer", "--device", "cpu", "--temperature", "2", "--seed", seed})

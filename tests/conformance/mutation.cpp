@@ -89,6 +89,7 @@ class Trial {
         for (const ResultMutation &mutation : result_mutations())
             for (size_t r = 0; r < found_.size(); ++r) {
                 Results wrong = found_;
+                if (wrong[r].dtype() != DType::f32) continue; // a mutation is one of floats
                 mutation.apply({wrong[r].f32(), static_cast<size_t>(wrong[r].shape().back())}, tolerance_);
                 const bool state = graph_.plan.tensors[static_cast<size_t>(graph_.results[r])].kind ==
                                    plan::PlannedTensor::Kind::state;

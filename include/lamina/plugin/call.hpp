@@ -41,6 +41,7 @@ class Tensor {
     }
     [[nodiscard]] int64_t row_bytes() const { return storage_type(t_->dtype).row_bytes(cols()); } // as it is stored
     [[nodiscard]] std::span<float> f32() const { return {static_cast<float *>(t_->data), data_size()}; }
+    [[nodiscard]] std::span<uint16_t> f16() const { return {static_cast<uint16_t *>(t_->data), data_size()}; } // bits
     [[nodiscard]] std::span<int32_t> i32() const { return {static_cast<int32_t *>(t_->data), data_size()}; }
     [[nodiscard]] std::span<float> row(int64_t r) const {
         return f32().subspan(static_cast<size_t>(r * cols()), static_cast<size_t>(cols()));

@@ -47,6 +47,10 @@ constexpr lamina_port output(const char *name, const char *dims, const char *sum
 constexpr lamina_port state(const char *name, const char *dims, const char *capacity, const char *summary) {
     return {name, summary, dims, nullptr, nullptr, capacity, LAMINA_F32, 0};
 }
+constexpr lamina_port or_f16(lamina_port state) { // the host chooses which, as whoever runs the model asks
+    state.dtypes |= LAMINA_F16;
+    return state;
+}
 // A state that the host gives where the model gives this optional input, such as the position of what is new in it.
 constexpr lamina_port goes_with(lamina_port state, const char *input) {
     state.follows = input;

@@ -4,11 +4,46 @@
 #include <lamina/plugin.h>
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
 namespace lamina::plugin {
+
+inline float widen_f16(uint16_t bits) { // IEEE 754 binary16, subnormals, infinities and NaNs included
+    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
+    const uint32_t exponent = (bits >> 10) & 0x1fu;
+    const uint32_t mantissa = bits & 0x3ffu;
+    if (exponent == 0x1fu) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
+    if (exponent == 0) { // zero or subnormal: mantissa * 2^-24
+        const float value = static_cast<float>(mantissa) * 0x1p-24F;
+        return sign != 0 ? -value : value;
+    }
+    return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+}
+
+namespace detail {
+// Rounds away the lowest `bits` bits, to the nearest, ties to even.
+constexpr uint32_t round_off(uint32_t value, uint32_t bits) {
+    const uint32_t half = 1u << (bits - 1u), odd = (value >> bits) & 1u;
+    return (value + half - 1u + odd) >> bits;
+}
+} // namespace detail
+
+inline uint16_t narrow_f16(float value) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    const auto sign = static_cast<uint32_t>((bits >> 16u) & 0x8000u);
+    const uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);  // NaN
+    if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u); // rounds beyond 65504
+    if (magnitude >= 0x38800000u) // normal: the exponent's bias falls from 127 to 15
+        return static_cast<uint16_t>(sign | detail::round_off(magnitude - (112u << 23u), 13));
+    // Subnormal: multiples of 2^-24.
+    const double steps = std::nearbyint(std::bit_cast<float>(magnitude) * 16777216.0);
+    return static_cast<uint16_t>(sign | static_cast<uint32_t>(steps));
+}
 
 // Values are stored in blocks along a row: one value each, or several that share a scale.
 struct StorageType {

@@ -189,4 +189,7 @@ TEST_CASE("states are as long as the session asks, and absent without, or withou
     CHECK(cache.kind == Kind::state);
     CHECK(cache.type == TensorType{DType::f32, {2, 40, 8}});
     CHECK(plan.steps[4].state == std::vector<int32_t>{none, none});
+    test.shapes.state_dtype = DType::f16;
+    const GraphPlan halves = test.plan();
+    CHECK(halves.tensors[static_cast<size_t>(halves.tensor("attention.value_cache"))].type.dtype == DType::f16);
 }
