@@ -2,6 +2,7 @@
 
 #include "base/half.hpp"
 #include "plan/lifetimes.hpp"
+#include "plan/state_cache.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,9 +13,10 @@
 namespace lamina::cpu {
 namespace {
 
-using Memory = std::shared_ptr<std::vector<float>>; // 32-bit words: I32 tensors live in them, too
+using Kind = plan::PlannedTensor::Kind;
+using Memory = std::vector<float>; // 32-bit words: I32 tensors live in them, too
 
-Memory allocate(size_t bytes) { return std::make_shared<std::vector<float>>((bytes + 3) / 4); }
+Memory zeros(uint64_t bytes) { return Memory(static_cast<size_t>((bytes + 3) / 4)); }
 
 class CpuBackend;
 
@@ -22,48 +24,12 @@ class CpuProgram final : public plan::Program {
   public:
     CpuProgram(plan::GraphPlan plan, const plan::ProgramOptions &options, CpuBackend &backend);
 
-    void write(int32_t tensor, std::span<const std::byte> bytes) override {
-        expect_size(tensor, bytes.size());
-        check_values(tensor, bytes);
-        std::memcpy(at(tensor), bytes.data(), bytes.size());
-    }
-
-    void run() override {
-        if (poison_) std::fill(arena_.begin(), arena_.end(), std::bit_cast<float>(*poison_));
-        for (size_t s = 0; s < plan_.steps.size(); ++s) {
-            const plan::Step &step = plan_.steps[s];
-            const abi::LayerCall::Data data{pointers(step.in), pointers(step.weight), pointers(step.out),
-                                            pointers(step.state)};
-            if (kernels_[s] == nullptr || !step.call.run(*kernels_[s], data)) step.call.reference(data);
-        }
-    }
-
-    void read(int32_t tensor, std::span<std::byte> bytes) override {
-        expect_size(tensor, bytes.size());
-        std::memcpy(bytes.data(), at(tensor), bytes.size());
-    }
-
     [[nodiscard]] std::string overrun() override {
-        for (const auto &[name, words] : guards_)
-            if (!std::all_of(words.begin(), words.end(),
-                             [&](float v) { return std::bit_cast<uint32_t>(v) == poison_; }))
-                return name;
+        for (const Guard &guard : guards_)
+            if (!std::all_of(guard.words.begin(), guard.words.end(),
+                             [&](float v) { return std::bit_cast<uint32_t>(v) == guard.word; }))
+                return guard.name;
         return {};
-    }
-
-    void reorder_states(std::span<const int32_t> rows) override {
-        for (size_t t = 0; t < plan_.tensors.size(); ++t) {
-            const plan::PlannedTensor &tensor = plan_.tensors[t];
-            if (tensor.kind != plan::PlannedTensor::Kind::state) continue;
-            plan::expect_rows(tensor, rows);
-            auto *state = static_cast<float *>(memory_[t]);
-            const size_t size = tensor.type.bytes() / sizeof(float);
-            const size_t row = size / rows.size();
-            const std::vector<float> before(state, state + size);
-            for (size_t b = 0; b < rows.size(); ++b)
-                std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(rows[b]) * row), row,
-                            state + b * row);
-        }
     }
 
     [[nodiscard]] std::string variant(size_t step) const override {
@@ -71,12 +37,20 @@ class CpuProgram final : public plan::Program {
     }
 
   private:
-    void expect_size(int32_t tensor, size_t bytes) const {
-        const plan::PlannedTensor &t = plan_.tensors[static_cast<size_t>(tensor)];
-        if (t.type.bytes() != bytes)
-            throw Error(ErrorCode::input, "tensor '" + t.name + "': expected " + std::to_string(t.type.bytes()) +
-                                              " bytes, found " + std::to_string(bytes));
+    void set(int32_t tensor, std::span<const std::byte> bytes) override {
+        std::memcpy(at(tensor), bytes.data(), bytes.size());
     }
+    void execute() override;
+    void get(int32_t tensor, std::span<std::byte> bytes) override {
+        std::memcpy(bytes.data(), at(tensor), bytes.size());
+    }
+    void reorder(std::span<const int32_t> rows) override;
+
+    void take_states(CpuBackend &backend);
+    void place(const plan::MemoryLayout &layout);
+    // Where `bytes` lie within a block that is full of `word` on both sides of them, where there are guards.
+    float *inside(const std::string &name, std::span<float> block, size_t bytes, uint32_t word);
+
     void *at(int32_t tensor) { return memory_[static_cast<size_t>(tensor)]; }
     std::vector<void *> pointers(const std::vector<int32_t> &tensors) {
         std::vector<void *> out;
@@ -84,13 +58,21 @@ class CpuProgram final : public plan::Program {
         return out;
     }
 
+    struct Guard { // beside a tensor: no kernel may write here
+        std::string name;
+        std::span<const float> words;
+        uint32_t word; // what they are full of
+    };
+
+    size_t guard_; // words on either side
     std::optional<uint32_t> poison_;
     std::string executor_id_;
     std::vector<const lamina_cpu_kernel *> kernels_; // one a step; null: the reference
-    std::vector<float> arena_;
-    std::vector<std::pair<std::string, std::span<const float>>> guards_; // parts of the arena: by tensor
-    std::vector<Memory> owned_;  // what lies outside the arena: inputs; and shares of weights and states
-    std::vector<void *> memory_; // one a tensor
+    std::vector<Memory> activations_;                // the arena, and blocks of their own
+    std::vector<Guard> guards_;
+    std::vector<Memory> inputs_;
+    std::vector<std::shared_ptr<Memory>> shared_; // weights and states
+    std::vector<void *> memory_;                  // one a tensor
 };
 
 class CpuBackend final : public plan::Backend {
@@ -111,29 +93,22 @@ class CpuBackend final : public plan::Backend {
     }
 
     // F32, widened from the file once and shared by all programs.
-    Memory weight(const std::string &name) {
-        Memory &memory = weights_[name];
+    std::shared_ptr<Memory> weight(const std::string &name) {
+        std::shared_ptr<Memory> &memory = weights_[name];
         if (memory == nullptr) {
             const model::Safetensors::Entry &entry = file_.entries().at(name);
-            memory = allocate(static_cast<size_t>(element_count(entry.type.shape)) * sizeof(float));
+            memory = std::make_shared<Memory>(static_cast<size_t>(element_count(entry.type.shape)));
             widen(entry.type.dtype, entry.bytes, *memory);
         }
         return memory;
     }
 
-    // Shared by the programs that agree on its size: a prompt and the steps after it. It lives as long as one of them,
-    // or until another size of it is asked for: every length of text has its own.
-    Memory state(const plan::PlannedTensor &tensor) {
-        Memory memory;
-        if (const auto known = states_.find({tensor.name, tensor.type.bytes()}); known != states_.end())
-            memory = known->second.lock();
-        if (memory == nullptr) {
-            last_.erase(tensor.name); // before there is need of memory for another
-            std::erase_if(states_, [](const auto &state) { return state.second.expired(); });
-            memory = allocate(tensor.type.bytes());
-            states_[{tensor.name, tensor.type.bytes()}] = memory;
-        }
-        return last_[tensor.name] = memory;
+    [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {
+        return states_.get(requests, [](const std::vector<plan::MemoryRequest> &missing) {
+            std::vector<Memory> made;
+            for (const plan::MemoryRequest &r : missing) made.push_back(zeros(r.bytes));
+            return made;
+        });
     }
 
     [[nodiscard]] const abi::Executor *executor() const { return executor_; }
@@ -142,9 +117,8 @@ class CpuBackend final : public plan::Backend {
     std::shared_ptr<const abi::Registry> plugins_; // keeps the layers' contracts alive
     model::Safetensors file_;
     const abi::Executor *executor_;
-    std::map<std::string, Memory> weights_;
-    std::map<std::pair<std::string, size_t>, std::weak_ptr<std::vector<float>>> states_; // those that programs hold
-    std::map<std::string, Memory> last_; // states of the size that was last asked for
+    std::map<std::string, std::shared_ptr<Memory>> weights_;
+    plan::StateCache<Memory> states_;
 };
 
 // The executor's kernel for a step; null for the reference, which may be asked for by name.
@@ -157,32 +131,79 @@ const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wa
 }
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
-    : Program(std::move(graph)), poison_(options.poisoned_with()) {
+    : Program(std::move(graph), options.keep_all), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
+      poison_(options.poisoned_with()), memory_(plan_.tensors.size()) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (size_t s = 0; s < plan_.steps.size(); ++s)
         kernels_.push_back(kernel_of(plan_.steps[s], s < options.variants.size() ? options.variants[s] : "", executor));
-    std::vector<plan::Lifetime> lifetimes = plan::lifetimes_of(plan_, options.keep_all);
-    const uint64_t guard = options.guard ? plan::guard_bytes : 0;
-    for (plan::Lifetime &l : lifetimes)
-        if (options.guard && l.bytes != 0) l = {l.bytes + 2 * guard, 0, plan_.steps.size()};
-    const plan::ArenaLayout layout = plan::lay_out(lifetimes, 64);
-    arena_.resize(layout.bytes / sizeof(float));
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
-        if (tensor.kind == plan::PlannedTensor::Kind::activation) {
-            float *begin = arena_.data() + (layout.offsets[t] + guard) / sizeof(float);
-            float *end = begin + tensor.type.bytes() / sizeof(float);
-            memory_.push_back(begin);
-            if (!options.guard) continue;
-            guards_.emplace_back(tensor.name, std::span(begin - guard / sizeof(float), begin));
-            guards_.emplace_back(tensor.name, std::span(end, guard / sizeof(float)));
-            continue;
-        }
-        owned_.push_back(tensor.kind == plan::PlannedTensor::Kind::weight  ? backend.weight(tensor.name)
-                         : tensor.kind == plan::PlannedTensor::Kind::state ? backend.state(tensor)
-                                                                           : allocate(tensor.type.bytes()));
-        memory_.push_back(owned_.back()->data());
+        if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(zeros(tensor.type.bytes())).data();
+        if (tensor.kind == Kind::weight) memory_[t] = shared_.emplace_back(backend.weight(tensor.name))->data();
+    }
+    take_states(backend);
+    place(plan::lay_out_memory(plan_, {}, options, 64)); // references and CPU kernels have no scratch
+}
+
+void CpuProgram::take_states(CpuBackend &backend) {
+    std::vector<plan::MemoryRequest> requests;
+    for (const plan::PlannedTensor &t : plan_.tensors)
+        if (t.kind == Kind::state)
+            requests.push_back({t.name, plan::padded(t.type.bytes()) + 2 * guard_ * sizeof(float)});
+    const auto states = backend.states(requests);
+    for (size_t t = 0, next = 0; t < plan_.tensors.size(); ++t) {
+        const plan::PlannedTensor &tensor = plan_.tensors[t];
+        if (tensor.kind != Kind::state) continue;
+        shared_.push_back(states[next++]);
+        memory_[t] = inside("'" + tensor.name + "'", *shared_.back(), tensor.type.bytes(), 0);
+    }
+}
+
+void CpuProgram::place(const plan::MemoryLayout &layout) {
+    activations_.push_back(zeros(layout.arena));
+    for (const plan::Block &block : layout.blocks)
+        if (!block.at) activations_.push_back(zeros(block.bytes));
+    size_t own = 1;
+    for (const plan::Block &block : layout.blocks) {
+        const std::span<float> whole =
+            block.at ? std::span(activations_[0]).subspan(*block.at / sizeof(float), block.bytes / sizeof(float))
+                     : std::span(activations_[own++]);
+        memory_[static_cast<size_t>(block.tensor)] =
+            inside(block.name, whole, tensor(block.tensor).type.bytes(), poison_.value_or(plan::poison_word));
+    }
+}
+
+float *CpuProgram::inside(const std::string &name, std::span<float> block, size_t bytes, uint32_t word) {
+    const size_t end = guard_ + bytes / sizeof(float);
+    if (guard_ != 0) {
+        guards_.push_back({name, block.first(guard_), word});
+        guards_.push_back({name, block.subspan(end), word});
+    }
+    return block.data() + guard_;
+}
+
+void CpuProgram::execute() {
+    if (poison_)
+        for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
+    for (size_t s = 0; s < plan_.steps.size(); ++s) {
+        const plan::Step &step = plan_.steps[s];
+        const abi::LayerCall::Data data{pointers(step.in), pointers(step.weight), pointers(step.out),
+                                        pointers(step.state)};
+        if (kernels_[s] == nullptr || !step.call.run(*kernels_[s], data)) step.call.reference(data);
+    }
+}
+
+void CpuProgram::reorder(std::span<const int32_t> rows) {
+    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+        if (plan_.tensors[t].kind != Kind::state) continue;
+        auto *state = static_cast<float *>(memory_[t]);
+        const size_t size = plan_.tensors[t].type.bytes() / sizeof(float);
+        const size_t row = size / rows.size();
+        const std::vector<float> before(state, state + size);
+        for (size_t b = 0; b < rows.size(); ++b)
+            std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(rows[b]) * row), row,
+                        state + b * row);
     }
 }
 

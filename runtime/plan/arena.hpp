@@ -3,9 +3,18 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace lamina::plan {
+
+// What a tensor takes: a multiple of 16 bytes, and some where it has none. plugin.h promises zeros behind weights.
+[[nodiscard]] constexpr uint64_t padded(uint64_t bytes) { return bytes == 0 ? 16 : (bytes + 15) / 16 * 16; }
+
+struct MemoryRequest {
+    std::string name; // for messages: "'generator.weight'"
+    uint64_t bytes = 0;
+};
 
 struct Lifetime {
     uint64_t bytes = 0;

@@ -12,35 +12,54 @@
 
 namespace lamina::plan {
 
+// What a caller may do is checked here, in the same way for all devices.
 class Program {
   public:
     virtual ~Program() = default;
-    // Sets a graph input, whole, or a state. Inputs keep their values from run to run; states change as layers change
-    // them. Sizes are the plan's; else Error(input).
-    virtual void write(int32_t tensor, std::span<const std::byte> bytes) = 0;
-    // Runs every step and waits. Throws Error(device_lost) with the step that was running, Error(input) for I32 inputs
-    // out of the range that their contract names (checked here, before anything runs).
-    virtual void run() = 0;
-    // Reads a graph output; with keep_all, any activation or state too.
-    virtual void read(int32_t tensor, std::span<std::byte> bytes) = 0;
+    Program(const Program &) = delete;
+    Program &operator=(const Program &) = delete;
+
+    // Sets a graph input or a state, whole. Inputs keep their values from run to run; states change as layers change
+    // them. Throws Error(input) for any other tensor, for another number of bytes than the plan's, and for I32 values
+    // out of the range that the contract of a layer that takes them names.
+    void write(int32_t tensor, std::span<const std::byte> bytes);
+    // Runs every step and waits. Throws Error(input) for an input that was never written, Error(device_lost) with the
+    // step that was running.
+    void run();
+    // Reads an input, an output or a state of the graph, whole; with keep_all any activation, too. Throws Error(input)
+    // for any other tensor, for another number of bytes, and before the first run for all but states.
+    void read(int32_t tensor, std::span<std::byte> bytes);
+    // Every state's sequence b (its first axis) becomes what sequence rows[b] was. Throws Error(input) unless there is
+    // one row a sequence.
+    void reorder_states(std::span<const int32_t> rows);
+
     // With `guard`: the name of a tensor or scratch block beside which the last run wrote; empty when there is none.
     [[nodiscard]] virtual std::string overrun() = 0;
-    // Every state's sequence b (its first axis) becomes what sequence rows[b] was. rows has one entry a sequence.
-    virtual void reorder_states(std::span<const int32_t> rows) = 0;
-
-    [[nodiscard]] const GraphPlan &plan() const { return plan_; }
     // "baseline", or for the CPU "reference" or "cpu_fallback": how a step is computed.
     [[nodiscard]] virtual std::string variant(size_t step) const = 0;
+    [[nodiscard]] const GraphPlan &plan() const { return plan_; }
 
   protected:
-    explicit Program(GraphPlan plan) : plan_(std::move(plan)) {}
-    // Throws Error(input) when `bytes` for this input break the range of any layer that takes it.
-    void check_values(int32_t tensor, std::span<const std::byte> bytes) const;
-    GraphPlan plan_;
-};
+    Program(GraphPlan plan, bool keep_all);
 
-// Checks the argument of Program::reorder_states() against one state. Throws Error(input).
-void expect_rows(const PlannedTensor &state, std::span<const int32_t> rows);
+    // What the device does, after all has been checked.
+    virtual void set(int32_t tensor, std::span<const std::byte> bytes) = 0;
+    virtual void execute() = 0;
+    virtual void get(int32_t tensor, std::span<std::byte> bytes) = 0;
+    virtual void reorder(std::span<const int32_t> rows) = 0;
+
+    [[nodiscard]] const PlannedTensor &tensor(int32_t index) const {
+        return plan_.tensors.at(static_cast<size_t>(index));
+    }
+    const GraphPlan plan_;
+
+  private:
+    void expect_size(int32_t tensor, size_t found) const;
+    void expect_in_range(int32_t tensor, std::span<const std::byte> bytes) const;
+
+    bool keep_all_, has_run_ = false;
+    std::vector<bool> written_; // by tensor: inputs
+};
 
 inline constexpr uint64_t guard_bytes = 256;
 // What poisoned memory is full of: a signalling NaN. Arithmetic makes a quiet one of it, so that even a NaN which a
@@ -59,7 +78,7 @@ struct ProgramOptions {
     bool guard = false;
     // The variant that computes each step. "", or a list that ends before: the first that fits, which need not be
     // proved. Error(input) where a named one does not fit.
-    std::vector<std::string> variants;
+    std::vector<std::string> variants{};
 
     [[nodiscard]] std::optional<uint32_t> poisoned_with() const {
         return guard ? poison.value_or(poison_word) : poison;

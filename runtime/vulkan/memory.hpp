@@ -1,6 +1,7 @@
 // Device memory: buffers, and many tensors packed into few of them.
 #pragma once
 
+#include "plan/arena.hpp"
 #include "vulkan/logical_device.hpp"
 
 #include <cstddef>
@@ -10,6 +11,8 @@
 #include <vector>
 
 namespace lamina::vulkan {
+
+using plan::MemoryRequest, plan::padded;
 
 // A VkBuffer with its own memory.
 class Buffer {
@@ -43,11 +46,6 @@ struct Region {
     uint64_t offset = 0, bytes = 0;
 };
 
-struct MemoryRequest {
-    std::string name; // for messages: "weight 'generator.weight'"
-    uint64_t bytes = 0;
-};
-
 // Packs requests, in order, into device buffers of at most 256 MiB or one request, each region aligned to what bindings
 // need (at least 256) and padded to a multiple of 16 bytes. Nothing is allocated unless all of it fits: throws
 // Error(memory) with need, have and the biggest requests. `purpose` begins the message: "the weights".
@@ -56,7 +54,6 @@ struct MemoryRequest {
 
 // Offsets of regions that share a buffer, and what they are padded to.
 [[nodiscard]] uint64_t region_align(const LogicalDevice &device);
-[[nodiscard]] constexpr uint64_t padded(uint64_t bytes) { return bytes == 0 ? 16 : (bytes + 15) / 16 * 16; }
 [[nodiscard]] constexpr uint64_t align_up(uint64_t value, uint64_t align) {
     return (value + align - 1) / align * align;
 }

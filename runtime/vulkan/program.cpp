@@ -9,7 +9,7 @@ VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_
                              Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
                              std::span<const Pipeline> pipelines, std::vector<std::vector<Region>> prepared,
                              const plan::ProgramOptions &options)
-    : plan::Program(std::move(plan)), device_(std::move(device)), pipelines_(std::move(owner)),
+    : plan::Program(std::move(plan), options.keep_all), device_(std::move(device)), pipelines_(std::move(owner)),
       steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, std::move(prepared), options) {
     lay_out_staging();
     recording_.emplace(device_, Recording::Parts{plan_, steps_, pipelines, memory_, *staging_, input_transfers_,
@@ -34,60 +34,30 @@ void VulkanProgram::lay_out_staging() {
     staging_.emplace(device_, filled, Buffer::Place::staging);
 }
 
-void VulkanProgram::expect_size(int32_t tensor, size_t found) const {
-    const plan::PlannedTensor &t = plan_.tensors.at(static_cast<size_t>(tensor));
-    if (found != t.type.bytes())
-        throw Error(ErrorCode::input, "tensor '" + t.name + "' of graph '" + plan_.graph + "' has shape " +
-                                          to_string(t.type.shape) + ", " + std::to_string(t.type.bytes()) +
-                                          " bytes; found " + std::to_string(found));
-}
-
-void VulkanProgram::write(int32_t tensor, std::span<const std::byte> bytes) {
-    expect_size(tensor, bytes.size());
-    if (plan_.tensors[static_cast<size_t>(tensor)].kind == plan::PlannedTensor::Kind::state) {
-        const Upload state{bytes, memory_.tensor(tensor)};
+void VulkanProgram::set(int32_t index, std::span<const std::byte> bytes) {
+    if (tensor(index).kind == plan::PlannedTensor::Kind::state) {
+        const Upload state{bytes, memory_.tensor(index)};
         return upload(device_, {&state, 1});
     }
-    const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input &i) { return i.tensor == tensor; });
-    if (input == inputs_.end())
-        throw Error(ErrorCode::input, "tensor '" + plan_.tensors[static_cast<size_t>(tensor)].name +
-                                          "' is not an input of graph '" + plan_.graph + "'");
-    check_values(tensor, bytes);
+    const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input &i) { return i.tensor == index; });
     const Transfer &transfer = input_transfers_[static_cast<size_t>(input - inputs_.begin())];
-    if (!bytes.empty()) std::memcpy(staging_->mapped().data() + transfer.staged, bytes.data(), bytes.size());
-    input->written = input->changed = true;
+    std::memcpy(staging_->mapped().data() + transfer.staged, bytes.data(), bytes.size());
+    input->changed = true;
 }
 
-void VulkanProgram::run() {
+void VulkanProgram::execute() {
     std::vector<size_t> changed;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-        if (!inputs_[i].written)
-            throw Error(ErrorCode::input, "input '" + plan_.tensors[static_cast<size_t>(inputs_[i].tensor)].name +
-                                              "' of graph '" + plan_.graph + "' has not been given");
+    for (size_t i = 0; i < inputs_.size(); ++i)
         if (inputs_[i].changed) changed.push_back(i);
-    }
     recording_->run(changed);
     for (Input &input : inputs_) input.changed = false;
-    has_run_ = true;
 }
 
-void VulkanProgram::read(int32_t tensor, std::span<std::byte> bytes) {
-    expect_size(tensor, bytes.size());
-    const std::string &name = plan_.tensors[static_cast<size_t>(tensor)].name;
-    if (!has_run_)
-        throw Error(ErrorCode::input, "tensor '" + name + "' has no value before graph '" + plan_.graph + "' has run");
-    if (bytes.empty()) return;
-    const auto output = std::find(output_tensors_.begin(), output_tensors_.end(), tensor);
-    if (output != output_tensors_.end()) {
-        const Transfer &transfer = output_transfers_[static_cast<size_t>(output - output_tensors_.begin())];
-        std::memcpy(bytes.data(), staging_->mapped().data() + transfer.staged, bytes.size());
-    } else if (memory_.keeps(tensor)) {
-        download(memory_.tensor(tensor), bytes);
-    } else {
-        throw Error(ErrorCode::input,
-                    "tensor '" + name + "' of graph '" + plan_.graph +
-                        "' is not an output, and its memory is reused: compile with keep_all to read it");
-    }
+void VulkanProgram::get(int32_t index, std::span<std::byte> bytes) {
+    const auto output = std::find(output_tensors_.begin(), output_tensors_.end(), index);
+    if (output == output_tensors_.end()) return download(memory_.tensor(index), bytes);
+    const Transfer &transfer = output_transfers_[static_cast<size_t>(output - output_tensors_.begin())];
+    std::memcpy(bytes.data(), staging_->mapped().data() + transfer.staged, bytes.size());
 }
 
 void VulkanProgram::download(const Region &from, std::span<std::byte> to) {

@@ -8,21 +8,10 @@ namespace {
 
 using Kind = plan::PlannedTensor::Kind;
 
-bool has_own_memory(const plan::PlannedTensor &tensor, bool keep_all) {
-    return tensor.kind == Kind::input || (tensor.kind == Kind::activation && (tensor.output || keep_all));
-}
-
-// The steps from the one that writes a tensor to the last that reads it.
-std::vector<plan::Lifetime> lifetimes_of(const plan::GraphPlan &graph) {
-    std::vector<plan::Lifetime> lifetimes(graph.tensors.size());
-    for (size_t i = 0; i < lifetimes.size(); ++i) lifetimes[i].bytes = padded(graph.tensors[i].type.bytes());
-    for (size_t s = 0; s < graph.steps.size(); ++s) {
-        for (const int32_t t : graph.steps[s].out)
-            if (t != plan::none) lifetimes[static_cast<size_t>(t)].first = lifetimes[static_cast<size_t>(t)].last = s;
-        for (const int32_t t : graph.steps[s].in)
-            if (t != plan::none) lifetimes[static_cast<size_t>(t)].last = s;
-    }
-    return lifetimes;
+std::vector<std::vector<uint64_t>> scratch_of(std::span<const ChosenVariant> steps) {
+    std::vector<std::vector<uint64_t>> out;
+    for (const ChosenVariant &step : steps) out.push_back(step.plan.scratch);
+    return out;
 }
 
 const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
@@ -43,19 +32,15 @@ const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
 ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents,
                              const plan::GraphPlan &graph, std::span<const ChosenVariant> steps,
                              std::vector<std::vector<Region>> prepared, const plan::ProgramOptions &options)
-    : tensors_(graph.tensors.size()), keeps_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()),
-      prepared_(std::move(prepared)), zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
+    : tensors_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()), prepared_(std::move(prepared)),
+      zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
       poison_(options.poisoned_with().value_or(plan::poison_word)) {
-    for (size_t i = 0; i < graph.tensors.size(); ++i) {
-        const plan::PlannedTensor &t = graph.tensors[i];
-        keeps_[i] = has_own_memory(t, options.keep_all) || t.kind == Kind::state || t.kind == Kind::weight;
-    }
     for (size_t s = 0; s < steps.size(); ++s) {
         scratch_[s].resize(steps[s].plan.scratch.size());
         constants_[s].resize(steps[s].plan.constants.size());
     }
     take_residents(residents, graph);
-    allocate_all(device, graph, steps);
+    allocate_all(device, graph, steps, plan::lay_out_memory(graph, scratch_of(steps), options, region_align(*device)));
 }
 
 void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &graph) {
@@ -66,29 +51,13 @@ void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &
         if (t.kind == Kind::state) states.push_back({t.name, padded(t.type.bytes()) + 2 * guard_});
     }
     residents.load(weights);
-    const std::vector<Region> regions = residents.states(states);
+    states_ = residents.states(states);
     for (size_t i = 0, next = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
         if (t.kind == Kind::weight) tensors_[i] = residents.weight(t.name);
         if (t.kind != Kind::state) continue;
-        tensors_[i] = inside(regions[next++], "'" + t.name + "'", 0);
+        tensors_[i] = inside(*states_[next++], "'" + t.name + "'", 0);
     }
-}
-
-std::vector<ProgramMemory::Temporary> ProgramMemory::find_temporaries(const plan::GraphPlan &graph,
-                                                                      std::span<const ChosenVariant> steps) {
-    std::vector<Temporary> temporaries;
-    const std::vector<plan::Lifetime> lifetimes = lifetimes_of(graph);
-    for (size_t i = 0; i < graph.tensors.size(); ++i)
-        if (!keeps_[i]) temporaries.push_back({"'" + graph.tensors[i].name + "'", lifetimes[i], &tensors_[i]});
-    for (size_t s = 0; s < steps.size(); ++s)
-        for (size_t i = 0; i < scratch_[s].size(); ++i)
-            temporaries.push_back({"scratch of '" + graph.steps[s].name + "'",
-                                   {padded(steps[s].plan.scratch[i]), s, s},
-                                   &scratch_[s][i]});
-    if (guard_ != 0)
-        for (Temporary &t : temporaries) t.lifetime = {t.lifetime.bytes + 2 * guard_, 0, steps.size()};
-    return temporaries;
 }
 
 Region ProgramMemory::inside(const Region &whole, const std::string &name, uint32_t word) {
@@ -99,48 +68,41 @@ Region ProgramMemory::inside(const Region &whole, const std::string &name, uint3
 }
 
 void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
-                                 std::span<const ChosenVariant> steps) {
+                                 std::span<const ChosenVariant> steps, const plan::MemoryLayout &layout) {
     std::vector<MemoryRequest> requests;
     std::vector<Region *> targets; // of the requests
     const auto request = [&](std::string name, uint64_t bytes, Region &target) {
         requests.push_back({std::move(name), bytes});
         targets.push_back(&target);
     };
-    std::vector<Region *> poisonable;
-    for (size_t i = 0; i < graph.tensors.size(); ++i) {
-        const plan::PlannedTensor &t = graph.tensors[i];
-        if (t.kind == Kind::input) request("'" + t.name + "'", padded(t.type.bytes()) + guard_, tensors_[i]);
-        if (t.kind != Kind::activation || !keeps_[i]) continue;
-        request("'" + t.name + "'", padded(t.type.bytes()) + 2 * guard_, tensors_[i]);
-        poisonable.push_back(&tensors_[i]);
-    }
+    const auto region_of = [&](const plan::Block &block) -> Region & {
+        return block.tensor != plan::none ? tensors_[static_cast<size_t>(block.tensor)]
+                                          : scratch_[block.step][block.scratch];
+    };
+    for (size_t i = 0; i < graph.tensors.size(); ++i)
+        if (const plan::PlannedTensor &t = graph.tensors[i]; t.kind == Kind::input)
+            request("'" + t.name + "'", padded(t.type.bytes()) + guard_, tensors_[i]);
     for (size_t s = 0; s < steps.size(); ++s)
         for (size_t i = 0; i < constants_[s].size(); ++i)
             request("a constant of '" + graph.steps[s].name + "'", steps[s].plan.constants[i].size(), constants_[s][i]);
-
-    const std::vector<Temporary> temporaries = find_temporaries(graph, steps);
-    std::vector<plan::Lifetime> lifetimes;
-    for (const Temporary &t : temporaries) lifetimes.push_back(t.lifetime);
-    const plan::ArenaLayout layout = plan::lay_out(lifetimes, region_align(*device));
-    Region arena;
-    if (layout.bytes != 0) {
-        const auto largest =
-            std::max_element(temporaries.begin(), temporaries.end(), [](const Temporary &a, const Temporary &b) {
-                return a.lifetime.bytes < b.lifetime.bytes;
-            });
-        request("activations and scratch, most of it " + largest->name, layout.bytes, arena);
-        poisonable.push_back(&arena);
+    const plan::Block *largest = nullptr; // of those in the arena
+    for (const plan::Block &block : layout.blocks) {
+        if (!block.at) request(block.name, block.bytes, region_of(block));
+        if (block.at && (largest == nullptr || block.bytes > largest->bytes)) largest = &block;
     }
+    Region arena;
+    if (largest != nullptr) request("activations and scratch, most of it " + largest->name, layout.arena, arena);
 
     const std::vector<Region> regions = allocate(device, requests, "the tensors of graph '" + graph.graph + "'");
     for (size_t i = 0; i < regions.size(); ++i) *targets[i] = regions[i];
-    for (const Region *region : poisonable) volatile_.push_back(*region);
-    for (size_t i = 0; i < graph.tensors.size(); ++i)
-        if (graph.tensors[i].kind == Kind::activation && keeps_[i])
-            tensors_[i] = inside(tensors_[i], "'" + graph.tensors[i].name + "'", poison_);
-    for (size_t i = 0; i < temporaries.size(); ++i) {
-        const Region whole{arena.buffer, arena.offset + layout.offsets[i], temporaries[i].lifetime.bytes};
-        *temporaries[i].region = inside(whole, temporaries[i].name, poison_);
+    if (largest != nullptr) volatile_.push_back(arena);
+    for (const plan::Block &block : layout.blocks) {
+        Region &region = region_of(block);
+        if (block.at)
+            region = {arena.buffer, arena.offset + *block.at, block.bytes};
+        else
+            volatile_.push_back(region);
+        region = inside(region, block.name, poison_);
     }
 
     std::vector<Upload> uploads;

@@ -1,8 +1,7 @@
 // Where every tensor of a program lies on the device.
 #pragma once
 
-#include "plan/arena.hpp"
-#include "plan/program.hpp"
+#include "plan/lifetimes.hpp"
 #include "vulkan/residents.hpp"
 #include "vulkan/variant_choice.hpp"
 
@@ -13,8 +12,8 @@
 
 namespace lamina::vulkan {
 
-// Activations and scratch whose lifetimes do not meet share bytes of one arena. Graph inputs and outputs have memory of
-// their own, and with keep_all all activations have. Weights and states are the backend's.
+// Activations and scratch lie as plan::MemoryLayout says, inputs in memory of their own. Weights and states are the
+// backend's.
 class ProgramMemory {
   public:
     // Allocates, and uploads weights and constants. With ProgramOptions::guard nothing shares memory, and guard_bytes
@@ -28,8 +27,6 @@ class ProgramMemory {
     [[nodiscard]] const Region &tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
     // What a binding of this step spans, and the guard behind it; zeros for a port that was left out.
     [[nodiscard]] Region bound(const plan::Step &step, size_t step_index, const plan::Binding &binding) const;
-    // Whether the tensor holds its value after a run.
-    [[nodiscard]] bool keeps(int32_t index) const { return keeps_[static_cast<size_t>(index)]; }
     // All that holds nothing of worth before a run: activations and scratch, with their guards.
     [[nodiscard]] const std::vector<Region> &volatile_regions() const { return volatile_; }
 
@@ -41,22 +38,14 @@ class ProgramMemory {
     [[nodiscard]] const std::vector<Guard> &guards() const { return guards_; }
 
   private:
-    struct Temporary { // a tensor or scratch block of the arena
-        std::string name;
-        plan::Lifetime lifetime;
-        Region *region;
-    };
-
-    [[nodiscard]] std::vector<Temporary> find_temporaries(const plan::GraphPlan &graph,
-                                                          std::span<const ChosenVariant> steps);
     void allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
-                      std::span<const ChosenVariant> steps);
+                      std::span<const ChosenVariant> steps, const plan::MemoryLayout &layout);
     void take_residents(Residents &residents, const plan::GraphPlan &graph);
     // What lies between the guards of `whole`, which are full of `word`; all of it where there are none.
     [[nodiscard]] Region inside(const Region &whole, const std::string &name, uint32_t word);
 
     std::vector<Region> tensors_;
-    std::vector<bool> keeps_;
+    std::vector<std::shared_ptr<Region>> states_;                     // held: see plan::StateCache
     std::vector<std::vector<Region>> scratch_, constants_, prepared_; // by step
     std::vector<Region> volatile_;
     Region zeros_;

@@ -44,25 +44,10 @@ void Residents::load(const std::set<std::string> &names) {
         if (!weights_.contains(name)) weights_.emplace(name, regions[i++]);
 }
 
-std::vector<Region> Residents::states(std::span<const MemoryRequest> requests) {
-    std::vector<Region> out(requests.size());
-    std::vector<MemoryRequest> missing;
-    for (size_t i = 0; i < requests.size(); ++i) {
-        if (const auto known = states_.find({requests[i].name, requests[i].bytes}); known != states_.end())
-            out[i] = {known->second.buffer.lock(), known->second.offset, known->second.bytes};
-        if (out[i].buffer != nullptr) continue;
-        missing.push_back(requests[i]);
-        last_.erase(requests[i].name); // before there is need of memory for another
-    }
-    std::erase_if(states_, [](const auto &state) { return state.second.buffer.expired(); });
-    std::vector<Region> made;
-    if (!missing.empty()) made = make_zeros(device_, missing, "the states");
-    for (size_t i = 0, next = 0; i < requests.size(); ++i) {
-        if (out[i].buffer == nullptr) out[i] = made[next++];
-        states_[{requests[i].name, requests[i].bytes}] = {out[i].buffer, out[i].offset, out[i].bytes};
-        last_[requests[i].name] = out[i];
-    }
-    return out;
+std::vector<std::shared_ptr<Region>> Residents::states(std::span<const MemoryRequest> requests) {
+    return states_.get(requests, [&](const std::vector<MemoryRequest> &missing) {
+        return make_zeros(device_, missing, "the states");
+    });
 }
 
 } // namespace lamina::vulkan

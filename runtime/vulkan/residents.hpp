@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/safetensors.hpp"
+#include "plan/state_cache.hpp"
 #include "vulkan/commands.hpp"
 
 #include <map>
@@ -22,11 +23,8 @@ class Residents {
     void load(const std::set<std::string> &names);
     [[nodiscard]] const Region &weight(const std::string &name) const { return weights_.at(name); }
 
-    // These states, in order; those that are not there are made, filled with zeros. Programs that agree on a state's
-    // name and size share it: a prompt and the steps after it. It lives as long as one of them, or until another size
-    // of it is asked for: every length of text has its own, and together they would fill the device. Throws
-    // Error(memory), as load().
-    [[nodiscard]] std::vector<Region> states(std::span<const MemoryRequest> requests);
+    // These states, in order; those that are not there are made, full of zeros. Throws Error(memory), as load().
+    [[nodiscard]] std::vector<std::shared_ptr<Region>> states(std::span<const MemoryRequest> requests);
 
     [[nodiscard]] const Region &zeros() const { return zeros_; }
 
@@ -34,12 +32,7 @@ class Residents {
     std::shared_ptr<LogicalDevice> device_;
     model::Safetensors file_;
     std::map<std::string, Region> weights_;
-    struct State {
-        std::weak_ptr<const Buffer> buffer;
-        uint64_t offset, bytes;
-    };
-    std::map<std::pair<std::string, uint64_t>, State> states_; // by name and size: those that programs hold
-    std::map<std::string, Region> last_;                       // by name: of the size that was last asked for
+    plan::StateCache<Region> states_;
     Region zeros_;
 };
 

@@ -38,19 +38,20 @@ class ChangedProgram final : public plan::Program {
   public:
     using Change = std::function<void(size_t run, std::span<std::byte>)>;
     ChangedProgram(std::unique_ptr<plan::Program> inner, Change change, std::string overrun)
-        : plan::Program(inner->plan()), inner_(std::move(inner)), change_(std::move(change)),
+        : plan::Program(inner->plan(), false), inner_(std::move(inner)), change_(std::move(change)),
           overrun_(std::move(overrun)) {}
-    void write(int32_t tensor, std::span<const std::byte> bytes) override { inner_->write(tensor, bytes); }
-    void run() override { inner_->run(), ++runs_; }
-    void read(int32_t tensor, std::span<std::byte> bytes) override {
-        inner_->read(tensor, bytes);
-        change_(runs_, bytes);
-    }
     [[nodiscard]] std::string overrun() override { return overrun_; }
-    void reorder_states(std::span<const int32_t> rows) override { inner_->reorder_states(rows); }
     [[nodiscard]] std::string variant(size_t) const override { return "baseline"; }
 
   private:
+    void set(int32_t tensor, std::span<const std::byte> bytes) override { inner_->write(tensor, bytes); }
+    void execute() override { inner_->run(), ++runs_; }
+    void get(int32_t tensor, std::span<std::byte> bytes) override {
+        inner_->read(tensor, bytes);
+        change_(runs_, bytes);
+    }
+    void reorder(std::span<const int32_t> rows) override { inner_->reorder_states(rows); }
+
     std::unique_ptr<plan::Program> inner_;
     Change change_;
     std::string overrun_;

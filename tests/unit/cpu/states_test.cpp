@@ -1,4 +1,5 @@
-// How long the states of programs in host memory live.
+// The states of programs in host memory: how long they live, and what lies beside them.
+#include "../abi/test_layer.hpp"
 #include "catch.hpp"
 #include "cpu/backend.hpp"
 
@@ -25,4 +26,32 @@ TEST_CASE("cpu: a state outlives its programs until another size of it is asked 
     held->write(0, std::as_bytes(std::span(ones)));
     CHECK(value(*with_cache(20)) == 0);
     CHECK(value(*with_cache(10)) == 1); // shared with the one that holds it
+}
+
+TEST_CASE("cpu: what a layer writes beside a state is found") {
+    test::TestLayer made;
+    made.params.clear(), made.weights.clear();
+    made.inputs = {test::input("x", "N", "")}, made.outputs = {test::output("y", "N", "")};
+    made.states = {test::state("sum", "N", nullptr, "")};
+    for (const bool careless : {false, true}) {
+        if (careless)
+            made.contract.reference = [](const lamina_call *call, const lamina_host *) -> lamina_status {
+                static_cast<float *>(call->state[0].data)[-1] = 1;
+                return LAMINA_OK;
+            };
+        const abi::Layer layer = made.layer();
+        const TensorType type{DType::f32, {5}};
+        abi::LayerCall call(layer, {}, abi::CallTypes{{{"x", type}}, {}, {{"sum", type}}}, "the test");
+        plan::GraphPlan plan{.graph = "test", .tensors = {}, .steps = {}, .inputs = {{"x", 0}}, .outputs = {{"y", 1}}};
+        plan.tensors = {{"x", type, plan::PlannedTensor::Kind::input, false},
+                        {"y", type, plan::PlannedTensor::Kind::activation, true},
+                        {"sum", type, plan::PlannedTensor::Kind::state, false}};
+        plan.steps.push_back({"step", std::move(call), {0}, {}, {1}, {2}});
+        plan::ProgramOptions options;
+        options.guard = true;
+        const auto program = cpu::make_backend(nullptr, {}, nullptr)->compile(std::move(plan), options);
+        program->write(0, std::vector<std::byte>(type.bytes()));
+        program->run();
+        CHECK(program->overrun() == (careless ? "'sum'" : ""));
+    }
 }

@@ -1,0 +1,125 @@
+// What a program may be given and asked for, on any device; and the memory that it works in.
+#include "catch.hpp"
+#include "plan/lifetimes.hpp"
+#include "plan/program.hpp"
+#include "plan/state_cache.hpp"
+
+#include <algorithm>
+
+using namespace lamina;
+using namespace lamina::plan;
+using Kind = PlannedTensor::Kind;
+
+namespace {
+
+enum Tensors : int32_t { x, weight, hidden, y, cache };
+
+GraphPlan graph() {
+    GraphPlan plan{.graph = "main", .tensors = {}, .steps = {}, .inputs = {{"x", x}}, .outputs = {{"y", y}}};
+    plan.tensors = {{"x", {DType::f32, {2, 3}}, Kind::input, false},
+                    {"weight", {DType::f32, {3}}, Kind::weight, false},
+                    {"hidden", {DType::f32, {2, 3}}, Kind::activation, false},
+                    {"y", {DType::f32, {2, 3}}, Kind::activation, true},
+                    {"cache", {DType::f32, {2, 4}}, Kind::state, false}};
+    return plan;
+}
+
+// A device that does nothing, and counts what reaches it.
+class Idle final : public Program {
+  public:
+    explicit Idle(bool keep_all = false) : Program(graph(), keep_all) {}
+    [[nodiscard]] std::string overrun() override { return {}; }
+    [[nodiscard]] std::string variant(size_t) const override { return {}; }
+    int calls = 0;
+
+  private:
+    void set(int32_t, std::span<const std::byte>) override { ++calls; }
+    void execute() override { ++calls; }
+    void get(int32_t, std::span<std::byte>) override { ++calls; }
+    void reorder(std::span<const int32_t>) override { ++calls; }
+};
+
+void write(Program &program, int32_t tensor, size_t bytes) { program.write(tensor, std::vector<std::byte>(bytes)); }
+void read(Program &program, int32_t tensor, size_t bytes) {
+    std::vector<std::byte> out(bytes);
+    program.read(tensor, out);
+}
+template <class Action> std::string refusal(const Action &action) {
+    return message_of([&] { action(); });
+}
+
+} // namespace
+
+TEST_CASE("a program refuses what its contract does not allow, and the device hears nothing of it") {
+    Idle program;
+    CHECK_THAT(refusal([&] { program.run(); }), matchers::contains("input 'x' of graph 'main' has not been given"));
+    CHECK_THAT(refusal([&] { write(program, x, 20); }), matchers::contains("(2, 3), 24 bytes; found 20"));
+    for (const int32_t tensor : {int32_t{hidden}, int32_t{y}})
+        CHECK_THAT(refusal([&] { write(program, tensor, 24); }), matchers::contains("is not an input of graph 'main'"));
+    CHECK_THAT(refusal([&] { write(program, weight, 12); }), matchers::contains("'weight' is not an input"));
+    CHECK_THAT(refusal([&] { read(program, y, 24); }), matchers::contains("has no value before the first run"));
+    CHECK_THAT(refusal([&] { read(program, weight, 12); }), matchers::contains("is a weight"));
+    for (const std::vector<int32_t> &rows : {std::vector<int32_t>{0}, {0, 2}, {-1, 0}})
+        CHECK_THAT(refusal([&] { program.reorder_states(rows); }), matchers::contains("expected 2 rows"));
+    CHECK(program.calls == 0);
+}
+
+TEST_CASE("a program that has run gives inputs, outputs and states, and with keep_all what lies between") {
+    Idle some, all(true);
+    for (Idle *program : {&some, &all}) {
+        read(*program, cache, 32); // a state has a value from the beginning
+        write(*program, x, 24);
+        write(*program, cache, 32);
+        program->run();
+        for (const int32_t tensor : {int32_t{x}, int32_t{y}}) read(*program, tensor, 24);
+        program->reorder_states(std::vector<int32_t>{1, 0});
+        CHECK(program->calls == 7);
+    }
+    read(all, hidden, 24);
+    CHECK_THAT(refusal([&] { read(some, hidden, 24); }), matchers::contains("compile with keep_all"));
+}
+
+TEST_CASE("what is read after a run lies alone; scratch and the rest share one arena, unless there are guards") {
+    const GraphPlan plan = [] {
+        GraphPlan p = graph();
+        p.tensors.push_back({"other", {DType::f32, {2, 3}}, Kind::activation, false});
+        return p;
+    }();
+    const auto own = [&](const MemoryLayout &layout) {
+        std::vector<std::string> names;
+        for (const Block &block : layout.blocks)
+            if (!block.at) names.push_back(block.name);
+        return names;
+    };
+    CHECK(own(lay_out_memory(plan, {}, {}, 64)) == std::vector<std::string>{"'y'"});
+    CHECK(own(lay_out_memory(plan, {}, {.keep_all = true}, 64)).size() == 3);
+    const MemoryLayout shared = lay_out_memory(plan, {}, {}, 64),
+                       guarded = lay_out_memory(plan, {}, {.guard = true}, 64);
+    CHECK(shared.arena == 64); // two that no step uses at the same time
+    CHECK(guarded.arena >= 2 * (24 + 2 * guard_bytes));
+    for (const Block &block : guarded.blocks) CHECK(block.bytes == 32 + 2 * guard_bytes);
+}
+
+TEST_CASE("states are shared by name and size; of those that nobody holds the last asked for stays") {
+    StateCache<int> states;
+    int made = 0;
+    const auto get = [&](const char *name, uint64_t bytes) {
+        const MemoryRequest request{name, bytes};
+        return states
+            .get({&request, 1},
+                 [&](const std::vector<MemoryRequest> &missing) {
+                     std::vector<int> out;
+                     for (size_t i = 0; i < missing.size(); ++i) out.push_back(++made);
+                     return out;
+                 })
+            .front();
+    };
+    const auto held = get("keys", 100);
+    CHECK(get("keys", 100) == held);
+    CHECK(get("values", 100) != held);
+    (void)get("keys", 200);
+    CHECK(get("keys", 100) == held); // since it is held
+    const int before = made;
+    CHECK(*get("keys", 200) == before + 1); // nobody held it, and another size was asked for
+    CHECK(*get("keys", 200) == before + 1);
+}
