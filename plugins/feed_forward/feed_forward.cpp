@@ -18,11 +18,11 @@ struct FeedForward {
         optional(input("residual", "... C", "added to the result")),
     };
     static constexpr std::array weights{
-        weight("up_weight", "H C", "to the hidden layer"),
+        in_blocks(weight("up_weight", "H C", "to the hidden layer")),
         optional(weight("up_bias", "H", "added to the hidden layer's product; 0 when left out")),
-        optional(weight("gate_weight", "H C", "to the gate; when given, it is the gate that is activated")),
+        in_blocks(optional(weight("gate_weight", "H C", "to the gate; when given, it is the gate that is activated"))),
         optional(weight("gate_bias", "H", "added to the gate's product; 0 when left out")),
-        weight("down_weight", "C H", "back to the tokens"),
+        in_blocks(weight("down_weight", "C H", "back to the tokens")),
         optional(weight("down_bias", "C", "added to the result; 0 when left out")),
     };
     static constexpr std::array outputs{
@@ -48,6 +48,7 @@ struct FeedForward {
         "B=1 T=6 C=32 H=64 activation=gelu +up_bias x=offset",
         "B=1 T=11 C=36 H=48 activation=gelu_tanh +gate_weight x=huge",
         "B=1 T=2 C=48 H=64 activation=silu +up_bias x=large",
+        "B=2 T=9 C=64 H=96 activation=silu +gate_weight +up_bias +residual weights=q8_0",
     };
 
     static void check(const Call &call) {

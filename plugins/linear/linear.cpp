@@ -16,7 +16,7 @@ struct Linear {
         optional(input("residual", "... N", "added to the result")),
     };
     static constexpr std::array weights{
-        weight("weight", "N K", "one row for each output value"),
+        in_blocks(weight("weight", "N K", "one row for each output value")),
         optional(weight("bias", "N", "added to the product; 0 when left out")),
     };
     static constexpr std::array outputs{
@@ -44,6 +44,8 @@ struct Linear {
         "B=1 T=2 K=2048 N=5 +bias x=offset",
         "B=2 T=19 K=36 N=67 +bias +residual weights=f16",
         "B=1 T=3 K=33 N=130 +residual",
+        "B=2 T=37 K=96 N=131 +bias weights=q8_0",
+        "B=1 T=3 K=32 N=7 weights=q8_0",
     };
 
     static void reference(const Call &call) {

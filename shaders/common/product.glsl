@@ -1,6 +1,6 @@
 // The product that most layers are made of: Y = act(X Wᵀ + b), then + Z or * Z.
 //
-// X (rows, inner) f32; W (cols, inner) f32, f16 or bf16; b (cols), may be left out; Z, Y (rows, y_cols) f32.
+// X (rows, inner) f32; W (cols, inner), any dtype for weights; b (cols), may be left out; Z, Y (rows, y_cols) f32.
 // W may be a window of a larger matrix: its cols then stand in Y from first_col on. Sums are formed in fp32.
 //
 // This file declares the operands and what happens to a finished sum. A kernel is this and one way to form the sums:

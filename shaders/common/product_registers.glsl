@@ -15,15 +15,8 @@ layout(constant_id = 4) const uint TILE_ROWS = 16u;
 #define STEP vec4
 #define WIDTH 4u
 layout(std430, set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
-layout(std430, set = 0, binding = 1) readonly buffer Floats4 { uvec4 weight_floats4[]; };
-layout(std430, set = 0, binding = 1) readonly buffer Halves4 { uvec2 weight_halves4[]; };
 vec4 x_step(uint i) { return x4[i]; }
-vec4 weight_step(uint i) {
-    if (weight_dtype == 1u) return uintBitsToFloat(weight_floats4[i]);
-    const uvec2 w = weight_halves4[i];
-    if (weight_dtype == 2u) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
-    return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u));
-}
+vec4 weight_step(uint i) { return weight4(i); }
 #else
 #define STEP float
 #define WIDTH 1u
