@@ -24,10 +24,7 @@ struct Linear {
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
-    static constexpr std::array variants{
-        baseline("sums in registers, no shared memory"),
-        variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
-    };
+    static constexpr auto variants = product_variants;
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
     static constexpr std::array cases{
         "B=1 T=1 K=1 N=1 +bias",
@@ -58,17 +55,14 @@ struct Linear {
     }
 
     static void plan(const Call &call, Plan &plan) {
-        constexpr ProductKernels product{lamina_kernels::linear, lamina_kernels::linear_vec4,
-                                         lamina_kernels::linear_tiled, lamina_kernels::linear_few_rows};
-        plan_product(call, plan, product,
+        plan_product(call, plan, lamina_kernels::product,
                      {.rows = call.in("x").rows(),
                       .x = plan.in("x"),
                       .weight = "weight",
                       .bias = "bias",
                       .y = plan.out("y"),
                       .combine = call.in("residual") ? Combine::add : Combine::none,
-                      .z = plan.in("residual"),
-                      .tiled = plan.variant == 1});
+                      .z = plan.in("residual")});
     }
 };
 
