@@ -2,6 +2,8 @@
 
 #include "table.hpp"
 
+#include <lamina/plugin/dtype.hpp>
+
 #include <array>
 #include <cmath>
 #include <span>
@@ -54,8 +56,8 @@ std::vector<std::string> names_of_bits(uint64_t bits, std::span<const std::pair<
 }
 
 std::vector<std::string> dtypes_of(uint64_t bits) {
-    static constexpr std::array<std::pair<uint64_t, const char *>, 5> table{
-        {{LAMINA_F32, "f32"}, {LAMINA_F16, "f16"}, {LAMINA_BF16, "bf16"}, {LAMINA_I32, "i32"}, {LAMINA_Q8_0, "q8_0"}}};
+    std::vector<std::pair<uint64_t, const char *>> table;
+    for (const plugin::StorageType &type : plugin::storage_types) table.emplace_back(type.dtype, type.name);
     return names_of_bits(bits, table);
 }
 

@@ -50,6 +50,13 @@ Value chosen(const std::string &option, const std::string &given, const Choices<
     throw Error(ErrorCode::usage, option + " " + given + ": expected one of " + all + did_you_mean(given, names));
 }
 
+Choices<DType> weight_dtypes() {
+    Choices<DType> out;
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if ((type.dtype & plugin::weight_dtypes) != 0) out.emplace_back(type.name, DType{type.dtype});
+    return out;
+}
+
 TransformerLayer layer_of(const InitOptions &o) {
     return {.d_model = o.d_model,
             .heads = o.heads,
@@ -256,8 +263,7 @@ int init(InitOptions o, const CLI::App &app, Output &output) {
     refuse_filled(o);
     BuildOptions build_options;
     build_options.seed = o.seed;
-    build_options.dtype =
-        chosen<DType>("--dtype", o.dtype, {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}});
+    build_options.dtype = chosen<DType>("--dtype", o.dtype, weight_dtypes());
     const std::filesystem::path folder = o.folder.has_filename() ? o.folder : o.folder.parent_path();
     build_options.name = o.name.empty() ? name_at(o.folder) : o.name;
     const auto progress_of = [&](const char *what) {
@@ -321,7 +327,7 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     word("--positions", o->positions, "NAME",
          "added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or learned, a table");
     add_seed(*app, o->seed, "what weights are drawn from");
-    word("--dtype", o->dtype, "NAME", "of matrices: f32, f16 or bf16");
+    word("--dtype", o->dtype, "NAME", "of matrices: " + plugin::dtype_names(plugin::weight_dtypes));
     word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
     word("--generator", o->generator, "NAME", "what the decoder gives: probabilities, log-probabilities or logits");
     word("--mask", o->mask, "NAME",

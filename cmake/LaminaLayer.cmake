@@ -1,4 +1,4 @@
-# lamina_add_layer(NAME [SOURCES file...] [SHADERS directory] [LIBRARIES target...])
+# lamina_add_layer(NAME [PRODUCT] [SUBGROUPS kernel...] [SOURCES file...] [SHADERS directory] [LIBRARIES target...])
 #
 # Makes the plugin library of the layer NAME from NAME.cpp (or SOURCES) beside the caller's CMakeLists.txt and from
 # every *.comp in SHADERS (default: the project's shaders/NAME, or ./shaders where that does not exist). Each
@@ -9,6 +9,10 @@
 #     enum : uint32_t { layer_norm, ... };   // the kernels, by the names of their files
 #     inline constexpr std::array all{...};  // for the contract
 #     }
+#
+# PRODUCT adds the kernels of <lamina/plugin/product.hpp>, and lamina_kernels::product, by which it knows them; the layer
+# may then do without any of its own. The kernels named after SUBGROUPS are compiled a second time, with SUBGROUPS defined,
+# as KERNEL_subgroup.
 #
 # Example, a whole out-of-tree project:
 #
@@ -24,33 +28,57 @@ if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)
   set(LAMINA_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/lamina/plugins)
 endif()
 
-# Compiles every shader in DIRECTORY and writes <output>/NAME.kernels.hpp; sets OUT to what must be built first.
-function(lamina_embed_shaders NAME DIRECTORY OUTPUT OUT)
-  file(GLOB shaders CONFIGURE_DEPENDS ${DIRECTORY}/*.comp)
+# Compiles every shader in the DIRECTORIES, and those after SUBGROUPS twice, and writes <output>/NAME.kernels.hpp; sets OUT
+# to what must be built first.
+function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
+  cmake_parse_arguments(PARSE_ARGV 4 arg "PRODUCT" "" "SUBGROUPS")
+  list(TRANSFORM DIRECTORIES APPEND "/*.comp" OUTPUT_VARIABLE patterns)
+  file(GLOB shaders CONFIGURE_DEPENDS ${patterns})
   if(NOT shaders)
-    message(FATAL_ERROR "lamina_add_layer(${NAME}): no *.comp in ${DIRECTORY}")
+    message(FATAL_ERROR "lamina_add_layer(${NAME}): no *.comp in ${DIRECTORIES}")
   endif()
   file(MAKE_DIRECTORY ${OUTPUT})
+  list(TRANSFORM DIRECTORIES PREPEND "-I" OUTPUT_VARIABLE own_includes)
   set(made "")
   set(includes "")
   set(names "")
   set(entries "")
+  set(products "")
   foreach(shader IN LISTS shaders)
-    get_filename_component(kernel ${shader} NAME_WE)
-    set(header ${OUTPUT}/${kernel}.spv.h)
-    add_custom_command(
-      OUTPUT ${header}
-      COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 -I${LAMINA_SHADER_DIRECTORY} -I${DIRECTORY}
-              --vn ${kernel}_spirv --depfile ${header}.d -o ${header} ${shader}
-      DEPENDS ${shader}
-      DEPFILE ${header}.d
-      COMMENT "Compiling ${NAME}/${kernel}.comp"
-      VERBATIM)
-    list(APPEND made ${header})
-    string(APPEND includes "#include \"${kernel}.spv.h\"\n")
-    string(APPEND names "    ${kernel},\n")
-    string(APPEND entries "    lamina_kernel{\"${kernel}\", ${kernel}_spirv, std::size(${kernel}_spirv)},\n")
+    get_filename_component(file ${shader} NAME_WE)
+    set(kernels ${file})
+    if(file IN_LIST arg_SUBGROUPS)
+      list(APPEND kernels ${file}_subgroup)
+    endif()
+    foreach(kernel IN LISTS kernels)
+      set(header ${OUTPUT}/${kernel}.spv.h)
+      set(defined "")
+      if(NOT kernel STREQUAL file)
+        set(defined -DSUBGROUPS)
+      endif()
+      add_custom_command(
+        OUTPUT ${header}
+        COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 ${defined} -I${LAMINA_SHADER_DIRECTORY} ${own_includes}
+                -I${LAMINA_INCLUDE_DIRECTORY} --vn ${kernel}_spirv --depfile ${header}.d -o ${header} ${shader}
+        DEPENDS ${shader}
+        DEPFILE ${header}.d
+        COMMENT "Compiling ${NAME}/${kernel}"
+        VERBATIM)
+      list(APPEND made ${header})
+      string(APPEND includes "#include \"${kernel}.spv.h\"\n")
+      string(APPEND names "    ${kernel},\n")
+      string(APPEND entries "    lamina_kernel{\"${kernel}\", ${kernel}_spirv, std::size(${kernel}_spirv)},\n")
+      if(kernel MATCHES "^product_(.*)$")
+        string(APPEND products "    .${CMAKE_MATCH_1} = ${kernel},\n")
+      endif()
+    endforeach()
   endforeach()
+  if(arg_PRODUCT)
+    string(PREPEND includes "#include <lamina/plugin/product.hpp>\n")
+    set(products "inline constexpr lamina::plugin::ProductKernels product{\n${products}};\n")
+  else()
+    set(products "")
+  endif()
   file(CONFIGURE OUTPUT ${OUTPUT}/${NAME}.kernels.hpp @ONLY CONTENT
 "// Made by lamina_add_layer(${NAME}).
 #pragma once
@@ -64,7 +92,7 @@ enum : uint32_t {
 ${names}};
 inline constexpr std::array all{
 ${entries}};
-} // namespace lamina_kernels
+${products}} // namespace lamina_kernels
 ")
   set(${OUT} ${made} PARENT_SCOPE)
 endfunction()
@@ -88,18 +116,25 @@ function(lamina_add_plugin NAME)
 endfunction()
 
 function(lamina_add_layer NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHADERS" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PRODUCT" "SHADERS" "SOURCES;LIBRARIES;SUBGROUPS")
   if(NOT arg_SOURCES)
     set(arg_SOURCES ${NAME}.cpp)
   endif()
   if(NOT arg_SHADERS)
-    set(arg_SHADERS ${LAMINA_SHADER_DIRECTORY}/${NAME})
-    if(NOT EXISTS ${arg_SHADERS})
-      set(arg_SHADERS ${CMAKE_CURRENT_SOURCE_DIR}/shaders)
-    endif()
+    foreach(directory ${LAMINA_SHADER_DIRECTORY}/${NAME} ${CMAKE_CURRENT_SOURCE_DIR}/shaders)
+      if(NOT arg_SHADERS AND EXISTS ${directory})
+        set(arg_SHADERS ${directory})
+      endif()
+    endforeach()
+  endif()
+  set(product "")
+  if(arg_PRODUCT)
+    set(product PRODUCT)
+    list(APPEND arg_SHADERS ${LAMINA_SHADER_DIRECTORY}/product)
+    list(APPEND arg_SUBGROUPS product_few_rows)
   endif()
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.kernels)
-  lamina_embed_shaders(${NAME} ${arg_SHADERS} ${generated} made)
+  lamina_embed_shaders(${NAME} "${arg_SHADERS}" ${generated} made ${product} SUBGROUPS ${arg_SUBGROUPS})
   lamina_add_plugin(${NAME} SOURCES ${arg_SOURCES} ${made} LIBRARIES ${arg_LIBRARIES})
   target_include_directories(lamina_plugin_${NAME} PRIVATE ${generated})
 endfunction()

@@ -14,7 +14,7 @@ set_target_properties(lamina_library PROPERTIES
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Lamina)
 set(LAMINA_INSTALL_SHADERS ${CMAKE_INSTALL_DATADIR}/lamina/shaders)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/LaminaConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfig.cmake
-  INSTALL_DESTINATION ${package} PATH_VARS LAMINA_INSTALL_SHADERS)
+  INSTALL_DESTINATION ${package} PATH_VARS LAMINA_INSTALL_SHADERS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
 install(TARGETS lamina_library lamina_plugin_headers EXPORT LaminaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -23,5 +23,5 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfig.cmake ${CMAKE_CURRENT_BIN
               ${CMAKE_CURRENT_LIST_DIR}/LaminaLayer.cmake ${CMAKE_CURRENT_LIST_DIR}/LaminaTest.cmake
         DESTINATION ${package})
 install(DIRECTORY include/lamina DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY shaders/common DESTINATION ${LAMINA_INSTALL_SHADERS})
+install(DIRECTORY shaders/common shaders/product DESTINATION ${LAMINA_INSTALL_SHADERS})
 install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/lamina PATTERN "*.py" EXCLUDE PATTERN "evaluate" EXCLUDE)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lamina/error.hpp>
+#include <lamina/plugin/dtype.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +13,19 @@
 
 namespace lamina {
 
-// The values are those of the plugin ABI (LAMINA_F32, ...).
-enum class DType : uint32_t { f32 = 1, f16 = 2, bf16 = 4, i32 = 8 };
+// The values are those of the plugin ABI, whose table (plugin/dtype.hpp) says what each is.
+enum class DType : uint32_t {
+    f32 = LAMINA_F32,
+    f16 = LAMINA_F16,
+    bf16 = LAMINA_BF16,
+    i32 = LAMINA_I32,
+    q8_0 = LAMINA_Q8_0
+};
 
-[[nodiscard]] constexpr size_t size_of(DType d) { return d == DType::f16 || d == DType::bf16 ? 2 : 4; }
-[[nodiscard]] constexpr const char *name_of(DType d) {
-    return d == DType::f32 ? "f32" : d == DType::f16 ? "f16" : d == DType::bf16 ? "bf16" : "i32";
+[[nodiscard]] constexpr const plugin::StorageType &storage_of(DType d) {
+    return plugin::storage_type(static_cast<uint32_t>(d));
 }
+[[nodiscard]] constexpr const char *name_of(DType d) { return storage_of(d).name; }
 
 using Shape = std::vector<int64_t>;
 
@@ -37,14 +44,18 @@ using Shape = std::vector<int64_t>;
 struct TensorType {
     DType dtype = DType::f32;
     Shape shape;
-    [[nodiscard]] size_t bytes() const { return static_cast<size_t>(element_count(shape)) * size_of(dtype); }
+    // Rows are whole blocks of the dtype: `fits` says whether they are.
+    [[nodiscard]] size_t bytes() const {
+        return static_cast<size_t>(storage_of(dtype).row_bytes(element_count(shape)));
+    }
+    [[nodiscard]] bool fits() const { return (shape.empty() ? 1 : shape.back()) % storage_of(dtype).block_values == 0; }
     bool operator==(const TensorType &) const = default;
 };
 
 class Tensor {
   public:
     Tensor() = default;
-    explicit Tensor(TensorType type) : type_(std::move(type)), data_(type_.bytes()) {} // zeros
+    explicit Tensor(TensorType type) : type_(checked(std::move(type))), data_(type_.bytes()) {} // zeros
     static Tensor of(Shape shape, std::span<const float> values) { return make(DType::f32, std::move(shape), values); }
     static Tensor of(Shape shape, std::span<const int32_t> values) {
         return make(DType::i32, std::move(shape), values);
@@ -63,6 +74,12 @@ class Tensor {
     [[nodiscard]] std::span<const int32_t> i32() const { return view<int32_t>(DType::i32); }
 
   private:
+    static TensorType checked(TensorType type) {
+        if (type.fits()) return type;
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(type.shape) + " cannot be " +
+                                          name_of(type.dtype) + ": expected rows of a multiple of " +
+                                          std::to_string(storage_of(type.dtype).block_values) + " values");
+    }
     template <class T> static Tensor make(DType dtype, Shape shape, std::span<const T> values) {
         Tensor t(TensorType{dtype, std::move(shape)});
         if (t.data_.size() != values.size_bytes())

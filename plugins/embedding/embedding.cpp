@@ -18,7 +18,7 @@ struct Embedding {
         indices("ids", "...", "0 V", "token ids"),
     };
     static constexpr std::array weights{
-        weight("table", "V C", "one row for each token of the vocabulary"),
+        in_blocks(weight("table", "V C", "one row for each token of the vocabulary")),
     };
     static constexpr std::array outputs{
         output("y", "... C", "the rows of the ids"),
@@ -35,6 +35,7 @@ struct Embedding {
         "B=1 T=5 V=3 C=257 scale=-2 weights=bf16",
         "B=3 T=2 V=1 C=1 weights=f16",
         "B=1 T=64 V=1009 C=64 scale=8",
+        "B=2 T=9 V=31 C=160 scale=3 weights=q8_0",
     };
 
     static void reference(const Call &call) {

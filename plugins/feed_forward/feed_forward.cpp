@@ -18,11 +18,11 @@ struct FeedForward {
         optional(input("residual", "... C", "added to the result")),
     };
     static constexpr std::array weights{
-        weight("up_weight", "H C", "to the hidden layer"),
+        in_blocks(weight("up_weight", "H C", "to the hidden layer")),
         optional(weight("up_bias", "H", "added to the hidden layer's product; 0 when left out")),
-        optional(weight("gate_weight", "H C", "to the gate; when given, it is the gate that is activated")),
+        in_blocks(optional(weight("gate_weight", "H C", "to the gate; when given, it is the gate that is activated"))),
         optional(weight("gate_bias", "H", "added to the gate's product; 0 when left out")),
-        weight("down_weight", "C H", "back to the tokens"),
+        in_blocks(weight("down_weight", "C H", "back to the tokens")),
         optional(weight("down_bias", "C", "added to the result; 0 when left out")),
     };
     static constexpr std::array outputs{
@@ -30,10 +30,7 @@ struct FeedForward {
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
-    static constexpr std::array variants{
-        baseline("sums in registers, no shared memory"),
-        variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
-    };
+    static constexpr auto variants = product_variants;
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
         "B=1 T=1 C=1 H=1 +up_bias +down_bias",
@@ -48,6 +45,7 @@ struct FeedForward {
         "B=1 T=6 C=32 H=64 activation=gelu +up_bias x=offset",
         "B=1 T=11 C=36 H=48 activation=gelu_tanh +gate_weight x=huge",
         "B=1 T=2 C=48 H=64 activation=silu +up_bias x=large",
+        "B=2 T=9 C=64 H=96 activation=silu +gate_weight +up_bias +residual weights=q8_0",
     };
 
     static void check(const Call &call) {
@@ -74,10 +72,8 @@ struct FeedForward {
     }
 
     static void plan(const Call &call, Plan &plan) {
-        constexpr ProductKernels products{lamina_kernels::feed_forward, lamina_kernels::feed_forward_vec4,
-                                          lamina_kernels::feed_forward_tiled, lamina_kernels::feed_forward_few_rows};
         const int64_t rows = call.in("x").rows(), hidden_bytes = rows * call.weight("up_weight").rows() * 4;
-        const bool tiled = plan.variant == 1, gated = static_cast<bool>(call.weight("gate_weight"));
+        const bool gated = static_cast<bool>(call.weight("gate_weight"));
         const lamina_ref hidden = plan.scratch(hidden_bytes);
 
         Product up{.rows = rows,
@@ -85,25 +81,23 @@ struct FeedForward {
                    .weight = "up_weight",
                    .bias = "up_bias",
                    .y = hidden,
-                   .activation = activation_of(call),
-                   .tiled = tiled};
+                   .activation = activation_of(call)};
         if (gated) {
             const lamina_ref gate = plan.scratch(hidden_bytes);
             Product activated = up;
             activated.weight = "gate_weight", activated.bias = "gate_bias", activated.y = gate;
-            plan_product(call, plan, products, activated);
+            plan_product(call, plan, lamina_kernels::product, activated);
             up.activation = Activation::none, up.combine = Combine::multiply, up.z = gate;
         }
-        plan_product(call, plan, products, up);
-        plan_product(call, plan, products,
+        plan_product(call, plan, lamina_kernels::product, up);
+        plan_product(call, plan, lamina_kernels::product,
                      {.rows = rows,
                       .x = hidden,
                       .weight = "down_weight",
                       .bias = "down_bias",
                       .y = plan.out("y"),
                       .combine = call.in("residual") ? Combine::add : Combine::none,
-                      .z = plan.in("residual"),
-                      .tiled = tiled});
+                      .z = plan.in("residual")});
     }
 };
 

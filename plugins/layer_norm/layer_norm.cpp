@@ -30,6 +30,7 @@ struct LayerNorm {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("one workgroup of 64 a row, centred two-pass"),
+        variant("subgroup", "sums by subgroups first", subgroup_sums),
     };
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
     static constexpr std::array cases{
@@ -60,9 +61,9 @@ struct LayerNorm {
             uint32_t rows, cols;
             float eps;
         } push{u32(x.rows()), u32(x.cols()), static_cast<float>(call.real("eps"))};
-        plan.dispatch(lamina_kernels::layer_norm, plan.spread(x.rows()),
-                      {plan.in("x"), plan.weight("weight"), plan.weight("bias"), plan.out("y")}, push,
-                      {{0, dtype_of(call.weight("weight"))}, {1, dtype_of(call.weight("bias"))}});
+        plan.dispatch(plan.variant == 0 ? lamina_kernels::layer_norm : lamina_kernels::layer_norm_subgroup,
+                      plan.spread(x.rows()), {plan.in("x"), plan.weight("weight"), plan.weight("bias"), plan.out("y")},
+                      push, {{0, dtype_of(call.weight("weight"))}, {1, dtype_of(call.weight("bias"))}});
     }
 };
 

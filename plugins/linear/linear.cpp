@@ -16,7 +16,7 @@ struct Linear {
         optional(input("residual", "... N", "added to the result")),
     };
     static constexpr std::array weights{
-        weight("weight", "N K", "one row for each output value"),
+        in_blocks(weight("weight", "N K", "one row for each output value")),
         optional(weight("bias", "N", "added to the product; 0 when left out")),
     };
     static constexpr std::array outputs{
@@ -24,10 +24,7 @@ struct Linear {
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
-    static constexpr std::array variants{
-        baseline("sums in registers, no shared memory"),
-        variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
-    };
+    static constexpr auto variants = product_variants;
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
     static constexpr std::array cases{
         "B=1 T=1 K=1 N=1 +bias",
@@ -44,6 +41,8 @@ struct Linear {
         "B=1 T=2 K=2048 N=5 +bias x=offset",
         "B=2 T=19 K=36 N=67 +bias +residual weights=f16",
         "B=1 T=3 K=33 N=130 +residual",
+        "B=2 T=37 K=96 N=131 +bias weights=q8_0",
+        "B=1 T=3 K=32 N=7 weights=q8_0",
     };
 
     static void reference(const Call &call) {
@@ -56,17 +55,14 @@ struct Linear {
     }
 
     static void plan(const Call &call, Plan &plan) {
-        constexpr ProductKernels product{lamina_kernels::linear, lamina_kernels::linear_vec4,
-                                         lamina_kernels::linear_tiled, lamina_kernels::linear_few_rows};
-        plan_product(call, plan, product,
+        plan_product(call, plan, lamina_kernels::product,
                      {.rows = call.in("x").rows(),
                       .x = plan.in("x"),
                       .weight = "weight",
                       .bias = "bias",
                       .y = plan.out("y"),
                       .combine = call.in("residual") ? Combine::add : Combine::none,
-                      .z = plan.in("residual"),
-                      .tiled = plan.variant == 1});
+                      .z = plan.in("residual")});
     }
 };
 

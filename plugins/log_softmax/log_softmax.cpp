@@ -23,6 +23,7 @@ struct LogSoftmax {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("one workgroup of 64 a row, shifted by its maximum"),
+        variant("subgroup", "sums by subgroups first", subgroup_sums),
     };
     // Vulkan promises log() near 1 to 2^-21 = 4.8e-7 and no better, which is the whole result for a row of one value.
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
@@ -47,7 +48,8 @@ struct LogSoftmax {
         const Tensor x = call.in("x");
         (void)u32(x.size()); // the kernel counts elements in 32 bits
         const struct { uint32_t rows, cols; } push{u32(x.rows()), u32(x.cols())};
-        plan.dispatch(lamina_kernels::log_softmax, plan.spread(x.rows()), {plan.in("x"), plan.out("y")}, push);
+        plan.dispatch(plan.variant == 0 ? lamina_kernels::log_softmax : lamina_kernels::log_softmax_subgroup,
+                      plan.spread(x.rows()), {plan.in("x"), plan.out("y")}, push);
     }
 };
 

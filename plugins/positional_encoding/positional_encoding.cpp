@@ -24,7 +24,7 @@ struct PositionalEncoding {
         optional(indices("offset", "B", "0 max_len-T+1", "position of each sequence's first row; 0 when left out")),
     };
     static constexpr std::array weights{
-        optional(weight("table", "max_len C", "learned positions; sinusoids when left out")),
+        in_blocks(optional(weight("table", "max_len C", "learned positions; sinusoids when left out"))),
     };
     static constexpr std::array outputs{
         sequence(output("y", "B T C", "x with its positions added")),
@@ -87,8 +87,7 @@ struct PositionalEncoding {
                           {has_offset, {1, call.flag("layout") ? 1u : 0u}});
             return;
         }
-        for (const Window &window :
-             plan.windows(plan.weight("table"), table.dim(0), table.row_bytes())) {
+        for (const Window &window : plan.windows(plan.weight("table"), table.dim(0), table.row_bytes())) {
             const struct {
                 Rows rows;
                 uint32_t first, count;

@@ -31,6 +31,7 @@ struct RmsNorm {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("one workgroup of 64 a group"),
+        variant("subgroup", "sums by subgroups first", subgroup_sums),
     };
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
     static constexpr std::array cases{
@@ -63,8 +64,9 @@ struct RmsNorm {
             float eps, weight_offset;
         } push{u32(rows), u32(cols), static_cast<float>(call.real("eps")),
                static_cast<float>(call.real("weight_offset"))};
-        plan.dispatch(lamina_kernels::rms_norm, plan.spread(rows), {plan.in("x"), plan.weight("weight"), plan.out("y")},
-                      push, {{0, dtype_of(call.weight("weight"))}});
+        plan.dispatch(plan.variant == 0 ? lamina_kernels::rms_norm : lamina_kernels::rms_norm_subgroup,
+                      plan.spread(rows), {plan.in("x"), plan.weight("weight"), plan.out("y")}, push,
+                      {{0, dtype_of(call.weight("weight"))}});
     }
 };
 

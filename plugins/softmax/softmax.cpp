@@ -24,6 +24,7 @@ struct Softmax {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("one workgroup of 64 a row, shifted by its maximum"),
+        variant("subgroup", "sums by subgroups first", subgroup_sums),
     };
     static constexpr std::array tolerances{tolerance(1e-5, 0)};
     static constexpr std::array cases{
@@ -47,7 +48,8 @@ struct Softmax {
         const Tensor x = call.in("x");
         (void)u32(x.size()); // the kernel counts elements in 32 bits
         const struct { uint32_t rows, cols; } push{u32(x.rows()), u32(x.cols())};
-        plan.dispatch(lamina_kernels::softmax, plan.spread(x.rows()), {plan.in("x"), plan.out("y")}, push);
+        plan.dispatch(plan.variant == 0 ? lamina_kernels::softmax : lamina_kernels::softmax_subgroup,
+                      plan.spread(x.rows()), {plan.in("x"), plan.out("y")}, push);
     }
 };
 

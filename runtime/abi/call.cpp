@@ -81,13 +81,6 @@ Shape batch_major(Shape shape, const lamina_port &port, bool batch_first) {
     return shape;
 }
 
-std::string dtype_names(uint32_t dtypes) {
-    std::string out;
-    for (const DType d : {DType::f32, DType::f16, DType::bf16, DType::i32})
-        if ((dtypes & static_cast<uint32_t>(d)) != 0) out += (out.empty() ? "" : " or ") + std::string(name_of(d));
-    return out;
-}
-
 // What the callbacks of one call leave behind.
 struct HostState {
     std::string message;
@@ -260,12 +253,19 @@ void LayerCall::resolve(PortList which, const std::map<std::string, TensorType, 
         if (it != given.end()) {
             if ((port.dtypes & static_cast<uint32_t>(it->second.dtype)) == 0)
                 throw Error(ErrorCode::input, where_ + ": " + noun + " '" + port.name + "': expected " +
-                                                  dtype_names(port.dtypes) + ", found " + name_of(it->second.dtype));
+                                                  plugin::dtype_names(port.dtypes) + ", found " +
+                                                  name_of(it->second.dtype));
             if (it->second.shape.empty() || it->second.shape.size() > LAMINA_MAX_RANK ||
                 element_count(it->second.shape) == 0)
                 throw Error(ErrorCode::input, where_ + ": " + noun + " '" + port.name +
                                                   "': expected a tensor of 1 to 8 axes, none empty, found shape " +
                                                   to_string(it->second.shape));
+            if (!it->second.fits())
+                throw Error(ErrorCode::input,
+                            where_ + ": " + noun + " '" + port.name + "': " + name_of(it->second.dtype) + " stores " +
+                                std::to_string(storage_of(it->second.dtype).block_values) +
+                                " values of a row together; expected a last axis that is a multiple of it, found " +
+                                to_string(it->second.shape));
             list.types.push_back(it->second);
             list.bound.push_back(i);
         } else if (port.follows != nullptr && which != PortList::state) {

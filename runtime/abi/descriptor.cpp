@@ -26,8 +26,7 @@ constexpr size_t layer_1_0 = LAMINA_UP_TO(lamina_layer, plan),
                  cpu_kernel_1_0 = LAMINA_UP_TO(lamina_cpu_kernel, run);
 #undef LAMINA_UP_TO
 
-// Of the table in plugin/dtype.hpp.
-constexpr uint32_t all_dtypes = LAMINA_F32 | LAMINA_F16 | LAMINA_BF16 | LAMINA_I32 | LAMINA_Q8_0;
+constexpr uint32_t all_dtypes = plugin::weight_dtypes | LAMINA_I32;
 
 bool blank(const char *text) { return text == nullptr || *text == '\0'; }
 
@@ -75,6 +74,8 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         if (blank(p.dims)) return name + " has no dims";
         if (p.dtypes == 0 || (p.dtypes & ~all_dtypes) != 0)
             return name + ": unknown dtypes " + std::to_string(p.dtypes);
+        if ((p.dtypes & plugin::block_dtypes) != 0 && std::string_view(list) != "weight")
+            return name + ": only weights are stored in blocks";
         if (p.follows != nullptr && !(stand_in ? seen : leaders).contains(p.follows))
             return name + " follows '" + p.follows + "', which " +
                    (std::string_view(list) == "state" ? "is no optional input" : "does not stand before it");

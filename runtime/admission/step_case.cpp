@@ -41,7 +41,7 @@ void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const 
         if (list == abi::PortList::state || (ports[i].flags & LAMINA_OPTIONAL) != 0) c.given.insert(ports[i].name);
         if (list == abi::PortList::state && type.dtype != DType::f32) c.dtypes[ports[i].name] = type.dtype;
         if (list != abi::PortList::weight) continue;
-        if (size_of(type.dtype) == 2 && c.weights == DType::f32 && c.dtypes.empty()) c.weights = type.dtype;
+        if (type.dtype != DType::f32 && c.weights == DType::f32 && c.dtypes.empty()) c.weights = type.dtype;
         if (weight_dtype(ports[i], c) != type.dtype) c.dtypes[ports[i].name] = type.dtype;
     }
 }

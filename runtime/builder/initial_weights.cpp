@@ -1,8 +1,8 @@
 #include "builder/initial_weights.hpp"
 
 #include "base/binary_size.hpp"
-#include "base/half.hpp"
 #include "base/random.hpp"
+#include "base/storage.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -122,6 +122,12 @@ std::string described(const TransformerLayer &layer) {
 std::map<std::string, Tensor, std::less<>> make_weights(const std::vector<builder::InitialWeight> &weights,
                                                         const BuildOptions &options) {
     std::map<std::string, Tensor, std::less<>> out;
+    for (const auto &w : weights)
+        if (const TensorType type{options.dtype, w.shape}; w.shape.size() > 1 && !type.fits())
+            throw Error(ErrorCode::usage,
+                        "weight '" + w.name + "' " + to_string(w.shape) + " cannot be " + name_of(type.dtype) +
+                            ", which stores " + std::to_string(storage_of(type.dtype).block_values) +
+                            " values of a row together; choose d_model and ffn as multiples of it, or another dtype");
     const uint64_t need = builder::memory_for(weights, options.dtype);
     builder::check_memory(need, available_memory());
     try {

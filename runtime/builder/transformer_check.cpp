@@ -117,8 +117,10 @@ void check_settings(const Generator &generator, const std::string &block) {
 }
 
 void check_settings(const BuildOptions &options) {
-    if (options.dtype == DType::i32)
-        throw Error(ErrorCode::usage, "dtype is i32; expected f32, f16 or bf16 for weights");
+    const auto dtype = static_cast<uint32_t>(options.dtype);
+    if ((dtype & plugin::weight_dtypes) == 0)
+        throw Error(ErrorCode::usage, std::string("dtype is ") + name_of(options.dtype) + "; expected " +
+                                          plugin::dtype_names(plugin::weight_dtypes) + " for weights");
     const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
     if (options.name.empty() || !std::ranges::all_of(options.name, allowed))
         throw Error(ErrorCode::usage,

@@ -19,6 +19,12 @@ bool fits(Values values, const lamina_port &port) {
     return (port.dtypes == LAMINA_I32) == (values >= Values::uniform);
 }
 
+std::optional<DType> weight_type(std::string_view name) {
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if (name == type.name && (type.dtype & plugin::weight_dtypes) != 0) return DType{type.dtype};
+    return std::nullopt;
+}
+
 std::span<const lamina_port> inputs_of(const lamina_layer &l) { return {l.inputs, l.n_inputs}; }
 std::span<const lamina_port> weights_of(const lamina_layer &l) { return {l.weights, l.n_weights}; }
 std::span<const lamina_port> states_of(const lamina_layer &l) { return {l.states, l.n_states}; }
@@ -84,8 +90,7 @@ class Parser {
         const size_t equals = word.find('=');
         if (equals == std::string::npos) fail("expected NAME=VALUE or +PORT, found '" + word + "'");
         const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
-        const bool is_dtype =
-            vocabulary_.stored.contains(name) && (value == "f32" || value == "f16" || value == "bf16");
+        const bool is_dtype = vocabulary_.stored.contains(name) && weight_type(value);
         if (!taken_.emplace(name, is_dtype).second) fail("'" + name + "' is given twice");
         if (name == "weights")
             case_.weights = dtype(word, value);
@@ -112,9 +117,8 @@ class Parser {
     }
 
     [[nodiscard]] DType dtype(const std::string &word, std::string_view value) const {
-        for (const DType d : {DType::f32, DType::f16, DType::bf16})
-            if (value == name_of(d)) return d;
-        fail("'" + word + "': expected f32, f16 or bf16");
+        if (const auto type = weight_type(value)) return *type;
+        fail("'" + word + "': expected " + plugin::dtype_names(plugin::weight_dtypes));
     }
 
     [[nodiscard]] int64_t size(const std::string &word, std::string_view value) const {

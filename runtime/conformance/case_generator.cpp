@@ -69,11 +69,21 @@ struct Menu {
     }
 };
 
+// Those that some weight of the layer takes; each has its turn.
+std::vector<DType> weight_types(const lamina_layer &layer) {
+    uint32_t taken = LAMINA_F32;
+    for (const lamina_port &p : std::span(layer.weights, layer.n_weights)) taken |= p.dtypes;
+    std::vector<DType> out;
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if ((type.dtype & taken & plugin::weight_dtypes) != 0) out.push_back(DType{type.dtype});
+    return out;
+}
+
 class Generator {
   public:
     Generator(const abi::Layer &layer, const GeneratorOptions &options)
         : layer_(layer), contract_(*layer.contract), options_(options), menu_(contract_),
-          random_(options.seed, layer.id()) {}
+          weight_types_(weight_types(contract_)), random_(options.seed, layer.id()) {}
 
     GeneratedCases run() {
         const size_t some_random = 6;
@@ -110,9 +120,10 @@ class Generator {
     Case draw(size_t number) {
         Case c;
         c.seed = random_.below(1'000'000);
-        c.weights = std::array{DType::f32, DType::f16, DType::bf16}[number % 3];
+        c.weights = weight_types_[number % weight_types_.size()];
         draw_params(c, number);
         draw_dims(c);
+        fill_blocks(c);
         draw_ports(c, number);
         for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights))
             if (random_.below(6) == 0 && is_given(c, p.name) && weight_dtype(p, c) != DType::f32)
@@ -178,6 +189,17 @@ class Generator {
         if (random_.below(4) != 0) c.dims["B"] = pick(batches, random_);
     }
 
+    // Rows of weights that are stored in blocks are whole ones.
+    void fill_blocks(Case &c) const {
+        const int64_t block = storage_of(c.weights).block_values;
+        for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights)) {
+            if (weight_dtype(p, c) != c.weights) continue;
+            const std::string_view dims = p.dims;
+            const auto last = c.dims.find(dims.substr(dims.rfind(' ') + 1));
+            if (last != c.dims.end()) last->second = (last->second + block - 1) / block * block;
+        }
+    }
+
     void draw_ports(Case &c, size_t number) {
         if (number < menu_.combinations.size())
             c.given = menu_.combinations[number];
@@ -217,6 +239,7 @@ class Generator {
     const lamina_layer &contract_;
     const GeneratorOptions options_;
     const Menu menu_;
+    const std::vector<DType> weight_types_;
     Random random_;
     GeneratedCases out_;
 };

@@ -1,7 +1,7 @@
 #include "conformance/values.hpp"
 
-#include "base/half.hpp"
 #include "base/random.hpp"
+#include "base/storage.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "conformance/verdict.hpp"
 
-#include "base/half.hpp"
+#include "base/storage.hpp"
 
 #include <algorithm>
 #include <bit>

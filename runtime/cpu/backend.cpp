@@ -1,6 +1,6 @@
 #include "cpu/backend.hpp"
 
-#include "base/half.hpp"
+#include "base/storage.hpp"
 #include "plan/lifetimes.hpp"
 #include "plan/state_cache.hpp"
 

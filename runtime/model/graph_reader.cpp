@@ -119,7 +119,8 @@ std::string GraphReader::weight(const JsonValue &value, const std::string &index
     const std::string name = with_index(value.string(), index);
     if (weights_->entries().contains(name)) return name;
     if (const auto other = weights_->others().find(name); other != weights_->others().end())
-        value.fail("tensor " + in_quotes(name) + " is " + other->second + "; expected F32, F16, BF16 or I32");
+        value.fail("tensor " + in_quotes(name) + " is " + other->second + "; expected " +
+                   plugin::dtype_names(plugin::weight_dtypes | LAMINA_I32));
     if (weights_->file().empty())
         value.fail("no tensor " + in_quotes(name) + ": there is no model.safetensors beside model.json");
     value.fail("no tensor " + in_quotes(name) + " in model.safetensors" +

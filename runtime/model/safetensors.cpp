@@ -71,24 +71,50 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
     return {reinterpret_cast<const char *>(bytes.data()) + length_bytes, static_cast<size_t>(length)};
 }
 
-// The format's name of a dtype that layers take.
-const char *format_name(DType dtype) {
-    switch (dtype) {
-    case DType::f32:
-        return "F32";
-    case DType::f16:
-        return "F16";
-    case DType::bf16:
-        return "BF16";
-    case DType::i32:
-        return "I32";
-    }
-    throw Error(ErrorCode::failure, "a tensor of no dtype");
+// ---- The dtypes that layers take ----
+//
+// The format knows no values in blocks. A tensor of them is stored as bytes, U8 of shape (..., blocks of a row, bytes
+// of a block), and the metadata say what they are: "NAME.dtype": "q8_0".
+
+std::string note_of(const std::string &tensor) { return tensor + ".dtype"; }
+
+const plugin::StorageType *block_type(std::string_view name) {
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if (type.in_blocks() && name == type.name) return &type;
+    return nullptr;
 }
 
-std::optional<DType> usable(std::string_view name) {
-    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32})
-        if (name == format_name(dtype)) return dtype;
+// (..., K / 32, 34) as (..., K).
+Shape shape_of_values(const SafetensorsHeader::Tensor &tensor, const plugin::StorageType &type,
+                      const std::string &file) {
+    Shape shape = tensor.shape;
+    if (tensor.dtype != type.safetensors || shape.size() < 2 || shape.back() != type.block_bytes)
+        refuse(file, "tensor " + in_quotes(tensor.name) + " is " + type.name + " by the metadata: expected " +
+                         type.safetensors + " of shape (..., blocks of a row, " + std::to_string(type.block_bytes) +
+                         "), found " + tensor.dtype + " " + printable(to_string(tensor.shape)));
+    shape.pop_back();
+    if (__builtin_mul_overflow(shape.back(), type.block_values, &shape.back()))
+        refuse(file, "tensor " + in_quotes(tensor.name) + ": the shape overflows 64 bits");
+    return shape;
+}
+
+Shape shape_in_file(const TensorType &tensor) {
+    Shape shape = tensor.shape;
+    const plugin::StorageType &type = storage_of(tensor.dtype);
+    if (!type.in_blocks()) return shape;
+    shape.back() /= type.block_values;
+    shape.push_back(type.block_bytes);
+    return shape;
+}
+
+// Nothing for a dtype that no layer takes.
+std::optional<TensorType> type_of(const SafetensorsHeader::Tensor &tensor, const SafetensorsHeader &header,
+                                  const std::string &file) {
+    if (const auto note = header.metadata.find(note_of(tensor.name)); note != header.metadata.end())
+        if (const auto *type = block_type(note->second))
+            return TensorType{DType{type->dtype}, shape_of_values(tensor, *type, file)};
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if (!type.in_blocks() && tensor.dtype == type.safetensors) return TensorType{DType{type.dtype}, tensor.shape};
     return std::nullopt;
 }
 
@@ -103,14 +129,14 @@ Safetensors Safetensors::open(const std::filesystem::path &file) {
     Safetensors out;
     out.file_ = file;
     out.memory_ = mapping.owner;
-    out.metadata_ = std::move(header.metadata);
-    for (auto &tensor : header.tensors) {
-        if (const auto dtype = usable(tensor.dtype))
-            out.entries_.emplace(tensor.name, Entry{{*dtype, std::move(tensor.shape)},
-                                                    data.subspan(tensor.begin, tensor.end - tensor.begin)});
+    for (const auto &tensor : header.tensors) {
+        if (auto type = type_of(tensor, header, file.string()))
+            out.entries_.emplace(tensor.name,
+                                 Entry{std::move(*type), data.subspan(tensor.begin, tensor.end - tensor.begin)});
         else
             out.others_.emplace(tensor.name, tensor.dtype);
     }
+    out.metadata_ = std::move(header.metadata);
     return out;
 }
 
@@ -129,20 +155,25 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
     // Wide elements first, as the reference implementation does: with the padded header every tensor is aligned.
     std::vector<std::pair<const std::string *, const Tensor *>> order;
     for (const auto &[name, tensor] : tensors) order.emplace_back(&name, &tensor);
-    std::stable_sort(order.begin(), order.end(), [](const auto &a, const auto &b) {
-        return size_of(a.second->dtype()) > size_of(b.second->dtype());
-    });
+    const auto element_bytes = [](const auto &named) {
+        const plugin::StorageType &type = storage_of(named.second->dtype());
+        return type.in_blocks() ? 1 : type.block_bytes;
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const auto &a, const auto &b) { return element_bytes(a) > element_bytes(b); });
 
     nlohmann::json header = nlohmann::json::object();
-    if (!metadata.empty()) header["__metadata__"] = metadata;
+    for (const auto &[key, note] : metadata) header["__metadata__"][key] = note;
     size_t end = 0;
     for (const auto &[name, tensor] : order) {
         if (*name == "__metadata__" || first_invalid_utf8(*name) != name->size())
             refuse(file.string(), "a tensor cannot be called " + in_quotes(*name));
         const size_t begin = end;
         end += tensor->bytes().size();
+        const plugin::StorageType &type = storage_of(tensor->dtype());
+        if (type.in_blocks()) header["__metadata__"][note_of(*name)] = type.name;
         header[*name] = {
-            {"dtype", format_name(tensor->dtype())}, {"shape", tensor->shape()}, {"data_offsets", {begin, end}}};
+            {"dtype", type.safetensors}, {"shape", shape_in_file(tensor->type())}, {"data_offsets", {begin, end}}};
     }
     std::string text;
     try {

@@ -124,8 +124,8 @@ class Planner {
         if (entry == model_.weights.entries().end()) {
             if (const auto other = model_.weights.others().find(name); other != model_.weights.others().end())
                 throw Error(ErrorCode::input, where + ": weight '" + port + "': " + model_.weights.file().string() +
-                                                  ": tensor '" + name + "' is " + other->second +
-                                                  "; expected F32, F16 or BF16");
+                                                  ": tensor '" + name + "' is " + other->second + "; expected " +
+                                                  plugin::dtype_names(declared.dtypes));
             if (node.weights.contains(port))
                 throw Error(ErrorCode::input, where + ": weight '" + port + "': " + no_tensor(name));
             if ((declared.flags & LAMINA_OPTIONAL) != 0 || declared.follows != nullptr) return;

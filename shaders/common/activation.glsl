@@ -5,8 +5,7 @@
 #ifndef LAMINA_ACTIVATION_GLSL
 #define LAMINA_ACTIVATION_GLSL
 
-// As lamina::plugin::Activation.
-const uint RELU = 1u, GELU = 2u, GELU_TANH = 3u, SILU = 4u;
+#include "lamina/plugin/product_numbers.h"
 
 // Below -80 the true value is under 1e-32; the division then stays where Vulkan promises its precision.
 float times_sigmoid(float x, float v) { return v < -80.0 ? 0.0 : x / (1.0 + exp(-v)); }
@@ -31,10 +30,10 @@ float gelu(float x) {
 }
 
 float activate(uint activation, float x) {
-    if (activation == RELU) return x < 0.0 ? 0.0 : x; // unlike max(), keeps a NaN
-    if (activation == GELU) return gelu(x);
-    if (activation == GELU_TANH) return times_sigmoid(x, 1.5957691216057308 * (x + 0.044715 * x * x * x));
-    if (activation == SILU) return times_sigmoid(x, x);
+    if (activation == LAMINA_RELU) return x < 0.0 ? 0.0 : x; // unlike max(), keeps a NaN
+    if (activation == LAMINA_GELU) return gelu(x);
+    if (activation == LAMINA_GELU_TANH) return times_sigmoid(x, 1.5957691216057308 * (x + 0.044715 * x * x * x));
+    if (activation == LAMINA_SILU) return times_sigmoid(x, x);
     return x;
 }
 

@@ -4,8 +4,7 @@
 // Drivers differ on NaN and infinity in comparisons and in exp(), so neither is left to them: NaN is told by its bits,
 // and exp() is asked only for values from -87 (where floats end) to 0.
 
-shared float row_partial_maximum[64];
-shared float row_partial_sum[64];
+#include "common/workgroup_sum.glsl"
 
 bool is_nan(float v) { return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u; }
 
@@ -24,12 +23,7 @@ float row_maximum(uint base, uint cols) {
         const float v = x[base + c];
         if (v > maximum) maximum = v;
     }
-    row_partial_maximum[lane] = maximum;
-    barrier();
-    for (uint i = 0u; i < 64u; ++i) {
-        if (row_partial_maximum[i] > maximum) maximum = row_partial_maximum[i];
-    }
-    return maximum;
+    return workgroup_maximum(maximum, 0u);
 }
 
 // At least 1, except: 0 when all of the row is -infinity; NaN when it holds NaN or +infinity.
@@ -37,9 +31,5 @@ float row_sum(uint base, uint cols, float maximum) {
     const uint lane = gl_LocalInvocationID.x;
     float sum = 0.0;
     for (uint c = lane; c < cols; c += 64u) sum += shifted_exp(x[base + c] - maximum);
-    row_partial_sum[lane] = sum;
-    barrier();
-    sum = 0.0;
-    for (uint i = 0u; i < 64u; ++i) sum += row_partial_sum[i];
-    return sum;
+    return workgroup_sum(sum, 1u);
 }

@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"
 #include "common/workgroup.glsl"
+#include "common/workgroup_sum.glsl"
 
 layout(local_size_x = 64) in;
 
@@ -22,9 +23,6 @@ WEIGHT(weight, 1, 0)
 WEIGHT(bias, 2, 1)
 layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 
-shared float partial_sum[64];
-shared float partial_square[64];
-
 void main() {
     const uint row = workgroup_number();
     if (row >= rows) return; // the same for the whole workgroup
@@ -34,22 +32,14 @@ void main() {
 
     float sum = 0.0;
     for (uint c = lane; c < cols; c += 64u) sum += x[base + c] - shift;
-    partial_sum[lane] = sum;
-    barrier();
-    float mean = 0.0; // of x - shift
-    for (uint i = 0u; i < 64u; ++i) mean += partial_sum[i];
-    mean /= float(cols);
+    const float mean = workgroup_sum(sum, 0u) / float(cols); // of x - shift
 
     float square = 0.0;
     for (uint c = lane; c < cols; c += 64u) {
         const float d = (x[base + c] - shift) - mean;
         square += d * d;
     }
-    partial_square[lane] = square;
-    barrier();
-    float variance = 0.0;
-    for (uint i = 0u; i < 64u; ++i) variance += partial_square[i];
-    const float scale = inversesqrt(variance / float(cols) + eps);
+    const float scale = inversesqrt(workgroup_sum(square, 1u) / float(cols) + eps);
 
     for (uint c = lane; c < cols; c += 64u) {
         const float normal = ((x[base + c] - shift) - mean) * scale;

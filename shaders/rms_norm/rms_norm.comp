@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"
 #include "common/workgroup.glsl"
+#include "common/workgroup_sum.glsl"
 
 layout(local_size_x = 64) in;
 
@@ -19,8 +20,6 @@ layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT(weight, 1, 0)
 layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
 
-shared float partial_square[64];
-
 void main() {
     const uint row = workgroup_number();
     if (row >= rows) return; // the same for the whole workgroup
@@ -29,11 +28,7 @@ void main() {
 
     float square = 0.0;
     for (uint c = lane; c < cols; c += 64u) square += x[base + c] * x[base + c];
-    partial_square[lane] = square;
-    barrier();
-    square = 0.0;
-    for (uint i = 0u; i < 64u; ++i) square += partial_square[i];
-    const float scale = inversesqrt(square / float(cols) + eps);
+    const float scale = inversesqrt(workgroup_sum(square, 0u) / float(cols) + eps);
 
     for (uint c = lane; c < cols; c += 64u)
         y[base + c] = x[base + c] * scale * (weight_dtype == 0u ? 1.0 : weight_offset + weight(c));

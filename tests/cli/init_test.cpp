@@ -87,6 +87,19 @@ TEST_CASE("init: the same seed gives the same file, another one another") {
     CHECK(folder.read("a/model.safetensors") != folder.read("c/model.safetensors"));
 }
 
+TEST_CASE("init: a model of 8-bit weights runs and agrees with its reference") {
+    const TemporaryFolder folder;
+    REQUIRE(init(folder, "m",
+                 {"--arch", "decoder", "--vocab", "7", "--d-model", "64", "--ffn", "96", "--layers", "1", "--dtype",
+                  "q8_0"})
+                .status == 0);
+    const Finished inspected = run_lamina({"inspect", (folder.path() / "m").string(), "--weights"});
+    CHECK_THAT(inspected.out, matchers::contains("q8_0"));
+    CHECK(run_lamina({"compare", (folder.path() / "m").string(), "--device", "cpu"}).status == 0);
+    CHECK_THAT(init(folder, "n", {"--arch", "decoder", "--vocab", "7", "--d-model", "40", "--dtype", "q8_0"}).err,
+               matchers::contains("cannot be q8_0, which stores 32 values of a row together"));
+}
+
 TEST_CASE("init: options reach the model") {
     const TemporaryFolder folder;
     REQUIRE(

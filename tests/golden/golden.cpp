@@ -2,14 +2,13 @@
 #include "catch.hpp"
 
 #include "abi/call.hpp"
+#include "base/storage.hpp"
 #include "model/json.hpp"
 #include "model/safetensors.hpp"
 #include "places.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -55,29 +54,13 @@ std::map<std::string, TensorType, std::less<>> types_of(const Entries &entries, 
     return types;
 }
 
-float widen(DType dtype, uint16_t bits) {
-    const auto word = static_cast<uint32_t>(bits);
-    if (dtype == DType::bf16) return std::bit_cast<float>(word << 16);
-    const int exponent = static_cast<int>(word >> 10 & 31u);
-    const auto fraction = static_cast<float>(word & 1023u);
-    REQUIRE(exponent != 31); // no golden weight is infinite
-    const float magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024.0F + fraction, exponent - 25);
-    return (word & 0x8000u) != 0 ? -magnitude : magnitude;
-}
-
 // As references want them: I32 as it is, everything else in F32.
 Tensor widened(const model::Safetensors::Entry &entry) {
-    const DType dtype = entry.type.dtype;
-    Tensor tensor({dtype == DType::i32 ? DType::i32 : DType::f32, entry.type.shape});
-    if (size_of(dtype) == 4) {
+    Tensor tensor({entry.type.dtype == DType::i32 ? DType::i32 : DType::f32, entry.type.shape});
+    if (entry.type.dtype == DType::i32)
         std::ranges::copy(entry.bytes, tensor.bytes().begin());
-        return tensor;
-    }
-    for (size_t i = 0; i < tensor.f32().size(); ++i) {
-        uint16_t bits = 0;
-        std::memcpy(&bits, entry.bytes.data() + 2 * i, sizeof bits);
-        tensor.f32()[i] = widen(dtype, bits);
-    }
+    else
+        widen(entry.type.dtype, entry.bytes, tensor.f32());
     return tensor;
 }
 

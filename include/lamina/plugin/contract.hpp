@@ -1,7 +1,7 @@
 // The words of a contract: parameters, ports, variants and tolerances as plugin.h wants them.
 #pragma once
 
-#include <lamina/plugin.h>
+#include <lamina/plugin/dtype.hpp>
 
 namespace lamina::plugin {
 
@@ -38,7 +38,11 @@ constexpr lamina_port indices(const char *name, const char *dims, const char *va
     return {name, summary, dims, values, nullptr, nullptr, LAMINA_I32, 0};
 }
 constexpr lamina_port weight(const char *name, const char *dims, const char *summary) {
-    return {name, summary, dims, nullptr, nullptr, nullptr, LAMINA_F32 | LAMINA_F16 | LAMINA_BF16, 0};
+    return {name, summary, dims, nullptr, nullptr, nullptr, value_dtypes, 0};
+}
+constexpr lamina_port in_blocks(lamina_port weight) { // its rows may also be stored in blocks: Q8_0
+    weight.dtypes |= block_dtypes;
+    return weight;
 }
 constexpr lamina_port output(const char *name, const char *dims, const char *summary) {
     return input(name, dims, summary);
@@ -74,6 +78,9 @@ constexpr lamina_port follows(lamina_port p, const char *earlier) {
     p.flags |= LAMINA_OPTIONAL;
     return p;
 }
+
+// What kernels that are compiled with SUBGROUPS need (lamina_add_layer).
+inline constexpr uint64_t subgroup_sums = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_ARITHMETIC;
 
 constexpr lamina_variant baseline(const char *summary) { return {"baseline", summary, 0, LAMINA_F32, 0}; }
 constexpr lamina_variant variant(const char *name, const char *summary, uint64_t needs,

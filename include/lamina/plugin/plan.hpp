@@ -66,10 +66,11 @@ class Plan {
         return {x, ceil_div(std::max<int64_t>(n, 1), x), 1};
     }
 
-    // Splits a (rows, ...) weight whose rows are row_bytes long into windows that fit into one binding.
+    // Splits a (rows, ...) weight whose rows are row_bytes long into windows that fit into one binding. Each begins
+    // with a 32-bit word.
     [[nodiscard]] std::vector<Window> windows(lamina_ref ref, int64_t rows, int64_t row_bytes) const {
         const auto limit = static_cast<int64_t>(call_->device().max_binding_bytes);
-        const auto align = static_cast<int64_t>(call_->device().binding_align);
+        const auto align = std::max<int64_t>(4, static_cast<int64_t>(call_->device().binding_align));
         if (rows * row_bytes <= limit) return {{0, rows, ref}};
         const int64_t step = align / std::gcd(align, row_bytes); // rows between aligned offsets
         const int64_t most = limit / row_bytes / step * step;

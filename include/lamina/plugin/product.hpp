@@ -1,22 +1,17 @@
 // The product that most layers are made of: Y = act(X Wᵀ + b), then + Z or * Z. Its plan and its reference.
 //
-// A layer uses it in three places. Its shader folder holds one small file for each way to form the sums:
+// A layer that has lamina_add_layer(NAME PRODUCT) in its CMakeLists.txt uses it in three places. Its variants are those
+// of the product; its plan() names the weights, and the rest follows from their shapes:
 //
-//     project.comp            #include "common/product_registers.glsl"                    the baseline
-//     project_vec4.comp       #define VEC4 and the same include                           K a multiple of 4
-//     project_tiled.comp      #include "common/product_tiled.glsl"                        for GPUs
-//     project_few_rows.comp   #include "common/product_few_rows.glsl"                     for GPUs, up to 8 rows
+//     static constexpr auto variants = product_variants;
+//     plan_product(call, plan, lamina_kernels::product, {.rows = x.rows(), .x = plan.in("x"), .weight = "weight",
+//                                                        .bias = "bias", .y = plan.out("y")});
 //
-// Its plan() names the weights, and the rest follows from their shapes:
-//
-//     static constexpr ProductKernels project{lamina_kernels::project, lamina_kernels::project_vec4, ...};
-//     plan_product(call, plan, project, {.rows = x.rows(), .x = plan.in("x"), .weight = "weight", .bias = "bias",
-//                                        .y = plan.out("y"), .tiled = plan.variant == 1});
-//
-// Its reference() calls product_reference() row by row.
+// Its reference() calls product_reference() row by row. The kernels are in shaders/product/.
 #pragma once
 
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/product_numbers.h>
 
 #include <cmath>
 #include <numbers>
@@ -25,7 +20,13 @@ namespace lamina::plugin {
 
 // ---- Activations ----
 
-enum class Activation : uint32_t { none = 0, relu = 1, gelu = 2, gelu_tanh = 3, silu = 4 }; // as in activation.glsl
+enum class Activation : uint32_t {
+    none = LAMINA_NONE,
+    relu = LAMINA_RELU,
+    gelu = LAMINA_GELU,
+    gelu_tanh = LAMINA_GELU_TANH,
+    silu = LAMINA_SILU
+};
 
 // A layer's parameter, and its value in a call.
 inline constexpr lamina_param activation_param =
@@ -62,13 +63,22 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
     return y;
 }
 
+// ---- The ways to form the sums ----
+
+// The kernels, in the order of their names; lamina_add_layer(NAME PRODUCT) makes the list.
+struct ProductKernels {
+    uint32_t few_rows, few_rows_subgroup, registers, tiled;
+};
+
+inline constexpr std::array product_variants{
+    baseline("sums in registers, no shared memory"),
+    variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
+    variant("subgroup", "up to 8 rows: invocations along K, their sums joined by subgroups first", subgroup_sums),
+};
+
 // ---- The plan ----
 
-enum class Combine : uint32_t { none = 0, add = 1, multiply = 2 }; // as in product.glsl
-
-struct ProductKernels { // a layer's kernels, by their place in lamina_kernels
-    uint32_t registers, registers_vec4, tiled, few_rows;
-};
+enum class Combine : uint32_t { none = LAMINA_NONE, add = LAMINA_ADD, multiply = LAMINA_MULTIPLY };
 
 struct Product {
     int64_t rows = 0;        // M
@@ -78,8 +88,7 @@ struct Product {
     lamina_ref y;            // (M, N) f32
     Activation activation = Activation::none;
     Combine combine = Combine::none;
-    lamina_ref z{};     // (M, N) f32, when something is combined
-    bool tiled = false; // the sums by way of shared memory, for GPUs; false: in registers, for any device
+    lamina_ref z{}; // (M, N) f32, when something is combined
 };
 
 namespace detail {
@@ -106,26 +115,36 @@ inline int64_t rows_per_binding(const Call &call, int64_t rows, int64_t widest) 
 // Rows in a register tile: 16 at most, and as few as cover the rows in the same number of tiles; few distinct values,
 // since each is a pipeline of its own.
 inline int64_t tile_rows(int64_t rows) {
-    const int64_t even = ceil_div(rows, ceil_div(rows, 16));
+    const int64_t even = ceil_div(rows, ceil_div(rows, LAMINA_REGISTER_ROWS));
     return even <= 2 ? even : ceil_div(even, 4) * 4;
+}
+
+struct Tiles { // how a variant computes this many rows: by which kernel, and what of Y a workgroup of it takes
+    uint32_t kernel;
+    int64_t rows, cols;
+};
+inline Tiles tiles_of(uint32_t variant, const ProductKernels &kernels, int64_t rows) {
+    if (variant == 0) return {kernels.registers, tile_rows(rows), LAMINA_REGISTER_COLS};
+    const bool by_subgroups = variant == 2;
+    if (rows <= LAMINA_FEW_ROWS)
+        return {by_subgroups ? kernels.few_rows_subgroup : kernels.few_rows, rows, LAMINA_FEW_COLS};
+    if (by_subgroups) throw Unsupported("more than 8 rows");
+    return {kernels.tiled, LAMINA_SHARED_ROWS, LAMINA_SHARED_COLS};
 }
 
 } // namespace detail
 
-// Emits the dispatches of one product.
+// Emits the dispatches of one product, by the plan's variant: one of product_variants.
 // Splits what exceeds the device's binding limit. Throws Unsupported where that cannot be done.
 inline void plan_product(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     const Tensor weight = call.weight(product.weight);
     const int64_t cols = weight.rows(), inner = weight.cols();
     if (product.rows == 0 || cols == 0) return;
-    constexpr int64_t most_few = 8;
-    const lamina_spec of_weight{0, dtype_of(weight)}, of_bias{1, dtype_of(call.weight(product.bias))};
-    const lamina_spec activation{2, static_cast<uint32_t>(product.activation)};
-    const lamina_spec combine{3, static_cast<uint32_t>(product.combine)};
 
     const int64_t block = detail::rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {
         const int64_t rows = std::min(block, product.rows - first);
+        const detail::Tiles tile = detail::tiles_of(plan.variant, kernels, rows);
         const auto part = [&](lamina_ref ref, int64_t row_values) {
             return block == product.rows ? ref : detail::rows_of(ref, first, rows, row_values * 4);
         };
@@ -137,19 +156,14 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
             const struct {
                 uint32_t rows, inner, cols, first_col, y_cols;
             } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
-            const std::initializer_list<lamina_ref> bind{x, w.ref, plan.weight(product.bias), z, y};
-            if (!product.tiled || rows <= most_few) {
-                const int64_t tile = product.tiled ? rows : detail::tile_rows(rows);
-                const int64_t tile_cols = product.tiled ? 4 : 128;
-                const uint32_t kernel = product.tiled    ? kernels.few_rows
-                                        : inner % 4 == 0 ? kernels.registers_vec4
-                                                         : kernels.registers;
-                plan.dispatch(kernel, plan.spread(ceil_div(rows, tile) * ceil_div(w.count, tile_cols)), bind, push,
-                              {of_weight, of_bias, activation, combine, {4, u32(tile)}});
-            } else {
-                plan.dispatch(kernels.tiled, plan.spread(ceil_div(rows, 64) * ceil_div(w.count, 64)), bind, push,
-                              {of_weight, of_bias, activation, combine});
-            }
+            plan.dispatch(tile.kernel, plan.spread(ceil_div(rows, tile.rows) * ceil_div(w.count, tile.cols)),
+                          {x, w.ref, plan.weight(product.bias), z, y}, push,
+                          {{LAMINA_OF_WEIGHT, dtype_of(weight)},
+                           {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
+                           {LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)},
+                           {LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)},
+                           {LAMINA_OF_STEP, inner % 4 == 0 ? 4u : 1u},
+                           {LAMINA_OF_TILE_ROWS, u32(tile.rows)}});
         }
     }
 }

@@ -83,6 +83,17 @@ TEST_CASE("a required port must be there, of a dtype that the contract takes, no
     }
 }
 
+TEST_CASE("a weight in blocks has rows of whole ones") {
+    TestLayer test;
+    test.weights[0].dtypes |= LAMINA_Q8_0;
+    CallTypes types = small_types();
+    types.weight["weight"].dtype = DType::q8_0;
+    CHECK_THAT(
+        refusal(test.layer(), {}, types),
+        matchers::contains("layer 'a': weight 'weight': q8_0 stores 32 values of a row together; expected a last "
+                           "axis that is a multiple of it, found (6, 8)"));
+}
+
 TEST_CASE("outputs follow from the inputs, and a port that is left out is stood in for") {
     TestLayer test;
     const Layer layer = test.layer();

@@ -122,14 +122,17 @@ TEST_CASE("transformer: positions are sinusoids in either layout, or a learned t
     CHECK(with(Positions::interleaved).weights.size() + 1 == learned.weights.size());
 }
 
-TEST_CASE("transformer: half-size dtypes are for matrices; vectors stay f32") {
-    for (const DType dtype : {DType::f16, DType::bf16}) {
-        const auto weights = build(small, {.dtype = dtype}).weights;
+TEST_CASE("transformer: narrow dtypes are for matrices; vectors stay f32") {
+    for (const DType dtype : {DType::f16, DType::bf16, DType::q8_0}) {
+        const auto weights = build(TransformerLayer{.d_model = 32, .heads = 2, .ffn = 64}, {.dtype = dtype}).weights;
         CHECK(weights.at("encoder.0.attention.key.weight").dtype() == dtype);
         CHECK(weights.at("encoder.0.attention.key.bias").dtype() == DType::f32);
         CHECK(weights.at("encoder.0.norm_attention.weight").dtype() == DType::f32);
     }
-    CHECK_THAT(refusal(small, {.dtype = DType::i32}), matchers::contains("dtype is i32; expected f32, f16 or bf16"));
+    CHECK_THAT(refusal(small, {.dtype = DType::q8_0}),
+               matchers::contains("(8, 8) cannot be q8_0, which stores 32 values of a row together"));
+    CHECK_THAT(refusal(small, {.dtype = DType::i32}),
+               matchers::contains("dtype is i32; expected f32, f16, bf16 or q8_0"));
 }
 
 TEST_CASE("transformer: layers without bias have no bias weights, but norms do") {

@@ -8,6 +8,7 @@
 
 using lamina::DType;
 using lamina::Tensor;
+using lamina::TensorType;
 using lamina::model::Safetensors;
 using matchers::contains;
 
@@ -44,6 +45,7 @@ TEST_CASE("safetensors: what is written is read back") {
         {"c.f16", Tensor({DType::f16, {5}})},
         {"d.bf16", Tensor({DType::bf16, {1, 3}})},
         {"e.empty", Tensor({DType::f32, {0, 7}})},
+        {"f.blocks", Tensor({DType::q8_0, {2, 3, 64}})},
         {"f.scalar", Tensor::of({}, std::vector<float>{4})},
         {"g \"quoted\" \xC3\xA9", Tensor({DType::i32, {1}})},
     };
@@ -60,6 +62,34 @@ TEST_CASE("safetensors: what is written is read back") {
     CHECK(read.others().empty());
     CHECK(read.entries().at("a.f32").bytes.data() != nullptr);
     CHECK(reinterpret_cast<uintptr_t>(read.entries().at("a.f32").bytes.data()) % 4 == 0);
+}
+
+TEST_CASE("safetensors: values in blocks are bytes, and the metadata say which") {
+    const std::string blocks = R"({"__metadata__": {"t.dtype": "q8_0"}, "t": {"dtype": )",
+                      offsets = R"(, "data_offsets": [0, 136]}})";
+    const TemporaryFolder folder;
+    const std::string header = blocks + R"("U8", "shape": [2, 2, 34])" + offsets;
+    CHECK(Safetensors::open(folder.write("w", file_of(header, 136))).entries().at("t").type ==
+          TensorType{DType::q8_0, {2, 64}});
+
+    const char *expected =
+        "tensor 't' is q8_0 by the metadata: expected U8 of shape (..., blocks of a row, 34), found ";
+    CHECK_THAT(refusal(blocks + R"("U8", "shape": [2, 68])" + offsets, 136),
+               contains(expected + std::string("U8 (2, 68)")));
+    CHECK_THAT(refusal(blocks + R"("F32", "shape": [1, 34])" + offsets, 136),
+               contains(expected + std::string("F32 (1, 34)")));
+    CHECK_THAT(refusal(R"({"__metadata__": {"t.dtype": "q8_0"}, "t": {"dtype": "U8",
+                           "shape": [0, 4611686018427387904, 34], "data_offsets": [0, 0]}})"),
+               contains("overflows 64 bits"));
+}
+
+TEST_CASE("safetensors: bytes of which the metadata say nothing, or something that is not known, are for no layer") {
+    for (const char *note : {"", R"("__metadata__": {"t.dtype": "q9_9"}, )"}) {
+        const TemporaryFolder folder;
+        const std::string header =
+            "{" + std::string(note) + R"("t": {"dtype": "U8", "shape": [1, 34], "data_offsets": [0, 34]}})";
+        CHECK(Safetensors::open(folder.write("w", file_of(header, 34))).others().contains("t"));
+    }
 }
 
 TEST_CASE("safetensors: the length, the header padded to 8 bytes, then wide elements before narrow ones") {

@@ -3,18 +3,20 @@
 // Dispatch: a workgroup of 256 computes 64 rows x 64 columns, each invocation 4 x 4 of them. Sixteen columns of X and of
 // W at a time come to shared memory, turned so that four rows lie side by side: an invocation then reads its 4 rows and
 // its 4 columns as one vec4 each, for 16 multiply-adds. The odd 17 spreads them over the memory banks.
-
-#include "common/product.glsl"
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "product.glsl"
 
 layout(local_size_x = 256) in;
+layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_SHARED_ROWS; // and no other number
 
 shared vec4 x_tile[16][17]; // [k][row / 4]
 shared vec4 w_tile[16][17]; // [k][column / 4]
 
 void main() {
-    const uint col_tiles = (cols + 63u) / 64u;
+    const uint col_tiles = (cols + LAMINA_SHARED_COLS - 1u) / LAMINA_SHARED_COLS;
     const uint tile = workgroup_number();
-    const uint first_row = tile / col_tiles * 64u, tile_col = tile % col_tiles * 64u;
+    const uint first_row = tile / col_tiles * TILE_ROWS, tile_col = tile % col_tiles * LAMINA_SHARED_COLS;
     if (first_row >= rows) return; // the same for the whole workgroup
 
     const uint lane = gl_LocalInvocationID.x;

@@ -1,0 +1,40 @@
+// Sums and maxima over a workgroup of 64, the same in all of its invocations: by shared memory, or compiled with
+// SUBGROUPS, by subgroups of any size first, which leave it fewer values.
+//
+// The whole workgroup reaches every call. Each call has a `slot` of its own, 0 or 1, so that none waits for the one before.
+
+#ifdef SUBGROUPS
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define JOINED(join, v) join(v)
+#define IS_FIRST subgroupElect()
+#define PART gl_SubgroupID
+#define PARTS gl_NumSubgroups
+#else
+#define JOINED(join, v) v
+#define IS_FIRST true
+#define PART gl_LocalInvocationID.x
+#define PARTS 64u
+#endif
+
+shared float workgroup_part[2][64];
+
+float workgroup_sum(float v, uint slot) {
+    const float part = JOINED(subgroupAdd, v);
+    if (IS_FIRST) workgroup_part[slot][PART] = part;
+    barrier();
+    float sum = 0.0;
+    for (uint i = 0u; i < PARTS; ++i) sum += workgroup_part[slot][i];
+    return sum;
+}
+
+// Of values that are not NaN: what drivers make of those in comparisons differs.
+float workgroup_maximum(float v, uint slot) {
+    const float part = JOINED(subgroupMax, v);
+    if (IS_FIRST) workgroup_part[slot][PART] = part;
+    barrier();
+    float maximum = part;
+    for (uint i = 0u; i < PARTS; ++i) {
+        if (workgroup_part[slot][i] > maximum) maximum = workgroup_part[slot][i];
+    }
+    return maximum;
+}

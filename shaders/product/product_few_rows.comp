@@ -1,0 +1,67 @@
+// product.glsl for a handful of rows (generation works on one row a sequence), on GPUs.
+//
+// Dispatch: a workgroup of 64 computes 4 columns of up to TILE_ROWS rows (at most 8). Its invocations take the values
+// along K in turn, STEP at a time, so that they read W side by side, each value once. Their sums are joined by a tree in
+// shared memory; compiled with SUBGROUPS, by subgroups of any size first.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#ifdef SUBGROUPS
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+#include "product.glsl"
+
+layout(local_size_x = 64) in;
+layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_FEW_ROWS;
+
+shared vec4 partial[TILE_ROWS][64]; // sums that are yet to be joined, in as many parts as there are left
+
+// The sum of all invocations for column j of row r, to be read by all.
+float joined(uint r, uint j, uint parts) {
+    float sum = 0.0;
+    for (uint i = 0u; i < parts; ++i) sum += partial[r][i][j];
+    return sum;
+}
+
+void main() {
+    const uint col_tiles = (cols + LAMINA_FEW_COLS - 1u) / LAMINA_FEW_COLS;
+    const uint tile = workgroup_number();
+    const uint first_row = tile / col_tiles * TILE_ROWS, tile_col = tile % col_tiles * LAMINA_FEW_COLS;
+    if (first_row >= rows) return; // the same for the whole workgroup
+
+    const uint lane = gl_LocalInvocationID.x, steps = inner / STEP;
+    // Rows and columns beyond the edge repeat the last one; finish() drops them.
+    const uvec4 w_row = min(tile_col + uvec4(0u, 1u, 2u, 3u), uvec4(cols - 1u)) * steps;
+    vec4 sum[TILE_ROWS];
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = vec4(0.0);
+    for (uint k = lane; k < steps; k += 64u) {
+        if (STEP == 4u) {
+            const vec4 w0 = weight4(w_row.x + k), w1 = weight4(w_row.y + k);
+            const vec4 w2 = weight4(w_row.z + k), w3 = weight4(w_row.w + k);
+            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+                const vec4 v = x4[min(first_row + r, rows - 1u) * steps + k];
+                sum[r] += vec4(dot(v, w0), dot(v, w1), dot(v, w2), dot(v, w3));
+            }
+        } else {
+            const vec4 w = vec4(weight(w_row.x + k), weight(w_row.y + k), weight(w_row.z + k), weight(w_row.w + k));
+            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] += x[min(first_row + r, rows - 1u) * steps + k] * w;
+        }
+    }
+
+#ifdef SUBGROUPS
+    const uint parts = gl_NumSubgroups;
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+        const vec4 part = subgroupAdd(sum[r]);
+        if (subgroupElect()) partial[r][gl_SubgroupID] = part;
+    }
+#else
+    const uint parts = 1u;
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) partial[r][lane] = sum[r];
+    for (uint half_way = 32u; half_way > 0u; half_way /= 2u) {
+        barrier();
+        if (lane < half_way)
+            for (uint r = 0u; r < TILE_ROWS; ++r) partial[r][lane] += partial[r][lane + half_way];
+    }
+#endif
+    barrier();
+    if (lane < 4u * TILE_ROWS) finish(first_row + lane / 4u, tile_col + lane % 4u, joined(lane / 4u, lane % 4u, parts));
+}
