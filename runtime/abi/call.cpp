@@ -1,85 +1,12 @@
 #include "abi/call.hpp"
 
-#include "abi/contract.hpp"
-#include "base/nearest.hpp"
-
 #include <lamina/plugin/prepare.h>
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
-#include <sstream>
 
 namespace lamina::abi {
 namespace {
-
-struct Ports {
-    const lamina_port *ports;
-    uint32_t n;
-    const char *noun;
-};
-
-Ports ports_of(const lamina_layer &layer, PortList list) {
-    switch (list) {
-    case PortList::in:
-        return {layer.inputs, layer.n_inputs, "input"};
-    case PortList::weight:
-        return {layer.weights, layer.n_weights, "weight"};
-    case PortList::out:
-        return {layer.outputs, layer.n_outputs, "output"};
-    case PortList::state:
-        return {layer.states, layer.n_states, "state"};
-    }
-    throw std::logic_error("unknown list of ports");
-}
-
-std::string text_of(const ParamValue &value) {
-    if (const bool *b = std::get_if<bool>(&value)) return *b ? "true" : "false";
-    if (const double *d = std::get_if<double>(&value)) {
-        std::ostringstream out;
-        out << *d;
-        return out.str();
-    }
-    return "\"" + std::get<std::string>(value) + "\"";
-}
-
-double choice_index(const lamina_param &p, const std::string &value, const std::string &where) {
-    std::istringstream choices(p.choices);
-    std::string choice;
-    std::vector<std::string> all;
-    while (std::getline(choices, choice, '|')) {
-        if (choice == value) return static_cast<double>(all.size());
-        all.push_back(choice);
-    }
-    throw Error(ErrorCode::input,
-                where + ": expected one of " + p.choices + ", found \"" + value + "\"" + did_you_mean(value, all));
-}
-
-double number_of(const lamina_param &p, const ParamValue &value, const std::string &where) {
-    const auto fail = [&](const char *expected) -> double {
-        throw Error(ErrorCode::input, where + ": expected " + expected + ", found " + text_of(value));
-    };
-    if (p.kind == LAMINA_BOOL)
-        return std::holds_alternative<bool>(value) ? (std::get<bool>(value) ? 1 : 0) : fail("true or false");
-    if (p.kind == LAMINA_CHOICE)
-        return std::holds_alternative<std::string>(value) ? choice_index(p, std::get<std::string>(value), where)
-                                                          : fail((std::string("one of ") + p.choices).c_str());
-    if (!std::holds_alternative<double>(value)) return fail("a number");
-    const double v = std::get<double>(value);
-    if (p.kind == LAMINA_INT && v != std::floor(v)) return fail("a whole number");
-    if (!(v >= p.min && v <= p.max)) {
-        std::ostringstream expected;
-        expected << "a number from " << p.min << " to " << p.max;
-        return fail(expected.str().c_str());
-    }
-    return v;
-}
-
-// The shape as the contract's dims name it: (T, B, ...) becomes (B, T, ...) and back.
-Shape batch_major(Shape shape, const lamina_port &port, bool batch_first) {
-    if ((port.flags & LAMINA_SEQUENCE) != 0 && !batch_first && shape.size() >= 2) std::swap(shape[0], shape[1]);
-    return shape;
-}
 
 // What the callbacks of one call leave behind.
 struct HostState {
@@ -153,40 +80,16 @@ bool succeeded(lamina_status status, const HostState &state, const std::string &
     }
 }
 
-} // namespace
-
-std::vector<double> resolve_params(const lamina_layer &layer,
-                                   const std::map<std::string, ParamValue, std::less<>> &given,
-                                   const std::string &where) {
-    std::vector<double> out;
-    std::vector<std::string> names;
-    for (uint32_t i = 0; i < layer.n_params; ++i) {
-        const lamina_param &p = layer.params[i];
-        const std::string place = where + ": parameter '" + p.name + "'";
-        const auto it = given.find(p.name);
-        if (it != given.end())
-            out.push_back(number_of(p, it->second, place));
-        else if (p.follows != nullptr)
-            out.push_back(out[place_of_name(layer.params, i, p.follows)]);
-        else if ((p.flags & LAMINA_REQUIRED) != 0)
-            throw Error(ErrorCode::input, place + " is required (" + p.summary + ")");
-        else
-            out.push_back(p.dflt);
-        names.emplace_back(p.name);
-    }
-    for (const auto &[name, value] : given)
-        if (std::find(names.begin(), names.end(), name) == names.end()) {
-            throw Error(ErrorCode::input,
-                        where + ": " + layer.id + " has no parameter '" + name + "'" + did_you_mean(name, names));
-        }
+OpenTypes open(const CallTypes &known) {
+    OpenTypes out;
+    const auto fill = [](const auto &from, auto &to) {
+        for (const auto &[name, type] : from) to.emplace_hint(to.end(), name, OpenType(type));
+    };
+    fill(known.in, out.in), fill(known.weight, out.weight), fill(known.state, out.state);
     return out;
 }
 
-bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params) {
-    for (uint32_t i = 0; i < layer.n_params; ++i)
-        if (std::string_view(layer.params[i].name) == "batch_first") return params[i] != 0;
-    return true;
-}
+} // namespace
 
 // The C structs of one call, alive as long as it.
 struct LayerCall::Arguments {
@@ -222,115 +125,52 @@ struct LayerCall::Arguments {
     }
 };
 
-LayerCall::LayerCall(const Layer &layer, const std::map<std::string, ParamValue, std::less<>> &params,
-                     const CallTypes &types, std::string where)
-    : layer_(&layer), where_(std::move(where)), params_(resolve_params(*layer.contract, params, where_)) {
-    const lamina_layer &contract = *layer.contract;
-    for (uint32_t i = 0; i < contract.n_params; ++i)
-        if (contract.params[i].kind == LAMINA_INT)
-            dims_.values[contract.params[i].name] = static_cast<int64_t>(params_[i]);
-    resolve(PortList::in, types.in);
-    resolve(PortList::weight, types.weight);
-    resolve(PortList::state, types.state);
-    solve();
-    infer_outputs();
-    if (contract.check == nullptr) return;
+LayerCall::LayerCall(const Layer &layer, const Params &params, const CallTypes &types, std::string where)
+    : LayerCall(layer, params, types, std::move(where), Solver()) {
+    check();
+}
+
+LayerCall::LayerCall(const Layer &layer, const Params &params, const CallTypes &types, std::string where, Solver solver)
+    : LayerCall(OpenCall(layer, params, open(types), solver, std::move(where)), solver) {}
+
+LayerCall::LayerCall(const OpenCall &call, const Solver &solver)
+    : layer_(&call.layer()), where_(call.where()), params_(call.params()) {
+    for (const PortList list : port_lists) {
+        List &own = lists_[static_cast<size_t>(list)];
+        own.bound = call.bound(list);
+        for (uint32_t i = 0; i < own.bound.size(); ++i)
+            own.types.push_back(
+                located([&] { return call.place(list, i); }, [&] { return call.types(list)[i].known(solver); }));
+    }
+    for (const auto &[name, size] : call.dims().names())
+        if (const auto number = solver.resolve(size).number()) sizes_.emplace_hint(sizes_.end(), name, *number);
+    if (const auto &axes = call.dims().leading()) // of a shape that is known
+        for (const Size &size : *axes) leading_.push_back(solver.resolve(size).number().value());
+    for (uint32_t i = 0; i < call.ranges().size(); ++i) {
+        ranges_.emplace_back();
+        const auto &range = call.ranges()[i];
+        if (!range) continue;
+        const auto low = solver.resolve(range->first).number(), high = solver.resolve(range->second).number();
+        if (!low || !high)
+            throw Error(ErrorCode::plugin, call.place(PortList::in, i) +
+                                               ": expected a contract that says the values, found " +
+                                               solver.text(OpenShape{range->first, range->second}));
+        ranges_.back() = {*low, *high};
+    }
+}
+
+void LayerCall::check() const {
+    if (layer_->contract->check == nullptr) return;
     HostState state;
     const lamina_host host = make_host(state);
     const Arguments arguments(*this, nullptr, nullptr);
-    if (!succeeded(contract.check(&arguments.call, &host), state, where_))
+    if (!succeeded(layer_->contract->check(&arguments.call, &host), state, where_))
         throw Error(ErrorCode::input, where_ + ": " + state.message);
 }
 
-void LayerCall::resolve(PortList which, const std::map<std::string, TensorType, std::less<>> &given) {
-    const auto [ports, n, noun] = ports_of(*layer_->contract, which);
-    List &list = lists_[static_cast<size_t>(which)];
-    std::vector<std::string> names;
-    for (uint32_t i = 0; i < n; ++i) {
-        const lamina_port &port = ports[i];
-        names.emplace_back(port.name);
-        const auto it = given.find(port.name);
-        if (it != given.end()) {
-            if ((port.dtypes & static_cast<uint32_t>(it->second.dtype)) == 0)
-                throw Error(ErrorCode::input, where_ + ": " + noun + " '" + port.name + "': expected " +
-                                                  plugin::dtype_names(port.dtypes) + ", found " +
-                                                  name_of(it->second.dtype));
-            if (it->second.shape.empty() || it->second.shape.size() > LAMINA_MAX_RANK ||
-                element_count(it->second.shape) == 0)
-                throw Error(ErrorCode::input, where_ + ": " + noun + " '" + port.name +
-                                                  "': expected a tensor of 1 to 8 axes, none empty, found shape " +
-                                                  to_string(it->second.shape));
-            if (!it->second.fits())
-                throw Error(ErrorCode::input,
-                            where_ + ": " + noun + " '" + port.name + "': " + name_of(it->second.dtype) + " stores " +
-                                std::to_string(storage_of(it->second.dtype).block_values) +
-                                " values of a row together; expected a last axis that is a multiple of it, found " +
-                                to_string(it->second.shape));
-            list.types.push_back(it->second);
-            list.bound.push_back(i);
-        } else if (port.follows != nullptr && which != PortList::state) {
-            const uint32_t earlier = place_of_name(ports, i, port.follows);
-            list.types.push_back(list.types[earlier]);
-            list.bound.push_back(list.bound[earlier]);
-        } else if ((port.flags & LAMINA_OPTIONAL) != 0 || which == PortList::state) {
-            list.types.emplace_back();
-            list.bound.push_back(i);
-        } else {
-            throw Error(ErrorCode::input, where_ + ": " + noun + " '" + port.name + "' is missing (" + port.dims +
-                                              ": " + port.summary + ")");
-        }
-    }
-    for (const auto &[name, type] : given)
-        if (std::find(names.begin(), names.end(), name) == names.end()) {
-            throw Error(ErrorCode::input, where_ + ": " + layer_->contract->id + " has no " + noun + " '" + name + "'" +
-                                              did_you_mean(name, names));
-        }
-}
-
-// Unifies all given ports until nothing more is learnt: a product with two unknown names waits for another port.
-void LayerCall::solve() {
-    const bool batch_first = is_batch_first(*layer_->contract, params_);
-    bool complete = false;
-    for (size_t before = dims_.values.size() + 1; !complete && before != dims_.values.size();) {
-        before = dims_.values.size();
-        complete = true;
-        for (const PortList which : {PortList::in, PortList::weight, PortList::state}) {
-            const auto [ports, n, noun] = ports_of(*layer_->contract, which);
-            for (uint32_t i = 0; i < n; ++i) {
-                const TensorType &type = types(which)[i];
-                if (type.shape.empty()) continue;
-                const std::string place = where_ + ": " + noun + " '" + ports[i].name + "'";
-                complete =
-                    unify(ports[i].dims, batch_major(type.shape, ports[i], batch_first), dims_, place) && complete;
-            }
-        }
-    }
-}
-
-void LayerCall::infer_outputs() {
-    const bool batch_first = is_batch_first(*layer_->contract, params_);
-    const auto [ports, n, noun] = ports_of(*layer_->contract, PortList::out);
-    List &list = lists_[static_cast<size_t>(PortList::out)];
-    for (uint32_t i = 0; i < n; ++i) {
-        const std::string place = where_ + ": " + noun + " '" + ports[i].name + "'";
-        const DType dtype = ports[i].dtypes == LAMINA_I32 ? DType::i32 : DType::f32;
-        list.types.push_back({dtype, batch_major(instantiate(ports[i].dims, dims_, place), ports[i], batch_first)});
-        list.bound.push_back(i);
-    }
-}
-
-std::optional<std::pair<int64_t, int64_t>> LayerCall::values(uint32_t input) const {
-    const char *text = layer_->contract->inputs[input].values;
-    if (text == nullptr) return std::nullopt;
-    std::istringstream in(text);
-    std::string low, high;
-    in >> low >> high;
-    const auto lo = evaluate(low, dims_);
-    const auto hi = evaluate(high, dims_);
-    if (!lo || !hi)
-        throw Error(ErrorCode::plugin, where_ + ": input '" + layer_->contract->inputs[input].name +
-                                           "': the contract's values \"" + text + "\" name something unknown");
-    return std::pair(*lo, *hi);
+std::optional<int64_t> LayerCall::size(std::string_view name) const {
+    const auto found = sizes_.find(name);
+    return found == sizes_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void LayerCall::reference(const Data &data) const {

@@ -1,31 +1,11 @@
 // One layer with its parameters and all its tensors' types resolved: what a plugin's functions are called with.
 #pragma once
 
-#include "abi/dims.hpp"
-#include "abi/library.hpp"
-
-#include <lamina/tensor.hpp>
+#include "abi/open_call.hpp"
 
 #include <functional>
-#include <map>
-#include <span>
-#include <string>
-#include <variant>
-#include <vector>
 
 namespace lamina::abi {
-
-using ParamValue = std::variant<bool, double, std::string>;
-
-enum class PortList { in, weight, out, state };
-
-// A layer's parameters in its contract's order, with what is left out filled in. Throws Error(input), whose message
-// begins with `where`.
-[[nodiscard]] std::vector<double> resolve_params(const lamina_layer &layer,
-                                                 const std::map<std::string, ParamValue, std::less<>> &given,
-                                                 const std::string &where);
-// Of those, batch_first: true for a layer that has no such parameter.
-[[nodiscard]] bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params);
 
 // Types by port name; ports that are left out do not appear.
 struct CallTypes {
@@ -34,28 +14,32 @@ struct CallTypes {
 
 class LayerCall {
   public:
-    // Checks everything that the contract says (parameters, presence, dtypes, dims, the plugin's own check), fills in
-    // what was left out, and infers the outputs. `where` ("layer 'encoder.0.attention'") begins every message.
-    // Throws Error(input); Error(plugin) when the contract itself is at fault.
-    LayerCall(const Layer &layer, const std::map<std::string, ParamValue, std::less<>> &params, const CallTypes &types,
-              std::string where);
+    // Checks all that the contract says, and asks the plugin's own check. `where` ("layer 'encoder.0.attention'")
+    // begins every message. Throws Error(input); Error(plugin) when the contract itself is at fault.
+    LayerCall(const Layer &layer, const Params &params, const CallTypes &types, std::string where);
+
+    // Of a call whose sizes the solver knows by now; the plugin's check is not asked. Throws Error(plugin) for one that
+    // is still open, Error(input) for a size that no tensor can have.
+    LayerCall(const OpenCall &call, const Solver &solver);
+
+    void check() const; // asks the plugin; throws Error
 
     [[nodiscard]] const Layer &layer() const { return *layer_; }
     [[nodiscard]] const std::string &where() const { return where_; }
-    [[nodiscard]] const Dims &dims() const { return dims_; }
     [[nodiscard]] const std::vector<double> &params() const { return params_; } // in the contract's order
 
     // In the contract's order. Empty shape: left out. A port that another stands in for has that one's type.
-    [[nodiscard]] const std::vector<TensorType> &types(PortList list) const {
-        return lists_[static_cast<size_t>(list)].types;
-    }
+    [[nodiscard]] const std::vector<TensorType> &types(PortList list) const { return of(list).types; }
     // The port of the same list whose tensor is bound: itself, or the one that stands in for it.
-    [[nodiscard]] const std::vector<uint32_t> &bound(PortList list) const {
-        return lists_[static_cast<size_t>(list)].bound;
-    }
+    [[nodiscard]] const std::vector<uint32_t> &bound(PortList list) const { return of(list).bound; }
 
-    // The values that an I32 input may hold: [lo, hi). Nothing when any value will do.
-    [[nodiscard]] std::optional<std::pair<int64_t, int64_t>> values(uint32_t input) const;
+    // What a name in the contract's dims stands for; nothing when it is only in ports that were left out.
+    [[nodiscard]] std::optional<int64_t> size(std::string_view name) const;
+    [[nodiscard]] const Shape &leading() const { return leading_; } // what "..." stands for
+
+    // The values that an I32 input may hold: [lo, hi). Nothing when any value will do, or it is left out.
+    using Range = std::pair<int64_t, int64_t>;
+    [[nodiscard]] const std::optional<Range> &values(uint32_t input) const { return ranges_[input]; }
 
     // Host memory for each port in the contract's order; null where it is left out. Floating-point data is F32.
     struct Data {
@@ -82,15 +66,16 @@ class LayerCall {
     };
     const Layer *layer_;
     std::string where_;
-    Dims dims_;
     std::vector<double> params_;
-    List lists_[4];
+    std::array<List, port_lists.size()> lists_;
+    std::map<std::string, int64_t, std::less<>> sizes_;
+    Shape leading_;
+    std::vector<std::optional<Range>> ranges_;
 
     struct Arguments;
 
-    void resolve(PortList which, const std::map<std::string, TensorType, std::less<>> &given);
-    void solve();
-    void infer_outputs();
+    LayerCall(const Layer &layer, const Params &params, const CallTypes &types, std::string where, Solver solver);
+    [[nodiscard]] const List &of(PortList list) const { return lists_[static_cast<size_t>(list)]; }
 };
 
 } // namespace lamina::abi

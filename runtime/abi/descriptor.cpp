@@ -1,9 +1,11 @@
 #include "abi/descriptor.hpp"
 
-#include "abi/dims.hpp"
+#include "abi/contract.hpp"
+#include "abi/open_call.hpp"
 
 #include <lamina/plugin.hpp> // LAMINA_SANITIZER: what this host was built with
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <set>
@@ -82,6 +84,7 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": values are for I32 ports";
         if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
             return name + ": only outputs are probabilities";
+        if (p.capacity != nullptr && std::string_view(list) != "state") return name + ": only states have a capacity";
         if (!seen.insert(p.name).second) return name + " stands twice";
         try {
             (void)names_in(p.dims);
@@ -91,6 +94,27 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         } catch (const Error &e) {
             return name + ": " + e.what();
         }
+    }
+    return "";
+}
+
+bool names(const char *dims, std::string_view name) {
+    const std::vector<std::string> all = names_in(dims);
+    return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+// What the host chooses must be one of the state's own dims, and nobody else's.
+std::string fault_of_capacities(const lamina_layer &layer) {
+    for (const lamina_port &state : ports_of(layer, PortList::state).ports) {
+        if (state.capacity == nullptr) continue;
+        const std::string name = std::string("state '") + state.name + "': capacity '" + state.capacity + "'";
+        if (!names(state.dims, state.capacity)) return name + " is no name in its dims (" + state.dims + ")";
+        if (place_of_name(layer.params, layer.n_params, state.capacity) != layer.n_params)
+            return name + " is a parameter";
+        for (const PortList list : {PortList::in, PortList::weight})
+            for (const lamina_port &port : ports_of(layer, list).ports)
+                if (names(port.dims, state.capacity))
+                    return name + " follows from '" + port.name + "', so that the host cannot choose it";
     }
     return "";
 }
@@ -199,7 +223,7 @@ std::string fault_of(const lamina_layer &layer) {
           fault_of_ports(layer.states, layer.n_states, "state", false, optional_inputs(layer)), fault_of_kernels(layer),
           fault_of_tolerances(layer)})
         if (!fault.empty()) return fault;
-    return "";
+    return fault_of_capacities(layer); // of ports that are sound
 }
 
 std::string fault_of(const lamina_executor &executor) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <sstream>
+#include <charconv>
 
 namespace lamina::abi {
 namespace {
@@ -16,7 +16,12 @@ struct Term {
     std::vector<Factor> factors;
 };
 
-bool is_number(std::string_view s) { return std::isdigit(static_cast<unsigned char>(s.front())) != 0; }
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_name(std::string_view expression) {
+    return !expression.empty() && !is_digit(expression.front()) &&
+           std::all_of(expression.begin(), expression.end(), is_part_of_name);
+}
 
 [[noreturn]] void malformed(std::string_view expression) {
     throw Error(ErrorCode::plugin, "malformed expression '" + std::string(expression) +
@@ -30,9 +35,7 @@ std::vector<Term> parse(std::string_view expression) {
     size_t at = 0;
     while (true) {
         const size_t begin = at;
-        while (at < expression.size() &&
-               (std::isalnum(static_cast<unsigned char>(expression[at])) != 0 || expression[at] == '_'))
-            ++at;
+        while (at < expression.size() && is_part_of_name(expression[at])) ++at;
         if (at == begin) malformed(expression);
         terms.back().factors.push_back({divides, expression.substr(begin, at - begin)});
         if (at == expression.size()) return terms;
@@ -55,143 +58,143 @@ std::vector<Term> parse(std::string_view expression) {
     }
 }
 
-std::optional<int64_t> value_of(std::string_view factor, const Dims &dims) {
-    if (is_number(factor)) return std::stoll(std::string(factor));
-    const auto it = dims.values.find(factor);
-    return it == dims.values.end() ? std::nullopt : std::optional(it->second);
-}
-
-int64_t multiply(int64_t a, int64_t b, std::string_view expression) {
-    int64_t out = 0;
-    if (__builtin_mul_overflow(a, b, &out))
-        throw Error(ErrorCode::input, "'" + std::string(expression) + "' does not fit 64 bits");
+std::vector<std::string_view> split(std::string_view spec) {
+    std::vector<std::string_view> out;
+    for (size_t begin = 0; (begin = spec.find_first_not_of(' ', begin)) != std::string_view::npos;) {
+        const size_t end = std::min(spec.find(' ', begin), spec.size());
+        out.push_back(spec.substr(begin, end - begin));
+        begin = end;
+    }
     return out;
 }
 
-int64_t divide(int64_t a, int64_t b, std::string_view expression) {
-    if (b == 0) throw Error(ErrorCode::input, "'" + std::string(expression) + "' divides by zero");
-    if (a % b != 0)
-        throw Error(ErrorCode::input, "'" + std::string(expression) + "' is not a whole number: " + std::to_string(a) +
-                                          " / " + std::to_string(b));
-    return a / b;
+std::optional<Size> number_of(std::string_view factor, std::string_view expression) {
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(factor.data(), factor.data() + factor.size(), number);
+    if (error != std::errc() || end != factor.data() + factor.size()) malformed(expression);
+    return number;
 }
 
-std::optional<int64_t> value_of(const Term &term, const Dims &dims, std::string_view expression) {
-    int64_t product = 1;
-    int64_t divisor = 1;
-    for (const Factor &factor : term.factors) {
-        const auto value = value_of(factor.text, dims);
-        if (!value) return std::nullopt;
-        int64_t &side = factor.divides ? divisor : product;
-        side = multiply(side, *value, expression);
+[[noreturn]] void refuse(std::string_view expression, const std::string &why) {
+    throw Error(ErrorCode::input, "'" + std::string(expression) + "' " + why);
+}
+
+// By a size that is not known yet: a new unknown, which times the divisor is the product.
+Size divide(const Size &product, const Size &divisor, std::string_view expression, Solver &solver) {
+    if (divisor == Size(0)) refuse(expression, "divides by zero");
+    if (divisor.is_known()) {
+        const Size quotient = product * Size(Fraction{1, 1} / divisor.constant());
+        if (!quotient.is_known() || quotient.number()) return quotient;
+    } else {
+        const Size quotient = solver.open(std::string(expression));
+        if (solver.equate(quotient * divisor, product)) return quotient;
     }
-    return divide(product, divisor, expression);
-}
-
-// Solves "heads*D" = size for D, the only name in it that is not known. Nothing when there are several such names.
-bool solve(std::string_view token, int64_t size, Dims &dims, const std::string &where) {
-    const std::vector<Term> terms = parse(token);
-    if (terms.size() != 1) return false;
-    const Factor *unknown = nullptr;
-    int64_t product = 1;
-    int64_t divisor = 1;
-    for (const Factor &factor : terms.front().factors) {
-        const auto value = value_of(factor.text, dims);
-        if (value) {
-            int64_t &side = factor.divides ? divisor : product;
-            side = multiply(side, *value, token);
-        } else if (unknown != nullptr || factor.divides) {
-            return false;
-        } else {
-            unknown = &factor;
-        }
-    }
-    const int64_t scaled = multiply(size, divisor, token);
-    if (product == 0 || scaled % product != 0)
-        throw Error(ErrorCode::input, where + ": expected a size of " + std::string(token) + ", a multiple of " +
-                                          std::to_string(product) + ", found " + std::to_string(size));
-    dims.values.emplace(unknown->text, scaled / product);
-    return true;
-}
-
-std::vector<std::string> split(std::string_view spec) {
-    std::istringstream in{std::string(spec)};
-    std::vector<std::string> out;
-    for (std::string token; in >> token;) out.push_back(token);
-    return out;
-}
-
-std::string known(std::string_view spec, const Dims &dims) {
-    std::string out;
-    for (const std::string &name : names_in(spec)) {
-        const auto it = dims.values.find(name);
-        if (it != dims.values.end()) out += (out.empty() ? "" : ", ") + name + " = " + std::to_string(it->second);
-    }
-    return out.empty() ? "" : " with " + out;
-}
-
-[[noreturn]] void mismatch(std::string_view spec, const Shape &shape, const Dims &dims, const std::string &where) {
-    throw Error(ErrorCode::input, where + ": expected a shape of (" + std::string(spec) + ")" + known(spec, dims) +
-                                      ", found " + to_string(shape));
+    refuse(expression, "is not a whole number: " + solver.text(product) + " / " + solver.text(divisor));
 }
 
 } // namespace
 
-std::optional<int64_t> evaluate(std::string_view expression, const Dims &dims) {
-    int64_t sum = 0;
-    for (const Term &term : parse(expression)) {
-        const auto value = value_of(term, dims, expression);
-        if (!value) return std::nullopt;
-        sum += term.negative ? -*value : *value;
-    }
-    return sum;
+std::optional<Size> Dims::find(std::string_view name) const {
+    const auto found = names_.find(name);
+    return found == names_.end() ? std::nullopt : std::optional(solver_->resolve(found->second));
 }
 
-bool unify(std::string_view spec, const Shape &shape, Dims &dims, const std::string &where) {
-    std::vector<std::string> tokens = split(spec);
-    auto sizes = shape.begin();
-    if (!tokens.empty() && tokens.front() == "...") {
-        tokens.erase(tokens.begin());
-        if (shape.size() < tokens.size()) mismatch(spec, shape, dims, where);
-        const Shape leading(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(tokens.size()));
-        if (!dims.ellipsis) dims.ellipsis = leading;
-        if (*dims.ellipsis != leading) mismatch(spec, shape, dims, where);
-        sizes += static_cast<std::ptrdiff_t>(leading.size());
+std::optional<Size> Dims::evaluate(std::string_view expression) const {
+    if (auto size = find(expression)) return size;
+    try {
+        Size sum;
+        for (const Term &term : parse(expression)) {
+            Size product = 1, divisor = 1;
+            for (const Factor &factor : term.factors) {
+                const auto size =
+                    is_digit(factor.text.front()) ? number_of(factor.text, expression) : find(factor.text);
+                if (!size) return std::nullopt;
+                Size &side = factor.divides ? divisor : product;
+                side = side * *size;
+            }
+            if (divisor != Size(1)) product = divide(product, divisor, expression, *solver_);
+            sum = term.negative ? sum - product : sum + product;
+        }
+        return sum;
+    } catch (const Overflow &) {
+        refuse(expression, "does not fit 64 bits");
     }
-    if (static_cast<size_t>(shape.end() - sizes) != tokens.size()) mismatch(spec, shape, dims, where);
-    bool complete = true;
-    for (const std::string &token : tokens) {
-        const int64_t size = *sizes++;
-        const auto value = evaluate(token, dims);
-        if (value ? *value != size : false) mismatch(spec, shape, dims, where);
-        if (!value) complete = solve(token, size, dims, where) && complete;
-    }
-    return complete;
 }
 
-Shape instantiate(std::string_view spec, const Dims &dims, const std::string &where) {
-    Shape shape;
-    for (const std::string &token : split(spec)) {
-        if (token == "...") {
-            if (dims.ellipsis) shape.insert(shape.end(), dims.ellipsis->begin(), dims.ellipsis->end());
+void Dims::unify(std::string_view spec, const OpenShape &shape) {
+    std::vector<std::string_view> expressions = split(spec);
+    const bool leads = !expressions.empty() && expressions.front() == "...";
+    if (leads) expressions.erase(expressions.begin());
+    const bool fits = leads ? shape.size() >= expressions.size() : shape.size() == expressions.size();
+    const auto rest = shape.end() - static_cast<std::ptrdiff_t>(fits ? expressions.size() : 0);
+    bool equal = fits && (!leads || unify_leading({shape.begin(), rest}));
+    for (size_t i = 0; equal && i < expressions.size(); ++i)
+        equal = unify_axis(expressions[i], rest[static_cast<std::ptrdiff_t>(i)]);
+    if (!equal)
+        throw Error(ErrorCode::input, "expected a shape of (" + std::string(spec) + ")" + known(spec) + ", found " +
+                                          solver_->text(shape));
+}
+
+bool Dims::unify_leading(const OpenShape &axes) {
+    if (!leading_) leading_ = axes;
+    if (leading_->size() != axes.size()) return false;
+    for (size_t i = 0; i < axes.size(); ++i)
+        if (!solver_->equate((*leading_)[i], axes[i])) return false;
+    return true;
+}
+
+bool Dims::unify_axis(std::string_view expression, const Size &size) {
+    if (is_name(expression)) {
+        const auto [name, is_new] = names_.try_emplace(std::string(expression), size);
+        return is_new || solver_->equate(name->second, size);
+    }
+    for (const Term &term : parse(expression))
+        for (const Factor &factor : term.factors)
+            if (is_name(factor.text) && !names_.contains(factor.text))
+                names_.emplace(factor.text, solver_->open(std::string(factor.text)));
+    const Size expected = *evaluate(expression);
+    if (solver_->equate(expected, size)) return true;
+    const auto found = solver_->resolve(size).number();
+    if (!found || expected.products().size() != 1 || expected.constant() != Fraction{}) return false;
+    throw Error(ErrorCode::input, "expected a size of " + std::string(expression) + ", a multiple of " +
+                                      std::to_string(expected.products().front().times.top) + ", found " +
+                                      std::to_string(*found));
+}
+
+OpenShape Dims::instantiate(std::string_view spec) const {
+    OpenShape shape;
+    for (const std::string_view expression : split(spec)) {
+        if (expression == "...") {
+            if (leading_) shape.insert(shape.end(), leading_->begin(), leading_->end());
             continue;
         }
-        const auto value = evaluate(token, dims);
-        if (!value)
-            throw Error(ErrorCode::plugin, where + ": the contract does not say the size of '" + token +
+        auto size = evaluate(expression);
+        if (!size)
+            throw Error(ErrorCode::plugin, "the contract does not say the size of '" + std::string(expression) +
                                                "': no input, weight or parameter that is given names it");
-        shape.push_back(*value);
+        shape.push_back(std::move(*size));
     }
     return shape;
 }
 
+// " with B = 2, C = 5*D": what the names in a spec stand for, where that says something.
+std::string Dims::known(std::string_view spec) const {
+    std::string out;
+    for (const std::string &name : names_in(spec)) {
+        const auto size = names_.find(name);
+        const std::string text = size == names_.end() ? name : solver_->text(size->second);
+        if (text != name) out += (out.empty() ? "" : ", ") + name + " = " + text;
+    }
+    return out.empty() ? "" : " with " + out;
+}
+
 std::vector<std::string> names_in(std::string_view spec) {
     std::vector<std::string> names;
-    for (const std::string &token : split(spec)) {
-        if (token == "...") continue;
-        for (const Term &term : parse(token))
+    for (const std::string_view expression : split(spec)) {
+        if (expression == "...") continue;
+        for (const Term &term : parse(expression))
             for (const Factor &factor : term.factors)
-                if (!is_number(factor.text) && std::find(names.begin(), names.end(), factor.text) == names.end())
+                if (!is_digit(factor.text.front()) && std::find(names.begin(), names.end(), factor.text) == names.end())
                     names.emplace_back(factor.text);
     }
     return names;

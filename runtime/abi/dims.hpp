@@ -1,35 +1,64 @@
-// The sizes behind a contract's dims: names that unify over all ports of a layer.
+// The sizes behind a contract's dims: names that mean one size wherever they stand.
 #pragma once
+
+#include "abi/solver.hpp"
 
 #include <lamina/tensor.hpp>
 
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace lamina::abi {
 
-// What is known of a contract's names: dims found by unification, and parameters by their values.
-struct Dims {
-    std::map<std::string, int64_t, std::less<>> values;
-    std::optional<Shape> ellipsis; // what "..." stands for
+// What the names of one contract, or of one graph's inputs, stand for. Sizes may be open: what the dims say of them
+// goes to a solver, which outlives this.
+//
+// Expressions are names and numbers joined by * / + -, without blanks or parentheses; * and / bind tighter. A malformed
+// one is an Error(plugin). Sizes that contradict each other, divide unevenly or do not fit 64 bits are an Error(input).
+// What it says goes behind the place where the dims stand: see located().
+class Dims {
+  public:
+    using Names = std::map<std::string, Size, std::less<>>;
+
+    explicit Dims(Solver &solver) : solver_(&solver) {}
+
+    void set(const std::string &name, const Size &size) { names_.insert_or_assign(name, size); }
+    void set_leading(OpenShape axes) { leading_ = std::move(axes); }
+
+    // Learns what a shape says about the names in `spec`: "B T heads*D", or "... C".
+    void unify(std::string_view spec, const OpenShape &shape);
+
+    // Nothing when the expression has a name that nothing has said anything about.
+    [[nodiscard]] std::optional<Size> evaluate(std::string_view expression) const;
+
+    // The shape that `spec` describes. Throws Error(plugin) when nothing has said anything about a name in it.
+    [[nodiscard]] OpenShape instantiate(std::string_view spec) const;
+
+    [[nodiscard]] const Names &names() const { return names_; }
+    [[nodiscard]] const std::optional<OpenShape> &leading() const { return leading_; } // what "..." stands for
+
+  private:
+    Solver *solver_;
+    Names names_;
+    std::optional<OpenShape> leading_;
+
+    bool unify_leading(const OpenShape &axes);
+    bool unify_axis(std::string_view expression, const Size &size);
+    [[nodiscard]] std::optional<Size> find(std::string_view name) const;
+    [[nodiscard]] std::string known(std::string_view spec) const;
 };
-
-// The value of an expression of names, numbers, * / + - (no blanks, no parentheses; * and / bind tighter).
-// Nothing when a name in it is not known. Throws Error(plugin) when it is malformed, divides by zero or unevenly.
-[[nodiscard]] std::optional<int64_t> evaluate(std::string_view expression, const Dims &dims);
-
-// Learns what `shape` says about the names in `spec` ("B T heads*D"): each token that evaluates must match, and a token
-// with one unknown name in a product or quotient gives that name. Returns false when a token still has several unknown
-// names: call again once more is known. Throws Error(input) on a mismatch; `where` begins its message.
-bool unify(std::string_view spec, const Shape &shape, Dims &dims, const std::string &where);
-
-// The shape that `spec` describes. Throws Error(plugin) when a name in it is not known.
-[[nodiscard]] Shape instantiate(std::string_view spec, const Dims &dims, const std::string &where);
 
 // The names in `spec`, without numbers, in order of appearance, each once. "..." is not one of them.
 [[nodiscard]] std::vector<std::string> names_in(std::string_view spec);
+
+// What `body` gives; where it throws, with the place in front, which `place` puts into words only then.
+template <class Place, class Body> auto located(const Place &place, const Body &body) {
+    try {
+        return body();
+    } catch (const Error &e) {
+        throw Error(e.code(), place() + ": " + e.what());
+    }
+}
 
 } // namespace lamina::abi

@@ -34,9 +34,8 @@ void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const 
         const TensorType &type = step.types(list)[i];
         if (type.shape.empty() || step.bound(list)[i] != i) continue;
         for (const std::string &name : abi::names_in(ports[i].dims))
-            if (const auto size = step.dims().values.find(name);
-                size != step.dims().values.end() && !is_param(*step.layer().contract, name))
-                c.dims[name] = size->second;
+            if (const auto size = step.size(name); size && !is_param(*step.layer().contract, name))
+                c.dims[name] = *size;
         if (list == abi::PortList::out) continue;
         if (list == abi::PortList::state || (ports[i].flags & LAMINA_OPTIONAL) != 0) c.given.insert(ports[i].name);
         if (list == abi::PortList::state && type.dtype != DType::f32) c.dtypes[ports[i].name] = type.dtype;
@@ -51,7 +50,7 @@ Case case_of(const abi::LayerCall &step) {
     Case c;
     for (uint32_t i = 0; i < layer.n_params; ++i)
         c.params[layer.params[i].name] = value_of(layer.params[i], step.params()[i]);
-    if (const auto &axes = step.dims().ellipsis; axes && !axes->empty()) c.axes = *axes;
+    c.axes = step.leading();
     take_ports(step, abi::PortList::in, {layer.inputs, layer.n_inputs}, c);
     take_ports(step, abi::PortList::weight, {layer.weights, layer.n_weights}, c);
     take_ports(step, abi::PortList::state, {layer.states, layer.n_states}, c);

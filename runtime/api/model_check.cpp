@@ -19,10 +19,13 @@ void refuse_unused_weights(const model::Model &model, const abi::Registry &plugi
 }
 
 // Scores that are taken for what they are not give answers that are wrong and look right.
-bool are_probabilities(const plan::GraphPlan &plan, int32_t tensor) {
-    return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const plan::Step &step) {
-        return std::string_view(step.call.layer().id()) == "softmax" && step.out.front() == tensor;
-    });
+void expect_logits(const plan::GraphPlan &plan, int32_t tensor, const std::string &place) {
+    for (const plan::Step &step : plan.steps)
+        for (uint32_t i = 0; i < step.out.size(); ++i)
+            if (step.out[i] == tensor && (step.call.layer().contract->outputs[i].flags & LAMINA_PROBABILITIES) != 0)
+                throw Error(ErrorCode::input, place + "expected logits, found the probabilities of layer '" +
+                                                  step.name + "' (" + std::string(step.call.layer().id()) +
+                                                  "); write \"probabilities\" instead of \"logits\"");
 }
 
 // A vocabulary of another size than the table of embeddings is that of another model, and its words mean others.
@@ -49,9 +52,7 @@ void check_generation(const model::Model &model, const abi::Registry &plugins) {
     const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
     const std::string place = (model.folder / "model.json").string() + ": /generation/" +
                               (g.probabilities ? "probabilities" : "logits") + ": ";
-    if (!g.probabilities && are_probabilities(plan, output))
-        throw Error(ErrorCode::input,
-                    place + "'" + g.scores + "' comes from a softmax; write \"probabilities\" instead of \"logits\"");
+    if (!g.probabilities) expect_logits(plan, output, place);
     const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(g.target.vocabulary).size());
     if (scores.shape.size() != 3 || scores.shape[2] != vocabulary)
         throw Error(ErrorCode::input, place + "expected '" + g.scores + "' to be (B, T, " + std::to_string(vocabulary) +

@@ -174,19 +174,20 @@ std::string text_of(const abi::ParamValue &value) {
 }
 
 // The sizes that a case fixes before any port is looked at: dims and whole-number parameters.
-abi::Dims known_dims(const lamina_layer &layer, const Case &c) {
-    abi::Dims dims;
-    dims.values = c.dims;
-    dims.ellipsis = c.axes;
+abi::Dims known_dims(const lamina_layer &layer, const Case &c, abi::Solver &solver) {
+    abi::Dims dims(solver);
+    for (const auto &[name, size] : c.dims) dims.set(name, size);
+    abi::OpenShape leading(c.axes.begin(), c.axes.end());
     for (const char *axis : {"B", "T"})
-        if (c.axes.empty() && c.dims.contains(axis)) dims.ellipsis->push_back(c.dims.at(axis));
+        if (c.axes.empty() && c.dims.contains(axis)) leading.emplace_back(c.dims.at(axis));
+    dims.set_leading(std::move(leading));
     for (const lamina_param &p : std::span(layer.params, layer.n_params)) {
         if (p.kind != LAMINA_INT) continue;
         const auto given = c.params.find(p.name);
         const double *number = given != c.params.end() ? std::get_if<double>(&given->second) : nullptr;
-        dims.values[p.name] = number != nullptr      ? static_cast<int64_t>(*number)
-                              : p.follows != nullptr ? dims.values.at(p.follows)
-                                                     : static_cast<int64_t>(p.dflt);
+        dims.set(p.name, number != nullptr      ? abi::Size(static_cast<int64_t>(*number))
+                         : p.follows != nullptr ? dims.names().find(p.follows)->second
+                                                : abi::Size(static_cast<int64_t>(p.dflt)));
     }
     return dims;
 }
@@ -198,10 +199,11 @@ bool is_batch_first(const Case &c) {
     return it == c.params.end() || !std::holds_alternative<bool>(it->second) || std::get<bool>(it->second);
 }
 
-// Swaps between the layout of a tensor and the order in which the contract names its axes.
-Shape reordered(Shape shape, const lamina_port &port, bool batch_first) {
-    if ((port.flags & LAMINA_SEQUENCE) != 0 && !batch_first && shape.size() >= 2) std::swap(shape[0], shape[1]);
-    return shape;
+// The shape of a port, with small sizes for what nothing has said anything about.
+abi::OpenShape made_up(const lamina_port &port, abi::Dims &dims, bool batch_first) {
+    for (const std::string &name : abi::names_in(port.dims))
+        if (!dims.names().contains(name)) dims.set(name, small_size(name));
+    return abi::reordered(dims.instantiate(port.dims), port, batch_first);
 }
 
 } // namespace
@@ -238,27 +240,29 @@ std::string to_string(const Case &c) {
 
 abi::CallTypes types_of(const lamina_layer &layer, const Case &c) {
     const bool batch_first = is_batch_first(c);
-    abi::Dims dims = known_dims(layer, c);
+    abi::Solver solver;
+    abi::Dims dims = known_dims(layer, c, solver);
     abi::CallTypes types;
     const auto take = [&](std::span<const lamina_port> ports, bool states, auto &out) {
-        std::map<std::string, Shape, std::less<>> bound; // with those of ports that stand in for others
+        std::map<std::string, abi::OpenShape, std::less<>> bound; // with those of ports that stand in for others
         for (const lamina_port &port : ports) {
-            const std::string where = std::string("port '") + port.name + "'";
+            const auto place = [&] { return std::string("port '") + port.name + "'"; };
             const bool optional = states || (port.flags & LAMINA_OPTIONAL) != 0;
             if (optional && !c.given.contains(port.name)) {
                 if (port.follows == nullptr || !bound.contains(port.follows)) continue;
-                const Shape &shape = bound[port.name] = bound.at(port.follows);
-                (void)abi::unify(port.dims, reordered(shape, port, batch_first), dims, where);
+                const abi::OpenShape &shape = bound[port.name] = bound.at(port.follows);
+                abi::located(place, [&] { dims.unify(port.dims, abi::reordered(shape, port, batch_first)); });
                 continue;
             }
-            for (const std::string &name : abi::names_in(port.dims)) dims.values.try_emplace(name, small_size(name));
-            bound[port.name] = reordered(abi::instantiate(port.dims, dims, where), port, batch_first);
             const bool weight = ports.data() == layer.weights;
-            out[port.name] = {port.dtypes == LAMINA_I32 ? DType::i32
-                              : weight                  ? weight_dtype(port, c)
-                              : states                  ? state_dtype(port, c)
-                                                        : DType::f32,
-                              bound[port.name]};
+            const DType dtype = port.dtypes == LAMINA_I32 ? DType::i32
+                                : weight                  ? weight_dtype(port, c)
+                                : states                  ? state_dtype(port, c)
+                                                          : DType::f32;
+            out[port.name] = abi::located(place, [&] {
+                bound[port.name] = made_up(port, dims, batch_first);
+                return abi::OpenType(dtype, bound[port.name]).known(solver);
+            });
         }
     };
     take(inputs_of(layer), false, types.in);

@@ -82,12 +82,14 @@ const lamina_port &port_of(const lamina_layer &contract, abi::PortList list, uin
     return contract.outputs[port];
 }
 
-// "M" in the dims of a call with states; 0 for one without.
-int64_t state_length(const abi::LayerCall &call) {
-    const auto &types = call.types(abi::PortList::state);
-    const bool has_states = std::any_of(types.begin(), types.end(), [](const auto &t) { return !t.shape.empty(); });
-    const auto length = call.dims().values.find("M");
-    return has_states && length != call.dims().values.end() ? length->second : 0;
+// Of the states that a call has; 0 where it has none, or none whose size the host chooses.
+int64_t capacity_of(const abi::LayerCall &call) {
+    const lamina_layer &contract = *call.layer().contract;
+    int64_t out = 0;
+    for (uint32_t i = 0; i < contract.n_states; ++i)
+        if (!call.types(abi::PortList::state)[i].shape.empty() && contract.states[i].capacity != nullptr)
+            out = std::max(out, call.size(contract.states[i].capacity).value_or(0));
+    return out;
 }
 
 // Values are made up for all of it.
@@ -121,7 +123,7 @@ CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
                                                          : Values::normal;
         Range range;
         if (const auto declared = list == abi::PortList::in ? call.values(i) : std::nullopt)
-            range = {declared->first, declared->second, state_length(call)};
+            range = {declared->first, declared->second, capacity_of(call)};
         return make_values(type, values, list == abi::PortList::weight, range, c.seed, port.name);
     });
 }

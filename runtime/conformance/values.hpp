@@ -13,7 +13,7 @@ inline constexpr int64_t wide_range = 4096;
 
 struct Range { // of I32: lowest <= value < end
     int64_t lowest = INT32_MIN, end = int64_t{1} << 31;
-    int64_t cache = 0; // the call's state_length; 0: it has no states. A wide range is one of positions in it.
+    int64_t cache = 0; // the capacity of the call's states; 0: it has none. A wide range is one of positions in it.
 };
 
 // A tensor of this class of values. Weights are scaled by 1/sqrt(columns) where they are matrices, so that what a layer

@@ -1,68 +1,90 @@
 #include "plan/graph_check.hpp"
 
-#include "base/random.hpp"
-#include "plan/graph_sizes.hpp"
+#include "plan/graph_walk.hpp"
 
-#include <array>
-#include <optional>
+#include <set>
 
 namespace lamina::plan {
 namespace {
 
-constexpr uint64_t attempts = 96;
-
-// Sizes for what the graph leaves open: first small ones, all different; then all the same; then a mixture of small
-// ones, powers of two and numbers that much divides, since plugins' checks ask for multiples and for limits.
-int64_t open_size(uint64_t attempt, size_t which, Random &random) {
-    constexpr std::array<int64_t, 14> mixture{1, 2, 3, 4, 5, 6, 7, 8, 16, 64, 100, 720, 4096, 5040};
-    if (attempt == 0) return static_cast<int64_t>(which) + 2;
-    if (attempt <= mixture.size()) return mixture[attempt - 1];
-    return mixture[random.below(mixture.size())];
-}
-
-GraphShapes make_up(const model::Graph &graph, const GraphSizes &sizes, uint64_t attempt, Random &random) {
-    abi::Dims dims;
-    std::map<std::string, int64_t, std::less<>> chosen = sizes.fixed;
-    for (const auto &[name, standing] : sizes.stands_for) {
-        if (!chosen.contains(standing)) chosen[standing] = open_size(attempt, chosen.size(), random);
-        dims.values[name] = chosen[standing];
-    }
-    GraphShapes out;
-    for (const model::GraphInput &input : graph.inputs)
-        out.inputs[input.name] = {input.dtype, abi::instantiate(input.dims, dims, input.name)};
+// What a plugin's check may want of a size: to be small, or a multiple of something, or one of the numbers that it
+// sees.
+std::set<int64_t> sizes_to_try(const abi::OpenCall &call, const abi::Solver &solver) {
+    std::set<int64_t> out{1, 2, 3, 4, 8, 64, 100, 720, 4096, 5040};
+    for (const double param : call.params())
+        if (param >= 1 && param <= 1 << 20) out.insert(static_cast<int64_t>(param));
+    for (const abi::PortList list : abi::port_lists)
+        for (const abi::OpenType &type : call.types(list))
+            for (const abi::Size &size : type.shape)
+                if (const auto number = solver.resolve(size).number()) out.insert(*number);
     return out;
 }
 
-std::optional<Error> refusal(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
-                             const GraphShapes &shapes) {
+std::set<abi::Unknown> unknowns_of(const abi::OpenCall &call, const abi::Solver &solver) {
+    std::set<abi::Unknown> out;
+    for (const abi::PortList list : abi::port_lists)
+        for (const abi::OpenType &type : call.types(list))
+            for (const abi::Size &size : type.shape) {
+                const abi::Size resolved = solver.resolve(size);
+                for (const abi::Product &product : resolved.products())
+                    out.insert(product.unknowns.begin(), product.unknowns.end());
+            }
+    return out;
+}
+
+// The call with one unknown of this size and all others of that; nothing where no tensors have such sizes.
+std::optional<abi::LayerCall> made_up(const abi::OpenCall &call, abi::Solver solver,
+                                      const std::set<abi::Unknown> &unknowns, abi::Unknown one, int64_t size_of_one,
+                                      int64_t size_of_others) {
     try {
-        (void)plan_graph(model, graph, plugins, shapes);
+        for (const abi::Unknown unknown : unknowns) {
+            const abi::Size size(abi::Product{{unknown}});
+            if (solver.resolve(size).is_known()) continue; // it follows from the others
+            if (!solver.equate(size, unknown == one ? size_of_one : size_of_others)) return std::nullopt;
+        }
+        return abi::LayerCall(call, solver);
+    } catch (const Error &) {
         return std::nullopt;
-    } catch (const Error &e) {
-        return e;
     }
+}
+
+// Asks the plugin's own check: with the sizes, where all are known; else with made-up ones, each unknown in turn being
+// smaller or larger than the others, or alike. What is refused each time is taken to be refused whatever the sizes are.
+void ask_plugin(const abi::OpenCall &call, const abi::Solver &solver) {
+    const std::set<abi::Unknown> unknowns = unknowns_of(call, solver);
+    if (unknowns.empty()) return abi::LayerCall(call, solver).check();
+    const std::set<int64_t> sizes = sizes_to_try(call, solver);
+    std::optional<Error> refusal;
+    for (const int64_t size_of_others : sizes)
+        for (const int64_t size_of_one : sizes)
+            for (const abi::Unknown one : unknowns) {
+                const auto known = made_up(call, solver, unknowns, one, size_of_one, size_of_others);
+                if (!known) continue;
+                try {
+                    return known->check();
+                } catch (const Error &e) {
+                    if (!refusal) refusal = e;
+                }
+            }
+    if (refusal) throw Error(*refusal);
 }
 
 } // namespace
 
-// Sizes are made up, and what fails is looked at. Where no sizes satisfy a layer's dims, its error is the graph's. Else
-// an error is the graph's own only if none will do, and many meet it word for word: others may be too long, say, before
-// they come to it.
+// Walked twice: what the layers say about the inputs' sizes is known from the beginning when they are held to it, as in
+// a run. The first time a contradiction ends the learning, and the second time it is the error.
 void check_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins) {
-    const GraphSizes sizes = graph_sizes(model, graph, plugins);
-    const std::string impossible = sizes.impossible != nullptr ? place_of(model, *sizes.impossible) : "";
-    Random random(0);
-    std::optional<Error> first;
-    uint64_t same = 0;
-    for (uint64_t attempt = 0; attempt < attempts; ++attempt) {
-        const std::optional<Error> error = refusal(model, graph, plugins, make_up(graph, sizes, attempt, random));
-        if (!error) return;
-        const std::string found = error->what();
-        if (!impossible.empty() && found.starts_with(impossible)) throw *error;
-        if (!first) first = error;
-        same += found == first->what() ? 1 : 0;
+    abi::Solver solver;
+    const GraphWalk::Inputs inputs = open_inputs(model, graph, plugins, solver);
+    try {
+        GraphWalk walk(model, graph, plugins, solver, inputs);
+        while (walk.next()) {
+        }
+    } catch (const Error &) {
     }
-    if (!impossible.empty() || same >= attempts / 4) throw *first;
+    GraphWalk walk(model, graph, plugins, solver, inputs);
+    while (const auto step = walk.next()) ask_plugin(step->call, solver);
+    (void)walk.outputs();
 }
 
 } // namespace lamina::plan

@@ -35,8 +35,8 @@ struct GraphPlan {
     [[nodiscard]] int32_t tensor(std::string_view name) const; // Throws Error(input) with the nearest name.
 };
 
-// Shapes of the graph's inputs, and the length of its states ("M" in a state's dims; 0: run without states). States
-// that may be stored in `state_dtype` are, others in F32.
+// Shapes of the graph's inputs, and how long its states are where a contract leaves that to the host; 0: run without
+// states. States that may be stored in `state_dtype` are, others in F32.
 struct GraphShapes {
     std::map<std::string, TensorType, std::less<>> inputs;
     int64_t state_length = 0;

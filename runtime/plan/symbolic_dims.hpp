@@ -8,8 +8,8 @@
 
 namespace lamina::plan {
 
-// By the tensors' names ("encoder.0.attention"): "f32 (B S 160)". '?' is a size that is no name and no number, such as
-// a product. Empty where the graph refuses the small sizes that this is found out by.
+// By the tensors' names ("encoder.0.attention"): "f32 (B S 160)". A size may be an expression, "2*S". Those behind a
+// layer that nothing can make fit are missing.
 [[nodiscard]] std::map<std::string, std::string> symbolic_dims(const model::Model &model, const model::Graph &graph,
                                                                const abi::Registry &plugins);
 

@@ -265,7 +265,8 @@ TEST_CASE("probabilities that are called logits are refused") {
     REQUIRE(at != std::string::npos);
     model.json.replace(at, 15, "\"logits\"");
     CHECK_THAT(message_of([&] { (void)runtime().load(model); }),
-               matchers::contains("/generation/logits: 'probabilities' comes from a softmax"));
+               matchers::contains(
+                   "/generation/logits: expected logits, found the probabilities of layer 'generator.softmax'"));
 }
 
 TEST_CASE("scores that are no numbers end the generation with an error") {

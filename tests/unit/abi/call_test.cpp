@@ -40,7 +40,7 @@ TEST_CASE("parameters that are left out take their default, or the value of the 
     CHECK(call_of(layer).params() == std::vector<double>{2, 1e-5, 0, 0, 2, 1});
     const LayerCall call = call_of(layer, {{"heads", 3.0}, {"activation", std::string("gelu")}, {"causal", true}});
     CHECK(call.params() == std::vector<double>{3, 1e-5, 1, 1, 3, 1});
-    CHECK(call.dims().values.at("D") == 2);
+    CHECK(call.size("D") == 2);
 }
 
 TEST_CASE("a parameter of the wrong kind, range or name is refused with what was expected") {
@@ -111,9 +111,55 @@ TEST_CASE("sequence-first tensors swap their first two axes, and the dims keep t
     CallTypes types = small_types();
     types.in["query"] = f32({5, 2, 8});
     const LayerCall call = call_of(layer, {{"batch_first", false}}, types);
-    CHECK(call.dims().values.at("B") == 2);
-    CHECK(call.dims().values.at("T") == 5);
+    CHECK(call.size("B") == 2);
+    CHECK(call.size("T") == 5);
     CHECK(call.types(PortList::out)[0].shape == Shape{5, 2, 6});
+}
+
+TEST_CASE("states are given, or all there with the capacity that the host chooses") {
+    TestLayer test;
+    const Layer layer = test.layer();
+    CallTypes types = small_types();
+    types.state["cache"] = f32({2, 40, 8});
+    CHECK(call_of(layer, {}, types).size("M") == 40);
+    types.state["cache"] = f32({2, 40, 9});
+    CHECK_THAT(refusal(layer, {}, types), matchers::contains("layer 'a': state 'cache': expected a shape of (B M C)"));
+
+    Solver solver;
+    OpenTypes open;
+    open.in["query"] = OpenType(f32({2, 5, 8})), open.weight["weight"] = OpenType(f32({6, 8})), open.capacity = 40;
+    const LayerCall call(OpenCall(layer, {}, open, solver, "layer 'a'"), solver);
+    CHECK(call.types(PortList::state)[0] == f32({2, 40, 8}));
+    CHECK(call.size("M") == 40);
+}
+
+TEST_CASE("sizes that are open stay so in the outputs, and what a layer says of them is learnt") {
+    TestLayer test;
+    const Layer layer = test.layer();
+    Solver solver;
+    const Size b = solver.open("B"), t = solver.open("T"), c = solver.open("C");
+    OpenTypes types;
+    types.in["query"] = {DType::f32, {t, b, c}}, types.weight["weight"] = OpenType(f32({6, 8}));
+    const OpenCall call(layer, {{"batch_first", false}}, types, solver, "layer 'a'");
+    CHECK(solver.text(call.types(PortList::out)[0].shape) == "(T, B, 6)");
+    CHECK(solver.resolve(c).number() == 8);
+    CHECK_THROWS_AS(LayerCall(call, solver), Error);
+    REQUIRE(solver.equate(b, 2));
+    REQUIRE(solver.equate(t, 5));
+    CHECK(LayerCall(call, solver).types(PortList::out)[0].shape == Shape{5, 2, 6});
+}
+
+TEST_CASE("a size that no tensor can have, and one that nothing says, is refused") {
+    TestLayer test;
+    test.outputs[0].dims = "B T-5";
+    CHECK_THAT(refusal(test.layer()),
+               matchers::contains("output 'y': expected sizes of at least 1") && matchers::contains("found (2, 0)"));
+    test.outputs[0].dims = "B T*1000000000*1000000000";
+    CHECK_THAT(refusal(test.layer()), matchers::contains("too large for 64 bits"));
+    test.outputs[0].dims = "B T C B T C B T C";
+    CHECK_THAT(refusal(test.layer()), matchers::contains("output 'y': expected a tensor of 1 to 8 axes, found 9"));
+    test.weights[0].dims = "A*D C", test.outputs[0].dims = "B A";
+    CHECK_THAT(refusal(test.layer()), matchers::contains("a contract that says all sizes, found (2, A)"));
 }
 
 TEST_CASE("the range of an I32 input follows from the dims") {

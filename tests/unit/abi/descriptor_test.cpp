@@ -158,3 +158,16 @@ TEST_CASE("an executor's kernels name their layer and have a function") {
     executor.kernel_size = sizeof kernel, executor.kernels = nullptr;
     CHECK_THAT(fault_of_sizes(executor), matchers::contains("null list"));
 }
+
+TEST_CASE("the capacity of a state is one of its own dims, and one that the host can choose") {
+    const auto capacity = [](const char *name, const char *dims) {
+        return fault_after([&](TestLayer &l) { l.states = {lamina::plugin::state("cache", dims, name, "")}; });
+    };
+    CHECK(capacity("M", "B M C").empty());
+    CHECK(capacity(nullptr, "B C").empty());
+    CHECK_THAT(capacity("M", "B K C"), matchers::contains("capacity 'M' is no name in its dims (B K C)"));
+    CHECK_THAT(capacity("T", "B T C"), matchers::contains("capacity 'T' follows from 'query'"));
+    CHECK_THAT(capacity("heads", "B heads"), matchers::contains("capacity 'heads' is a parameter"));
+    CHECK_THAT(fault_after([](TestLayer &l) { l.inputs[0].capacity = "T"; }),
+               matchers::contains("only states have a capacity"));
+}

@@ -1,6 +1,5 @@
 // What fails whatever a graph's inputs are is known without them; what some inputs could run is left alone.
 #include "plan/graph_check.hpp"
-#include "plan/graph_sizes.hpp"
 #include "plan/symbolic_dims.hpp"
 
 #include "catch.hpp"
@@ -35,9 +34,9 @@ struct TestModel {
         node.params["heads"] = heads;
     }
     model::Graph &graph() { return model.graphs.at("main"); }
-    GraphSizes sizes() {
+    std::map<std::string, std::string> dims() {
         model.weights = model::Safetensors::of(weights);
-        return graph_sizes(model, graph(), *plugins());
+        return symbolic_dims(model, graph(), *plugins());
     }
     void check() {
         model.weights = model::Safetensors::of(weights);
@@ -62,14 +61,36 @@ TEST_CASE("a size that a weight says is fixed, names that meet are one, and the 
     test.add("norm", "layer_norm", "x");
     test.weight("norm.weight", {8});
     test.add("add", "dropout", "norm").inputs["residual"] = "y";
-    const GraphSizes sizes = test.sizes();
-    CHECK(sizes.impossible == nullptr);
-    CHECK(sizes.fixed == decltype(sizes.fixed){{"C", 8}});
-    CHECK(sizes.stands_for ==
-          decltype(sizes.stands_for){{"B", "B"}, {"T", "T"}, {"C", "C"}, {"N", "B"}, {"U", "T"}, {"D", "C"}});
     test.check();
-    const auto dims = symbolic_dims(test.model, test.graph(), *plugins());
-    for (const char *tensor : {"norm", "add"}) CHECK(dims.at(tensor) == "f32 (B T 8)");
+    const auto dims = test.dims();
+    for (const char *tensor : {"x", "y", "norm", "add"}) CHECK(dims.at(tensor) == "f32 (B T 8)");
+}
+
+TEST_CASE("what is known of sizes is known up to the layer that nothing can make fit") {
+    TestModel test({{"x", DType::f32, "B T C"}});
+    test.add("norm", "layer_norm", "x");
+    test.weight("norm.weight", {8});
+    test.add("up", "linear", "norm");
+    test.weight("up.weight", {16, 9});
+    test.add("p", "softmax", "up");
+    const auto dims = test.dims();
+    CHECK(dims.at("norm") == "f32 (B T 8)");
+    CHECK_FALSE(dims.contains("up"));
+    CHECK_FALSE(dims.contains("p"));
+    CHECK(test.refusal() == "folder/model.json: /graphs/main/layers/0: layer 'up': weight 'weight': "
+                            "expected a shape of (N K) with N = 16, K = 8, found (16, 9)");
+}
+
+TEST_CASE("a decoder's sizes are those that its encoder gives") {
+    TestModel test({{"x", DType::f32, "B S 8"}});
+    test.add("memory", "softmax", "x");
+    test.model.graphs["decode"] = {"decode", {{"memory", DType::f32, "B S C"}}, {}, {{"y", "p"}}};
+    test.model.graphs["decode"].nodes.push_back({"p", "softmax", "/graphs/decode/layers/0", {}, {{"", "memory"}}, {}});
+    test.graph().outputs = {{"memory", "memory"}};
+    test.model.generation.emplace();
+    test.model.generation->encode = "main", test.model.generation->decode = "decode";
+    const auto dims = symbolic_dims(test.model, test.model.graphs.at("decode"), *plugins());
+    CHECK(dims.at("p") == "f32 (B S 8)");
 }
 
 TEST_CASE("a graph that runs with some sizes passes") {

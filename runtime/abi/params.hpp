@@ -1,0 +1,23 @@
+// A layer's parameters, as a model gives them and as plugins take them.
+#pragma once
+
+#include <lamina/plugin.h>
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lamina::abi {
+
+using ParamValue = std::variant<bool, double, std::string>;
+using Params = std::map<std::string, ParamValue, std::less<>>; // by name
+
+// In the contract's order, with what is left out filled in. Throws Error(input), whose message begins with `where`.
+[[nodiscard]] std::vector<double> resolve_params(const lamina_layer &layer, const Params &given,
+                                                 const std::string &where);
+
+// Of those, batch_first: true for a layer that has no such parameter.
+[[nodiscard]] bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params);
+
+} // namespace lamina::abi
