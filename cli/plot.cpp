@@ -136,13 +136,12 @@ std::string json(const std::vector<float> &table, const std::vector<int64_t> &di
     const std::vector<float> values = columns(table, dims, options);
     for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(dims.size()))
         rows.push_back(std::vector<float>(row, row + static_cast<std::ptrdiff_t>(dims.size())));
-    return Json{{"d_model", options.d_model},
-                {"max_len", options.max_len},
-                {"layout", options.layout},
-                {"dims", dims},
-                {"values", rows}}
-               .dump() +
-           "\n";
+    const Json out{{"d_model", options.d_model},
+                   {"max_len", options.max_len},
+                   {"layout", options.layout},
+                   {"dims", dims},
+                   {"values", rows}};
+    return out.in_one_line() + "\n";
 }
 
 // What the command line asks for goes before what the environment would make of the picture.

@@ -1,10 +1,9 @@
 #include "model/safetensors.hpp"
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "model/safetensors_header.hpp"
 #include "model/utf8.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -133,23 +132,20 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
         return size_of(a.second->dtype()) > size_of(b.second->dtype());
     });
 
-    nlohmann::json header = nlohmann::json::object();
-    if (!metadata.empty()) header["__metadata__"] = metadata;
+    Json header = Json::object();
+    for (const auto &[key, value] : metadata) header["__metadata__"][key] = value;
     size_t end = 0;
     for (const auto &[name, tensor] : order) {
         if (*name == "__metadata__" || first_invalid_utf8(*name) != name->size())
             refuse(file.string(), "a tensor cannot be called " + in_quotes(*name));
         const size_t begin = end;
         end += tensor->bytes().size();
-        header[*name] = {
-            {"dtype", format_name(tensor->dtype())}, {"shape", tensor->shape()}, {"data_offsets", {begin, end}}};
+        header[*name] = {{"dtype", format_name(tensor->dtype())},
+                         {"shape", tensor->shape()},
+                         {"data_offsets", Json::array({begin, end})}};
     }
-    std::string text;
-    try {
-        text = header.dump();
-    } catch (const nlohmann::json::type_error &) {
-        refuse(file.string(), "the metadata is not valid UTF-8");
-    }
+    std::string text = header.in_one_line();
+    if (first_invalid_utf8(text) != text.size()) refuse(file.string(), "the metadata is not valid UTF-8");
     text.append((8 - text.size() % 8) % 8, ' ');
 
     const uint64_t length = text.size();
