@@ -9,7 +9,6 @@
 #include <lamina/proof.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 namespace lamina::cli {
 namespace {
@@ -20,16 +19,13 @@ const char *name_of(Status status) {
     return status == Status::passed ? "passed" : status == Status::failed ? "failed" : "skipped";
 }
 
-// JSON has no infinity.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json as_json(const CaseResult &result) {
     Json out{{"layer", result.layer},
              {"variant", result.variant},
              {"case", result.case_text},
              {"status", name_of(result.status)}};
     if (!result.why.empty()) out["why"] = result.why;
-    if (result.verdict.compared != 0) out["ratio"] = number(result.verdict.ratio);
+    if (result.verdict.compared != 0) out["ratio"] = result.verdict.ratio;
     if (result.status == Status::failed) out["replay"] = result.replay;
     return out;
 }
@@ -153,13 +149,13 @@ int admit(const CheckOptions &options, const Runtime &runtime, const Device &dev
     return all_admitted ? 0 : static_cast<int>(ErrorCode::tolerance);
 }
 
-struct Options {
+struct CheckCommandOptions {
     CheckOptions check;
     bool admit = false;
 };
 
 // What the command line asks for goes before what the environment would make of the check.
-void leave_idle(Options &all, const Arguments &app) {
+void leave_idle(CheckCommandOptions &all, const Arguments &app) {
     CheckOptions &options = all.check;
     const std::vector<std::string> of_cases{"--case", "--seed", "--thorough", "--own-cases"};
     if (app.is_given(of_cases) || app.is_given({"--variant", "--replay"})) cli::leave_idle(app, "--admit", all.admit);
@@ -170,7 +166,7 @@ void leave_idle(Options &all, const Arguments &app) {
     if (app.is_given({"--thorough"})) cli::leave_idle(app, "--own-cases", options.own_cases_only);
 }
 
-int check(Options all, const Arguments &app, const GlobalOptions &global, Output &output) {
+int check(CheckCommandOptions all, const Arguments &app, const GlobalOptions &global, Output &output) {
     leave_idle(all, app);
     const CheckOptions &options = all.check;
     if (all.admit)
@@ -219,7 +215,7 @@ Command add_check(const Arguments &lamina, const GlobalOptions &global) {
                "when one fails or all are skipped; the report has the command that runs it again.\n"
                "Examples: lamina check --device vulkan:0\n"
                "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16 x=offset seed=7\"");
-    auto all = std::make_shared<Options>();
+    auto all = std::make_shared<CheckCommandOptions>();
     CheckOptions *options = &all->check;
     app.positional("LAYER", options->layers, "the layers to check; all by default");
     app.option("--variant", options->variants, "NAME", "check this variant; may be repeated; all by default");

@@ -13,7 +13,7 @@
 namespace lamina::cli {
 namespace {
 
-struct Options {
+struct CompareCommandOptions {
     std::filesystem::path model;
     std::vector<std::string> texts, inputs, variants;
     std::string graph, against = "reference";
@@ -73,7 +73,7 @@ std::string as_text(const Comparison &comparison, const Output &output) {
            (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
-int compare(Options options, const Arguments &app, const GlobalOptions &global, Output &output) {
+int compare(CompareCommandOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     if (!options.texts.empty()) leave_idle(app, "--input", options.inputs);
     if (options.inputs.empty()) leave_idle(app, "--graph", options.graph);
     if (!options.inputs.empty() && !options.texts.empty())
@@ -116,7 +116,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
         "error has those of all layers before it, too. A layer agrees when its own error is within its limit:\n"
         "the tolerance that its contract declares. Exit status 7 when one does not.\n"
         "Example: lamina compare models/g2p --device vulkan:0");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<CompareCommandOptions>();
     app.positional("MODEL", options->model, "model folder").required();
     app.positional("TEXT", options->texts, "words to run the model on");
     app.option("-i,--input", options->inputs, "NAME=FILE.npy", "run a graph on this tensor instead; may be repeated");

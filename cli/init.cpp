@@ -18,7 +18,7 @@
 namespace lamina::cli {
 namespace {
 
-constexpr int64_t most = INT64_C(1) << 31;
+constexpr int64_t largest_number = INT64_C(1) << 31;
 constexpr uint64_t largest_vocabulary = 64u << 20; // bytes of a file
 
 struct InitOptions {
@@ -300,7 +300,7 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
     };
     const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
         Argument option = app.option(name, value, "N", description);
-        option.within(int64_t{1}, most);
+        option.within(int64_t{1}, largest_number);
         if (value != 0) option.shows_default(); // 0: what follows from others
     };
     word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");

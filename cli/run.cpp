@@ -91,7 +91,7 @@ Assignments files_of(const RunOptions &options, const model::Graph &graph) {
     return files;
 }
 
-void make_folder(const std::filesystem::path &folder) {
+void make_output_folder(const std::filesystem::path &folder) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed) throw Error(ErrorCode::failure, "--output-dir: " + folder.string() + ": " + failed.message());
@@ -115,7 +115,7 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
     const TensorMap inputs = input_tensors(options.inputs);
     const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, inside);
     stop_if_interrupted();
-    if (!options.output_folder.empty()) make_folder(options.output_folder);
+    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     const Assignments written = write(destinations, tensors, output);
     if (output.json())
         output.print_json(as_json(tensors, written));

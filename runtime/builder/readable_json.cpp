@@ -3,7 +3,7 @@
 namespace lamina::builder {
 namespace {
 
-constexpr size_t columns = 120;
+constexpr size_t line_width = 120;
 
 std::string key_of(const Json::Member &member) { return json_string(member.key) + ": "; }
 
@@ -39,7 +39,7 @@ std::string item(const Json &value, size_t indent) {
 std::string member_text(const Json::Member &member, size_t indent) {
     const std::string key = key_of(member), line = one_line(member.value);
     const bool structured = member.value.items() != nullptr || member.value.members() != nullptr;
-    return key + (structured && indent + key.size() + line.size() > columns ? broken(member.value, indent) : line);
+    return key + (structured && indent + key.size() + line.size() > line_width ? broken(member.value, indent) : line);
 }
 
 // One entry a line.
