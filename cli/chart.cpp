@@ -13,7 +13,7 @@
 namespace lamina::cli {
 namespace {
 
-constexpr std::string_view style_sheet =
+constexpr std::string_view chart_style =
     "  .page { fill: #ffffff }\n"
     "  text { font-family: 'DejaVu Sans', Verdana, Helvetica, sans-serif; fill: #333333 }\n"
     "  .title { font-size: 16px; font-weight: 600; fill: #111111 }\n"
@@ -199,7 +199,7 @@ void draw_colour_bar(Svg &svg, const Frame &frame, double limit) {
 std::string draw(const LineChart &chart) {
     constexpr double width = 900, height = 460;
     const Frame frame{76, 52, width - 116, height - 62};
-    Svg svg(width, height, chart.title, style_sheet);
+    Svg svg(width, height, chart.title, chart_style);
     svg.rect({0, 0}, width, height, "class=\"page\"");
     draw_title(svg, frame, chart.title, chart.x_label, chart.y_label);
 
@@ -227,7 +227,7 @@ std::string draw(const HeatMap &map) {
     const Frame frame{76, 52, width - 96, height - 62};
     const int64_t row_step = steps(map.rows, static_cast<int64_t>(frame.bottom - frame.top));
     const int64_t column_step = steps(map.columns, static_cast<int64_t>(frame.right - frame.left));
-    Svg svg(width, height, map.title, style_sheet);
+    Svg svg(width, height, map.title, chart_style);
     svg.rect({0, 0}, width, height, "class=\"page\"");
     draw_title(svg, frame, map.title, thinned(map.x_label, column_step), thinned(map.y_label, row_step));
     draw_cells(svg, map, frame, row_step, column_step);

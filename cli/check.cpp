@@ -1,6 +1,5 @@
 // lamina check: every kernel on a device against its layer's reference, case by case.
 #include "command.hpp"
-#include "given.hpp"
 #include "interrupt.hpp"
 #include "seed.hpp"
 #include "table.hpp"
@@ -10,7 +9,6 @@
 #include <lamina/proof.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 namespace lamina::cli {
 namespace {
@@ -21,16 +19,13 @@ const char *name_of(Status status) {
     return status == Status::passed ? "passed" : status == Status::failed ? "failed" : "skipped";
 }
 
-// JSON has no infinity.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json as_json(const CaseResult &result) {
     Json out{{"layer", result.layer},
              {"variant", result.variant},
              {"case", result.case_text},
              {"status", name_of(result.status)}};
     if (!result.why.empty()) out["why"] = result.why;
-    if (result.verdict.compared != 0) out["ratio"] = number(result.verdict.ratio);
+    if (result.verdict.compared != 0) out["ratio"] = result.verdict.ratio;
     if (result.status == Status::failed) out["replay"] = result.replay;
     return out;
 }
@@ -154,24 +149,24 @@ int admit(const CheckOptions &options, const Runtime &runtime, const Device &dev
     return all_admitted ? 0 : static_cast<int>(ErrorCode::tolerance);
 }
 
-struct Options {
+struct CheckCommandOptions {
     CheckOptions check;
     bool admit = false;
 };
 
 // What the command line asks for goes before what the environment would make of the check.
-void leave_idle(Options &all, const CLI::App &app) {
+void leave_idle(CheckCommandOptions &all, const Arguments &app) {
     CheckOptions &options = all.check;
     const std::vector<std::string> of_cases{"--case", "--seed", "--thorough", "--own-cases"};
-    if (is_given(app, of_cases) || is_given(app, {"--variant", "--replay"})) cli::leave_idle(app, "--admit", all.admit);
-    if (is_given(app, of_cases) || !options.layers.empty() || all.admit)
+    if (app.is_given(of_cases) || app.is_given({"--variant", "--replay"})) cli::leave_idle(app, "--admit", all.admit);
+    if (app.is_given(of_cases) || !options.layers.empty() || all.admit)
         cli::leave_idle(app, "--replay", options.replay);
-    if (options.layers.size() != 1 || is_given(app, {"--seed", "--thorough", "--own-cases"}))
+    if (options.layers.size() != 1 || app.is_given({"--seed", "--thorough", "--own-cases"}))
         cli::leave_idle(app, "--case", options.case_text);
-    if (is_given(app, {"--thorough"})) cli::leave_idle(app, "--own-cases", options.own_cases_only);
+    if (app.is_given({"--thorough"})) cli::leave_idle(app, "--own-cases", options.own_cases_only);
 }
 
-int check(Options all, const CLI::App &app, const GlobalOptions &global, Output &output) {
+int check(CheckCommandOptions all, const Arguments &app, const GlobalOptions &global, Output &output) {
     leave_idle(all, app);
     const CheckOptions &options = all.check;
     if (all.admit)
@@ -212,34 +207,29 @@ int check(Options all, const CLI::App &app, const GlobalOptions &global, Output 
 
 } // namespace
 
-Command add_check(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *app = lamina.add_subcommand("check", "Prove every kernel on a device against its layer's reference.");
-    app->footer("Runs the cases that layers declare and more, made from their contracts: sizes beside tiles, every\n"
-                "optional port, every dtype of weights. A case passes when all results are within the layer's\n"
-                "tolerance, a second run gives the same bits, and nothing was written beside a tensor. Exit status 7\n"
-                "when one fails or all are skipped; the report has the command that runs it again.\n"
-                "Examples: lamina check --device vulkan:0\n"
-                "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16 x=offset seed=7\"");
-    auto all = std::make_shared<Options>();
+Command add_check(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("check", "Prove every kernel on a device against its layer's reference.");
+    app.footer("Runs the cases that layers declare and more, made from their contracts: sizes beside tiles, every\n"
+               "optional port, every dtype of weights. A case passes when all results are within the layer's\n"
+               "tolerance, a second run gives the same bits, and nothing was written beside a tensor. Exit status 7\n"
+               "when one fails or all are skipped; the report has the command that runs it again.\n"
+               "Examples: lamina check --device vulkan:0\n"
+               "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16 x=offset seed=7\"");
+    auto all = std::make_shared<CheckCommandOptions>();
     CheckOptions *options = &all->check;
-    app->add_option("LAYER", options->layers, "the layers to check; all by default");
-    app->add_option("--variant", options->variants, "check this variant; may be repeated; all by default")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
-    app->add_option("--case", options->case_text, "run this case alone")->type_name("TEXT")->check(not_empty());
-    add_seed(*app, options->seed, "what cases are made from, and the values of all of them");
-    app->add_flag("--thorough", options->thorough, "200 cases made for each layer, and larger ones, instead of 24");
-    app->add_flag("--own-cases", options->own_cases_only,
-                  "the cases that layers declare, and none made from contracts");
-    app->add_option("--replay", options->replay,
-                    "run the call that 'lamina compare --replay' wrote: its file or folder")
-        ->type_name("PATH")
-        ->check(not_empty());
-    app->add_flag(
-        "--admit", all->admit,
-        "prove anew which variants may run on this device, on all cases that layers declare and those of models "
-        "that were run here, and remember it");
-    return {app, [all, app, &global](Output &output) { return check(*all, *app, global, output); }};
+    app.positional("LAYER", options->layers, "the layers to check; all by default");
+    app.option("--variant", options->variants, "NAME", "check this variant; may be repeated; all by default");
+    app.option("--case", options->case_text, "TEXT", "run this case alone").not_empty();
+    add_seed(app, options->seed, "what cases are made from, and the values of all of them");
+    app.flag("--thorough", options->thorough, "200 cases made for each layer, and larger ones, instead of 24");
+    app.flag("--own-cases", options->own_cases_only, "the cases that layers declare, and none made from contracts");
+    app.option("--replay", options->replay, "PATH",
+               "run the call that 'lamina compare --replay' wrote: its file or folder")
+        .not_empty();
+    app.flag("--admit", all->admit,
+             "prove anew which variants may run on this device, on all cases that layers declare and those of models "
+             "that were run here, and remember it");
+    return {app, [all, app, &global](Output &output) { return check(*all, app, global, output); }};
 }
 
 } // namespace lamina::cli

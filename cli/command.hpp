@@ -1,14 +1,11 @@
-// What every command of `lamina` is made of: options that CLI11 fills in, and what to do with them.
+// What every command of `lamina` is made of: arguments, and what to do with them.
 #pragma once
 
+#include "arguments.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
 
 #include <lamina/lamina.hpp>
-
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -36,7 +33,7 @@ struct GlobalOptions {
 
 // `run` does the work after everything has been parsed and gives the exit status. It reports failure by throwing Error.
 struct Command {
-    CLI::App *app;
+    Arguments arguments;
     std::function<int(Output &)> run;
 };
 
@@ -44,14 +41,14 @@ struct Command {
 void note_device(const Device &device, Output &output);
 
 // Each is in the file of its name. `global` outlives the command.
-Command add_run(CLI::App &lamina, const GlobalOptions &global);
-Command add_devices(CLI::App &lamina, const GlobalOptions &global);
-Command add_plugins(CLI::App &lamina, const GlobalOptions &global);
-Command add_inspect(CLI::App &lamina, const GlobalOptions &global);
-Command add_check(CLI::App &lamina, const GlobalOptions &global);
-Command add_compare(CLI::App &lamina, const GlobalOptions &global);
-Command add_init(CLI::App &lamina, const GlobalOptions &global);
-Command add_plot(CLI::App &lamina, const GlobalOptions &global);
-Command add_new_plugin(CLI::App &lamina, const GlobalOptions &global);
+Command add_run(const Arguments &lamina, const GlobalOptions &global);
+Command add_devices(const Arguments &lamina, const GlobalOptions &global);
+Command add_plugins(const Arguments &lamina, const GlobalOptions &global);
+Command add_inspect(const Arguments &lamina, const GlobalOptions &global);
+Command add_check(const Arguments &lamina, const GlobalOptions &global);
+Command add_compare(const Arguments &lamina, const GlobalOptions &global);
+Command add_init(const Arguments &lamina, const GlobalOptions &global);
+Command add_plot(const Arguments &lamina, const GlobalOptions &global);
+Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global);
 
 } // namespace lamina::cli

@@ -1,7 +1,6 @@
 // lamina compare: a model on a device against the layers' references, layer by layer.
 #include "command.hpp"
 #include "comparison_chart.hpp"
-#include "given.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
@@ -14,7 +13,7 @@
 namespace lamina::cli {
 namespace {
 
-struct Options {
+struct CompareCommandOptions {
     std::filesystem::path model;
     std::vector<std::string> texts, inputs, variants;
     std::string graph, against = "reference";
@@ -74,7 +73,7 @@ std::string as_text(const Comparison &comparison, const Output &output) {
            (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
-int compare(Options options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+int compare(CompareCommandOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     if (!options.texts.empty()) leave_idle(app, "--input", options.inputs);
     if (options.inputs.empty()) leave_idle(app, "--graph", options.graph);
     if (!options.inputs.empty() && !options.texts.empty())
@@ -110,39 +109,28 @@ int compare(Options options, const CLI::App &app, const GlobalOptions &global, O
 
 } // namespace
 
-Command add_compare(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *app =
-        lamina.add_subcommand("compare", "Compare a model on a device with the references, layer by layer.");
-    app->footer(
+Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("compare", "Compare a model on a device with the references, layer by layer.");
+    app.footer(
         "A layer's own error is that of its kernel alone, fed with what the references computed; the accumulated\n"
         "error has those of all layers before it, too. A layer agrees when its own error is within its limit:\n"
         "the tolerance that its contract declares. Exit status 7 when one does not.\n"
         "Example: lamina compare models/g2p --device vulkan:0");
-    auto options = std::make_shared<Options>();
-    app->add_option("MODEL", options->model, "model folder")->required();
-    app->add_option("TEXT", options->texts, "words to run the model on");
-    app->add_option("-i,--input", options->inputs, "run a graph on this tensor instead; may be repeated")
-        ->type_name("NAME=FILE.npy")
-        ->allow_extra_args(false);
-    app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
-        ->type_name("NAME")
-        ->check(not_empty());
-    app->add_option("--reference", options->against,
-                    "reference: the layers' references; cpu: the CPU's fast kernels, for large models")
-        ->type_name("DEVICE")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"reference", "cpu"}).description(""));
-    app->add_option("--variant", options->variants, "compute a layer by this variant; may be repeated")
-        ->type_name("LAYER=NAME")
-        ->allow_extra_args(false);
-    app->add_option("--svg", options->svg, "draw layers and errors as a heat map")
-        ->type_name("FILE")
-        ->check(not_empty());
-    app->add_option("--replay", options->replay,
-                    "write the first layer that is wrong into this folder, for 'lamina check --replay'")
-        ->type_name("DIR")
-        ->check(not_empty());
-    return {app, [options, app, &global](Output &output) { return compare(*options, *app, global, output); }};
+    auto options = std::make_shared<CompareCommandOptions>();
+    app.positional("MODEL", options->model, "model folder").required();
+    app.positional("TEXT", options->texts, "words to run the model on");
+    app.option("-i,--input", options->inputs, "NAME=FILE.npy", "run a graph on this tensor instead; may be repeated");
+    app.option("--graph", options->graph, "NAME", "the graph that --input is for; by default the only one").not_empty();
+    app.option("--reference", options->against, "DEVICE",
+               "reference: the layers' references; cpu: the CPU's fast kernels, for large models")
+        .shows_default()
+        .one_of({"reference", "cpu"});
+    app.option("--variant", options->variants, "LAYER=NAME", "compute a layer by this variant; may be repeated");
+    app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
+    app.option("--replay", options->replay, "DIR",
+               "write the first layer that is wrong into this folder, for 'lamina check --replay'")
+        .not_empty();
+    return {app, [options, app, &global](Output &output) { return compare(*options, app, global, output); }};
 }
 
 } // namespace lamina::cli

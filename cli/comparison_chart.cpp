@@ -13,7 +13,7 @@
 namespace lamina::cli {
 namespace {
 
-constexpr std::string_view style_sheet =
+constexpr std::string_view comparison_style =
     "  .page { fill: #ffffff }\n"
     "  text { font-family: 'DejaVu Sans', Verdana, Helvetica, sans-serif; fill: #333333; font-size: 11px }\n"
     "  .title { font-size: 15px; font-weight: 600; fill: #111111 }\n"
@@ -78,7 +78,7 @@ std::string draw(const Comparison &comparison) {
     const double bottom = first_row + row_height * static_cast<double>(comparison.layers.size());
     const std::string title =
         "Error as a part of its limit, on " + comparison.device.id + " (" + comparison.device.name + ")";
-    Svg svg(width, bottom + 70, title, style_sheet);
+    Svg svg(width, bottom + 70, title, comparison_style);
     svg.rect({0, 0}, width, bottom + 70, "class=\"page\"");
     svg.text({left, 28}, title, "class=\"title\"");
     for (size_t i = 0; i < summary.size(); ++i)

@@ -64,8 +64,8 @@ void note_device(const Device &device, Output &output) {
     output.note("on " + device.id + " (" + device.name + ")" + (device.reason.empty() ? "" : ": " + device.reason));
 }
 
-Command add_devices(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *app = lamina.add_subcommand("devices", "List the devices, usable or not, and why not.");
+Command add_devices(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("devices", "List the devices, usable or not, and why not.");
     return {app, [&global](Output &output) { return show_devices(global, output); }};
 }
 

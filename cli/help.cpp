@@ -1,6 +1,6 @@
 #include "help.hpp"
 
-#include "given.hpp"
+#include "arguments.hpp"
 
 #include <algorithm>
 #include <vector>

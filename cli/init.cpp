@@ -1,6 +1,5 @@
 // lamina init: a new transformer with untrained weights, as a model folder.
 #include "command.hpp"
-#include "given.hpp"
 #include "init_tokens.hpp"
 #include "interrupt.hpp"
 #include "seed.hpp"
@@ -19,7 +18,7 @@
 namespace lamina::cli {
 namespace {
 
-constexpr int64_t most = INT64_C(1) << 31;
+constexpr int64_t largest_number = INT64_C(1) << 31;
 constexpr uint64_t largest_vocabulary = 64u << 20; // bytes of a file
 
 struct InitOptions {
@@ -225,7 +224,7 @@ std::string name_at(const std::filesystem::path &path) {
 }
 
 // Options that the model has no use for were meant to make another one.
-void refuse_idle(const InitOptions &o, const CLI::App &app) {
+void refuse_idle(const InitOptions &o, const Arguments &app) {
     if (o.arch == "encoder") {
         refuse_given(app, {"--target-vocab", "--generator"},
                      "does not go with --arch encoder, which generates no text");
@@ -245,17 +244,17 @@ void refuse_idle(const InitOptions &o, const CLI::App &app) {
 }
 
 // What the command line asks for goes before what the environment would make of the model.
-void leave_idle(InitOptions &o, const CLI::App &app) {
+void leave_idle(InitOptions &o, const Arguments &app) {
     if (o.arch == "encoder") cli::leave_idle(app, "--target-vocab", o.target_file);
     if (o.arch == "decoder") cli::leave_idle(app, "--source-vocab", o.source_file);
-    if (is_given(app, {"--vocab"})) {
+    if (app.is_given({"--vocab"})) {
         cli::leave_idle(app, "--source-vocab", o.source_file);
         cli::leave_idle(app, "--target-vocab", o.target_file);
     }
     if (!o.source_file.empty() || !o.target_file.empty()) cli::leave_idle(app, "--vocab", o.vocabulary);
 }
 
-int init(InitOptions o, const CLI::App &app, Output &output) {
+int init(InitOptions o, const Arguments &app, Output &output) {
     leave_idle(o, app);
     refuse_idle(o, app);
     if (o.vocabulary != 0 && !(o.source_file.empty() && o.target_file.empty()))
@@ -292,23 +291,23 @@ int init(InitOptions o, const CLI::App &app, Output &output) {
 
 } // namespace
 
-Command add_init(CLI::App &lamina, const GlobalOptions &) {
-    CLI::App *app = lamina.add_subcommand("init", "Make a new transformer with untrained weights.");
-    app->footer("Matrices are drawn evenly from +-sqrt(6 / (rows + columns)); the same seed gives the same model on "
-                "every machine.\n"
-                "With vocabularies, one token a line, the model takes and gives text.\n"
-                "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
-                "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
+Command add_init(const Arguments &lamina, const GlobalOptions &) {
+    const Arguments app = lamina.command("init", "Make a new transformer with untrained weights.");
+    app.footer("Matrices are drawn evenly from +-sqrt(6 / (rows + columns)); the same seed gives the same model on "
+               "every machine.\n"
+               "With vocabularies, one token a line, the model takes and gives text.\n"
+               "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
+               "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
     auto o = std::make_shared<InitOptions>();
-    app->add_option("DIR", o->folder, "model folder to write")->required()->check(not_empty());
+    app.positional("DIR", o->folder, "model folder to write").required().not_empty();
     const auto word = [&](const std::string &name, std::string &value, const std::string &type,
                           const std::string &description) {
-        app->add_option(name, value, description)->type_name(type)->capture_default_str()->check(not_empty());
+        app.option(name, value, type, description).shows_default().not_empty();
     };
     const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
-        CLI::Option *option = app->add_option(name, value, description)->type_name("N");
-        option->check(within(int64_t{1}, most));
-        return value == 0 ? option : option->capture_default_str(); // 0: what follows from others
+        Argument option = app.option(name, value, "N", description);
+        option.within(int64_t{1}, largest_number);
+        if (value != 0) option.shows_default(); // 0: what follows from others
     };
     word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");
     number("--d-model", o->d_model, "width of tokens; even");
@@ -316,8 +315,8 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     number("--layers", o->layers, "of the encoder, and as many of the decoder");
     number("--ffn", o->ffn, "width of the feed-forward network's hidden layer; by default 4 times --d-model");
     number("--vocab", o->vocabulary, "tokens, where no file lists them");
-    app->add_option("--source-vocab", o->source_file, "tokens of the encoder")->type_name("FILE")->check(not_empty());
-    app->add_option("--target-vocab", o->target_file, "tokens of the decoder")->type_name("FILE")->check(not_empty());
+    app.option("--source-vocab", o->source_file, "FILE", "tokens of the encoder").not_empty();
+    app.option("--target-vocab", o->target_file, "FILE", "tokens of the decoder").not_empty();
     word("--split", o->split, "NAME", "what the tokens of text are: words between blanks, or characters");
     word("--start", o->start, "TOKEN", "entry of --target-vocab that generation begins with");
     word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");
@@ -326,22 +325,20 @@ Command add_init(CLI::App &lamina, const GlobalOptions &) {
     number("--max-len", o->max_len, "positions: no sequence may be longer");
     word("--positions", o->positions, "NAME",
          "added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or learned, a table");
-    add_seed(*app, o->seed, "what weights are drawn from");
+    add_seed(app, o->seed, "what weights are drawn from");
     word("--dtype", o->dtype, "NAME", "of matrices: " + plugin::dtype_names(plugin::weight_dtypes));
     word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
     word("--generator", o->generator, "NAME", "what the decoder gives: probabilities, log-probabilities or logits");
     word("--mask", o->mask, "NAME",
          "how padding is told: lengths, keys (a 1 or 0 for each token), keep (for each query and key) or none");
-    app->add_option("--dropout", o->dropout, "probability, written down; inference drops nothing")
-        ->type_name("P")
-        ->capture_default_str();
-    app->add_option("--eps", o->eps, "of the norms")->type_name("X")->capture_default_str();
-    CLI::Option *norm_first = app->add_flag("--norm-first", o->norm_first, "norms before the sublayers: the default");
-    app->add_flag("--post-norm", o->post_norm, "norms behind them, as in the paper of 2017")->excludes(norm_first);
-    app->add_flag("--sequence-first", o->sequence_first, "sequences are (T, B, C) instead of (B, T, C)");
+    app.option("--dropout", o->dropout, "P", "probability, written down; inference drops nothing").shows_default();
+    app.option("--eps", o->eps, "X", "of the norms").shows_default();
+    const Argument norm_first = app.flag("--norm-first", o->norm_first, "norms before the sublayers: the default");
+    app.flag("--post-norm", o->post_norm, "norms behind them, as in the paper of 2017").excludes(norm_first);
+    app.flag("--sequence-first", o->sequence_first, "sequences are (T, B, C) instead of (B, T, C)");
     word("--name", o->name, "NAME", "of the model; by default the folder's");
-    app->add_flag("--force", o->force, "replace the model in a folder that is not empty");
-    return {app, [o, app](Output &output) { return init(*o, *app, output); }};
+    app.flag("--force", o->force, "replace the model in a folder that is not empty");
+    return {app, [o, app](Output &output) { return init(*o, app, output); }};
 }
 
 } // namespace lamina::cli

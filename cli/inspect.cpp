@@ -233,12 +233,12 @@ int inspect(const std::filesystem::path &folder, bool with_weights, const Global
 
 } // namespace
 
-Command add_inspect(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *app = lamina.add_subcommand("inspect", "Print what a model holds, and check that it fits together.");
+Command add_inspect(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("inspect", "Print what a model holds, and check that it fits together.");
     auto folder = std::make_shared<std::filesystem::path>();
     auto with_weights = std::make_shared<bool>(false);
-    app->add_option("MODEL", *folder, "model folder")->required();
-    app->add_flag("--weights", *with_weights, "list every weight with its dtype and shape, too");
+    app.positional("MODEL", *folder, "model folder").required();
+    app.flag("--weights", *with_weights, "list every weight with its dtype and shape, too");
     return {app, [folder, with_weights, &global](Output &output) {
                 return inspect(*folder, *with_weights, global, output);
             }};

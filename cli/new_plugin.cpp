@@ -1,6 +1,5 @@
 // lamina new-plugin: a layer that works as it stands, to be made into another one.
 #include "command.hpp"
-#include "given.hpp"
 
 #include "skeleton_files.hpp"
 
@@ -18,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct NewPluginOptions {
     std::string name;
     fs::path out_of_tree;
 };
@@ -175,7 +174,7 @@ std::string next_out_of_tree(const std::string &name, const fs::path &project) {
            build + "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
 }
 
-int new_plugin(const Options &options, const GlobalOptions &global, Output &output) {
+int new_plugin(const NewPluginOptions &options, const GlobalOptions &global, Output &output) {
     const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
     check_name(options.name, *plugins);
     std::vector<NewFile> files;
@@ -206,16 +205,15 @@ int new_plugin(const Options &options, const GlobalOptions &global, Output &outp
 
 } // namespace
 
-Command add_new_plugin(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *app = lamina.add_subcommand("new-plugin", "Make a new layer that works as it stands, to be changed.");
-    app->footer("Without --out-of-tree the layer is added to Lamina's source tree, which the current folder lies in:\n"
-                "plugins/NAME and shaders/NAME. The files are listed on stdout. Nothing is overwritten.\n"
-                "Example: lamina new-plugin group_norm --out-of-tree ~/group_norm");
-    auto options = std::make_shared<Options>();
-    app->add_option("NAME", options->name, "the layer's id: lower_case")->required();
-    app->add_option("--out-of-tree", options->out_of_tree, "make a project of its own in this folder, new or empty")
-        ->type_name("DIR")
-        ->check(not_empty());
+Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("new-plugin", "Make a new layer that works as it stands, to be changed.");
+    app.footer("Without --out-of-tree the layer is added to Lamina's source tree, which the current folder lies in:\n"
+               "plugins/NAME and shaders/NAME. The files are listed on stdout. Nothing is overwritten.\n"
+               "Example: lamina new-plugin group_norm --out-of-tree ~/group_norm");
+    auto options = std::make_shared<NewPluginOptions>();
+    app.positional("NAME", options->name, "the layer's id: lower_case").required();
+    app.option("--out-of-tree", options->out_of_tree, "DIR", "make a project of its own in this folder, new or empty")
+        .not_empty();
     return {app, [options, &global](Output &output) { return new_plugin(*options, global, output); }};
 }
 

@@ -1,5 +1,7 @@
 #include "output.hpp"
 
+#include "model/utf8.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -43,6 +45,17 @@ int write_all(int file, std::string_view text) {
     return 0;
 }
 
+// Text from a model or a file name may be broken UTF-8, which JSON cannot hold: replaced by U+FFFD, as browsers do.
+std::string repaired(std::string_view text) {
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const size_t length = model::utf8_length(text, at);
+        out += length == 0 ? "\xEF\xBF\xBD" : text.substr(at, length);
+        at += std::max(length, size_t{1});
+    }
+    return out;
+}
+
 } // namespace
 
 Output::Output(bool json, bool quiet)
@@ -55,10 +68,7 @@ void Output::print(std::string_view text) {
     if (failed != 0) throw Error(ErrorCode::failure, std::string("cannot write to stdout: ") + std::strerror(failed));
 }
 
-void Output::print_json(const Json &value) {
-    // Text from a model or a file name may be broken UTF-8, which JSON cannot hold: replaced, as browsers do.
-    print(value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-}
+void Output::print_json(const Json &value) { print(repaired(value.in_lines(2)) + "\n"); }
 
 void Output::note(std::string_view line) {
     if (quiet_) return;

@@ -1,16 +1,14 @@
 // Where the command writes: data to stdout, everything else to stderr.
 #pragma once
 
-#include <lamina/error.hpp>
+#include "base/json.hpp"
 
-#include <nlohmann/json.hpp>
+#include <lamina/error.hpp>
 
 #include <string>
 #include <string_view>
 
 namespace lamina::cli {
-
-using Json = nlohmann::ordered_json; // keys in the order in which they are written here
 
 struct ClosedPipe {}; // whoever read stdout has left (`| head`): there is nothing more to do, and nothing is wrong
 

@@ -2,7 +2,6 @@
 // reference, so the picture is what models compute.
 #include "chart.hpp"
 #include "command.hpp"
-#include "given.hpp"
 
 #include "abi/call.hpp"
 #include "base/file.hpp"
@@ -136,28 +135,27 @@ std::string json(const std::vector<float> &table, const std::vector<int64_t> &di
     const std::vector<float> values = columns(table, dims, options);
     for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(dims.size()))
         rows.push_back(std::vector<float>(row, row + static_cast<std::ptrdiff_t>(dims.size())));
-    return Json{{"d_model", options.d_model},
-                {"max_len", options.max_len},
-                {"layout", options.layout},
-                {"dims", dims},
-                {"values", rows}}
-               .dump() +
-           "\n";
+    const Json out{{"d_model", options.d_model},
+                   {"max_len", options.max_len},
+                   {"layout", options.layout},
+                   {"dims", dims},
+                   {"values", rows}};
+    return out.in_one_line() + "\n";
 }
 
 // What the command line asks for goes before what the environment would make of the picture.
-void leave_idle(PlotOptions &options, const CLI::App &app) {
-    if (!is_given(*app.get_parent()->get_parent(), {"--json"})) return;
+void leave_idle(PlotOptions &options, const Arguments &app) {
+    if (!app.is_given({"--json"})) return;
     cli::leave_idle(app, "--csv", options.csv);
     cli::leave_idle(app, "--heat", options.heat);
 }
 
-int plot(PlotOptions options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+int plot(PlotOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     leave_idle(options, app);
     if (options.d_model % 2 != 0)
         throw Error(ErrorCode::usage, "--d-model " + std::to_string(options.d_model) +
                                           ": expected an even number, since sines and cosines come in pairs");
-    if (options.csv && options.heat) // both from the environment: CLI11 refuses them on the command line
+    if (options.csv && options.heat) // both from the environment: on the command line they are refused before
         throw Error(ErrorCode::usage, "--csv and --heat exclude each other");
     if (output.json() && (options.csv || options.heat))
         throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
@@ -179,35 +177,28 @@ int plot(PlotOptions options, const CLI::App &app, const GlobalOptions &global, 
 
 } // namespace
 
-Command add_plot(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *group = lamina.add_subcommand("plot", "Draw what a layer computes.");
-    group->require_subcommand(1);
-    CLI::App *app =
-        group->add_subcommand("pe", "Draw the positional encoding: lines over positions, a heat map, or its numbers.");
-    app->footer("Example: lamina plot pe --d-model 20 --max-len 100 --dims 4-7 -o pe.svg");
+Command add_plot(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments group = lamina.command("plot", "Draw what a layer computes.");
+    group.require_command();
+    const Arguments app =
+        group.command("pe", "Draw the positional encoding: lines over positions, a heat map, or its numbers.");
+    app.footer("Example: lamina plot pe --d-model 20 --max-len 100 --dims 4-7 -o pe.svg");
     auto options = std::make_shared<PlotOptions>();
-    app->add_option("--d-model", options->d_model, "size of an encoding; even")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(within(int64_t{1}, most_values));
-    app->add_option("--max-len", options->max_len, "positions, from 0")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(within(int64_t{1}, most_values));
-    app->add_option("--dims", options->dims, "dimensions, like 4-7 or 0,2,4-7; all of them by default, 4-7 for lines")
-        ->type_name("LIST")
-        ->check(not_empty());
-    app->add_option("--layout", options->layout, "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"interleaved", "halves"}).description(""))
-        ->capture_default_str();
-    app->add_option("--title", options->title, "over the picture")->type_name("TEXT")->capture_default_str();
-    app->add_option("-o,--output", options->file, "write here instead of to stdout")
-        ->type_name("FILE")
-        ->check(not_empty());
-    CLI::Option *heat = app->add_flag("--heat", options->heat, "a heat map, positions by dimensions");
-    app->add_flag("--csv", options->csv, "numbers, one position a line")->excludes(heat);
-    return {app, [options, app, &global](Output &output) { return plot(*options, *app, global, output); }};
+    app.option("--d-model", options->d_model, "N", "size of an encoding; even")
+        .shows_default()
+        .within(int64_t{1}, most_values);
+    app.option("--max-len", options->max_len, "N", "positions, from 0").shows_default().within(int64_t{1}, most_values);
+    app.option("--dims", options->dims, "LIST",
+               "dimensions, like 4-7 or 0,2,4-7; all of them by default, 4-7 for lines")
+        .not_empty();
+    app.option("--layout", options->layout, "NAME", "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
+        .one_of({"interleaved", "halves"})
+        .shows_default();
+    app.option("--title", options->title, "TEXT", "over the picture").shows_default();
+    app.option("-o,--output", options->file, "FILE", "write here instead of to stdout").not_empty();
+    const Argument heat = app.flag("--heat", options->heat, "a heat map, positions by dimensions");
+    app.flag("--csv", options->csv, "numbers, one position a line").excludes(heat);
+    return {app, [options, app, &global](Output &output) { return plot(*options, app, global, output); }};
 }
 
 } // namespace lamina::cli

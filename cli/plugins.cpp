@@ -79,11 +79,10 @@ int show_plugins(const std::string &name, const GlobalOptions &global, Output &o
 
 } // namespace
 
-Command add_plugins(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *app =
-        lamina.add_subcommand("plugins", "List the plugins that were found, or print one layer's contract.");
+Command add_plugins(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("plugins", "List the plugins that were found, or print one layer's contract.");
     auto name = std::make_shared<std::string>();
-    app->add_option("LAYER", *name, "print this layer's contract: parameters, ports, variants, tolerances");
+    app.positional("LAYER", *name, "print this layer's contract: parameters, ports, variants, tolerances");
     return {app, [name, &global](Output &output) { return show_plugins(*name, global, output); }};
 }
 

@@ -1,6 +1,5 @@
 // lamina run: a model on texts, or one of its graphs on tensors.
 #include "command.hpp"
-#include "given.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "seed.hpp"
@@ -92,7 +91,7 @@ Assignments files_of(const RunOptions &options, const model::Graph &graph) {
     return files;
 }
 
-void make_folder(const std::filesystem::path &folder) {
+void make_output_folder(const std::filesystem::path &folder) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed) throw Error(ErrorCode::failure, "--output-dir: " + folder.string() + ": " + failed.message());
@@ -116,7 +115,7 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
     const TensorMap inputs = input_tensors(options.inputs);
     const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, inside);
     stop_if_interrupted();
-    if (!options.output_folder.empty()) make_folder(options.output_folder);
+    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     const Assignments written = write(destinations, tensors, output);
     if (output.json())
         output.print_json(as_json(tensors, written));
@@ -150,9 +149,9 @@ const std::vector<std::string> generate_options{"--batch",       "--beams", "--h
                                                 "--max-length",  "--cache"};
 
 // What the command line asks for goes before what the environment would make of the run.
-void leave_idle(RunOptions &options, const CLI::App &app, bool json) {
-    if (!options.texts.empty() || is_given(app, generate_options)) cli::leave_idle(app, "--input", options.inputs);
-    if (is_given(app, generate_options) || (options.texts.empty() && options.inputs.empty()))
+void leave_idle(RunOptions &options, const Arguments &app, bool json) {
+    if (!options.texts.empty() || app.is_given(generate_options)) cli::leave_idle(app, "--input", options.inputs);
+    if (app.is_given(generate_options) || (options.texts.empty() && options.inputs.empty()))
         cli::leave_idle(app, "--tap", options.taps);
     if (options.inputs.empty()) {
         cli::leave_idle(app, "--graph", options.graph);
@@ -164,7 +163,7 @@ void leave_idle(RunOptions &options, const CLI::App &app, bool json) {
     if (g.temperature == 0) cli::leave_idle(app, "--top-p", g.top_p, GenerateOptions().top_p);
 }
 
-void check_usage(const RunOptions &options, const CLI::App &app, bool json) {
+void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a run takes words or tensors");
     if (options.inputs.empty() &&
@@ -187,7 +186,7 @@ void check_usage(const RunOptions &options, const CLI::App &app, bool json) {
     if (!(g.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
 }
 
-int run(RunOptions options, const CLI::App &app, const GlobalOptions &global, Output &output) {
+int run(RunOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     leave_idle(options, app, output.json());
     check_usage(options, app, output.json());
     const Runtime runtime(global.runtime(output));
@@ -216,10 +215,10 @@ int run(RunOptions options, const CLI::App &app, const GlobalOptions &global, Ou
     return 0;
 }
 
-void add_generate_options(CLI::App &app, GenerateOptions &generate) {
+void add_generate_options(const Arguments &app, GenerateOptions &generate) {
     const auto number = [&](const std::string &name, auto &value, const std::string &description, auto least,
                             auto most) {
-        app.add_option(name, value, description)->type_name("N")->capture_default_str()->check(within(least, most));
+        app.option(name, value, "N", description).shows_default().within(least, most);
     };
     constexpr int64_t many = 1 << 20;
     number("--batch", generate.batch, "texts that are run side by side", size_t{1}, size_t{4096});
@@ -236,20 +235,18 @@ void add_generate_options(CLI::App &app, GenerateOptions &generate) {
 
 } // namespace
 
-Command add_run(CLI::App &lamina, const GlobalOptions &global) {
-    CLI::App *app = lamina.add_subcommand("run", "Run a model on texts, or one of its graphs on tensors.");
-    app->footer(
+Command add_run(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("run", "Run a model on texts, or one of its graphs on tensors.");
+    app.footer(
         "Texts come as words, or as lines on stdin; each gives a line: the text, a tab, what the model makes of it.\n"
         "Examples: lamina run models/g2p vulkan transformer\n"
         "          lamina run models/g2p < words.txt > phones.tsv\n"
         "          lamina run MODEL --graph encode --input ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
-    app->add_option("MODEL", options->model, "model folder")->required();
-    app->add_option("TEXT", options->texts, "words to run on; without any, lines on stdin");
+    app.positional("MODEL", options->model, "model folder").required();
+    app.positional("TEXT", options->texts, "words to run on; without any, lines on stdin");
     const auto repeated = [&](const std::string &name, std::vector<std::string> &values, const std::string &description,
-                              const std::string &type) {
-        app->add_option(name, values, description)->type_name(type)->allow_extra_args(false);
-    };
+                              const std::string &type) { app.option(name, values, type, description); };
     repeated("-i,--input", options->inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
     repeated("-o,--output", options->outputs, "write an output, or any tensor of the graph; may be repeated",
              "NAME=FILE.npy");
@@ -258,19 +255,15 @@ Command add_run(CLI::App &lamina, const GlobalOptions &global) {
         "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it; in FILE a '*' "
         "becomes its name; may be repeated",
         "NAME[=FILE.npy]");
-    app->add_option("--output-dir", options->output_folder, "write every output to DIR/NAME.npy")
-        ->type_name("DIR")
-        ->check(not_empty());
-    app->add_option("--graph", options->graph, "the graph that --input is for; by default the only one")
-        ->type_name("NAME")
-        ->check(not_empty());
-    app->add_option("--cache", options->cache, "dtype of the keys and values of earlier tokens; f16: half the memory")
-        ->type_name("f32|f16")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"f32", "f16"}));
+    app.option("--output-dir", options->output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
+    app.option("--graph", options->graph, "NAME", "the graph that --input is for; by default the only one").not_empty();
+    app.option("--cache", options->cache, "f32|f16",
+               "dtype of the keys and values of earlier tokens; f16: half the memory")
+        .shows_default()
+        .one_of({"f32", "f16"});
     repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
-    add_generate_options(*app, options->generate);
-    return {app, [options, app, &global](Output &output) { return run(*options, *app, global, output); }};
+    add_generate_options(app, options->generate);
+    return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};
 }
 
 } // namespace lamina::cli

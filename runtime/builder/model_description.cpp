@@ -2,9 +2,8 @@
 #include <lamina/model_description.hpp>
 
 #include "base/file.hpp"
+#include "model/json.hpp"
 #include "model/safetensors.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <set>
 #include <system_error>
@@ -66,17 +65,15 @@ std::set<std::string> vocabularies_of(const fs::path &folder) {
     std::set<std::string> out;
     try {
         const std::vector<std::byte> bytes = read_file(folder / "model.json", largest);
-        const auto *text = reinterpret_cast<const char *>(bytes.data());
-        const auto json = nlohmann::json::parse(text, text + bytes.size());
+        const model::JsonDocument document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, "model.json");
+        const model::JsonValue generation = document.root().at("generation");
         for (const char *side : {"source", "target"}) {
-            const nlohmann::json::json_pointer place(std::string("/generation/") + side + "/vocabulary");
-            if (!json.contains(place)) continue;
-            const std::string file = json.at(place);
+            if (!generation.has(side)) continue;
+            const std::string file = generation.at(side).at("vocabulary").string();
             const bool inside = fs::path(file).filename() == file && file.find('\0') == std::string::npos;
             if (inside && file != "." && file != "..") out.insert(file);
         }
-    } catch (const Error &) {                     // no model.json
-    } catch (const nlohmann::json::exception &) { // or none that says
+    } catch (const Error &) { // no model.json, or none that says
     }
     return out;
 }

@@ -3,47 +3,57 @@
 namespace lamina::builder {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr size_t line_width = 120;
 
-constexpr size_t columns = 120;
-
-std::string key_of(const Json::const_iterator &member, bool object) {
-    return object ? Json(member.key()).dump() + ": " : "";
-}
+std::string key_of(const Json::Member &member) { return json_string(member.key) + ": "; }
 
 std::string one_line(const Json &value) {
-    if (!value.is_structured()) return value.dump();
     std::string out;
-    for (auto it = value.begin(); it != value.end(); ++it)
-        out += (out.empty() ? "" : ", ") + key_of(it, value.is_object()) + one_line(*it);
-    return value.is_object() ? "{" + out + "}" : "[" + out + "]";
-}
-
-bool ends_in_list(const Json &value) {
-    return value.is_object() && !value.empty() && std::prev(value.end())->is_array();
+    if (const auto *items = value.items()) {
+        for (const Json &item : *items) out += (out.empty() ? "" : ", ") + one_line(item);
+        return "[" + out + "]";
+    }
+    if (const auto *members = value.members()) {
+        for (const Json::Member &member : *members)
+            out += (out.empty() ? "" : ", ") + key_of(member) + one_line(member.value);
+        return "{" + out + "}";
+    }
+    return value.in_one_line();
 }
 
 std::string broken(const Json &value, size_t indent);
 
+// An item of a list.
 std::string item(const Json &value, size_t indent) {
-    if (!ends_in_list(value)) return one_line(value);
+    const auto *members = value.members();
+    if (members == nullptr || members->empty() || members->back().value.items() == nullptr) return one_line(value);
     std::string out = "{";
-    for (auto it = value.begin(); it != value.end(); ++it)
-        out += key_of(it, true) + (std::next(it) == value.end() ? broken(*it, indent) + "}" : one_line(*it) + ", ");
+    for (const Json::Member &member : *members) {
+        const bool last = &member == &members->back();
+        out += key_of(member) + (last ? broken(member.value, indent) + "}" : one_line(member.value) + ", ");
+    }
     return out;
+}
+
+// A member of an object.
+std::string member_text(const Json::Member &member, size_t indent) {
+    const std::string key = key_of(member), line = one_line(member.value);
+    const bool structured = member.value.items() != nullptr || member.value.members() != nullptr;
+    return key + (structured && indent + key.size() + line.size() > line_width ? broken(member.value, indent) : line);
 }
 
 // One entry a line.
 std::string broken(const Json &value, size_t indent) {
     const size_t inner = indent + 2;
-    std::string out(1, value.is_object() ? '{' : '[');
-    for (auto it = value.begin(); it != value.end(); ++it) {
-        const std::string start = std::string(inner, ' ') + key_of(it, value.is_object());
-        std::string text = value.is_array() ? item(*it, inner) : one_line(*it);
-        if (value.is_object() && it->is_structured() && start.size() + text.size() > columns) text = broken(*it, inner);
-        out += (it == value.begin() ? "\n" : ",\n") + start + text;
-    }
-    return out + "\n" + std::string(indent, ' ') + (value.is_object() ? '}' : ']');
+    std::vector<std::string> entries;
+    if (const auto *items = value.items())
+        for (const Json &each : *items) entries.push_back(item(each, inner));
+    if (const auto *members = value.members())
+        for (const Json::Member &each : *members) entries.push_back(member_text(each, inner));
+    std::string out(1, value.items() != nullptr ? '[' : '{');
+    for (const std::string &entry : entries)
+        out += (&entry == &entries.front() ? "\n" : ",\n") + std::string(inner, ' ') + entry;
+    return out + "\n" + std::string(indent, ' ') + (value.items() != nullptr ? ']' : '}');
 }
 
 } // namespace

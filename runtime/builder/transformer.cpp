@@ -6,6 +6,7 @@
 #include "builder/readable_json.hpp"
 #include "builder/transformer_check.hpp"
 #include "builder/transformer_graph.hpp"
+#include "model/utf8.hpp"
 
 #include <new>
 
@@ -14,7 +15,6 @@ namespace {
 
 using builder::AttentionInputs;
 using builder::TransformerGraph;
-using Json = nlohmann::ordered_json;
 
 // ---- Shapes ----
 
@@ -160,11 +160,9 @@ ModelDescription finish(const std::vector<NamedGraph> &graphs, const std::string
 
     ModelDescription out;
     out.name = options.name;
-    try {
-        out.json = builder::readable_json(json);
-    } catch (const nlohmann::json::type_error &) {
+    out.json = builder::readable_json(json);
+    if (model::first_invalid_utf8(out.json) != out.json.size())
         throw Error(ErrorCode::usage, "the summary is not valid UTF-8");
-    }
     out.weights = make_weights(weights, options);
     if (options.text && !options.text->source.empty()) out.vocabularies["source.txt"] = options.text->source;
     if (options.text) out.vocabularies["target.txt"] = options.text->target;

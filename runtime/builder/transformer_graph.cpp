@@ -5,7 +5,6 @@
 namespace lamina::builder {
 namespace {
 
-using Json = TransformerGraph::Json;
 using Rule = InitialWeight::Rule;
 
 constexpr const char *running = "x"; // the variable that holds the tokens from sublayer to sublayer
@@ -58,7 +57,7 @@ class LayerWriter {
             project(prefix_ + ".source_attention" + part, memory, layer_.d_model, channels);
     }
 
-    Json layers = Json::array();
+    std::vector<Json> layers;
     std::vector<InitialWeight> weights;
 
   private:
@@ -87,8 +86,8 @@ class LayerWriter {
         layers.back()["as"] = running;
     }
     // A layer's first input, which need not be said where it is what the layer before gives.
-    [[nodiscard]] Json first_input(const std::string &port, const std::string &tensor) const {
-        const bool said = layers.empty() || layers.back()["name"] != tensor;
+    Json first_input(const std::string &port, const std::string &tensor) {
+        const bool said = layers.empty() || *layers.back()["name"].text() != tensor;
         return said ? Json{{port, tensor}} : Json::object();
     }
 

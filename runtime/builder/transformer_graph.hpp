@@ -1,11 +1,10 @@
 // One graph of a transformer while it is written: layers in the format of model.json, and the weights that they need.
 #pragma once
 
+#include "base/json.hpp"
 #include "builder/initial_weights.hpp"
 
 #include <lamina/transformer.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <string>
 #include <vector>
@@ -23,8 +22,6 @@ struct AttentionInputs {
 
 class TransformerGraph {
   public:
-    using Json = nlohmann::ordered_json;
-
     std::string input(const std::string &name, DType dtype, const std::string &dims); // returns the name
     void output(const std::string &name, const std::string &tensor) { outputs_[name] = tensor; }
 

@@ -1,5 +1,6 @@
 #include "conformance/replay.hpp"
 
+#include "base/json.hpp"
 #include "model/json.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::string choice_at(const lamina_param &p, size_t index) {
 
 std::string params_text(const abi::LayerCall &call) {
     const lamina_layer &contract = *call.layer().contract;
-    nlohmann::json out = nlohmann::json::object();
+    Json out = Json::object();
     for (uint32_t i = 0; i < contract.n_params; ++i) {
         const lamina_param &p = contract.params[i];
         const double v = call.params()[i];
@@ -36,7 +37,7 @@ std::string params_text(const abi::LayerCall &call) {
         else
             out[p.name] = v;
     }
-    return out.dump();
+    return out.in_one_line();
 }
 
 Params params_of(const std::string &text, const std::string &where) {

@@ -5,6 +5,8 @@
 
 #include <lamina/error.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <set>
 
@@ -105,7 +107,13 @@ json parse(std::string_view text, const std::string &file) {
 } // namespace
 
 JsonDocument::JsonDocument(std::string_view text, std::string file)
-    : file_(std::move(file)), value_(parse(text, file_)) {}
+    : file_(std::move(file)), value_(std::make_unique<const json>(parse(text, file_))) {}
+
+JsonDocument::~JsonDocument() = default;
+
+bool JsonValue::is_boolean() const { return value_->is_boolean(); }
+bool JsonValue::is_number() const { return value_->is_number(); }
+bool JsonValue::is_string() const { return value_->is_string(); }
 
 void JsonValue::fail(const std::string &message) const { refuse(*file_, place_, message); }
 

@@ -1,10 +1,12 @@
-// Strict JSON: every value knows its file and its place (a JSON pointer, RFC 6901), so that every error can name them.
+// Strict JSON, read: every value knows its file and its place (a JSON pointer, RFC 6901), so that every error can name
+// them.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,9 +36,9 @@ class JsonValue {
     [[nodiscard]] std::vector<JsonValue> items() const;
 
     // ---- Scalars ----
-    [[nodiscard]] bool is_boolean() const { return value_->is_boolean(); }
-    [[nodiscard]] bool is_number() const { return value_->is_number(); }
-    [[nodiscard]] bool is_string() const { return value_->is_string(); }
+    [[nodiscard]] bool is_boolean() const;
+    [[nodiscard]] bool is_number() const;
+    [[nodiscard]] bool is_string() const;
     [[nodiscard]] bool boolean() const;
     [[nodiscard]] double number() const;
     [[nodiscard]] const std::string &string() const;
@@ -59,14 +61,15 @@ class JsonDocument {
     // Refuses invalid UTF-8, a key that stands twice in one object, values nested more than 64 deep, numbers beyond
     // double, and anything behind the value. `file` begins every message.
     JsonDocument(std::string_view text, std::string file);
+    ~JsonDocument();
     JsonDocument(const JsonDocument &) = delete;
     JsonDocument &operator=(const JsonDocument &) = delete;
 
-    [[nodiscard]] JsonValue root() const { return {value_, file_, ""}; }
+    [[nodiscard]] JsonValue root() const { return {*value_, file_, ""}; }
 
   private:
     std::string file_;
-    nlohmann::json value_;
+    std::unique_ptr<const nlohmann::json> value_;
 };
 
 } // namespace lamina::model

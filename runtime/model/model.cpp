@@ -45,9 +45,9 @@ void check_format(const JsonValue &root) {
 }
 
 // The format of a model, wherever its parts come from.
-std::shared_ptr<const Model> read_model(std::string_view json, Safetensors weights, const fs::path &folder,
+std::shared_ptr<const Model> read_model(std::string_view text, Safetensors weights, const fs::path &folder,
                                         const OpenVocabulary &open) {
-    const JsonDocument document(json, (folder / "model.json").string());
+    const JsonDocument document(text, (folder / "model.json").string());
     const JsonValue root = document.root();
     check_format(root);
     root.allow_keys({"format", "name", "summary", "graphs", "generation"});

@@ -15,9 +15,9 @@ namespace lamina::model {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr uint64_t longest_header = 1 << 16; // NumPy writes less than 200 bytes
+constexpr uint64_t longest_npy_header = 1 << 16; // NumPy writes less than 200 bytes
 
-[[noreturn]] void refuse(const std::string &file, const std::string &why) {
+[[noreturn]] void refuse_npy(const std::string &file, const std::string &why) {
     throw Error(ErrorCode::input, file + ": " + why);
 }
 
@@ -53,7 +53,7 @@ class Literal {
 
   private:
     [[noreturn]] void fail(const std::string &why) const {
-        refuse(file_, "the .npy header, at its byte " + std::to_string(position_) + ": " + why);
+        refuse_npy(file_, "the .npy header, at its byte " + std::to_string(position_) + ": " + why);
     }
     void skip_blanks() { position_ = std::min(text_.find_first_not_of(" \t\r\n", position_), text_.size()); }
     bool at(char c) {
@@ -138,7 +138,7 @@ uint64_t data_bytes(const NpyHeader &header, const std::string &file) {
     auto product = static_cast<int64_t>(header.item_bytes);
     for (const int64_t dim : header.shape)
         if (__builtin_mul_overflow(product, dim, &product))
-            refuse(file, "the shape " + to_string(header.shape) + " overflows 64 bits");
+            refuse_npy(file, "the shape " + to_string(header.shape) + " overflows 64 bits");
     return static_cast<uint64_t>(product);
 }
 
@@ -150,7 +150,7 @@ std::string text(FileReader &in, uint64_t length) {
 // All of so many bytes of the header.
 std::string header_text(FileReader &in, uint64_t length) {
     std::string out = text(in, length);
-    if (out.size() < length) refuse(in.file().string(), "cut short inside the .npy header");
+    if (out.size() < length) refuse_npy(in.file().string(), "cut short inside the .npy header");
     return out;
 }
 
@@ -164,13 +164,13 @@ uint64_t number(std::string_view little_endian) {
 
 NpyHeader NpyHeader::read(FileReader &in) {
     const std::string file = in.file().string();
-    if (text(in, magic.size()) != magic) refuse(file, "not a .npy file: it does not begin with \\x93NUMPY");
+    if (text(in, magic.size()) != magic) refuse_npy(file, "not a .npy file: it does not begin with \\x93NUMPY");
     const uint64_t version = number(header_text(in, 2).substr(0, 1)); // the other byte: the minor one, always 0
     if (version < 1 || version > 3)
-        refuse(file, "version " + std::to_string(version) + " of the .npy format; 1 to 3 are read");
+        refuse_npy(file, "version " + std::to_string(version) + " of the .npy format; 1 to 3 are read");
     const uint64_t length = number(header_text(in, version == 1 ? 2 : 4));
-    if (length > longest_header)
-        refuse(file, "a .npy header of " + std::to_string(length) + " bytes; at most 65536 are read");
+    if (length > longest_npy_header)
+        refuse_npy(file, "a .npy header of " + std::to_string(length) + " bytes; at most 65536 are read");
     NpyHeader header = Literal(header_text(in, length), file).read();
     header.data_bytes = lamina::model::data_bytes(header, file);
     return header;

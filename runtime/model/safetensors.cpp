@@ -1,10 +1,9 @@
 #include "model/safetensors.hpp"
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "model/safetensors_header.hpp"
 #include "model/utf8.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -162,7 +161,7 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
     std::stable_sort(order.begin(), order.end(),
                      [&](const auto &a, const auto &b) { return element_bytes(a) > element_bytes(b); });
 
-    nlohmann::json header = nlohmann::json::object();
+    Json header = Json::object();
     for (const auto &[key, note] : metadata) header["__metadata__"][key] = note;
     size_t end = 0;
     for (const auto &[name, tensor] : order) {
@@ -172,15 +171,12 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
         end += tensor->bytes().size();
         const plugin::StorageType &type = storage_of(tensor->dtype());
         if (type.in_blocks()) header["__metadata__"][note_of(*name)] = type.name;
-        header[*name] = {
-            {"dtype", type.safetensors}, {"shape", shape_in_file(tensor->type())}, {"data_offsets", {begin, end}}};
+        header[*name] = {{"dtype", type.safetensors},
+                         {"shape", shape_in_file(tensor->type())},
+                         {"data_offsets", Json::array({begin, end})}};
     }
-    std::string text;
-    try {
-        text = header.dump();
-    } catch (const nlohmann::json::type_error &) {
-        refuse(file.string(), "the metadata is not valid UTF-8");
-    }
+    std::string text = header.in_one_line();
+    if (first_invalid_utf8(text) != text.size()) refuse(file.string(), "the metadata is not valid UTF-8");
     text.append((8 - text.size() % 8) % 8, ' ');
 
     const uint64_t length = text.size();

@@ -28,8 +28,8 @@ constexpr std::array formats{
     Format{"I64", 64},    Format{"U64", 64}};
 
 uint64_t bits_of(const JsonValue &dtype) {
-    for (const Format &format : formats)
-        if (dtype.string() == format.name) return format.bits;
+    for (const Format &each : formats)
+        if (dtype.string() == each.name) return each.bits;
     dtype.fail("the safetensors format has no dtype " + in_quotes(dtype.string()));
 }
 

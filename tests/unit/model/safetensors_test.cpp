@@ -95,8 +95,8 @@ TEST_CASE("safetensors: bytes of which the metadata say nothing, or something th
 TEST_CASE("safetensors: the length, the header padded to 8 bytes, then wide elements before narrow ones") {
     const TemporaryFolder folder;
     Safetensors::write(folder.path() / "w", {{"a", Tensor({DType::f16, {1}})}, {"b", Tensor::of({1}, std::vector{7})}});
-    const std::string header = R"({"a":{"data_offsets":[4,6],"dtype":"F16","shape":[1]},)"
-                               R"("b":{"data_offsets":[0,4],"dtype":"I32","shape":[1]}}     )";
+    const std::string header = R"({"b":{"dtype":"I32","shape":[1],"data_offsets":[0,4]},)"
+                               R"("a":{"dtype":"F16","shape":[1],"data_offsets":[4,6]}}     )";
     CHECK(folder.read("w") == file_of(header, 0) + std::string("\7\0\0\0"
                                                                "\0\0",
                                                                6));

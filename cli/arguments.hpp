@@ -1,0 +1,108 @@
+// What the commands take, and what they were given: on the command line or, where that says nothing, by the
+// environment. CLI11 does the parsing. Only the files that implement this include it: it is slow to compile.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace lamina::cli {
+
+// One option or positional argument, while it is described. All functions return the same argument.
+class Argument {
+  public:
+    explicit Argument(CLI::Option *option) : option_(option) {}
+
+    Argument required();
+    Argument shows_default(); // in --help: the value that the variable has now
+    Argument separated_by(char separator);
+    Argument excludes(Argument other);
+
+    // ---- What its value may be ----
+    Argument not_empty(); // an empty word would read as an option that was left out
+    Argument one_of(const std::vector<std::string> &words);
+    // A number in decimal notation, both bounds allowed; without a fraction where they are whole.
+    Argument within(int64_t least, int64_t most);
+    Argument within(uint64_t least, uint64_t most);
+    Argument within(double least, double most);
+
+  private:
+    CLI::Option *option_;
+};
+
+// The arguments of one command. A handle: copies are about the same command. Values are those of the variables that are
+// given here, which outlive the parsing. Names are like "-o,--output"; a type is what --help calls the value.
+class Arguments {
+  public:
+    explicit Arguments(CLI::App &command) : command_(&command) {}
+
+    [[nodiscard]] Arguments command(const std::string &name, const std::string &description) const; // a new one below
+    void require_command() const;
+    void footer(const std::string &text) const; // of --help
+
+    Argument positional(const std::string &name, std::string &value, const std::string &description) const;
+    Argument positional(const std::string &name, std::filesystem::path &value, const std::string &description) const;
+    Argument positional(const std::string &name, std::vector<std::string> &values,
+                        const std::string &description) const;
+
+    Argument flag(const std::string &names, bool &value, const std::string &description) const;
+    Argument option(const std::string &names, std::string &value, const std::string &type,
+                    const std::string &description) const;
+    Argument option(const std::string &names, std::filesystem::path &value, const std::string &type,
+                    const std::string &description) const;
+    Argument option(const std::string &names, int64_t &value, const std::string &type,
+                    const std::string &description) const;
+    Argument option(const std::string &names, uint64_t &value, const std::string &type,
+                    const std::string &description) const;
+    Argument option(const std::string &names, double &value, const std::string &type,
+                    const std::string &description) const;
+    // May be repeated.
+    Argument option(const std::string &names, std::vector<std::string> &values, const std::string &type,
+                    const std::string &description) const;
+    Argument option(const std::string &names, std::vector<std::filesystem::path> &values, const std::string &type,
+                    const std::string &description) const;
+
+    // ---- After parsing ----
+    [[nodiscard]] std::string name() const; // "plot pe"
+    [[nodiscard]] bool chosen() const;      // this is the command that is to run
+
+    // Whether one of these options, the command's or a global one, is on the command line.
+    [[nodiscard]] bool is_given(const std::vector<std::string> &options) const;
+    [[nodiscard]] bool is_from_environment(const std::string &option) const;
+    // ", from $LAMINA_RUN_BEAMS" when `fault` names an option whose value is from the environment.
+    [[nodiscard]] std::string origin_of(const std::string &fault) const;
+
+  private:
+    CLI::App *command_;
+};
+
+// Throws Error(usage) "OPTION WHY" for the first of these options on the command line: one that would change nothing
+// was meant to change something.
+void refuse_given(const Arguments &command, const std::vector<std::string> &options, const std::string &why);
+
+// Variables are there for all runs: one that this run has no use for is idle. Takes an option's value back to `unset`
+// where it comes from the environment.
+template <class Value>
+void leave_idle(const Arguments &command, const std::string &option, Value &value, Value unset = {}) {
+    if (command.is_from_environment(option)) value = std::move(unset);
+}
+
+// ---- For the files that know CLI11 ----
+
+// The variable that stands for an option: LAMINA_DEVICE for --device, LAMINA_RUN_GRAPH for --graph of `lamina run`.
+// Empty for arguments, --help and --version, which have none.
+[[nodiscard]] std::string variable_of(const CLI::App &app, const CLI::Option &option);
+
+// Sets the options of the chosen command, and the global ones, that the command line neither gives nor excludes, by
+// their variables; an empty one is as good as none. CLI11's own way fails on variables of other commands, or leaves out
+// unsaid what an option does not take. Throws Error(usage), which names the variable.
+void take_environment(CLI::App &lamina);
+
+} // namespace lamina::cli
