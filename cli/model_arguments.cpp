@@ -1,7 +1,8 @@
 #include "model_arguments.hpp"
 
 #include "base/nearest.hpp"
-#include "model/npy.hpp"
+
+#include <lamina/npy.hpp>
 
 #include <algorithm>
 #include <sstream>
@@ -44,7 +45,7 @@ Assignments assignments(const std::vector<std::string> &given, const std::string
 
 std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::string> &given) {
     std::map<std::string, Tensor, std::less<>> out;
-    for (const auto &[name, file] : assignments(given, "--input")) out[name] = model::read_npy(file);
+    for (const auto &[name, file] : assignments(given, "--input")) out[name] = read_npy(file);
     return out;
 }
 

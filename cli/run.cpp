@@ -9,7 +9,6 @@
 #include "text_run.hpp"
 
 #include "api/access.hpp"
-#include "model/npy.hpp"
 
 #include <cmath>
 #include <limits>
