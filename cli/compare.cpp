@@ -95,7 +95,7 @@ int compare(Options options, const CLI::App &app, const GlobalOptions &global, O
     how.inputs = input_tensors(options.inputs);
     if (!options.inputs.empty()) how.graph = graph_name(options.graph, content);
     how.against = options.against;
-    how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device);
+    how.variants = variants(options.variants, runtime, device);
     how.replay_folder = options.replay;
 
     const Comparison comparison = lamina::compare(runtime, model, device, how);

@@ -194,7 +194,7 @@ int run(RunOptions options, const CLI::App &app, const GlobalOptions &global, Ou
     const Device device = runtime.device(global.device);
     note_device(device, output);
     SessionOptions session_options;
-    session_options.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device);
+    session_options.variants = variants(options.variants, runtime, device);
     if (!options.inputs.empty()) {
         run_tensors(options, runtime, model, device, session_options, output);
         return 0;
