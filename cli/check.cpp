@@ -4,8 +4,6 @@
 #include "seed.hpp"
 #include "table.hpp"
 
-#include "api/access.hpp"
-
 #include <lamina/proof.hpp>
 
 #include <algorithm>
@@ -111,34 +109,28 @@ std::string as_text(const CheckReport &report, const Device &device, const Outpu
 
 // --admit: what may run on this device is proved anew, in full, and remembered where that is kept.
 int admit(const CheckOptions &options, const Runtime &runtime, const Device &device, bool keep, Output &output) {
-    const auto admission = detail::Access::state(runtime)->admission(device);
-    if (admission == nullptr)
-        throw Error(ErrorCode::usage,
-                    "--admit is for Vulkan devices: on the CPU layers run by their references, and its "
-                    "fast kernels are checked by 'lamina check --device cpu'");
     if (!keep) output.note("--no-cache: what is proved here is not remembered");
     Json json = Json::array();
     Table table({"LAYER", "VARIANT", {"CASES", Align::right}, "VERDICT"});
     size_t done = 0;
     bool all_admitted = true;
-    for (const auto &proof : admission->redo(options.layers, [&](const auto &one) {
+    for (const AdmittedVariant &v : lamina::admit(runtime, device, options.layers, [&](const AdmittedVariant &one) {
              stop_if_interrupted();
              output.progress(one.layer, ++done, 0);
          })) {
-        const bool barred = proof.verdict.barred(), admitted = proof.verdict.complete();
-        all_admitted &= admitted;
-        json.push_back({{"layer", proof.layer},
-                        {"variant", proof.variant},
-                        {"cases", proof.verdict.passed},
-                        {"admitted", admitted},
-                        {"why", proof.verdict.why}});
-        table.row({{proof.layer, Style::bold},
-                   proof.variant,
-                   grouped(static_cast<int64_t>(proof.verdict.passed)),
-                   {barred     ? "barred: " + proof.verdict.why
-                    : admitted ? "admitted"
-                               : "not admitted: none of its cases can be run with it here",
-                    admitted ? Style::green : Style::red}});
+        all_admitted &= v.admitted;
+        json.push_back({{"layer", v.layer},
+                        {"variant", v.variant},
+                        {"cases", v.passed},
+                        {"admitted", v.admitted},
+                        {"why", v.why}});
+        table.row({{v.layer, Style::bold},
+                   v.variant,
+                   grouped(static_cast<int64_t>(v.passed)),
+                   {!v.why.empty() ? "barred: " + v.why
+                    : v.admitted   ? "admitted"
+                                   : "not admitted: none of its cases can be run with it here",
+                    v.admitted ? Style::green : Style::red}});
     }
     output.clear_progress();
     if (output.json())

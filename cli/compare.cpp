@@ -94,7 +94,7 @@ int compare(CompareCommandOptions options, const Arguments &app, const GlobalOpt
     how.inputs = input_tensors(options.inputs);
     if (!options.inputs.empty()) how.graph = graph_name(options.graph, content);
     how.against = options.against;
-    how.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device);
+    how.variants = variants(options.variants, runtime, device);
     how.replay_folder = options.replay;
 
     const Comparison comparison = lamina::compare(runtime, model, device, how);

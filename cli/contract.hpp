@@ -3,13 +3,13 @@
 
 #include "output.hpp"
 
-#include "abi/library.hpp"
+#include <lamina/plugins.hpp>
 
 #include <string>
 
 namespace lamina::cli {
 
-[[nodiscard]] std::string contract_as_text(const abi::Layer &layer, const Output &output);
-[[nodiscard]] Json contract_as_json(const abi::Layer &layer);
+[[nodiscard]] std::string contract_as_text(const LayerContract &layer, const Output &output);
+[[nodiscard]] Json contract_as_json(const LayerContract &layer);
 
 } // namespace lamina::cli

@@ -1,7 +1,9 @@
 #include "model_arguments.hpp"
 
 #include "base/nearest.hpp"
-#include "model/npy.hpp"
+
+#include <lamina/npy.hpp>
+#include <lamina/plugins.hpp>
 
 #include <algorithm>
 #include <sstream>
@@ -15,16 +17,14 @@ std::string listed(const std::vector<std::string> &names) {
     return out;
 }
 
-std::vector<std::string> variant_names(const lamina_layer &contract, const abi::Registry &plugins,
-                                       const Device &device) {
+std::vector<std::string> variant_names(const LayerContract &layer, const Plugins &plugins, const Device &device) {
     std::vector<std::string> names;
     if (device.kind != "cpu") {
-        for (uint32_t i = 0; i < contract.n_variants; ++i) names.emplace_back(contract.variants[i].name);
+        for (const LayerVariant &variant : layer.variants) names.push_back(variant.name);
         return names;
     }
     names.emplace_back("reference");
-    if (device.id != "reference" && plugins.executor() != nullptr)
-        names.emplace_back(plugins.executor()->descriptor->id);
+    if (device.id != "reference" && plugins.executor) names.push_back(plugins.executor->id);
     return names;
 }
 
@@ -44,18 +44,20 @@ Assignments assignments(const std::vector<std::string> &given, const std::string
 
 std::map<std::string, Tensor, std::less<>> input_tensors(const std::vector<std::string> &given) {
     std::map<std::string, Tensor, std::less<>> out;
-    for (const auto &[name, file] : assignments(given, "--input")) out[name] = model::read_npy(file);
+    for (const auto &[name, file] : assignments(given, "--input")) out[name] = read_npy(file);
     return out;
 }
 
-Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins, const Device &device) {
+Assignments variants(const std::vector<std::string> &given, const Runtime &runtime, const Device &device) {
     Assignments out = assignments(given, "--variant");
+    if (out.empty()) return out;
+    const Plugins plugins = lamina::plugins(runtime);
     for (const auto &[id, variant] : out) {
-        const auto layer = plugins.layers().find(id);
-        if (layer == plugins.layers().end())
+        const auto layer = plugins.layers.find(id);
+        if (layer == plugins.layers.end())
             throw Error(ErrorCode::usage,
-                        "--variant: no layer '" + id + "'" + did_you_mean(id, names_of(plugins.layers())));
-        const std::vector<std::string> names = variant_names(*layer->second.contract, plugins, device);
+                        "--variant: no layer '" + id + "'" + did_you_mean(id, names_of(plugins.layers)));
+        const std::vector<std::string> names = variant_names(layer->second, plugins, device);
         if (std::find(names.begin(), names.end(), variant) == names.end())
             throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "' on " + device.id +
                                               "; it has " + listed(names) + did_you_mean(variant, names));

@@ -1,7 +1,6 @@
 // What `run` and `compare` are given beside a model: texts, tensors, a graph, variants.
 #pragma once
 
-#include "abi/library.hpp"
 #include "model/model.hpp"
 
 #include <lamina/lamina.hpp>
@@ -23,8 +22,7 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 
 // --variant: LAYER=NAME. Throws Error(usage) with the nearest name for an unknown layer, or a variant that it does not
 // have on this device: the CPU has its own.
-[[nodiscard]] Assignments variants(const std::vector<std::string> &given, const abi::Registry &plugins,
-                                   const Device &device);
+[[nodiscard]] Assignments variants(const std::vector<std::string> &given, const Runtime &runtime, const Device &device);
 
 // --graph, or the only graph of the model. Throws Error(usage).
 [[nodiscard]] std::string graph_name(const std::string &given, const model::Model &model);

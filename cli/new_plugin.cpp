@@ -3,9 +3,10 @@
 
 #include "skeleton_files.hpp"
 
-#include "abi/library.hpp"
 #include "base/file.hpp"
 #include "base/shell.hpp"
+
+#include <lamina/plugins.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -41,7 +42,7 @@ const std::set<std::string, std::less<>> taken{
     // what <lamina/plugin.hpp> and lamina_add_layer() define
     "all", "call", "groups", "invalid", "plan", "sequence", "tensor", "unsupported", "window", "headers", "common"};
 
-void check_name(const std::string &name, const abi::Registry &plugins) {
+void check_name(const std::string &name, const Plugins &plugins) {
     const auto refuse = [&](const std::string &why) {
         throw Error(ErrorCode::usage, "a layer cannot be called '" + name + "': " + why);
     };
@@ -54,7 +55,7 @@ void check_name(const std::string &name, const abi::Registry &plugins) {
         refuse("expected lower_case words of letters and digits joined by single '_', at most " +
                std::to_string(longest) + " characters, such as 'rms_norm'");
     if (taken.contains(name)) refuse("the word has a meaning in the code that is made for it");
-    if (const auto known = plugins.layers().find(name); known != plugins.layers().end())
+    if (const auto known = plugins.layers.find(name); known != plugins.layers.end())
         refuse("there is a layer of that name already, in " + known->second.path.string());
 }
 
@@ -175,8 +176,7 @@ std::string next_out_of_tree(const std::string &name, const fs::path &project) {
 }
 
 int new_plugin(const NewPluginOptions &options, const GlobalOptions &global, Output &output) {
-    const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
-    check_name(options.name, *plugins);
+    check_name(options.name, lamina::plugins(Runtime(global.runtime(output))));
     std::vector<NewFile> files;
     std::string next;
     if (options.out_of_tree.empty()) {

@@ -3,73 +3,70 @@
 #include "contract.hpp"
 #include "table.hpp"
 
-#include "abi/library.hpp"
+#include <lamina/plugins.hpp>
 
 namespace lamina::cli {
 namespace {
 
-std::string variant_names(const lamina_layer &layer) {
-    std::string out;
-    for (uint32_t i = 0; i < layer.n_variants; ++i) out += (i == 0 ? "" : ", ") + std::string(layer.variants[i].name);
+std::vector<std::string> variant_names(const LayerContract &layer) {
+    std::vector<std::string> out;
+    for (const LayerVariant &variant : layer.variants) out.push_back(variant.name);
     return out;
 }
 
-Json list_as_json(const abi::Registry &plugins) {
+std::string joined(const std::vector<std::string> &words) {
+    std::string out;
+    for (const std::string &word : words) out += (out.empty() ? "" : ", ") + word;
+    return out;
+}
+
+Json list_as_json(const Plugins &plugins) {
     Json layers = Json::array(), rejected = Json::array();
-    for (const auto &[id, layer] : plugins.layers()) {
-        Json variants = Json::array();
-        for (uint32_t i = 0; i < layer.contract->n_variants; ++i) variants.push_back(layer.contract->variants[i].name);
+    for (const auto &[id, layer] : plugins.layers)
         layers.push_back({{"id", id},
-                          {"version", layer.contract->version},
-                          {"summary", layer.contract->summary},
-                          {"variants", variants},
+                          {"version", layer.version},
+                          {"summary", layer.summary},
+                          {"variants", variant_names(layer)},
                           {"path", layer.path.string()}});
-    }
-    for (const abi::Rejected &each : plugins.rejected())
+    for (const RejectedPlugin &each : plugins.rejected)
         rejected.push_back({{"path", each.path.string()}, {"reason", each.reason}});
     Json out{{"layers", layers}, {"executor", nullptr}, {"rejected", rejected}};
-    if (const abi::Executor *executor = plugins.executor()) {
-        Json kernels = Json::array();
-        for (uint32_t i = 0; i < executor->descriptor->n_kernels; ++i)
-            kernels.push_back(executor->descriptor->kernels[i].layer);
-        out["executor"] = {{"id", executor->descriptor->id},
-                           {"version", executor->descriptor->version},
-                           {"summary", executor->descriptor->summary},
-                           {"kernels", kernels},
+    if (const auto &executor = plugins.executor)
+        out["executor"] = {{"id", executor->id},
+                           {"version", executor->version},
+                           {"summary", executor->summary},
+                           {"kernels", executor->kernels},
                            {"path", executor->path.string()}};
-    }
     return out;
 }
 
-std::string list_as_text(const abi::Registry &plugins, const Output &output) {
+std::string list_as_text(const Plugins &plugins, const Output &output) {
     Table table({"LAYER", "VERSION", "VARIANTS", "PATH"});
-    for (const auto &[id, layer] : plugins.layers())
-        table.row({{id, Style::bold},
-                   layer.contract->version,
-                   variant_names(*layer.contract),
-                   {layer.path.string(), Style::dim}});
-    if (const abi::Executor *executor = plugins.executor())
-        table.row({{executor->descriptor->id, Style::bold},
-                   executor->descriptor->version,
+    for (const auto &[id, layer] : plugins.layers)
+        table.row({{id, Style::bold}, layer.version, joined(variant_names(layer)), {layer.path.string(), Style::dim}});
+    if (const auto &executor = plugins.executor)
+        table.row({{executor->id, Style::bold},
+                   executor->version,
                    "runs the device cpu",
                    {executor->path.string(), Style::dim}});
     std::string out = table.str(output);
-    for (const abi::Rejected &each : plugins.rejected())
+    for (const RejectedPlugin &each : plugins.rejected)
         out += "\n" + output.styled("rejected", Style::red) + "  " + each.path.string() + "\n          " + each.reason +
                "\n";
     return out;
 }
 
 int show_plugins(const std::string &name, const GlobalOptions &global, Output &output) {
-    const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
+    const Runtime runtime(global.runtime(output));
     if (name.empty()) {
+        const Plugins all = lamina::plugins(runtime);
         if (output.json())
-            output.print_json(list_as_json(*plugins));
+            output.print_json(list_as_json(all));
         else
-            output.print(list_as_text(*plugins, output));
+            output.print(list_as_text(all, output));
         return 0;
     }
-    const abi::Layer &layer = plugins->layer(name);
+    const LayerContract layer = layer_contract(runtime, name);
     if (output.json())
         output.print_json(contract_as_json(layer));
     else

@@ -8,7 +8,6 @@
 #include "text_run.hpp"
 
 #include "api/access.hpp"
-#include "model/npy.hpp"
 
 #include <cmath>
 #include <limits>
@@ -195,7 +194,7 @@ int run(RunOptions options, const Arguments &app, const GlobalOptions &global, O
     note_device(device, output);
     SessionOptions session_options;
     session_options.cache = options.cache == "f16" ? DType::f16 : DType::f32;
-    session_options.variants = variants(options.variants, *detail::Access::state(runtime)->plugins, device);
+    session_options.variants = variants(options.variants, runtime, device);
     if (!options.inputs.empty()) {
         run_tensors(options, runtime, model, device, session_options, output);
         return 0;

@@ -2,9 +2,10 @@
 
 #include "api/access.hpp"
 #include "generation/text_inputs.hpp"
-#include "model/npy.hpp"
 
 #include "base/nearest.hpp"
+
+#include <lamina/npy.hpp>
 
 #include <filesystem>
 #include <set>
@@ -107,7 +108,7 @@ Assignments write(const std::vector<Destination> &destinations, const TensorMap 
     std::set<std::string> written; // several taps may name a tensor and its file
     for (const auto &[tensor, file] : destinations) {
         if (!written.insert(file).second) continue;
-        model::write_npy(file, tensors.at(tensor));
+        write_npy(file, tensors.at(tensor));
         output.note("wrote " + file);
         files[tensor] = file;
     }

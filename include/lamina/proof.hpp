@@ -85,6 +85,26 @@ struct CheckReport {
 [[nodiscard]] CheckReport check(const Runtime &runtime, const Device &device, const CheckOptions &options = {},
                                 const std::function<void(const CaseResult &)> &progress = {});
 
+// ---- Admission: what may run on a device ----
+
+// What was found out about a variant: whether sessions may take it on this device.
+struct AdmittedVariant {
+    std::string layer, variant;
+    size_t passed = 0;     // cases that the layer declares
+    bool admitted = false; // all of them that it does, one at least, and those like the steps of models that ran here
+    std::string why;       // it is barred: the case that failed, and the command that replays it; else empty
+};
+
+// Proves anew, in full, which variants of these layers (all, when empty) may run on a Vulkan device: on every case that
+// the layers declare, and on those like the steps of models that were run there. Sessions do the same bit by bit. What
+// comes out is remembered where the runtime keeps that (RuntimeOptions::cache).
+//
+// `progress` is called after every variant; it may throw, to end the work, and what has been proved is kept. Throws
+// Error(usage) for the CPU, whose fast kernels check() holds to the references, Error(plugin) for an unknown layer.
+std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
+                                   const std::vector<std::string> &layers = {},
+                                   const std::function<void(const AdmittedVariant &)> &progress = {});
+
 // ---- Models: which layer goes wrong first, and by how much ----
 
 struct LayerComparison {

@@ -1,4 +1,4 @@
-#include "model/npy.hpp"
+#include <lamina/npy.hpp>
 
 #include "base/file.hpp"
 #include "model/npy_header.hpp"
@@ -10,8 +10,10 @@
 #include <type_traits>
 #include <utility>
 
-namespace lamina::model {
+namespace lamina {
 namespace {
+
+using model::NpyHeader;
 
 static_assert(std::endian::native == std::endian::little, "elements are copied as they stand in the file");
 
@@ -149,4 +151,4 @@ void write_npy(const std::filesystem::path &file, const Tensor &tensor) {
     write_file(file, bytes);
 }
 
-} // namespace lamina::model
+} // namespace lamina

@@ -2,7 +2,7 @@
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
-#include "model/npy.hpp"
+#include <lamina/npy.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -17,8 +17,8 @@ constexpr auto vulkan_line = "vulkan\tV AH1 L K AH0 N";
 // Letters (2, 3) and their lengths, for the graph "encode" of g2p.
 void write_letters(const TemporaryFolder &folder) {
     const std::vector<int32_t> ids{2, 3, 4, 5, 6, 0}, lengths{3, 2};
-    lamina::model::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({2, 3}, std::span(ids)));
-    lamina::model::write_npy(folder.path() / "lengths.npy", lamina::Tensor::of({2}, std::span(lengths)));
+    lamina::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({2, 3}, std::span(ids)));
+    lamina::write_npy(folder.path() / "lengths.npy", lamina::Tensor::of({2}, std::span(lengths)));
 }
 
 std::vector<std::string> encode(const TemporaryFolder &folder, const std::vector<std::string> &more = {}) {
@@ -219,8 +219,8 @@ TEST_CASE("run --output: outputs and tensors inside the graph become files") {
     const Finished f = run_lamina(
         encode(folder, {"-o", "encoder.0.attention.out=" + into("tap.npy"), "--output-dir", into("new/deep")}));
     REQUIRE(f.status == 0);
-    const lamina::Tensor tap = lamina::model::read_npy(into("tap.npy"));
-    const lamina::Tensor memory = lamina::model::read_npy(into("new/deep/memory.npy"));
+    const lamina::Tensor tap = lamina::read_npy(into("tap.npy"));
+    const lamina::Tensor memory = lamina::read_npy(into("new/deep/memory.npy"));
     CHECK(tap.shape() == lamina::Shape{2, 3, 160});
     CHECK(memory.shape() == lamina::Shape{2, 3, 160});
     CHECK(std::vector<float>(tap.f32().begin(), tap.f32().end()) !=
@@ -334,7 +334,7 @@ TEST_CASE("run --input: ids that no table has are refused before anything runs")
     const TemporaryFolder folder;
     write_letters(folder);
     const std::vector<int32_t> ids{2, 3, 4, 5, 28, 0};
-    lamina::model::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({2, 3}, std::span(ids)));
+    lamina::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({2, 3}, std::span(ids)));
     const Finished f = run_lamina(encode(folder));
     CHECK(f.status == 3);
     CHECK_THAT(f.err, matchers::contains("28"));

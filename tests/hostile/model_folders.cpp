@@ -1,10 +1,11 @@
 // Broken model folders: whatever the bytes, loading ends with a model or with lamina::Error. Built with
 // -DLAMINA_ASAN=ON, a read beyond the file fails here, too.
 #include "model/model.hpp"
-#include "model/npy.hpp"
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
+
+#include <lamina/npy.hpp>
 
 #include <random>
 

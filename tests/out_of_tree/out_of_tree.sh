@@ -64,14 +64,15 @@ if [ $vulkan -ne 4 ]; then
     [ $status -eq 7 ] || { echo "lamina check ends with $status on a wrong kernel; expected 7" >&2; exit 1; }
 fi
 
-# A model with a layer that is in no Lamina. 3 and 4, little-endian, behind the header of an .npy file.
+# A model with a layer that is in no Lamina: the weight takes a fifth of the first number, the adapter one of the second.
+# 3 and 4, little-endian, behind the header of an .npy file.
 plugins=$scratch/lora_linear/lib/lamina/plugins
 {
     printf '\223NUMPY\001\000\166\000'
     printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"
     printf '\000\000\100\100\000\000\200\100'
 } >"$scratch/x.npy"
-expect 'cpu: 0.6 0.8' "$scratch/host/host" "$plugins" "$here/host"
+expect 'cpu: 0.6 0.8' "$scratch/host/host" "$plugins" "$here/host" "$scratch/x.npy"
 expect "probabilities (2, 3, 6), a row sums to 1" "$scratch/encoder_decoder/encoder_decoder"
 expect ' 0.8 ' "$lamina" run "$here/host" --input "x=$scratch/x.npy" --plugin-dir "$plugins" --device cpu
 expect "vulkan$(printf '\t')V " "$lamina" run "$scratch/prefix/share/lamina/models/g2p" --device cpu vulkan

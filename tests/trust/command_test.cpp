@@ -1,10 +1,9 @@
 // The same through the command, as a user meets it: a wrong variant is found, named, kept and replayed.
 #include "../cli/process.hpp"
 #include "catch.hpp"
-#include "model/npy.hpp"
 #include "temporary_folder.hpp"
 
-#include <lamina/tensor.hpp>
+#include <lamina/npy.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -21,7 +20,7 @@ void write_model(const TemporaryFolder &folder, const std::string &layer) {
                                                 << layer << R"("}], "outputs": {"y": "second"}}}})";
     Tensor x(TensorType{DType::f32, {2, 512}});
     for (size_t i = 0; i < x.f32().size(); ++i) x.f32()[i] = static_cast<float>(i % 11);
-    model::write_npy(folder.path() / "x.npy", x);
+    write_npy(folder.path() / "x.npy", x);
 }
 
 Finished lamina_with_wrong_layers(const TemporaryFolder &folder, std::vector<std::string> arguments) {

@@ -1,6 +1,5 @@
 // No kernel is trusted that was not proved here: variants that are wrong on purpose are barred before they run, or
 // named.
-#include "api/access.hpp"
 #include "catch.hpp"
 #include "places.hpp"
 #include "temporary_folder.hpp"
@@ -142,13 +141,15 @@ TEST_CASE("a variant that none of its layer's cases can be run with is not admit
     const CheckReport report = check(runtime, *device, {.layers = {"never_proved"}, .own_cases_only = true});
     CHECK(report.unproved() == std::vector<std::string>{"never_proved, fast"});
     CHECK_FALSE(report.passed());
-    const auto admission = detail::Access::state(runtime)->admission(*device);
-    const auto proofs = admission->redo({"never_proved"});
-    REQUIRE(proofs.size() == 2);
-    CHECK(proofs[0].verdict.complete());
-    CHECK(proofs[1].variant == "fast");
-    CHECK(proofs[1].verdict.passed == 0);
-    CHECK_FALSE(proofs[1].verdict.complete());
+    const std::vector<AdmittedVariant> variants = admit(runtime, *device, {"never_proved"});
+    REQUIRE(variants.size() == 2);
+    CHECK(variants[0].admitted);
+    CHECK(variants[1].variant == "fast");
+    CHECK(variants[1].passed == 0);
+    CHECK_FALSE(variants[1].admitted);
+    CHECK(variants[1].why.empty()); // it is not barred either: nothing is known of it
+    CHECK_THAT(message_of([&] { (void)admit(runtime, runtime.device("reference")); }),
+               matchers::contains("name a Vulkan device"));
     SessionOptions options;
     options.variants["never_proved"] = "fast";
     Session session = runtime.session(runtime.load(model_of("never_proved")), *device, options);

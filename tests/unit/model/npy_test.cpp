@@ -1,4 +1,4 @@
-#include "model/npy.hpp"
+#include <lamina/npy.hpp>
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 using lamina::DType;
+using lamina::read_npy;
 using lamina::Shape;
 using lamina::Tensor;
-using lamina::model::read_npy;
-using lamina::model::write_npy;
+using lamina::write_npy;
 using matchers::contains;
 
 namespace {
