@@ -1,4 +1,4 @@
-# lamina_add_layer(NAME [PRODUCT] [SUBGROUPS kernel...] [SOURCES file...] [SHADERS directory] [LIBRARIES target...])
+# lamina_add_layer(NAME [PRODUCT] [AGAIN kernel:DEFINE...] [SOURCES file...] [SHADERS directory] [LIBRARIES target...])
 #
 # Makes the plugin library of the layer NAME from NAME.cpp (or SOURCES) beside the caller's CMakeLists.txt and from
 # every *.comp in SHADERS (default: the project's shaders/NAME, or ./shaders where that does not exist). Each
@@ -11,8 +11,8 @@
 #     }
 #
 # PRODUCT adds the kernels of <lamina/plugin/product.hpp>, and lamina_kernels::product, by which it knows them; the layer
-# may then do without any of its own. The kernels named after SUBGROUPS are compiled a second time, with SUBGROUPS defined,
-# as KERNEL_subgroup.
+# may then do without any of its own. AGAIN softmax:SUBGROUP compiles softmax.comp a second time, with SUBGROUP defined, as
+# the kernel softmax_subgroup.
 #
 # Example, a whole out-of-tree project:
 #
@@ -28,10 +28,10 @@ if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)
   set(LAMINA_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/lamina/plugins)
 endif()
 
-# Compiles every shader in the DIRECTORIES, and those after SUBGROUPS twice, and writes <output>/NAME.kernels.hpp; sets OUT
-# to what must be built first.
+# Compiles every shader in the DIRECTORIES, some of them AGAIN, and writes <output>/NAME.kernels.hpp; sets OUT to what must
+# be built first.
 function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
-  cmake_parse_arguments(PARSE_ARGV 4 arg "PRODUCT" "" "SUBGROUPS")
+  cmake_parse_arguments(PARSE_ARGV 4 arg "PRODUCT" "" "AGAIN")
   list(TRANSFORM DIRECTORIES APPEND "/*.comp" OUTPUT_VARIABLE patterns)
   file(GLOB shaders CONFIGURE_DEPENDS ${patterns})
   if(NOT shaders)
@@ -46,16 +46,14 @@ function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
   set(products "")
   foreach(shader IN LISTS shaders)
     get_filename_component(file ${shader} NAME_WE)
-    set(kernels ${file})
-    if(file IN_LIST arg_SUBGROUPS)
-      list(APPEND kernels ${file}_subgroup)
-    endif()
-    foreach(kernel IN LISTS kernels)
+    set(forms ${file} ${arg_AGAIN})
+    list(FILTER forms INCLUDE REGEX "^${file}(:|$)")
+    foreach(form IN LISTS forms)
+      string(REPLACE ":" "_" kernel ${form})
+      string(TOLOWER ${kernel} kernel)
+      string(REPLACE ":" ";-D" defined ${form})
+      list(REMOVE_AT defined 0)
       set(header ${OUTPUT}/${kernel}.spv.h)
-      set(defined "")
-      if(NOT kernel STREQUAL file)
-        set(defined -DSUBGROUPS)
-      endif()
       add_custom_command(
         OUTPUT ${header}
         COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 ${defined} -I${LAMINA_SHADER_DIRECTORY} ${own_includes}
@@ -116,7 +114,7 @@ function(lamina_add_plugin NAME)
 endfunction()
 
 function(lamina_add_layer NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PRODUCT" "SHADERS" "SOURCES;LIBRARIES;SUBGROUPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PRODUCT" "SHADERS" "SOURCES;LIBRARIES;AGAIN")
   if(NOT arg_SOURCES)
     set(arg_SOURCES ${NAME}.cpp)
   endif()
@@ -131,10 +129,11 @@ function(lamina_add_layer NAME)
   if(arg_PRODUCT)
     set(product PRODUCT)
     list(APPEND arg_SHADERS ${LAMINA_SHADER_DIRECTORY}/product)
-    list(APPEND arg_SUBGROUPS product_few_rows)
+    list(APPEND arg_AGAIN product_few_rows:SUBGROUP product_few_rows:SUBGROUP:VEC4 product_few_rows:VEC4
+                          product_registers:VEC4)
   endif()
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.kernels)
-  lamina_embed_shaders(${NAME} "${arg_SHADERS}" ${generated} made ${product} SUBGROUPS ${arg_SUBGROUPS})
+  lamina_embed_shaders(${NAME} "${arg_SHADERS}" ${generated} made ${product} AGAIN ${arg_AGAIN})
   lamina_add_plugin(${NAME} SOURCES ${arg_SOURCES} ${made} LIBRARIES ${arg_LIBRARIES})
   target_include_directories(lamina_plugin_${NAME} PRIVATE ${generated})
 endfunction()

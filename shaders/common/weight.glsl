@@ -51,17 +51,20 @@ const uint F32 = 1u, F16 = 2u, BF16 = 4u, Q8_0 = 16u; // as in plugin.h
     VALUES_BF16(name)                                                                                     \
     VALUES_Q8_0(name)                                                                                     \
     vec4 name##4(uint i) {                                                                                \
-        if (name##_dtype == F32) return name##_f32(i);                                                    \
-        if (name##_dtype == F16) return name##_f16(i);                                                    \
-        if (name##_dtype == BF16) return name##_bf16(i);                                                  \
-        if (name##_dtype == Q8_0) return name##_q8_0(i);                                                  \
-        return vec4(0.0);                                                                                 \
+        vec4 v = vec4(0.0);                                                                               \
+        if (name##_dtype == F32) v = name##_f32(i);                                                       \
+        if (name##_dtype == F16) v = name##_f16(i);                                                       \
+        if (name##_dtype == BF16) v = name##_bf16(i);                                                     \
+        if (name##_dtype == Q8_0) v = name##_q8_0(i);                                                     \
+        return v;                                                                                         \
     }                                                                                                     \
     float name(uint i) {                                                                                  \
-        if (name##_dtype == F32) return uintBitsToFloat(name##_words[i]);                                 \
-        if (name##_dtype == F16) return unpackHalf2x16(name##_words[i / 2u])[i % 2u];                     \
-        if (name##_dtype == BF16) return uintBitsToFloat(name##_words[i / 2u] << 16 * (1u - i % 2u) & 0xffff0000u); \
-        return name##4(i / 4u)[i % 4u];                                                                   \
+        float v = 0.0;                                                                                    \
+        if (name##_dtype == F32) v = uintBitsToFloat(name##_words[i]);                                    \
+        else if (name##_dtype == F16) v = unpackHalf2x16(name##_words[i / 2u])[i % 2u];                   \
+        else if (name##_dtype == BF16) v = uintBitsToFloat(name##_words[i / 2u] << 16 * (1u - i % 2u) & 0xffff0000u); \
+        else if (name##_dtype != 0u) v = name##4(i / 4u)[i % 4u];                                         \
+        return v;                                                                                         \
     }
 
 #endif

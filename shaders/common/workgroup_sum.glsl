@@ -1,9 +1,9 @@
 // Sums and maxima over a workgroup of 64, the same in all of its invocations: by shared memory, or compiled with
-// SUBGROUPS, by subgroups of any size first, which leave it fewer values.
+// SUBGROUP, by subgroups of any size first, which leave it fewer values.
 //
 // The whole workgroup reaches every call. Each call has a `slot` of its own, 0 or 1, so that none waits for the one before.
 
-#ifdef SUBGROUPS
+#ifdef SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #define JOINED(join, v) join(v)
 #define IS_FIRST subgroupElect()

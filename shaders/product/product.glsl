@@ -28,14 +28,27 @@ layout(push_constant) uniform Push {
 
 layout(constant_id = LAMINA_OF_ACTIVATION) const uint ACTIVATION = LAMINA_NONE;
 layout(constant_id = LAMINA_OF_COMBINE) const uint COMBINE = LAMINA_NONE;
-layout(constant_id = LAMINA_OF_STEP) const uint STEP = 1u;
 
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(std430, set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
 WEIGHT(weight, 1, LAMINA_OF_WEIGHT)
 WEIGHT(bias, 2, LAMINA_OF_BIAS)
 layout(std430, set = 0, binding = 3) readonly buffer Z { float z[]; };
 layout(std430, set = 0, binding = 4) writeonly buffer Y { float y[]; };
+
+// What is read along K at a time: a value, or with VEC4, where K is a multiple of 4, four. Not a specialization constant:
+// SwiftShader is three times slower with one.
+#ifdef VEC4
+#define STEP vec4
+const uint STEP_SIZE = 4u;
+layout(std430, set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
+vec4 x_step(uint i) { return x4[i]; }
+vec4 weight_step(uint i) { return weight4(i); }
+#else
+#define STEP float
+const uint STEP_SIZE = 1u;
+float x_step(uint i) { return x[i]; }
+float weight_step(uint i) { return weight(i); }
+#endif
 
 // Takes the sum at (row, col) to Y. Sums outside of the matrix, from tiles that hang over its edges, are dropped.
 void finish(uint row, uint col, float sum) {

@@ -2,10 +2,10 @@
 //
 // Dispatch: a workgroup of 64 computes 4 columns of up to TILE_ROWS rows (at most 8). Its invocations take the values
 // along K in turn, STEP at a time, so that they read W side by side, each value once. Their sums are joined by a tree in
-// shared memory; compiled with SUBGROUPS, by subgroups of any size first.
+// shared memory; compiled with SUBGROUP, by subgroups of any size first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#ifdef SUBGROUPS
+#ifdef SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 #include "product.glsl"
@@ -28,26 +28,21 @@ void main() {
     const uint first_row = tile / col_tiles * TILE_ROWS, tile_col = tile % col_tiles * LAMINA_FEW_COLS;
     if (first_row >= rows) return; // the same for the whole workgroup
 
-    const uint lane = gl_LocalInvocationID.x, steps = inner / STEP;
+    const uint lane = gl_LocalInvocationID.x, steps = inner / STEP_SIZE;
     // Rows and columns beyond the edge repeat the last one; finish() drops them.
     const uvec4 w_row = min(tile_col + uvec4(0u, 1u, 2u, 3u), uvec4(cols - 1u)) * steps;
     vec4 sum[TILE_ROWS];
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = vec4(0.0);
     for (uint k = lane; k < steps; k += 64u) {
-        if (STEP == 4u) {
-            const vec4 w0 = weight4(w_row.x + k), w1 = weight4(w_row.y + k);
-            const vec4 w2 = weight4(w_row.z + k), w3 = weight4(w_row.w + k);
-            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-                const vec4 v = x4[min(first_row + r, rows - 1u) * steps + k];
-                sum[r] += vec4(dot(v, w0), dot(v, w1), dot(v, w2), dot(v, w3));
-            }
-        } else {
-            const vec4 w = vec4(weight(w_row.x + k), weight(w_row.y + k), weight(w_row.z + k), weight(w_row.w + k));
-            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] += x[min(first_row + r, rows - 1u) * steps + k] * w;
+        const STEP w0 = weight_step(w_row.x + k), w1 = weight_step(w_row.y + k);
+        const STEP w2 = weight_step(w_row.z + k), w3 = weight_step(w_row.w + k);
+        [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+            const STEP v = x_step(min(first_row + r, rows - 1u) * steps + k);
+            sum[r] += vec4(dot(v, w0), dot(v, w1), dot(v, w2), dot(v, w3));
         }
     }
 
-#ifdef SUBGROUPS
+#ifdef SUBGROUP
     const uint parts = gl_NumSubgroups;
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
         const vec4 part = subgroupAdd(sum[r]);

@@ -3,7 +3,7 @@
 // Dispatch: a workgroup of 32 computes TILE_ROWS rows x 128 columns; each invocation the rows of 4 adjacent columns.
 // All invocations read the same X at the same time, so the address is uniform and the load is one for all of them; each
 // value of W that an invocation loads serves TILE_ROWS sums. Loads, not arithmetic, decide on drivers without caches
-// of their own, and there a STEP of 4 is worth a factor of three.
+// of their own, and there VEC4 is worth a factor of three.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "product.glsl"
@@ -18,23 +18,18 @@ void main() {
     const uint first_col_of_four = tile % col_tiles * LAMINA_REGISTER_COLS + gl_LocalInvocationID.x * 4u;
     if (first_row >= rows || first_col_of_four >= cols) return;
 
-    const uint steps = inner / STEP;
+    const uint steps = inner / STEP_SIZE;
     uvec4 w_row; // rows and columns beyond the edge repeat the last one; finish() drops them
     [[unroll]] for (uint j = 0u; j < 4u; ++j) w_row[j] = min(first_col_of_four + j, cols - 1u) * steps;
 
     vec4 sum[TILE_ROWS];
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = vec4(0.0);
     for (uint k = 0u; k < steps; ++k) {
-        if (STEP == 4u) {
-            const vec4 w0 = weight4(w_row.x + k), w1 = weight4(w_row.y + k);
-            const vec4 w2 = weight4(w_row.z + k), w3 = weight4(w_row.w + k);
-            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-                const vec4 v = x4[min(first_row + r, rows - 1u) * steps + k];
-                sum[r] += vec4(dot(v, w0), dot(v, w1), dot(v, w2), dot(v, w3));
-            }
-        } else {
-            const vec4 w = vec4(weight(w_row.x + k), weight(w_row.y + k), weight(w_row.z + k), weight(w_row.w + k));
-            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] += x[min(first_row + r, rows - 1u) * steps + k] * w;
+        const STEP w0 = weight_step(w_row.x + k), w1 = weight_step(w_row.y + k);
+        const STEP w2 = weight_step(w_row.z + k), w3 = weight_step(w_row.w + k);
+        [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+            const STEP v = x_step(min(first_row + r, rows - 1u) * steps + k);
+            sum[r] += vec4(dot(v, w0), dot(v, w1), dot(v, w2), dot(v, w3));
         }
     }
 

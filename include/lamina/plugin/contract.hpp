@@ -79,7 +79,7 @@ constexpr lamina_port follows(lamina_port p, const char *earlier) {
     return p;
 }
 
-// What kernels that are compiled with SUBGROUPS need (lamina_add_layer).
+// What kernels that are compiled with SUBGROUP need (lamina_add_layer).
 inline constexpr uint64_t subgroup_sums = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_ARITHMETIC;
 
 constexpr lamina_variant baseline(const char *summary) { return {"baseline", summary, 0, LAMINA_F32, 0}; }

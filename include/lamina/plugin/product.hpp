@@ -67,7 +67,7 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
 
 // The kernels, in the order of their names; lamina_add_layer(NAME PRODUCT) makes the list.
 struct ProductKernels {
-    uint32_t few_rows, few_rows_subgroup, registers, tiled;
+    uint32_t few_rows, few_rows_subgroup, few_rows_subgroup_vec4, few_rows_vec4, registers, registers_vec4, tiled;
 };
 
 inline constexpr std::array product_variants{
@@ -123,13 +123,14 @@ struct Tiles { // how a variant computes this many rows: by which kernel, and wh
     uint32_t kernel;
     int64_t rows, cols;
 };
-inline Tiles tiles_of(uint32_t variant, const ProductKernels &kernels, int64_t rows) {
-    if (variant == 0) return {kernels.registers, tile_rows(rows), LAMINA_REGISTER_COLS};
-    const bool by_subgroups = variant == 2;
-    if (rows <= LAMINA_FEW_ROWS)
-        return {by_subgroups ? kernels.few_rows_subgroup : kernels.few_rows, rows, LAMINA_FEW_COLS};
-    if (by_subgroups) throw Unsupported("more than 8 rows");
-    return {kernels.tiled, LAMINA_SHARED_ROWS, LAMINA_SHARED_COLS};
+inline Tiles tiles_of(uint32_t variant, const ProductKernels &kernels, int64_t rows, int64_t inner) {
+    const bool vec4 = inner % 4 == 0; // K, read four values at a time
+    if (variant == 0) return {vec4 ? kernels.registers_vec4 : kernels.registers, tile_rows(rows), LAMINA_REGISTER_COLS};
+    if (rows > LAMINA_FEW_ROWS && variant == 2) throw Unsupported("more than 8 rows");
+    if (rows > LAMINA_FEW_ROWS) return {kernels.tiled, LAMINA_SHARED_ROWS, LAMINA_SHARED_COLS};
+    const uint32_t alone = vec4 ? kernels.few_rows_vec4 : kernels.few_rows;
+    const uint32_t subgroups = vec4 ? kernels.few_rows_subgroup_vec4 : kernels.few_rows_subgroup;
+    return {variant == 2 ? subgroups : alone, rows, LAMINA_FEW_COLS};
 }
 
 } // namespace detail
@@ -144,7 +145,7 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
     const int64_t block = detail::rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {
         const int64_t rows = std::min(block, product.rows - first);
-        const detail::Tiles tile = detail::tiles_of(plan.variant, kernels, rows);
+        const detail::Tiles tile = detail::tiles_of(plan.variant, kernels, rows, inner);
         const auto part = [&](lamina_ref ref, int64_t row_values) {
             return block == product.rows ? ref : detail::rows_of(ref, first, rows, row_values * 4);
         };
@@ -162,7 +163,6 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
                            {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
                            {LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)},
                            {LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)},
-                           {LAMINA_OF_STEP, inner % 4 == 0 ? 4u : 1u},
                            {LAMINA_OF_TILE_ROWS, u32(tile.rows)}});
         }
     }

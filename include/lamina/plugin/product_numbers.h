@@ -17,8 +17,7 @@
 #define LAMINA_OF_BIAS 1
 #define LAMINA_OF_ACTIVATION 2
 #define LAMINA_OF_COMBINE 3
-#define LAMINA_OF_STEP 4 /* values along K that are read together: 4 where K is a multiple of that, else 1 */
-#define LAMINA_OF_TILE_ROWS 5
+#define LAMINA_OF_TILE_ROWS 4
 
 /* Tiles: rows x columns of Y that a workgroup computes. */
 #define LAMINA_REGISTER_ROWS 16u /* at most: a specialization constant */

@@ -8,10 +8,11 @@
 namespace {
 using namespace lamina::plugin;
 
+constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6};
+
 struct Emitted {
     uint32_t kernel;
     std::vector<lamina_ref> bind;
-    std::map<uint32_t, uint32_t> specs;
     uint32_t rows, inner, cols, first_col, y_cols;
 };
 
@@ -35,7 +36,6 @@ class Harness {
             Emitted e{};
             e.kernel = d->kernel;
             e.bind.assign(d->bind, d->bind + d->n_bind);
-            for (uint32_t i = 0; i < d->n_spec; ++i) e.specs[d->spec[i].id] = d->spec[i].bits;
             const auto *push = static_cast<const uint32_t *>(d->push);
             e.rows = push[0], e.inner = push[1], e.cols = push[2], e.first_col = push[3], e.y_cols = push[4];
             static_cast<std::vector<Emitted> *>(host->context)->push_back(e);
@@ -47,7 +47,7 @@ class Harness {
         emitted_.clear();
         const Call call(call_);
         Plan plan(call, variant, host_);
-        plan_product(call, plan, {.few_rows = 0, .few_rows_subgroup = 1, .registers = 2, .tiled = 3},
+        plan_product(call, plan, kernels,
                      {.rows = x_.dim[0], .x = plan.in("x"), .weight = "weight", .bias = "bias", .y = plan.out("y")});
         return emitted_;
     }
@@ -109,19 +109,17 @@ TEST_CASE("plan_product: rows too long for 64 of them to be bound are refused, w
 }
 
 TEST_CASE("plan_product: the kernel follows from the variant and the shape") {
-    const auto kernel = [](int64_t rows, uint32_t variant) {
-        return Harness(rows, 64, 30, 1 << 20).plan(variant).at(0).kernel;
+    const auto kernel = [](int64_t rows, int64_t inner, uint32_t variant) {
+        return Harness(rows, inner, 30, 1 << 20).plan(variant).at(0).kernel;
     };
-    CHECK(kernel(10, 0) == 2);
-    CHECK(kernel(10, 1) == 3);
-    CHECK(kernel(8, 1) == 0);
-    CHECK(kernel(8, 2) == 1);
-    REQUIRE_THROWS_AS(kernel(9, 2), Unsupported);
-}
-
-TEST_CASE("plan_product: values along K are read by fours where these are whole") {
-    CHECK(Harness(10, 63, 30, 1 << 20).plan()[0].specs.at(LAMINA_OF_STEP) == 1);
-    CHECK(Harness(10, 64, 30, 1 << 20).plan()[0].specs.at(LAMINA_OF_STEP) == 4);
+    CHECK(kernel(10, 63, 0) == kernels.registers);
+    CHECK(kernel(10, 64, 0) == kernels.registers_vec4);
+    CHECK(kernel(10, 64, 1) == kernels.tiled);
+    CHECK(kernel(8, 63, 1) == kernels.few_rows);
+    CHECK(kernel(8, 64, 1) == kernels.few_rows_vec4);
+    CHECK(kernel(8, 63, 2) == kernels.few_rows_subgroup);
+    CHECK(kernel(8, 64, 2) == kernels.few_rows_subgroup_vec4);
+    REQUIRE_THROWS_AS(kernel(9, 64, 2), Unsupported);
 }
 
 TEST_CASE("plan_product: register tiles are of at most 16 rows, and no more of them than of 16 rows each") {
