@@ -35,7 +35,7 @@ const char *name_of(LayerParam::Kind kind) {
     return "choice";
 }
 
-std::vector<std::string> names_of(const std::vector<DType> &dtypes) {
+std::vector<std::string> dtype_names(const std::vector<DType> &dtypes) {
     std::vector<std::string> out;
     for (const DType dtype : dtypes) out.emplace_back(lamina::name_of(dtype));
     return out;
@@ -84,8 +84,12 @@ std::string params_as_text(const LayerContract &layer, const Output &output) {
 std::string ports_as_text(const char *title, const std::vector<LayerPort> &ports, const Output &output) {
     Table table({title, "DIMS", "DTYPES", "PRESENCE", "VALUES", ""});
     for (const LayerPort &p : ports)
-        table.row(
-            {{p.name, Style::bold}, p.dims, joined(names_of(p.dtypes), " "), presence_of(p), values_of(p), p.summary});
+        table.row({{p.name, Style::bold},
+                   p.dims,
+                   joined(dtype_names(p.dtypes), " "),
+                   presence_of(p),
+                   values_of(p),
+                   p.summary});
     return table.empty() ? "" : "\n" + table.str(output);
 }
 
@@ -102,14 +106,12 @@ std::string variants_as_text(const LayerContract &layer, const Output &output) {
 Json ports_as_json(const std::vector<LayerPort> &ports) {
     Json out = Json::array();
     for (const LayerPort &p : ports) {
-        Json &port = out.emplace_back(Json{{"name", p.name},
-                                           {"summary", p.summary},
-                                           {"dims", p.dims},
-                                           {"dtypes", names_of(p.dtypes)},
-                                           {"optional", p.optional},
-                                           {"sequence", p.sequence}});
+        Json port{{"name", p.name},         {"summary", p.summary},
+                  {"dims", p.dims},         {"dtypes", dtype_names(p.dtypes)},
+                  {"optional", p.optional}, {"sequence", p.sequence}};
         if (!p.values.empty()) port["values"] = p.values;
         if (!p.follows.empty()) port["follows"] = p.follows;
+        out.push_back(std::move(port));
     }
     return out;
 }

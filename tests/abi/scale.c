@@ -1,6 +1,6 @@
 /* A layer in C11 against one version of plugin.h and nothing else of Lamina: y = x * factor + bias. Built against the
- * header of 1.0 and against a later one, whose new fields it sets, reads where the host has them, and (needs_later) may
- * not do without. */
+ * header of 1.0 and against a later one, whose new fields it sets, reads where the host has them, and may not do without
+ * when NEEDS_LATER is defined. */
 #include <lamina/plugin.h>
 
 #include "scale.spv.h"
@@ -103,5 +103,10 @@ static const lamina_layer layer = {
 };
 
 __attribute__((visibility("default"))) const lamina_prefix *lamina_plugin_query(uint32_t major, uint32_t minor) {
-    return major == LAMINA_ABI_MAJOR && minor >= NEEDS_MINOR ? &layer.prefix : NULL;
+#ifdef NEEDS_LATER
+    if (minor < LAMINA_ABI_MINOR) return NULL;
+#else
+    (void)minor;
+#endif
+    return major == LAMINA_ABI_MAJOR ? &layer.prefix : NULL;
 }

@@ -7,6 +7,7 @@
 #include "api/access.hpp"
 #include "cpu/backend.hpp"
 #include "model/safetensors.hpp"
+#include "places.hpp"
 #include "plan/program.hpp"
 
 #include <filesystem>

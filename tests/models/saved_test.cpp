@@ -32,7 +32,9 @@ Expected inputs() {
                    {"target", Tensor::of({2, 3}, std::span(target))},
                    {"position", Tensor::of({2}, std::span(position))}},
             .out = {},
-            .weight = {}};
+            .weight = {},
+            .state = {},
+            .state_after = {}};
 }
 
 bool same_bits(const TensorMap &a, const TensorMap &b) {

@@ -127,7 +127,8 @@ TEST_CASE("states are given, or all there with the capacity that the host choose
 
     Solver solver;
     OpenTypes open;
-    open.in["query"] = OpenType(f32({2, 5, 8})), open.weight["weight"] = OpenType(f32({6, 8})), open.capacity = 40;
+    open.in["query"] = OpenType(f32({2, 5, 8})), open.weight["weight"] = OpenType(f32({6, 8})),
+    open.host_states = {Size(40), DType::f32};
     const LayerCall call(OpenCall(layer, {}, open, solver, "layer 'a'"), solver);
     CHECK(call.types(PortList::state)[0] == f32({2, 40, 8}));
     CHECK(call.size("M") == 40);

@@ -3,6 +3,7 @@
 #include "model/safetensors.hpp"
 
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <algorithm>
 
@@ -17,11 +18,11 @@ TEST_CASE("blocks: narrowing makes GGML's bytes, and widening GGML's values, bit
     for (const plugin::StorageType &type : plugin::storage_types) {
         if (!type.in_blocks()) continue;
         INFO(type.name);
-        const auto blocks = tensor(type.name), widened = tensor(std::string(type.name) + ".widened");
+        const auto blocks = tensor(type.name), expected = tensor(std::string(type.name) + ".widened");
         REQUIRE(blocks.type == TensorType{DType{type.dtype}, values.type.shape});
         CHECK(std::ranges::equal(narrowed(wide, DType{type.dtype}).bytes(), blocks.bytes));
         Tensor back(values.type);
         widen(blocks.type.dtype, blocks.bytes, back.f32());
-        CHECK(std::ranges::equal(back.bytes(), widened.bytes));
+        CHECK(std::ranges::equal(back.bytes(), expected.bytes));
     }
 }
