@@ -50,6 +50,7 @@ struct Embedding {
     static void plan(const Call &call, Plan &plan) {
         const Tensor ids = call.in("ids"), table = call.weight("table");
         const int64_t cols = table.cols();
+        const auto kernel = table.in_blocks() ? lamina_kernels::embedding_blocks : lamina_kernels::embedding;
         (void)u32(ids.size() * cols); // the kernel counts elements in 32 bits
         for (const Window &window : plan.windows(plan.weight("table"), table.dim(0), table.row_bytes())) {
             const struct {
@@ -57,8 +58,8 @@ struct Embedding {
                 float scale;
             } push{u32(ids.size()), u32(cols), u32(window.first), u32(window.count),
                    static_cast<float>(call.real("scale"))};
-            plan.dispatch(lamina_kernels::embedding, plan.spread(ids.size()),
-                          {plan.in("ids"), window.ref, plan.out("y")}, push, {{0, dtype_of(table)}});
+            plan.dispatch(kernel, plan.spread(ids.size()), {plan.in("ids"), window.ref, plan.out("y")}, push,
+                          {{0, dtype_of(table)}});
         }
     }
 };

@@ -44,6 +44,7 @@ struct PositionalEncoding {
         "B=2 T=9 C=64 max_len=9 +table",
         "B=2 T=5 C=130 max_len=64 +table +offset weights=f16",
         "B=3 T=4 C=6 max_len=11 batch_first=0 +table +offset weights=bf16",
+        "B=2 T=6 C=160 max_len=16 +table +offset weights=q8_0",
     };
 
     static void check(const Call &call) {
@@ -87,14 +88,15 @@ struct PositionalEncoding {
                           {has_offset, {1, call.flag("layout") ? 1u : 0u}});
             return;
         }
+        const auto kernel =
+            table.in_blocks() ? lamina_kernels::learned_positions_blocks : lamina_kernels::learned_positions;
         for (const Window &window : plan.windows(plan.weight("table"), table.dim(0), table.row_bytes())) {
             const struct {
                 Rows rows;
                 uint32_t first, count;
             } push{rows, u32(window.first), u32(window.count)};
-            plan.dispatch(lamina_kernels::learned_positions, plan.spread(x.rows()),
-                          {plan.in("x"), plan.in("offset"), window.ref, plan.out("y")}, push,
-                          {has_offset, {1, dtype_of(table)}});
+            plan.dispatch(kernel, plan.spread(x.rows()), {plan.in("x"), plan.in("offset"), window.ref, plan.out("y")},
+                          push, {has_offset, {1, dtype_of(table)}});
         }
     }
 

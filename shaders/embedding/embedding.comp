@@ -20,7 +20,7 @@ layout(push_constant) uniform Push {
     float scale;
 };
 layout(std430, set = 0, binding = 0) readonly buffer Ids { uint ids[]; }; // I32, checked by the host: 0 <= id < V
-WEIGHT(table, 1, 0)
+WEIGHT_OR_BLOCKS(table, 1, 0)
 layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
 
 void main() {

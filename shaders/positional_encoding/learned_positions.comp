@@ -19,7 +19,7 @@ layout(push_constant) uniform Push {
 };
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Offset { uint offset[]; };
-WEIGHT(table, 2, 1)
+WEIGHT_OR_BLOCKS(table, 2, 1)
 layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 
 #include "common/sequence_row.glsl"

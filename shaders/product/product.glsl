@@ -30,14 +30,14 @@ layout(constant_id = LAMINA_OF_ACTIVATION) const uint ACTIVATION = LAMINA_NONE;
 layout(constant_id = LAMINA_OF_COMBINE) const uint COMBINE = LAMINA_NONE;
 
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
-WEIGHT(weight, 1, LAMINA_OF_WEIGHT)
+WEIGHT_OR_BLOCKS(weight, 1, LAMINA_OF_WEIGHT)
 WEIGHT(bias, 2, LAMINA_OF_BIAS)
 layout(std430, set = 0, binding = 3) readonly buffer Z { float z[]; };
 layout(std430, set = 0, binding = 4) writeonly buffer Y { float y[]; };
 
-// What is read along K at a time: a value, or with VEC4, where K is a multiple of 4, four. Not a specialization constant:
-// SwiftShader is three times slower with one.
-#ifdef VEC4
+// What is read along K at a time: a value, or four, with VEC4, where K is a multiple of 4, and with BLOCKS, where it
+// always is. Not a specialization constant: SwiftShader is three times slower with one.
+#if defined(VEC4) || defined(BLOCKS)
 #define STEP vec4
 const uint STEP_SIZE = 4u;
 layout(std430, set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };

@@ -26,6 +26,7 @@ class Tensor {
     explicit operator bool() const { return t_->rank != 0; } // false: an optional port that was left out
     [[nodiscard]] bool stands_in() const { return (t_->flags & LAMINA_STANDS_IN) != 0; } // see lamina_port.follows
     [[nodiscard]] uint32_t dtype() const { return t_->dtype; }
+    [[nodiscard]] bool in_blocks() const { return storage_type(t_->dtype).in_blocks(); }
     [[nodiscard]] int rank() const { return static_cast<int>(t_->rank); }
     [[nodiscard]] int64_t dim(int axis) const { return t_->dim[axis < 0 ? axis + rank() : axis]; } // -1: the last
     [[nodiscard]] int64_t size() const {

@@ -65,9 +65,12 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
 
 // ---- The ways to form the sums ----
 
-// The kernels, in the order of their names; lamina_add_layer(NAME PRODUCT) makes the list.
+// The kernels, some of them by what they read at a time; lamina_add_layer(NAME PRODUCT) makes the list.
 struct ProductKernels {
-    uint32_t few_rows, few_rows_subgroup, few_rows_subgroup_vec4, few_rows_vec4, registers, registers_vec4, tiled;
+    uint32_t few_rows, few_rows_vec4, few_rows_blocks;
+    uint32_t few_rows_subgroup, few_rows_subgroup_vec4, few_rows_subgroup_blocks;
+    uint32_t registers, registers_vec4, registers_blocks;
+    uint32_t tiled, tiled_blocks;
 };
 
 inline constexpr std::array product_variants{
@@ -123,14 +126,19 @@ struct Tiles { // how a variant computes this many rows: by which kernel, and wh
     uint32_t kernel;
     int64_t rows, cols;
 };
-inline Tiles tiles_of(uint32_t variant, const ProductKernels &kernels, int64_t rows, int64_t inner) {
-    const bool vec4 = inner % 4 == 0; // K, read four values at a time
-    if (variant == 0) return {vec4 ? kernels.registers_vec4 : kernels.registers, tile_rows(rows), LAMINA_REGISTER_COLS};
+inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, int64_t rows, const Tensor &weight) {
+    const auto which = [&](uint32_t ordinary, uint32_t vec4, uint32_t blocks) { // four values at a time, where K allows
+        return weight.in_blocks() ? blocks : weight.cols() % 4 == 0 ? vec4 : ordinary;
+    };
+    if (variant == 0)
+        return {which(k.registers, k.registers_vec4, k.registers_blocks), tile_rows(rows), LAMINA_REGISTER_COLS};
     if (rows > LAMINA_FEW_ROWS && variant == 2) throw Unsupported("more than 8 rows");
-    if (rows > LAMINA_FEW_ROWS) return {kernels.tiled, LAMINA_SHARED_ROWS, LAMINA_SHARED_COLS};
-    const uint32_t alone = vec4 ? kernels.few_rows_vec4 : kernels.few_rows;
-    const uint32_t subgroups = vec4 ? kernels.few_rows_subgroup_vec4 : kernels.few_rows_subgroup;
-    return {variant == 2 ? subgroups : alone, rows, LAMINA_FEW_COLS};
+    if (rows > LAMINA_FEW_ROWS)
+        return {which(k.tiled, k.tiled, k.tiled_blocks), LAMINA_SHARED_ROWS, LAMINA_SHARED_COLS};
+    const uint32_t kernel = variant == 2
+                                ? which(k.few_rows_subgroup, k.few_rows_subgroup_vec4, k.few_rows_subgroup_blocks)
+                                : which(k.few_rows, k.few_rows_vec4, k.few_rows_blocks);
+    return {kernel, rows, LAMINA_FEW_COLS};
 }
 
 } // namespace detail
@@ -145,7 +153,7 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
     const int64_t block = detail::rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {
         const int64_t rows = std::min(block, product.rows - first);
-        const detail::Tiles tile = detail::tiles_of(plan.variant, kernels, rows, inner);
+        const detail::Tiles tile = detail::tiles_of(plan.variant, kernels, rows, weight);
         const auto part = [&](lamina_ref ref, int64_t row_values) {
             return block == product.rows ? ref : detail::rows_of(ref, first, rows, row_values * 4);
         };

@@ -8,7 +8,7 @@
 namespace {
 using namespace lamina::plugin;
 
-constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6};
+constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
 struct Emitted {
     uint32_t kernel;
@@ -109,8 +109,8 @@ TEST_CASE("plan_product: rows too long for 64 of them to be bound are refused, w
 }
 
 TEST_CASE("plan_product: the kernel follows from the variant and the shape") {
-    const auto kernel = [](int64_t rows, int64_t inner, uint32_t variant) {
-        return Harness(rows, inner, 30, 1 << 20).plan(variant).at(0).kernel;
+    const auto kernel = [](int64_t rows, int64_t inner, uint32_t variant, uint32_t weight = LAMINA_F32) {
+        return Harness(rows, inner, 30, 1 << 20, weight).plan(variant).at(0).kernel;
     };
     CHECK(kernel(10, 63, 0) == kernels.registers);
     CHECK(kernel(10, 64, 0) == kernels.registers_vec4);
@@ -119,6 +119,10 @@ TEST_CASE("plan_product: the kernel follows from the variant and the shape") {
     CHECK(kernel(8, 64, 1) == kernels.few_rows_vec4);
     CHECK(kernel(8, 63, 2) == kernels.few_rows_subgroup);
     CHECK(kernel(8, 64, 2) == kernels.few_rows_subgroup_vec4);
+    CHECK(kernel(10, 64, 0, LAMINA_Q8_0) == kernels.registers_blocks);
+    CHECK(kernel(10, 64, 1, LAMINA_Q8_0) == kernels.tiled_blocks);
+    CHECK(kernel(8, 64, 1, LAMINA_Q8_0) == kernels.few_rows_blocks);
+    CHECK(kernel(8, 64, 2, LAMINA_Q8_0) == kernels.few_rows_subgroup_blocks);
     REQUIRE_THROWS_AS(kernel(9, 64, 2), Unsupported);
 }
 
