@@ -12,7 +12,7 @@ TEST_CASE("compare: every layer of both graphs on the CPU's fast kernels agrees 
     CHECK(comparison["agrees"] == true);
     CHECK(comparison["device"]["id"] == "cpu");
     CHECK_THAT(comparison["summary"].get<std::string>(), matchers::contains("agree with the reference"));
-    REQUIRE(comparison["layers"].size() == 48);
+    REQUIRE(comparison["layers"].size() == 96);
     for (const json &layer : comparison["layers"]) {
         INFO(layer["layer"]);
         CHECK(layer["own"]["passed"] == true);

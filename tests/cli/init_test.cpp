@@ -90,8 +90,8 @@ TEST_CASE("init: the same seed gives the same file, another one another") {
 TEST_CASE("init: a model of 8-bit weights runs and agrees with its reference") {
     const TemporaryFolder folder;
     REQUIRE(init(folder, "m",
-                 {"--arch", "decoder", "--vocab", "7", "--d-model", "64", "--ffn", "96", "--layers", "1", "--dtype",
-                  "q8_0"})
+                 {"--arch", "decoder", "--target-vocab", folder.write("tokens.txt", "<s>\n</s>\na\n").string(),
+                  "--d-model", "64", "--ffn", "96", "--layers", "1", "--dtype", "q8_0"})
                 .status == 0);
     const Finished inspected = run_lamina({"inspect", (folder.path() / "m").string(), "--weights"});
     CHECK_THAT(inspected.out, matchers::contains("q8_0"));

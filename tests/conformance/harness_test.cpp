@@ -142,7 +142,7 @@ TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "
     CHECK(caught("feed_forward", "B=2 T=7 C=16 H=48 activation=gelu +up_bias", "another 'activation'"));
     CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias +residual", "'bias' left out"));
     CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias +residual", "'residual' left out"));
-    CHECK(caught("linear", "B=2 T=7 K=31 N=17", "halves of 'weight' swapped"));
+    CHECK(caught("linear", "B=2 T=7 K=31 N=18", "halves of 'weight' swapped"));
     CHECK(caught("positional_encoding", "B=2 T=7 C=16 +offset", "'offset' off by one"));
     CHECK(caught("positional_encoding", "B=2 T=7 C=16", "another 'layout'"));
 }

@@ -26,7 +26,7 @@ std::set<std::string> optional_ports(const lamina_layer &l) {
     for (const std::span ports :
          {std::span(l.inputs, l.n_inputs), std::span(l.weights, l.n_weights), std::span(l.states, l.n_states)})
         for (const lamina_port &port : ports)
-            if ((port.flags & LAMINA_OPTIONAL) != 0) names.insert(port.name);
+            if ((port.flags & LAMINA_OPTIONAL) != 0 || ports.data() == l.states) names.insert(port.name);
     return names;
 }
 
