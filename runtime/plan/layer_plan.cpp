@@ -61,6 +61,7 @@ class Recorder {
         out.kernel = d.kernel;
         check_kernel(kernel);
         take_specs(d, kernel, out);
+        check_shared_memory(kernel, out);
         take_geometry(d, kernel, out);
         take_push(d, kernel, out);
         take_bindings(d, kernel, out);
@@ -90,8 +91,14 @@ class Recorder {
     void check_kernel(const KernelInfo &kernel) const {
         if ((kernel.features & ~variant_.needs) != 0)
             fail("the kernel uses device features that the variant does not name in `needs`");
-        if (kernel.shared_bytes > device_.shared_bytes)
-            fail("it needs " + std::to_string(kernel.shared_bytes) + " bytes of shared memory; the device has " +
+    }
+
+    void check_shared_memory(const KernelInfo &kernel, const Dispatch &out) const {
+        std::string why_not;
+        const std::optional<uint64_t> bytes = kernel.shared.bytes(out.specs, why_not);
+        if (!bytes) fail(why_not);
+        if (*bytes > device_.shared_bytes)
+            fail("it needs " + std::to_string(*bytes) + " bytes of shared memory; the device has " +
                  std::to_string(device_.shared_bytes));
     }
 

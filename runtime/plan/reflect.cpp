@@ -157,52 +157,6 @@ uint64_t features_of(const Module &module) {
     return features;
 }
 
-// Bytes of workgroup-shared variables: SPIRV-Cross does not list them, so the few instructions that matter are read
-// here.
-uint32_t shared_bytes_of(std::span<const uint32_t> words) {
-    std::map<uint32_t, uint64_t> size;  // of types, by id; and the pointees of workgroup pointers
-    std::map<uint32_t, uint64_t> value; // of integer constants
-    std::map<uint32_t, uint32_t> pointee;
-    uint64_t total = 0;
-    for (size_t at = 5; at < words.size();) {
-        const uint32_t length = words[at] >> 16;
-        if (length == 0 || at + length > words.size()) break;
-        const uint32_t *w = words.data() + at;
-        switch (w[0] & 0xffffu) {
-        case SpvOpTypeBool:
-            size[w[1]] = 4;
-            break;
-        case SpvOpTypeInt:
-        case SpvOpTypeFloat:
-            size[w[1]] = w[2] / 8;
-            break;
-        case SpvOpTypeVector:
-            size[w[1]] = size[w[2]] * w[3];
-            break;
-        case SpvOpTypeArray:
-            size[w[1]] = size[w[2]] * value[w[3]];
-            break;
-        case SpvOpTypeStruct:
-            for (uint32_t m = 2; m < length; ++m) size[w[1]] += size[w[m]];
-            break;
-        case SpvOpTypePointer:
-            if (w[2] == SpvStorageClassWorkgroup) pointee[w[1]] = w[3];
-            break;
-        case SpvOpConstant:
-        case SpvOpSpecConstant:
-            value[w[2]] = w[3];
-            break;
-        case SpvOpVariable:
-            if (w[3] == SpvStorageClassWorkgroup) total += size[pointee[w[1]]];
-            break;
-        default:
-            break;
-        }
-        at += length;
-    }
-    return static_cast<uint32_t>(std::min<uint64_t>(total, UINT32_MAX));
-}
-
 } // namespace
 
 KernelInfo reflect(const lamina_kernel &kernel, const std::string &where) {
@@ -218,7 +172,7 @@ KernelInfo reflect(const lamina_kernel &kernel, const std::string &where) {
     info.bindings = bindings_of(module);
     info.push_bytes = push_bytes_of(module);
     read_specs(module, info);
-    info.shared_bytes = shared_bytes_of({kernel.spirv, kernel.words});
+    info.shared = SharedMemory({kernel.spirv, kernel.words});
     info.features = features_of(module);
     return info;
 }

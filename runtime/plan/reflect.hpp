@@ -1,6 +1,8 @@
 // What a compiled kernel says about itself, read from its SPIR-V. Knows no Vulkan.
 #pragma once
 
+#include "plan/shared_memory.hpp"
+
 #include <lamina/plugin.h>
 
 #include <array>
@@ -24,8 +26,8 @@ struct KernelInfo {
     std::vector<Spec> specs;                       // 32-bit specialization constants
     std::array<uint32_t, 3> local{1, 1, 1};        // workgroup size, before specialization
     std::array<int64_t, 3> local_spec{-1, -1, -1}; // the specialization constant that sets it, or -1
-    uint32_t shared_bytes = 0;                     // before specialization
-    uint64_t features = 0;                         // LAMINA_FEATURE_ bits behind the module's capabilities
+    SharedMemory shared;
+    uint64_t features = 0; // LAMINA_FEATURE_ bits behind the module's capabilities
 };
 
 // Throws Error(plugin): not SPIR-V, no entry point "main", a descriptor outside set 0, a binding that is not a storage

@@ -1,6 +1,5 @@
 #include "drivers.hpp"
 
-#include "catch.hpp"
 #include "places.hpp"
 
 #include <cstdlib>
@@ -64,12 +63,6 @@ fs::path manifest_of(const std::string &driver) {
 void select(const fs::path &manifest) {
     setenv("VK_DRIVER_FILES", manifest.c_str(), 1);
     setenv("VK_ICD_FILENAMES", manifest.c_str(), 1); // as loaders before 1.3.207 call it
-}
-
-void report_absent(const std::string &driver, const std::string &why) {
-    const std::string required = "," + variable("LAMINA_REQUIRE_DRIVERS") + ",";
-    if (required.find("," + driver + ",") != std::string::npos) FAIL("driver " << driver << " is required: " << why);
-    std::cout << "SKIPPED: driver " << driver << ": " << why << "\n";
 }
 
 std::shared_ptr<const lamina::abi::Registry> plugins() {

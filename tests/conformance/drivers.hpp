@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/library.hpp"
+#include "absent_driver.hpp"
 #include "conformance/target.hpp"
 #include "vulkan/device.hpp"
 
@@ -21,8 +22,8 @@ struct Driver {
     std::shared_ptr<lamina::vulkan::Device> device;
 };
 
-// Nothing where this machine does not have it; then the test is skipped with a line that CTest looks for, or fails when
-// $LAMINA_REQUIRE_DRIVERS ("lavapipe,swiftshader") names it.
+// Nothing where this machine does not have it; the test is then skipped, or fails where it is required: see
+// report_absent().
 [[nodiscard]] std::optional<Driver> driver();
 
 // What driver() is made of, for tests that bring a driver of their own. The manifest, which tells Vulkan's loader where
@@ -30,8 +31,6 @@ struct Driver {
 [[nodiscard]] std::filesystem::path manifest_of(const std::string &driver);
 // Points the loader at one driver alone, before the first instance is made.
 void select(const std::filesystem::path &manifest);
-// Prints the line that CTest looks for, or fails.
-void report_absent(const std::string &driver, const std::string &why);
 
 [[nodiscard]] lamina::conformance::CheckTarget target_of(const Driver &driver);
 

@@ -12,8 +12,8 @@
 
 namespace test {
 
-// Without a fault, at every call. Null, with a line that CTest looks for, where lavapipe is not installed; where
-// $LAMINA_REQUIRE_DRIVERS names lavapipe the test fails then.
+// Without a fault, at every call. Null where lavapipe is not installed: the test is then skipped, or fails where
+// it is required (report_absent()).
 [[nodiscard]] Faults *faulty_driver();
 
 // From now on the n-th call of `function` answers `answer` ("": of any function that may fail).

@@ -4,6 +4,7 @@
 #include "api/access.hpp"
 #include "generation/decoder.hpp"
 #include "places.hpp"
+#include "vulkan_devices.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
@@ -30,11 +31,8 @@ Runtime &runtime() {
 // The CPU, and the first Vulkan device there is: a software one, too.
 std::vector<Device> devices() {
     std::vector<Device> out{runtime().device("cpu")};
-    for (const Device &d : runtime().devices())
-        if (d.kind != "cpu" && d.unusable.empty()) {
-            out.push_back(d);
-            break;
-        }
+    const std::vector<Device> vulkan = test::vulkan_devices(runtime());
+    if (!vulkan.empty()) out.push_back(vulkan.front());
     return out;
 }
 

@@ -1,11 +1,11 @@
-// A runtime and a session as globals, of which Vulkan is asked only in main(): at exit the driver's own globals and
+// A runtime and a session as globals, of which Vulkan is asked only in a test: at exit the driver's own globals and
 // those of the validation layers, younger than these, are gone before them. Ends with 0, and not by a signal.
+#include "catch.hpp"
 #include "places.hpp"
+#include "vulkan_devices.hpp"
 
-#include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 
-#include <iostream>
 #include <optional>
 
 namespace {
@@ -19,7 +19,7 @@ std::optional<lamina::Session> session;
 
 bool run(const lamina::Runtime &on, std::optional<lamina::Session> &made) {
     made = on.session(on.load(lamina::build(lamina::TransformerLayer{.d_model = 8, .heads = 2, .ffn = 8})),
-                      on.device("vulkan:0"));
+                      test::vulkan_devices(on).front());
     lamina::Tensor lengths({lamina::DType::i32, {1}});
     lengths.i32()[0] = 3;
     const auto out =
@@ -29,14 +29,11 @@ bool run(const lamina::Runtime &on, std::optional<lamina::Session> &made) {
 
 } // namespace
 
-int main() {
-    if (runtime().devices().size() == 1) {
-        std::cout << "SKIPPED: driver any: no Vulkan device\n";
-        return 0;
-    }
-    if (!run(runtime(), session)) return 1;
+TEST_CASE("globals outlive the driver's") {
+    if (test::vulkan_devices(runtime()).empty()) return;
+    CHECK(run(runtime(), session));
     // A second runtime comes and goes: what drivers and layers remember of the first one, they look up anew.
     const lamina::Runtime other(options);
     std::optional<lamina::Session> local;
-    return run(other, local) ? 0 : 1;
+    CHECK(run(other, local));
 }

@@ -5,6 +5,7 @@
 #include "api/access.hpp"
 #include "model/safetensors.hpp"
 #include "places.hpp"
+#include "vulkan_devices.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,9 +60,9 @@ const Runtime &runtime() {
 }
 
 std::vector<Device> devices() {
-    std::vector<Device> out{runtime().device("reference")};
-    for (const Device &device : runtime().devices())
-        if (device.unusable.empty()) out.push_back(device);
+    std::vector<Device> out = test::vulkan_devices(runtime());
+    out.push_back(runtime().device("reference"));
+    out.push_back(runtime().device("cpu"));
     return out;
 }
 

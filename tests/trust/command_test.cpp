@@ -1,5 +1,6 @@
 // The same through the command, as a user meets it: a wrong variant is found, named, kept and replayed.
 #include "../cli/process.hpp"
+#include "absent_driver.hpp"
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
@@ -33,10 +34,8 @@ Finished lamina_with_wrong_layers(const TemporaryFolder &folder, std::vector<std
 TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     const TemporaryFolder folder;
     write_model(folder, "wrong_when_long");
-    if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos) {
-        WARN("no Vulkan device");
-        return;
-    }
+    if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos)
+        return test::report_absent("any", "no Vulkan device");
     const std::string model = folder.path().string(), input = "x=" + (folder.path() / "x.npy").string();
     const std::string svg = (folder.path() / "map.svg").string(), replay = (folder.path() / "re play").string();
     const Finished compared = lamina_with_wrong_layers(

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "places.hpp"
 #include "temporary_folder.hpp"
+#include "vulkan_devices.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/proof.hpp>
@@ -25,13 +26,10 @@ Runtime runtime_with(const TemporaryFolder &cache, std::vector<std::string> &not
     return Runtime(options);
 }
 
-// The first Vulkan device, a software one, too; none: the tests below do not apply.
+// The first Vulkan device, a software one, too; none: the test is skipped.
 std::optional<Device> first_vulkan(const Runtime &runtime) {
-    for (const Device &d : runtime.devices())
-        if (d.kind != "cpu" && d.unusable.empty()) return d;
-    if (std::getenv("LAMINA_REQUIRE_DRIVERS") != nullptr) FAIL("no Vulkan device: " << runtime.no_vulkan());
-    WARN("no Vulkan device: " << runtime.no_vulkan());
-    return std::nullopt;
+    const std::vector<Device> devices = test::vulkan_devices(runtime);
+    return devices.empty() ? std::nullopt : std::optional(devices.front());
 }
 
 ModelDescription model_of(const std::string &layer) {

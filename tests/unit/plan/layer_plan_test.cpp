@@ -103,7 +103,8 @@ TEST_CASE("a kernel tells its bindings, constants, push size and workgroup size"
     CHECK(kernel.push_bytes == 12);
     CHECK(kernel.specs.size() == 2);
     CHECK(kernel.local == std::array<uint32_t, 3>{64, 1, 1});
-    CHECK(kernel.shared_bytes == 2 * 64 * 4);
+    std::string why_not;
+    CHECK(kernel.shared.bytes({}, why_not) == 2 * 64 * 4);
     CHECK(kernel.features == 0);
 }
 

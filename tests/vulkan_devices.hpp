@@ -1,0 +1,22 @@
+// The Vulkan devices of this machine, for tests that use the public API.
+#pragma once
+
+#include "absent_driver.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <vector>
+
+namespace test {
+
+// Those that a runtime can use, software ones, too; none: the test that asks is skipped.
+inline std::vector<lamina::Device> vulkan_devices(const lamina::Runtime &runtime) {
+    std::vector<lamina::Device> usable;
+    for (const lamina::Device &device : runtime.devices())
+        if (device.kind != "cpu" && device.unusable.empty()) usable.push_back(device);
+    const std::string none = runtime.no_vulkan();
+    if (usable.empty()) report_absent("any", none.empty() ? "no usable device" : none);
+    return usable;
+}
+
+} // namespace test
