@@ -39,10 +39,12 @@ void run_graphs(lamina::Session &session) {
     std::cout << "memory " << lamina::to_string(encoded.at("memory").shape()) << ", feed-forward input "
               << lamina::to_string(encoded.at(ff_input).shape()) << '\n';
 
-    const lamina::TensorMap decoded = session.run("decode", {{"target", lamina::Tensor::of({2, 3}, std::span(target))},
-                                                             {"position", lamina::Tensor::of({2}, std::span(position))},
-                                                             {"memory", encoded.at("memory")},
-                                                             {"source_lengths", source_lengths}});
+    lamina::TensorMap inputs{{"target", lamina::Tensor::of({2, 3}, std::span(target))},
+                             {"position", lamina::Tensor::of({2}, std::span(position))},
+                             {"source_lengths", source_lengths}};
+    for (const auto &[name, tensor] : encoded) // the source's keys and values, for each layer of the decoder
+        if (name.starts_with("decoder.")) inputs[name] = tensor;
+    const lamina::TensorMap decoded = session.run("decode", inputs);
     const lamina::Tensor &probabilities = decoded.at("probabilities");
     const auto row = probabilities.f32().first(target_tokens);
     std::cout << "probabilities " << lamina::to_string(probabilities.shape()) << ", a row sums to "
