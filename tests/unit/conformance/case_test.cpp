@@ -23,8 +23,7 @@ std::string refusal(const char *id, std::string_view text) {
 // Ports that a case may give or leave out. Those that stand in for another when left out are among them.
 std::set<std::string> optional_ports(const lamina_layer &l) {
     std::set<std::string> names;
-    for (const std::span ports :
-         {std::span(l.inputs, l.n_inputs), std::span(l.weights, l.n_weights), std::span(l.states, l.n_states)})
+    for (const std::span ports : {std::span(l.inputs, l.n_inputs), std::span(l.weights, l.n_weights)})
         for (const lamina_port &port : ports)
             if ((port.flags & LAMINA_OPTIONAL) != 0 || ports.data() == l.states) names.insert(port.name);
     return names;

@@ -66,6 +66,20 @@ TEST_CASE("a size that a weight says is fixed, names that meet are one, and the 
     for (const char *tensor : {"x", "y", "norm", "add"}) CHECK(dims.at(tensor) == "f32 (B T 8)");
 }
 
+TEST_CASE("an open width that must be a multiple is written as one, and held to it") {
+    TestModel test({{"x", DType::f32, "B T C"}});
+    test.attention("a", "x", 5);
+    for (const char *tensor : {"x", "a"}) CHECK(test.dims().at(tensor) == "f32 (B T 5*D)");
+    test.check();
+    test.add("up", "linear", "a");
+    test.weight("up.weight", {4, 33});
+    CHECK_THAT(test.refusal(), matchers::contains("layer 'up': weight 'weight': expected a shape of (N K) with N = 4, "
+                                                  "K = 5*D, found (4, 33)"));
+    test.weight("up.weight", {4, 35});
+    CHECK(test.dims().at("x") == "f32 (B T 35)");
+    test.check();
+}
+
 TEST_CASE("what is known of sizes is known up to the layer that nothing can make fit") {
     TestModel test({{"x", DType::f32, "B T C"}});
     test.add("norm", "layer_norm", "x");
