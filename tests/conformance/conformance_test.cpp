@@ -43,8 +43,7 @@ TEST_CASE("every variant of every layer agrees with its reference", "[driver]") 
         const CheckReport result = check(plugins, target, options);
         if (result.results.empty()) continue; // on the CPU: it has no fast kernel
         report(id, result);
-        // Software drivers do everything; registers bound what a GPU does.
-        if (driver->name != "gpu") CHECK(result.count(CaseResult::Status::skipped) == 0);
+        // What a variant is not for it skips: many rows, say. One that skips everything is not proved.
         CHECK(result.unproved().empty());
         checked += result.count(CaseResult::Status::passed);
         for (const CaseResult &r : result.results) {

@@ -16,8 +16,12 @@ const char *const json = R"({"format": "lamina/1", "name": "small", "graphs": {"
         {"name": "embedding", "type": "embedding", "inputs": {"ids": "ids"}},
         {"name": "positions", "type": "positional_encoding", "inputs": {"offset": "position"}},
         {"name": "query", "type": "linear"},
-        {"name": "attention", "type": "attention", "inputs": {"k": "positions", "v": "positions", "position": "position"},
+        {"name": "key", "type": "linear", "inputs": {"x": "positions"}},
+        {"name": "value", "type": "linear", "inputs": {"x": "positions"}},
+        {"name": "attention", "type": "attention",
+         "inputs": {"q": "query", "k": "key", "v": "value", "position": "position"},
          "params": {"heads": 2, "causal": true}},
+        {"name": "out", "type": "linear"},
         {"name": "norm", "type": "layer_norm"}],
     "outputs": {"y": "norm"}}}})";
 
@@ -32,7 +36,10 @@ Tensor weight(const std::string &name, int64_t rows) {
 
 SmallModel::SmallModel() : plugins(test::plugins()) {
     std::map<std::string, Tensor, std::less<>> weights{{"embedding.table", weight("table", 10)},
-                                                       {"query.weight", weight("query", 16)}};
+                                                       {"query.weight", weight("query", 16)},
+                                                       {"key.weight", weight("key", 16)},
+                                                       {"value.weight", weight("value", 16)},
+                                                       {"out.weight", weight("out", 16)}};
     model = model::Model::parse(json, model::Safetensors::of(std::move(weights)), {}, "small");
 }
 

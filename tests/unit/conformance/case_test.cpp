@@ -25,7 +25,8 @@ std::set<std::string> optional_ports(const lamina_layer &l) {
     std::set<std::string> names;
     for (const std::span ports : {std::span(l.inputs, l.n_inputs), std::span(l.weights, l.n_weights)})
         for (const lamina_port &port : ports)
-            if ((port.flags & LAMINA_OPTIONAL) != 0 || ports.data() == l.states) names.insert(port.name);
+            if ((port.flags & LAMINA_OPTIONAL) != 0) names.insert(port.name);
+    for (const lamina_port &state : std::span(l.states, l.n_states)) names.insert(state.name);
     return names;
 }
 
