@@ -10,9 +10,9 @@
 #     inline constexpr std::array all{...};  // for the contract
 #     }
 #
-# PRODUCT adds the kernels of <lamina/plugin/product.hpp>, and lamina_kernels::product, by which it knows them; the layer
-# may then do without any of its own. AGAIN softmax:SUBGROUP compiles softmax.comp a second time, with SUBGROUP defined, as
-# the kernel softmax_subgroup.
+# PRODUCT adds the kernels of <lamina/plugin/product.hpp>, and lamina_kernels::product, by which it knows them; the
+# layer may then do without any of its own. AGAIN softmax:SUBGROUP compiles softmax.comp a second time, with SUBGROUP
+# defined, as the kernel softmax_subgroup.
 #
 # Example, a whole out-of-tree project:
 #
@@ -28,8 +28,8 @@ if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)
   set(LAMINA_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/lamina/plugins)
 endif()
 
-# Compiles every shader in the DIRECTORIES, some of them AGAIN, and writes <output>/NAME.kernels.hpp; sets OUT to what must
-# be built first.
+# Compiles every shader in the DIRECTORIES, some of them AGAIN, and writes <output>/NAME.kernels.hpp; sets OUT to what
+# must be built first.
 function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
   cmake_parse_arguments(PARSE_ARGV 4 arg "PRODUCT" "" "AGAIN")
   list(TRANSFORM DIRECTORIES APPEND "/*.comp" OUTPUT_VARIABLE patterns)

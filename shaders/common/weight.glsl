@@ -6,16 +6,16 @@
 //     const uint name_dtype    specialization constant SPEC_ID: LAMINA_F32, ..., 0 when the weight was left out
 // The plan sets the constant with dtype_of(call.weight("...")).
 //
-// WEIGHT_OR_BLOCKS(...) is the same for a weight that the contract has in_blocks(). A kernel with one is compiled twice,
-// for f32, f16 and bf16, and with BLOCKS for weights that are in blocks; the plan asks the weight which it is. One kernel
-// for both would be twice as slow for either on drivers that evaluate the branches of other dtypes, as SwiftShader does.
+// WEIGHT_OR_BLOCKS(...) is the same for a weight that the contract has in_blocks(). A kernel with one is compiled
+// twice: for f32, f16 and bf16, and with BLOCKS for weights that are in blocks; the plan asks the weight which it is.
+// One kernel for both is slower on SwiftShader, even where no weight is in blocks.
 
 #ifndef LAMINA_WEIGHT_GLSL
 #define LAMINA_WEIGHT_GLSL
 
 const uint F32 = 1u, F16 = 2u, BF16 = 4u, Q8_0 = 16u; // as in plugin.h
 
-// These are macros because GLSL cannot hand a buffer to a function. The buffer is there as words and as groups of them.
+// Macros, because GLSL cannot hand a buffer to a function. The buffer is there as words and as groups of 2 and 4.
 #define WEIGHT_WORDS(name, BINDING, SPEC_ID)                                                              \
     layout(constant_id = SPEC_ID) const uint name##_dtype = F32;                                          \
     layout(std430, set = 0, binding = BINDING) readonly buffer name##_buffer { uint name##_words[]; };    \
