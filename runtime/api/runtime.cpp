@@ -78,7 +78,7 @@ Device choose(const std::vector<Device> &all, const std::string &no_vulkan) {
     if (!cpu.unusable.empty()) refuse(cpu);
     cpu.reason = no_vulkan.empty() ? "no GPU" : "no Vulkan: " + no_vulkan;
     for (const Device &d : all) {
-        if (d.kind == "software") cpu.reason += "; " + d.id + " is a software driver, taken only when named";
+        if (d.kind == "software") cpu.reason += "; " + d.id + " is a software driver, used only if you name it";
         if (d.kind != "cpu" && !d.unusable.empty())
             cpu.reason += "; " + d.id + " cannot be used: " + d.unusable.front();
     }
