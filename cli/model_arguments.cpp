@@ -6,6 +6,7 @@
 #include <lamina/plugins.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <sstream>
 
 namespace lamina::cli {

@@ -6,6 +6,7 @@
 #include <lamina/lamina.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>

@@ -9,6 +9,7 @@
 
 #include "api/access.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unistd.h>

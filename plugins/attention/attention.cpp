@@ -3,6 +3,7 @@
 
 #include "attention.kernels.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
@@ -255,8 +256,8 @@ class Planner {
 
     // Sums and scores of an invocation. Long subgroups are a GPU's, and there what exceeds the registers lies in memory
     // far away; software drivers, whose subgroups are short, have only memory, and that in reach. The baseline's 80 fit
-    // every GPU for which a compiler could be asked (docs/portability.md); with four lines, each of which has a place and
-    // an end of its own, fewer do.
+    // every GPU for which a compiler could be asked (docs/portability.md); with four lines, each of which has a place
+    // and an end of its own, fewer do.
     void check_registers(int64_t values) const {
         const int64_t most = plan_.variant == wide ? 72 : 80;
         if (values > most && call_.device().subgroup > 8)

@@ -1,7 +1,9 @@
 #include "kernels.hpp"
 #include "product.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 namespace lamina::plugin::cpu_fallback {

@@ -2,6 +2,9 @@
 
 #include <cblas.h>
 
+#include <algorithm>
+#include <functional>
+
 namespace lamina::plugin::cpu_fallback {
 
 int blas_int(int64_t n) {

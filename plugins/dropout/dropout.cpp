@@ -4,6 +4,9 @@
 
 #include "dropout.kernels.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace {
 using namespace lamina::plugin;
 

@@ -4,6 +4,9 @@
 #include "positional_encoding.kernels.hpp"
 #include "sinusoid.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace {
 using namespace lamina::plugin;
 using namespace positional_encoding;

@@ -4,6 +4,7 @@
 
 #include "rotary.kernels.hpp"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 

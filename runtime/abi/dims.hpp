@@ -5,6 +5,7 @@
 
 #include <lamina/tensor.hpp>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

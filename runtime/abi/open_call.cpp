@@ -4,6 +4,7 @@
 #include "base/nearest.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace lamina::abi {
 namespace {

@@ -8,6 +8,7 @@
 #include <lamina/tensor.hpp>
 
 #include <array>
+#include <functional>
 #include <span>
 #include <utility>
 

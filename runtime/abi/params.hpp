@@ -3,6 +3,7 @@
 
 #include <lamina/plugin.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <variant>

@@ -3,6 +3,7 @@
 #include "conformance/values.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <span>
 

@@ -3,6 +3,8 @@
 
 #include "api/access.hpp"
 
+#include <functional>
+
 namespace lamina {
 
 std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device, const std::vector<std::string> &layers,

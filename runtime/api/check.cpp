@@ -5,6 +5,7 @@
 #include "conformance/check.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace lamina {

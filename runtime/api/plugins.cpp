@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>

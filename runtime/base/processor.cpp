@@ -1,5 +1,6 @@
 #include "base/processor.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 namespace lamina {

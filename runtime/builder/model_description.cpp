@@ -5,6 +5,7 @@
 #include "model/json.hpp"
 #include "model/safetensors.hpp"
 
+#include <functional>
 #include <set>
 #include <system_error>
 #include <vector>

@@ -8,6 +8,7 @@
 #include "builder/transformer_graph.hpp"
 #include "model/utf8.hpp"
 
+#include <functional>
 #include <new>
 
 namespace lamina {

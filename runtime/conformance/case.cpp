@@ -2,9 +2,11 @@
 
 #include "base/nearest.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <sstream>
 

@@ -10,6 +10,7 @@
 
 #include "abi/call.hpp"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>

@@ -4,6 +4,7 @@
 #include "cpu/backend.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 namespace lamina::conformance {

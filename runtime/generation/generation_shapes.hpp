@@ -4,6 +4,8 @@
 #include "model/model.hpp"
 #include "plan/graph_plan.hpp"
 
+#include <functional>
+
 namespace lamina::generation {
 
 // By the names of tensors.

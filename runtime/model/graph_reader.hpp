@@ -4,6 +4,7 @@
 #include "model/json.hpp"
 #include "model/model.hpp"
 
+#include <functional>
 #include <set>
 #include <string>
 

@@ -6,6 +6,8 @@
 #include "model/json.hpp"
 #include "model/utf8.hpp"
 
+#include <functional>
+
 namespace lamina::model {
 namespace {
 

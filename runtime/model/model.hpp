@@ -6,6 +6,7 @@
 #include "model/vocabulary.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string_view>
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstring>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <vector>

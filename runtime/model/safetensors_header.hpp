@@ -4,6 +4,7 @@
 #include <lamina/tensor.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

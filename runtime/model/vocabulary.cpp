@@ -6,6 +6,8 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
+
 namespace lamina::model {
 namespace {
 

@@ -4,6 +4,7 @@
 #include "plan/graph_walk.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace lamina::plan {

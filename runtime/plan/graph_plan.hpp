@@ -4,6 +4,7 @@
 #include "abi/call.hpp"
 #include "model/model.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>

@@ -3,6 +3,8 @@
 
 #include "plan/graph_plan.hpp"
 
+#include <functional>
+
 namespace lamina::plan {
 
 struct WalkedTensor {

@@ -9,6 +9,7 @@
 
 #include <lamina/lamina.hpp>
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>

@@ -4,6 +4,7 @@
 #include "vulkan/api.hpp"
 #include "vulkan/device.hpp"
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "drivers.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 using namespace lamina;

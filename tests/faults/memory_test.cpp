@@ -5,6 +5,8 @@
 
 #include <lamina/lamina.hpp>
 
+#include <algorithm>
+
 using namespace lamina;
 
 namespace {

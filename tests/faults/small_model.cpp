@@ -5,6 +5,8 @@
 #include "conformance/verdict.hpp"
 #include "cpu/backend.hpp"
 
+#include <functional>
+
 using namespace lamina;
 
 namespace test {

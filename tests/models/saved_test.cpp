@@ -6,6 +6,7 @@
 
 #include <lamina/transformer.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 using namespace lamina;

@@ -4,6 +4,7 @@
 #include "abi/call.hpp"
 #include "places.hpp"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 

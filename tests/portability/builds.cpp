@@ -4,6 +4,7 @@
 #include "places.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace portability {

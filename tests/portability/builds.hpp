@@ -4,6 +4,7 @@
 
 #include "plan/layer_plan.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>

@@ -5,6 +5,7 @@
 
 #include <spirv_cross/spirv_cross_c.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 

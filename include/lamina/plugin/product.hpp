@@ -13,6 +13,7 @@
 #include <lamina/plugin.hpp>
 #include <lamina/plugin/product_numbers.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 

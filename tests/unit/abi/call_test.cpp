@@ -5,6 +5,7 @@
 #include "test_layer.hpp"
 
 #include <cmath>
+#include <functional>
 
 using namespace lamina;
 using namespace lamina::abi;

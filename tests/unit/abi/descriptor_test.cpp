@@ -4,6 +4,8 @@
 #include "catch.hpp"
 #include "test_layer.hpp"
 
+#include <functional>
+
 using namespace lamina::abi;
 using test::TestLayer;
 

@@ -7,6 +7,7 @@
 #include "vulkan_devices.hpp"
 
 #include <cstdlib>
+#include <functional>
 
 using namespace lamina;
 

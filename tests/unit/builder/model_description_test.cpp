@@ -5,6 +5,7 @@
 
 #include "model/model.hpp"
 
+#include <functional>
 #include <set>
 
 #include <unistd.h>

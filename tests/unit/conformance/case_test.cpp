@@ -6,6 +6,8 @@
 #include "catch.hpp"
 #include "places.hpp"
 
+#include <functional>
+
 using namespace lamina;
 using namespace lamina::conformance;
 

@@ -2,6 +2,8 @@
 
 #include "catch.hpp"
 
+#include <functional>
+
 using namespace lamina;
 using namespace lamina::model;
 using matchers::contains;

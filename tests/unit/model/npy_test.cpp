@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>

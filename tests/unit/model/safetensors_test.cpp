@@ -6,6 +6,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
 using lamina::DType;
 using lamina::Tensor;
 using lamina::TensorType;

@@ -5,6 +5,8 @@
 #include "catch.hpp"
 #include "places.hpp"
 
+#include <functional>
+
 using namespace lamina;
 using namespace lamina::plan;
 

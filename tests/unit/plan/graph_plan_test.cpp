@@ -5,6 +5,8 @@
 #include "catch.hpp"
 #include "places.hpp"
 
+#include <functional>
+
 using namespace lamina;
 using namespace lamina::plan;
 using Kind = PlannedTensor::Kind;
@@ -68,7 +70,7 @@ TEST_CASE("a step is bound to its tensors, and what is left out to none") {
     const Step &norm = plan.steps[0];
     CHECK(norm.in == std::vector<int32_t>{plan.tensor("x")});
     CHECK(norm.weight == std::vector<int32_t>{plan.tensor("norm.weight"), none}); // no bias in the file
-    CHECK(plan.steps[1].in == std::vector<int32_t>{norm.out[0], none}); // no residual
+    CHECK(plan.steps[1].in == std::vector<int32_t>{norm.out[0], none});           // no residual
 }
 
 TEST_CASE("one weight that two layers map to is one tensor") {

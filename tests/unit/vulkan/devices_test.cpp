@@ -3,6 +3,7 @@
 #include "fake_loader.hpp"
 
 #include <algorithm>
+#include <functional>
 
 using namespace lamina;
 using namespace lamina::vulkan;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 using namespace lamina;
 using namespace lamina::vulkan;
