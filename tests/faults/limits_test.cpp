@@ -20,6 +20,13 @@ vulkan::DeviceInfo described(test::Faults &faults, void (*change)(VkPhysicalDevi
     return test::validated_instance()->devices().front();
 }
 
+// What variants say of shapes that they were not made for, whatever the device.
+const std::vector<std::string> other_shapes{"fewer than 8 query rows", "more than 8 rows"};
+
+bool says_one_of(const std::string &text, const std::vector<std::string> &words) {
+    return std::ranges::any_of(words, [&](const std::string &w) { return text.find(w) != std::string::npos; });
+}
+
 // Every variant of these layers on their own cases, on the device as it is now. Returns how many passed; a failure must
 // be a refusal with one of these words.
 size_t check_layers(const std::vector<std::string> &layers, const std::vector<std::string> &refusals) {
@@ -33,8 +40,9 @@ size_t check_layers(const std::vector<std::string> &layers, const std::vector<st
     const CheckReport report = conformance::check(plugins, target, options);
     for (const CaseResult &r : report.results) {
         if (r.status == Status::passed) continue;
+        if (r.status == Status::skipped && says_one_of(r.why, other_shapes)) continue;
         INFO(r.replay << ": " << r.why);
-        CHECK(std::ranges::any_of(refusals, [&](const auto &w) { return r.why.find(w) != std::string::npos; }));
+        CHECK(says_one_of(r.why, refusals));
     }
     CHECK(test::messages_of(*instance) == "");
     return report.count(Status::passed);
