@@ -19,10 +19,11 @@ using namespace lamina;
 namespace {
 
 // A runtime with the wrong layers, whose cache is in `cache`; `notices` gets what it tells the user.
-Runtime runtime_with(const TemporaryFolder &cache, std::vector<std::string> &notices) {
+Runtime runtime_with(const TemporaryFolder &cache, std::vector<std::string> &notices,
+                     const char *wrong = WRONG_PLUGINS) {
     setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
     RuntimeOptions options;
-    options.plugin_folders = {WRONG_PLUGINS, LAMINA_PLUGIN_DIR};
+    options.plugin_folders = {wrong, LAMINA_PLUGIN_DIR};
     options.notify = [&](const std::string &notice) { notices.push_back(notice); };
     return Runtime(options);
 }
@@ -54,6 +55,22 @@ Tensor ramp(int64_t rows, int64_t cols) {
 bool agree(const Tensor &a, const Tensor &b) { return compare(a, b, {1e-5, 1e-7, LAMINA_F32, 0}, "y").passed; }
 
 } // namespace
+
+TEST_CASE("a CPU kernel that is wrong is barred, one for another contract never runs, and the references compute") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    for (int again = 0; again < 2; ++again) { // what was found out is remembered
+        const Runtime runtime = runtime_with(cache, notices, WRONG_EXECUTOR);
+        const Model model = runtime.load(model_of("log_softmax"));
+        const Tensor x = ramp(3, 5);
+        const auto run_on = [&](const char *device) {
+            return runtime.session(model, runtime.device(device)).run("run", {{"x", x}}).at("y");
+        };
+        CHECK(agree(run_on("cpu"), run_on("reference")));
+    }
+    REQUIRE(notices.size() == 1);
+    CHECK_THAT(notices.front(), matchers::contains("layer 'softmax': variant 'wrong_executor' is barred on the CPU: "));
+}
 
 TEST_CASE("a variant that fails its cases is barred with one line, the next is taken, and the result is right") {
     const TemporaryFolder cache;
