@@ -6,44 +6,12 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 
 namespace lamina::cli {
 namespace {
-
-std::string shouted(std::string text) {
-    for (char &c : text) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return text;
-}
-
-std::string prefix_of(const CLI::App &app) {
-    return app.get_parent() == nullptr ? "LAMINA_" : prefix_of(*app.get_parent()) + shouted(app.get_name()) + "_";
-}
-
-// CLI11 reads the names of variables while it parses: one that is set thereafter says where the value is from.
-bool is_from_environment(const CLI::Option &option) { return !option.get_envname().empty(); }
-
-bool is_given(const CLI::Option &option) { return option.count() != 0 && !is_from_environment(option); }
-
-void take(CLI::Option &option, const std::string &variable) {
-    const char *value = std::getenv(variable.c_str());
-    const auto excluding = option.get_excludes();
-    if (value == nullptr || *value == '\0' || option.count() != 0 ||
-        std::any_of(excluding.begin(), excluding.end(), [](const CLI::Option *other) { return is_given(*other); }))
-        return;
-    option.envname(variable);
-    option.add_result(value);
-    try {
-        option.run_callback();
-    } catch (const CLI::ParseError &error) {
-        throw Error(ErrorCode::usage, std::string(error.what()) + ", from $" + variable);
-    }
-}
 
 template <class Number> CLI::Validator bounds(Number least, Number most) {
     const auto shown = [](Number number) {
@@ -61,6 +29,7 @@ template <class Number> CLI::Validator bounds(Number least, Number most) {
             },
             ""};
 }
+
 // The option of a command, or a global one.
 const CLI::Option &find(const CLI::App &command, const std::string &name) {
     const CLI::Option *option = command.get_option_no_throw(name);
@@ -200,46 +169,13 @@ std::string Arguments::name() const {
     return out;
 }
 
-std::string variable_of(const CLI::App &app, const CLI::Option &option) {
-    const bool is_information = option.check_lname("help") || option.check_lname("version");
-    return option.get_lnames().empty() || is_information ? "" : prefix_of(app) + shouted(option.get_lnames().front());
-}
-
-void take_environment(CLI::App &lamina) {
-    for (CLI::Option *option : lamina.get_options())
-        if (const std::string variable = variable_of(lamina, *option); !variable.empty()) take(*option, variable);
-    for (CLI::App *chosen : lamina.get_subcommands()) take_environment(*chosen);
-}
-
 bool Arguments::chosen() const { return command_->parsed(); }
 
-bool Arguments::is_given(const std::vector<std::string> &options) const {
-    return std::any_of(options.begin(), options.end(),
-                       [&](const std::string &name) { return cli::is_given(find(*command_, name)); });
-}
-
-bool Arguments::is_from_environment(const std::string &option) const {
-    return cli::is_from_environment(find(*command_, option));
-}
+bool Arguments::is_given(const std::string &option) const { return find(*command_, option).count() != 0; }
 
 void refuse_given(const Arguments &command, const std::vector<std::string> &options, const std::string &why) {
     for (const std::string &name : options)
-        if (command.is_given({name})) throw Error(ErrorCode::usage, name + " " + why);
-}
-
-std::string Arguments::origin_of(const std::string &fault) const {
-    const auto is_named = [&](const std::string &option) {
-        const size_t at = fault.find(option), end = at + option.size();
-        return at != std::string::npos &&
-               (end == fault.size() ||
-                (fault[end] != '-' && std::isalnum(static_cast<unsigned char>(fault[end])) == 0));
-    };
-    std::string out;
-    for (const CLI::App *app = command_; app != nullptr; app = app->get_parent())
-        for (const CLI::Option *option : app->get_options())
-            if (cli::is_from_environment(*option) && is_named(option->get_name()))
-                out += (out.empty() ? ", from $" : " and $") + option->get_envname();
-    return out;
+        if (command.is_given(name)) throw Error(ErrorCode::usage, name + " " + why);
 }
 
 } // namespace lamina::cli

@@ -1,11 +1,10 @@
-// What the commands take, and what they were given: on the command line or, where that says nothing, by the
-// environment. CLI11 does the parsing. Only the files that implement this include it: it is slow to compile.
+// What the commands take, and what they were given. CLI11 does the parsing. Only the files that implement this include
+// it: it is slow to compile.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -73,11 +72,8 @@ class Arguments {
     [[nodiscard]] std::string name() const; // "plot pe"
     [[nodiscard]] bool chosen() const;      // this is the command that is to run
 
-    // Whether one of these options, the command's or a global one, is on the command line.
-    [[nodiscard]] bool is_given(const std::vector<std::string> &options) const;
-    [[nodiscard]] bool is_from_environment(const std::string &option) const;
-    // ", from $LAMINA_RUN_BEAMS" when `fault` names an option whose value is from the environment.
-    [[nodiscard]] std::string origin_of(const std::string &fault) const;
+    // Whether an option, the command's or a global one, is on the command line.
+    [[nodiscard]] bool is_given(const std::string &option) const;
 
   private:
     CLI::App *command_;
@@ -86,23 +82,5 @@ class Arguments {
 // Throws Error(usage) "OPTION WHY" for the first of these options on the command line: one that would change nothing
 // was meant to change something.
 void refuse_given(const Arguments &command, const std::vector<std::string> &options, const std::string &why);
-
-// Variables are there for all runs: one that this run has no use for is idle. Takes an option's value back to `unset`
-// where it comes from the environment.
-template <class Value>
-void leave_idle(const Arguments &command, const std::string &option, Value &value, Value unset = {}) {
-    if (command.is_from_environment(option)) value = std::move(unset);
-}
-
-// ---- For the files that know CLI11 ----
-
-// The variable that stands for an option: LAMINA_DEVICE for --device, LAMINA_RUN_GRAPH for --graph of `lamina run`.
-// Empty for arguments, --help and --version, which have none.
-[[nodiscard]] std::string variable_of(const CLI::App &app, const CLI::Option &option);
-
-// Sets the options of the chosen command, and the global ones, that the command line neither gives nor excludes, by
-// their variables; an empty one is as good as none. CLI11's own way fails on variables of other commands, or leaves out
-// unsaid what an option does not take. Throws Error(usage), which names the variable.
-void take_environment(CLI::App &lamina);
 
 } // namespace lamina::cli

@@ -146,20 +146,7 @@ struct CheckCommandOptions {
     bool admit = false;
 };
 
-// What the command line asks for goes before what the environment would make of the check.
-void leave_idle(CheckCommandOptions &all, const Arguments &app) {
-    CheckOptions &options = all.check;
-    const std::vector<std::string> of_cases{"--case", "--seed", "--thorough", "--own-cases"};
-    if (app.is_given(of_cases) || app.is_given({"--variant", "--replay"})) cli::leave_idle(app, "--admit", all.admit);
-    if (app.is_given(of_cases) || !options.layers.empty() || all.admit)
-        cli::leave_idle(app, "--replay", options.replay);
-    if (options.layers.size() != 1 || app.is_given({"--seed", "--thorough", "--own-cases"}))
-        cli::leave_idle(app, "--case", options.case_text);
-    if (app.is_given({"--thorough"})) cli::leave_idle(app, "--own-cases", options.own_cases_only);
-}
-
-int check(CheckCommandOptions all, const Arguments &app, const GlobalOptions &global, Output &output) {
-    leave_idle(all, app);
+int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOptions &global, Output &output) {
     const CheckOptions &options = all.check;
     if (all.admit)
         refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay"},

@@ -78,7 +78,6 @@ std::optional<int> CommandLine::parse(int argc, char **argv) {
             print_error(usage_error(*root_, error));
         return static_cast<int>(ErrorCode::usage);
     }
-    take_environment(*root_);
     return std::nullopt;
 }
 

@@ -21,8 +21,7 @@ class CommandLine {
     [[nodiscard]] Arguments global() const { return Arguments(*root_); }
 
     // Fills in the variables of the chosen command's arguments. Returns the exit status where there is nothing left to
-    // do: help was asked for, and is on stdout; or the command line is wrong, which stderr says. Throws Error(usage)
-    // for what the environment says.
+    // do: help was asked for, and is on stdout; or the command line is wrong, which stderr says.
     [[nodiscard]] std::optional<int> parse(int argc, char **argv);
 
   private:

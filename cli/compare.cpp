@@ -73,9 +73,7 @@ std::string as_text(const Comparison &comparison, const Output &output) {
            (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
-int compare(CompareCommandOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
-    if (!options.texts.empty()) leave_idle(app, "--input", options.inputs);
-    if (options.inputs.empty()) leave_idle(app, "--graph", options.graph);
+int compare(const CompareCommandOptions &options, const GlobalOptions &global, Output &output) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a comparison takes words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
@@ -130,7 +128,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--replay", options->replay, "DIR",
                "write the first layer that is wrong into this folder, for 'lamina check --replay'")
         .not_empty();
-    return {app, [options, app, &global](Output &output) { return compare(*options, app, global, output); }};
+    return {app, [options, &global](Output &output) { return compare(*options, global, output); }};
 }
 
 } // namespace lamina::cli

@@ -1,7 +1,5 @@
 #include "help.hpp"
 
-#include "arguments.hpp"
-
 #include <algorithm>
 #include <vector>
 
@@ -17,14 +15,13 @@ std::string name_of(const CLI::Option *option) {
     return out;
 }
 
-std::string description_of(const CLI::App *app, const CLI::Option *option) {
+std::string description_of(const CLI::Option *option) {
     std::string out = option->get_description();
     if (!option->get_default_str().empty()) out += " [default: " + option->get_default_str() + "]";
-    if (const std::string variable = variable_of(*app, *option); !variable.empty()) out += " [env: " + variable + "]";
     return out;
 }
 
-// The end of the word that starts at `at`; "[env: LAMINA_X]" is one word.
+// The end of the word that starts at `at`; "[default: auto]" is one word.
 size_t end_of_word(const std::string &text, size_t at) {
     if (text[at] == '[') at = std::min(text.find(']', at), text.size());
     return std::min(text.find(' ', at), text.size());
@@ -60,14 +57,14 @@ std::string section(const std::string &title, const std::vector<std::pair<std::s
     return out;
 }
 
-enum class Shown { positionals, options, options_with_values };
+enum class Shown { positionals, options, settings }; // settings: options but for --help and --version
 
 std::string options(const std::string &title, const CLI::App *app, Shown shown) {
     std::vector<std::pair<std::string, std::string>> entries;
     for (const CLI::Option *option : app->get_options())
         if (option->get_positional() == (shown == Shown::positionals) &&
-            !(shown == Shown::options_with_values && variable_of(*app, *option).empty())) // --help, --version
-            entries.emplace_back(name_of(option), description_of(app, option));
+            !(shown == Shown::settings && (option->check_lname("help") || option->check_lname("version"))))
+            entries.emplace_back(name_of(option), description_of(option));
     return section(title, entries);
 }
 
@@ -103,7 +100,7 @@ std::string HelpFormatter::make_help(const CLI::App *app, std::string, CLI::AppF
     std::string out = app->get_description() + "\n\n" + usage(app, name) + commands(app);
     if (app == root) return out + options("Global options", root, Shown::options) + "\n" + app->get_footer() + "\n";
     out += options("Arguments", app, Shown::positionals) + options("Options", app, Shown::options) +
-           options("Global options", root, Shown::options_with_values);
+           options("Global options", root, Shown::settings);
     if (!app->get_footer().empty()) out += "\n" + app->get_footer() + "\n";
     return out;
 }

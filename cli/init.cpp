@@ -243,19 +243,7 @@ void refuse_idle(const InitOptions &o, const Arguments &app) {
                      "is about text: it goes with --target-vocab FILE");
 }
 
-// What the command line asks for goes before what the environment would make of the model.
-void leave_idle(InitOptions &o, const Arguments &app) {
-    if (o.arch == "encoder") cli::leave_idle(app, "--target-vocab", o.target_file);
-    if (o.arch == "decoder") cli::leave_idle(app, "--source-vocab", o.source_file);
-    if (app.is_given({"--vocab"})) {
-        cli::leave_idle(app, "--source-vocab", o.source_file);
-        cli::leave_idle(app, "--target-vocab", o.target_file);
-    }
-    if (!o.source_file.empty() || !o.target_file.empty()) cli::leave_idle(app, "--vocab", o.vocabulary);
-}
-
-int init(InitOptions o, const Arguments &app, Output &output) {
-    leave_idle(o, app);
+int init(const InitOptions &o, const Arguments &app, Output &output) {
     refuse_idle(o, app);
     if (o.vocabulary != 0 && !(o.source_file.empty() && o.target_file.empty()))
         throw Error(ErrorCode::usage, "--vocab does not go with files of tokens, which say how many there are");

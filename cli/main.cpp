@@ -50,11 +50,7 @@ int run(int argc, char **argv) {
     for (const char *idle : {"devices", "plugins", "inspect", "plot pe", "new-plugin", "init"})
         if (name == idle) refuse_given(lamina, {"--device"}, "does not go with " + name + ", which runs on none");
     Output output(global.json, global.quiet);
-    try {
-        return command->run(output);
-    } catch (const Error &error) {
-        throw Error(error.code(), error.what() + command->arguments.origin_of(error.what()));
-    }
+    return command->run(output);
 }
 
 int run_and_report(int argc, char **argv) {

@@ -143,20 +143,10 @@ std::string json(const std::vector<float> &table, const std::vector<int64_t> &di
     return out.in_one_line() + "\n";
 }
 
-// What the command line asks for goes before what the environment would make of the picture.
-void leave_idle(PlotOptions &options, const Arguments &app) {
-    if (!app.is_given({"--json"})) return;
-    cli::leave_idle(app, "--csv", options.csv);
-    cli::leave_idle(app, "--heat", options.heat);
-}
-
-int plot(PlotOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
-    leave_idle(options, app);
+int plot(const PlotOptions &options, const GlobalOptions &global, Output &output) {
     if (options.d_model % 2 != 0)
         throw Error(ErrorCode::usage, "--d-model " + std::to_string(options.d_model) +
                                           ": expected an even number, since sines and cosines come in pairs");
-    if (options.csv && options.heat) // both from the environment: on the command line they are refused before
-        throw Error(ErrorCode::usage, "--csv and --heat exclude each other");
     if (output.json() && (options.csv || options.heat))
         throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
                                           " and --json exclude each other: each is another form of the same numbers");
@@ -198,7 +188,7 @@ Command add_plot(const Arguments &lamina, const GlobalOptions &global) {
     app.option("-o,--output", options->file, "FILE", "write here instead of to stdout").not_empty();
     const Argument heat = app.flag("--heat", options->heat, "a heat map, positions by dimensions");
     app.flag("--csv", options->csv, "numbers, one position a line").excludes(heat);
-    return {app, [options, app, &global](Output &output) { return plot(*options, app, global, output); }};
+    return {app, [options, &global](Output &output) { return plot(*options, global, output); }};
 }
 
 } // namespace lamina::cli

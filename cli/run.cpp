@@ -148,21 +148,6 @@ const std::vector<std::string> generate_options{"--batch",       "--beams", "--h
                                                 "--temperature", "--top-k", "--top-p",      "--seed",
                                                 "--max-length",  "--cache"};
 
-// What the command line asks for goes before what the environment would make of the run.
-void leave_idle(RunOptions &options, const Arguments &app, bool json) {
-    if (!options.texts.empty() || app.is_given(generate_options)) cli::leave_idle(app, "--input", options.inputs);
-    if (app.is_given(generate_options) || (options.texts.empty() && options.inputs.empty()))
-        cli::leave_idle(app, "--tap", options.taps);
-    if (options.inputs.empty()) {
-        cli::leave_idle(app, "--graph", options.graph);
-        cli::leave_idle(app, "--output", options.outputs);
-        cli::leave_idle(app, "--output-dir", options.output_folder);
-    }
-    GenerateOptions &g = options.generate;
-    if (!json) cli::leave_idle(app, "--hypotheses", g.hypotheses);
-    if (g.temperature == 0) cli::leave_idle(app, "--top-p", g.top_p, GenerateOptions().top_p);
-}
-
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a run takes words or tensors");
@@ -186,8 +171,7 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!(g.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
 }
 
-int run(RunOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
-    leave_idle(options, app, output.json());
+int run(const RunOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
     check_usage(options, app, output.json());
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);

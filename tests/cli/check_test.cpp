@@ -65,13 +65,14 @@ TEST_CASE("check: the command that runs a failed call again does so, pasted as i
 }
 
 TEST_CASE("check: a case takes its values from --seed unless it names a seed itself") {
-    const auto case_of = [](const std::string &text) {
-        const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--json", "--case", text},
-                                      {.environment = {{"LAMINA_CHECK_SEED", "7"}}});
+    const auto case_of = [](const std::string &text, const std::vector<std::string> &more = {}) {
+        std::vector<std::string> arguments{"check", "linear", "--device", "cpu", "--json", "--case", text};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Finished f = run_lamina(arguments);
         REQUIRE(f.status == 0);
         return json::parse(f.out)["cases"][0]["case"].get<std::string>();
     };
-    CHECK(case_of("T=3 K=5 N=2") == "K=5 N=2 T=3 seed=7");
+    CHECK(case_of("T=3 K=5 N=2", {"--seed", "7"}) == "K=5 N=2 T=3 seed=7");
     CHECK(case_of("T=3 K=5 N=2 seed=9") == "K=5 N=2 T=3 seed=9");
 }
 

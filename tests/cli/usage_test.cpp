@@ -74,12 +74,13 @@ TEST_CASE("--help and --version go to stdout and succeed") {
     CHECK_THAT(version.out, matchers::contains("lamina "));
 }
 
-TEST_CASE("a command's help shows each option with its environment twin, and the global options") {
+TEST_CASE("a command's help shows its options with their defaults, and the global options") {
     const Finished f = run_lamina({"run", "--help"});
     CHECK(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("Usage: lamina run [OPTION]... MODEL [TEXT...]"));
-    CHECK_THAT(f.out, matchers::contains("[env: LAMINA_RUN_BATCH]"));
-    CHECK_THAT(f.out, matchers::contains("[env: LAMINA_DEVICE]"));
+    CHECK_THAT(f.out, matchers::contains("--batch N"));
+    CHECK_THAT(f.out, matchers::contains("[default: 64]"));
+    CHECK_THAT(f.out, matchers::contains("[default: auto]"));
 }
 
 TEST_CASE("misspelt commands, options and names are answered with what was probably meant") {
@@ -103,85 +104,11 @@ TEST_CASE("what is missing is named") {
     CHECK(run_lamina({"plot"}).status == 2);
 }
 
-TEST_CASE("global options stand before or after the command, or in the environment, the command line first") {
+TEST_CASE("global options stand before or after the command") {
     const auto is_json = [](const Finished &f) { return f.status == 0 && json::accept(f.out); };
     CHECK(is_json(run_lamina({"--json", "plugins"})));
     CHECK(is_json(run_lamina({"plugins", "--json"})));
-    CHECK(is_json(run_lamina({"plugins"}, {.environment = {{"LAMINA_JSON", "1"}}})));
     CHECK_FALSE(is_json(run_lamina({"plugins"})));
-    CHECK_FALSE(is_json(run_lamina({"plugins"}, {.environment = {{"LAMINA_JSON", "0"}}})));
-
-    const Surroundings absent{.environment = {{"LAMINA_DEVICE", "vulkan:99"}}};
-    CHECK(run_lamina({"run", g2p(), "word"}, absent).status == 4);
-    CHECK(run_lamina({"run", g2p(), "word", "--device", "cpu"}, absent).status == 0);
-}
-
-TEST_CASE("an option of a command is set by its twin") {
-    const Finished f = run_lamina({"plot", "pe", "--csv"}, {.environment = {{"LAMINA_PLOT_PE_MAX_LEN", "3"}}});
-    CHECK(f.status == 0);
-    CHECK(lines_of(f.out).size() == 4); // the head and three positions
-}
-
-TEST_CASE("a variable is read by the command that it is for, and by no other one") {
-    const Surroundings wrong{.environment = {{"LAMINA_RUN_BEAMS", "x"}, {"LAMINA_CHECK_SEED", "-1"}}};
-    CHECK(run_lamina({"plugins"}, wrong).status == 0);
-    CHECK(run_lamina({"run", g2p(), "a"}, wrong).status == 2);
-    CHECK_THAT(run_lamina({"run", "--help"}, wrong).out, matchers::contains("[env: LAMINA_RUN_BEAMS]"));
-}
-
-TEST_CASE("what is wrong in a variable is said to be from there, and an empty one is none") {
-    const auto error = [](const std::vector<std::string> &arguments, const std::string &variable,
-                          const std::string &value) {
-        const Finished f = run_lamina(arguments, {.environment = {{variable, value}}});
-        CHECK(f.status == 2);
-        CHECK(f.out.empty());
-        CHECK_THAT(f.err, matchers::contains("from $" + variable));
-    };
-    error({"plugins"}, "LAMINA_QUIET", "hello");
-    error({"run", g2p(), "a"}, "LAMINA_RUN_BATCH", "0");
-    error({"run", g2p(), "a", "--json"}, "LAMINA_RUN_HYPOTHESES", "3");
-    error({"run", g2p(), "a", "--temperature", "1"}, "LAMINA_RUN_TOP_P", "0");
-    error({"plot", "pe"}, "LAMINA_PLOT_PE_DIMS", "99");
-    error({"plot", "pe", "--csv"}, "LAMINA_JSON", "1");
-    CHECK(run_lamina({"plugins"}, {.environment = {{"LAMINA_QUIET", ""}}}).status == 0);
-    const Finished both =
-        run_lamina({"plot", "pe"}, {.environment = {{"LAMINA_PLOT_PE_CSV", "1"}, {"LAMINA_PLOT_PE_HEAT", "1"}}});
-    CHECK(both.status == 2);
-    CHECK_THAT(both.err, matchers::contains("from $LAMINA_PLOT_PE_HEAT and $LAMINA_PLOT_PE_CSV"));
-}
-
-TEST_CASE("a variable that a run has no use for is idle") {
-    const auto idle = [](const std::vector<std::string> &arguments, const std::string &variable,
-                         const std::string &value) {
-        const Finished plain = run_lamina(arguments), f = run_lamina(arguments, {.environment = {{variable, value}}});
-        INFO(variable << ": " << f.err);
-        CHECK(plain.status == 0);
-        CHECK(f.status == 0);
-        CHECK(f.out == plain.out);
-    };
-    const std::vector<std::string> words{"run", g2p(), "a", "--device", "cpu"};
-    for (const auto &[name, value] : std::map<std::string, std::string>{{"SEED", "5"},
-                                                                        {"TOP_P", "0"},
-                                                                        {"HYPOTHESES", "3"},
-                                                                        {"GRAPH", "encode"},
-                                                                        {"OUTPUT", "memory=/no/such/x.npy"},
-                                                                        {"OUTPUT_DIR", "/no/such"},
-                                                                        {"INPUT", "x=/no/such.npy"}})
-        idle(words, "LAMINA_RUN_" + name, value);
-    idle({"run", g2p(), "a", "--device", "cpu", "--beams", "2"}, "LAMINA_RUN_TAP", "*");
-    idle({"compare", g2p(), "a", "--device", "cpu"}, "LAMINA_COMPARE_GRAPH", "encode");
-    idle({"check", "softmax", "--device", "cpu"}, "LAMINA_CHECK_REPLAY", "/no/such");
-    idle({"check", "softmax", "linear", "--device", "cpu", "--own-cases"}, "LAMINA_CHECK_CASE", "C=5");
-    idle({"check", "linear", "--device", "cpu", "--seed", "3"}, "LAMINA_CHECK_CASE", "K=5 seed=2");
-    idle({"check", "softmax", "--device", "cpu", "--thorough"}, "LAMINA_CHECK_OWN_CASES", "1");
-    idle({"plot", "pe", "--heat"}, "LAMINA_PLOT_PE_CSV", "1");
-    idle({"plot", "pe", "--json"}, "LAMINA_PLOT_PE_CSV", "1");
-}
-
-TEST_CASE("a variable does not let pass what is refused on the command line") {
-    CHECK(run_lamina({"run", g2p(), "a", "--seed", "7"}, {.environment = {{"LAMINA_RUN_SEED", "2"}}}).status == 2);
-    CHECK(run_lamina({"inspect", g2p(), "--device", "vulkan:9"}, {.environment = {{"LAMINA_DEVICE", "cpu"}}}).status ==
-          2);
 }
 
 TEST_CASE("a word that is also a command's name is a word") {
@@ -202,7 +129,7 @@ TEST_CASE("stdout that takes nothing is an error; a reader that leaves is not") 
     CHECK(plot.finish() == 0);
 }
 
-TEST_CASE("a device is refused by commands that run on none, and idle in the environment") {
+TEST_CASE("a device is refused by commands that run on none") {
     for (const std::vector<std::string> &command :
          {std::vector<std::string>{"plot", "pe"}, {"inspect", g2p()}, {"plugins"}, {"devices"}}) {
         std::vector<std::string> arguments = command;
@@ -211,6 +138,5 @@ TEST_CASE("a device is refused by commands that run on none, and idle in the env
         CHECK(f.status == 2);
         CHECK(f.out.empty());
         CHECK_THAT(f.err, matchers::contains("--device does not go with " + command.front()));
-        CHECK(run_lamina(command, {.environment = {{"LAMINA_DEVICE", "vulkan:7"}}}).status == 0);
     }
 }
