@@ -1,6 +1,6 @@
 #include "init_tokens.hpp"
 
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <lamina/error.hpp>
 
@@ -13,7 +13,7 @@ bool is_in_brackets(const std::string &token) {
 }
 
 bool is_readable(const std::string &token, bool characters) {
-    return characters ? model::utf8_length(token, 0) == token.size() : token.find_first_of(" \t") == std::string::npos;
+    return characters ? utf8_length(token, 0) == token.size() : token.find_first_of(" \t") == std::string::npos;
 }
 
 } // namespace
@@ -23,7 +23,7 @@ void refuse_unreadable(const model::Vocabulary &vocabulary, bool characters, con
         const std::string &token = vocabulary.token(id);
         if (is_readable(token, characters) || special.contains(token) || is_in_brackets(token)) continue;
         throw Error(ErrorCode::input,
-                    vocabulary.file().string() + ": line " + std::to_string(id + 1) + ": " + model::in_quotes(token) +
+                    vocabulary.file().string() + ": line " + std::to_string(id + 1) + ": " + in_quotes(token) +
                         (characters ? " is several characters, and --split characters makes a token of each: expected "
                                       "one, or a special token like <pad>"
                                     : " has a blank, where --split words begins another token: expected a word"));

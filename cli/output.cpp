@@ -1,6 +1,6 @@
 #include "output.hpp"
 
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -49,7 +49,7 @@ int write_all(int file, std::string_view text) {
 std::string repaired(std::string_view text) {
     std::string out;
     for (size_t at = 0; at < text.size();) {
-        const size_t length = model::utf8_length(text, at);
+        const size_t length = utf8_length(text, at);
         out += length == 0 ? "\xEF\xBF\xBD" : text.substr(at, length);
         at += std::max(length, size_t{1});
     }

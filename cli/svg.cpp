@@ -1,6 +1,6 @@
 #include "svg.hpp"
 
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@ namespace {
 std::string escape(std::string_view text) {
     std::string out;
     for (size_t at = 0; at < text.size();) {
-        const size_t length = model::utf8_length(text, at);
+        const size_t length = utf8_length(text, at);
         const std::string_view whole = text.substr(at, std::max(length, size_t{1}));
         const char c = text[at];
         at += whole.size();

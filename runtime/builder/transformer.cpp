@@ -3,10 +3,10 @@
 
 #include "base/available_memory.hpp"
 #include "base/binary_size.hpp"
+#include "base/utf8.hpp"
 #include "builder/readable_json.hpp"
 #include "builder/transformer_check.hpp"
 #include "builder/transformer_graph.hpp"
-#include "model/utf8.hpp"
 
 #include <functional>
 #include <new>
@@ -162,7 +162,7 @@ ModelDescription finish(const std::vector<NamedGraph> &graphs, const std::string
     ModelDescription out;
     out.name = options.name;
     out.json = builder::readable_json(json);
-    if (model::first_invalid_utf8(out.json) != out.json.size())
+    if (first_invalid_utf8(out.json) != out.json.size())
         throw Error(ErrorCode::usage, "the summary is not valid UTF-8");
     out.weights = make_weights(weights, options);
     if (options.text && !options.text->source.empty()) out.vocabularies["source.txt"] = options.text->source;

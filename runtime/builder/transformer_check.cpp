@@ -1,6 +1,6 @@
 #include "builder/transformer_check.hpp"
 
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 #include "model/vocabulary.hpp"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ void check_settings(const BuildOptions &options) {
     const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
     if (options.name.empty() || !std::ranges::all_of(options.name, allowed))
         throw Error(ErrorCode::usage,
-                    "name is " + model::in_quotes(options.name) + "; expected letters, digits, '_', '-' and '.'");
+                    "name is " + in_quotes(options.name) + "; expected letters, digits, '_', '-' and '.'");
 }
 
 void check_settings(const EncoderDecoder &model, const BuildOptions &options) {

@@ -1,7 +1,7 @@
 #include "model/generation_reader.hpp"
 
 #include "base/nearest.hpp"
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <initializer_list>

@@ -1,7 +1,7 @@
 #include "model/json.hpp"
 
 #include "base/nearest.hpp"
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <lamina/error.hpp>
 

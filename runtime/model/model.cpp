@@ -1,10 +1,10 @@
 #include "model/model.hpp"
 
 #include "base/file.hpp"
+#include "base/utf8.hpp"
 #include "model/generation_reader.hpp"
 #include "model/graph_reader.hpp"
 #include "model/json.hpp"
-#include "model/utf8.hpp"
 
 #include <functional>
 

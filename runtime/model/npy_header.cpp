@@ -1,6 +1,6 @@
 #include "model/npy_header.hpp"
 
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <lamina/plugin.h>
 

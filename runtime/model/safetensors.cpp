@@ -2,8 +2,8 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/utf8.hpp"
 #include "model/safetensors_header.hpp"
-#include "model/utf8.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,7 @@
 #include "model/safetensors_header.hpp"
 
+#include "base/utf8.hpp"
 #include "model/json.hpp"
-#include "model/utf8.hpp"
 
 #include <algorithm>
 #include <array>

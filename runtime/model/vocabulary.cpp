@@ -2,7 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/nearest.hpp"
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <lamina/error.hpp>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lamina::model {
+namespace lamina {
 
 // The bytes of the code point that begins at text[at], 1 to 4; 0 when what stands there is not valid UTF-8 (overlong
 // forms, surrogates and values above U+10FFFF are not).
@@ -21,4 +21,4 @@ namespace lamina::model {
 // printable() between single quotes.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-} // namespace lamina::model
+} // namespace lamina

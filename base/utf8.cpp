@@ -1,8 +1,8 @@
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <cstdint>
 
-namespace lamina::model {
+namespace lamina {
 
 size_t utf8_length(std::string_view text, size_t at) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
@@ -52,4 +52,4 @@ std::string printable(std::string_view text) {
 
 std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
-} // namespace lamina::model
+} // namespace lamina

@@ -1,9 +1,9 @@
 // UTF-8 and what messages show of broken text.
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include "catch.hpp"
 
-using namespace lamina::model;
+using namespace lamina;
 
 TEST_CASE("utf8: code points of every length are measured") {
     const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
