@@ -1,4 +1,4 @@
-// Prints docs/portability.md: what RADV's compiler makes of every kernel, for AMD chips that are not there.
+// Prints docs/portability.md: what RADV's compiler makes of every kernel, for AMD chips that this machine lacks.
 #include "chip.hpp"
 
 #include <algorithm>
@@ -45,31 +45,32 @@ struct Row {
 
 constexpr const char *head = R"(# Portability
 
-GPUs that nobody had at hand. This page was made by
+This page is about GPUs that the project could not run on. It shows what their compilers make of Lamina's kernels.
+
+## What is checked, and what is not
+- Every kernel is valid SPIR-V for Vulkan 1.1, according to `spirv-val`.
+- SPIRV-Cross can translate every kernel to Metal's shading language, as MoltenVK does on Apple's GPUs. Apple's own
+  compiler has not seen the result. MoltenVK before 1.3 leaves specialization constants that size arrays at their
+  default values, so no plan sets such a constant to more than its default.
+- Every kernel compiles for the AMD chips below, with every set of specialization constants that the conformance cases
+  need, and no values are spilled to memory.
+- **Nothing was run on any of them.** To find out whether the numbers are right on a device, run `lamina check` there.
+  The runtime also checks a kernel before it uses it.
+
+The compilers of NVIDIA, Intel, Arm and Qualcomm come only with their drivers, so they are not covered.
+
+The tests `portability` and `portability_CHIP` check all of this. The command that writes this page is
 
     build/bin/portability_table > docs/portability.md
-
-and what it says is held by the tests `portability` and `portability_CHIP`.
-
-## What is proved, and what is not
-- Every kernel is valid SPIR-V for Vulkan 1.1, by `spirv-val`.
-- Every kernel translates to Metal's shading language by SPIRV-Cross, which is what MoltenVK does on Apple's GPUs. Apple's
-  compiler has not seen the result. MoltenVK before 1.3 leaves specialization constants that size arrays at their
-  default, so no plan gives them more than that.
-- Every kernel, with every set of specialization constants that the conformance cases lead to, compiles for the AMD chips
-  below, and none of its values is spilled to memory.
-- **Nothing was run on any of them.** Whether the numbers are right on a device is what `lamina check` says there, and
-  the runtime asks before it trusts a kernel.
-
-NVIDIA's, Intel's, Arm's and Qualcomm's compilers come only with their drivers, and appear nowhere here.
 )";
 
 constexpr const char *legend = R"(
-GCN 5 (vega10), RDNA 1 (navi10), RDNA 2 (navi21) and RDNA 3 (gfx1100), each in two numbers: **vector registers of an
-invocation / subgroups that a SIMD unit holds at a time**, of the most that any kernel here comes to. More subgroups hide
-more waiting for memory; where shared memory or registers leave few, a kernel has to do more for each load. A kernel is
-built once for each set of its specialization constants, hence ranges. *Scalar spills* go to vector registers, not to
-memory; spills to memory would stand in bold.
+The chips are GCN 5 (vega10), RDNA 1 (navi10), RDNA 2 (navi21) and RDNA 3 (gfx1100). Each cell has two numbers:
+**vector registers per invocation / subgroups that a SIMD unit can hold at a time**. The column's title gives the most
+subgroups that any of these kernels reaches. With more subgroups, the GPU can hide more of the time it waits for
+memory; a kernel that uses much shared memory or many registers leaves room for few, and has to do more work per load.
+A kernel is built once for each set of specialization constants, hence the ranges. *Scalar spills* go to vector
+registers, not to memory. Spills to memory would be shown in bold.
 )";
 
 // Compiles everything for one chip, a line a build; in a process of its own, since drivers read the environment once.
