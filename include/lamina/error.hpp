@@ -1,5 +1,4 @@
-// The one error type of the host API. Its message says what is wrong, where, what was expected and found, and what to
-// do.
+// The error type of the host API. The message says what is wrong, where, what was expected and found, and what to do.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// A model in memory: what a model folder holds, before there is a folder or without one.
+// A model in memory: the contents of a model folder, without a folder.
 #pragma once
 
 #include <lamina/tensor.hpp>
@@ -11,19 +11,18 @@
 
 namespace lamina {
 
-// Runtime::load() takes one as it takes a folder, and computes the same from either, bit for bit.
+// Runtime::load() takes it like a folder, and the results are the same, bit for bit.
 struct ModelDescription {
-    std::string name;                                             // stands for the folder in messages
+    std::string name;                                             // used in messages in place of the folder
     std::string json;                                             // model.json
     std::map<std::string, Tensor, std::less<>> weights;           // model.safetensors, by tensor name
     std::map<std::string, std::string, std::less<>> vocabularies; // file name -> its text, one token a line
 
-    // Writes a model folder, which afterwards is whole or as it was. A folder with anything in it is refused unless
-    // `replace` is set; its model is then replaced, vocabularies that its model.json names included, and other files in
-    // it stay. While that goes on it has no model.json: it loads as the old model, the new one or not at all, never as
-    // a mixture.
-    // `progress` is called after every weight; what it throws ends the work, and nothing is left of it.
-    // Throws Error(usage) for a folder that is not empty, Error(failure) when it cannot be written.
+    // Writes a model folder. If this fails, the folder is as it was before. A folder that is not empty is refused
+    // unless `replace` is set. Then its model is replaced, with the vocabularies that its model.json names; other files
+    // stay. During the replacement the folder has no model.json, so it loads as the old model, as the new one or not at
+    // all, never as a mixture. `progress` is called after every weight. If it throws, the work stops and nothing is
+    // left of it. Throws Error(usage) for a folder that is not empty, Error(failure) when it cannot be written.
     void save(const std::filesystem::path &folder, bool replace = false,
               const std::function<void(size_t done, size_t all)> &progress = {}) const;
 };

@@ -1,6 +1,6 @@
-// C++20 sugar over the plugin ABI (plugin.h). Header-only; a plugin includes this and nothing else of Lamina.
+// Wraps the plugin ABI (plugin.h) for C++20. Header-only; a plugin includes this and nothing else of Lamina.
 //
-// A layer is a struct of statics, made into a plugin by one macro:
+// A layer is a struct of static members. One macro turns it into a plugin:
 //
 //     struct Scale {
 //         static constexpr auto id = "scale", summary = "x * factor", source = "";
@@ -16,8 +16,8 @@
 //     };
 //     LAMINA_PLUGIN(Scale)
 //
-// `weights`, `states` and `check` may be left out. Functions report what is wrong by throwing Invalid, Unsupported or
-// anything else derived from std::exception; nothing thrown crosses the boundary.
+// `weights`, `states` and `check` may be left out. Functions report errors by throwing Invalid, Unsupported or another
+// std::exception. No exception crosses the boundary.
 #pragma once
 
 #include <lamina/plugin/call.hpp>

@@ -1,9 +1,9 @@
-// The plugins of a runtime: the layers that there are, with their whole contracts, and what was refused.
+// The plugins that a runtime has found: the layers with their contracts, and the libraries that were refused.
 //
 //     const lamina::Plugins plugins = lamina::plugins(runtime);
 //     for (const auto &[id, layer] : plugins.layers) std::cout << id << ": " << layer.summary << '\n';
 //
-// All of it is what the plugins' descriptors say (plugin.h), as values that outlive the runtime.
+// These are copies of what the plugins declare (plugin.h). They may outlive the runtime.
 #pragma once
 
 #include <lamina/lamina.hpp>
@@ -24,33 +24,33 @@ struct LayerParam {
     std::string name, summary;
     Kind kind = Kind::real;
     bool required = false;
-    double default_value = 0;         // where it is not required: a boolean's 0 or 1, a choice's place in `choices`
-    std::string follows;              // left out, it is what this earlier parameter is; empty: default_value
-    double min = 0, max = 0;          // of integers and reals, both included; +-2^53: unbounded
+    double default_value = 0;         // if not required; a boolean's 0 or 1, a choice's index into `choices`
+    std::string follows;              // the earlier parameter whose value is the default; empty: default_value
+    double min = 0, max = 0;          // of integers and reals, inclusive; +-2^53: unbounded
     std::vector<std::string> choices; // of a choice
 };
 
 // A tensor that a layer takes, gives or keeps.
 struct LayerPort {
     std::string name, summary;
-    std::string dims;     // "B T heads*D": sizes by name, as lamina_port in plugin.h explains
-    std::string values;   // of I32: "0 V", 0 <= value < V; empty: any
-    std::string follows;  // left out, this port stands in for it; of a state: the input that it goes with; or empty
+    std::string dims;    // "B T heads*D": sizes by name, as lamina_port in plugin.h explains
+    std::string values;  // of I32: "0 V" means 0 <= value < V; empty: any
+    std::string follows; // the port that is used if this one is left out; of a state, the input that it needs; or empty
     std::string capacity; // of a state: the size in `dims` that the host chooses; or empty
     std::vector<DType> dtypes;
     bool optional = false;
-    bool sequence = false;      // axes 0 and 1 change places where the parameter batch_first is false
-    bool probabilities = false; // of outputs: every row adds up to 1
+    bool sequence = false;      // axes 0 and 1 are swapped if the parameter batch_first is false
+    bool probabilities = false; // of outputs: every row sums to 1
 };
 
 // One way to compute the layer on a GPU.
 struct LayerVariant {
     std::string name, summary;
     std::vector<std::string> needs; // device features beyond plain 32-bit GLSL: "float16", "subgroup_arithmetic"
-    DType arithmetic = DType::f32;  // that products are formed in: it picks the tolerance
+    DType arithmetic = DType::f32;  // of its products; selects the tolerance
 };
 
-// What a kernel may differ from the reference: see compare() in proof.hpp.
+// How much a kernel may differ from the reference: see compare() in proof.hpp.
 struct LayerTolerance {
     DType arithmetic = DType::f32;
     double rtol = 0, atol = 0;
@@ -58,29 +58,29 @@ struct LayerTolerance {
 
 struct LayerKernel {
     std::string name;
-    size_t bytes = 0; // of SPIR-V; 0: the tools of the build could not compile it
+    size_t bytes = 0; // of SPIR-V; 0: the build's tools could not compile it
 };
 
 struct LayerContract {
     std::string id, version, summary;
-    std::string source;         // the paper that the layer is from; or empty
+    std::string source;         // the paper or formula; or empty
     std::filesystem::path path; // of the plugin
     std::vector<LayerParam> params;
     std::vector<LayerPort> inputs, weights, outputs, states;
     std::vector<LayerVariant> variants; // the first is the baseline, which runs everywhere
     std::vector<LayerTolerance> tolerances;
     std::vector<LayerKernel> kernels;
-    std::vector<std::string> cases; // that the layer declares, as CheckOptions::case_text in proof.hpp
+    std::vector<std::string> cases; // that the layer declares; as CheckOptions::case_text in proof.hpp
 };
 
-// The plugin that makes the device "cpu".
+// The plugin that provides the device "cpu".
 struct ExecutorPlugin {
     std::string id, version, summary;
     std::filesystem::path path;
     std::vector<std::string> kernels; // ids of the layers that it has fast kernels for
 };
 
-// A library in a plugin folder that is not used.
+// A library in a plugin folder that was refused.
 struct RejectedPlugin {
     std::filesystem::path path;
     std::string reason; // what was expected and found
@@ -93,8 +93,8 @@ struct Plugins {
 };
 
 [[nodiscard]] Plugins plugins(const Runtime &runtime);
-// The contract of one layer. Throws Error(plugin) with the nearest name where there is none, and with the reason where
-// its library was rejected.
+// The contract of one layer. Throws Error(plugin), with the nearest name if there is no such layer, or with the reason
+// if its library was refused.
 [[nodiscard]] LayerContract layer_contract(const Runtime &runtime, const std::string &id);
 
 } // namespace lamina

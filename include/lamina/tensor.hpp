@@ -13,7 +13,7 @@
 
 namespace lamina {
 
-// The values are those of the plugin ABI, whose table (plugin/dtype.hpp) says what each is.
+// The values are those of the plugin ABI. The table in plugin/dtype.hpp describes each.
 enum class DType : uint32_t {
     f32 = LAMINA_F32,
     f16 = LAMINA_F16,
@@ -44,7 +44,7 @@ using Shape = std::vector<int64_t>;
 struct TensorType {
     DType dtype = DType::f32;
     Shape shape;
-    // Rows are whole blocks of the dtype: `fits` says whether they are.
+    // A row must be a whole number of the dtype's blocks: fits() tells whether it is.
     [[nodiscard]] size_t bytes() const {
         return static_cast<size_t>(storage_of(dtype).row_bytes(element_count(shape)));
     }

@@ -1,4 +1,5 @@
-// Matchers for Catch2, version 2 or 3, that hold GPU kernels to their references. A test of a layer is three lines:
+// Matchers for Catch2, version 2 or 3, that compare GPU kernels with their references. The test of a layer is three
+// lines:
 //
 //     TEST_CASE("rms_norm computes on every device what its reference does") {
 //         CHECK_THAT("rms_norm", lamina::testing::agrees_on_every_device());
@@ -56,7 +57,7 @@ template <> struct StringMaker<lamina::Model> {
 
 namespace lamina::testing {
 
-// What all of this runs on, made once. It keeps nothing in ~/.cache: what a test proves is proved by this run.
+// The runtime that the matchers use. It keeps nothing in ~/.cache, so that every test run proves everything itself.
 [[nodiscard]] inline const Runtime &runtime() {
     static const Runtime made({.cache = false});
     return made;
@@ -64,8 +65,8 @@ namespace lamina::testing {
 
 // ---- Layers ----
 
-// A layer by its id: every variant, on the layer's own cases and on generated ones, agrees with the reference. A match
-// in which no kernel ran is none.
+// Matches a layer (by id) if every variant agrees with the reference, on the layer's own cases and on generated ones.
+// Does not match if no kernel ran.
 class AgreesOnDevices : public Matcher<std::string> {
   public:
     explicit AgreesOnDevices(std::vector<std::string> ids) : ids_(std::move(ids)) {}
@@ -119,13 +120,13 @@ class AgreesOnDevices : public Matcher<std::string> {
     mutable std::string faults_;   // of the last match
 };
 
-// Every Vulkan device that can be used, software drivers too, and the CPU's fast kernels.
+// On every usable Vulkan device, including software drivers, and with the CPU's fast kernels.
 [[nodiscard]] inline AgreesOnDevices agrees_on_every_device() { return AgreesOnDevices({}); }
-// Throws Error(no_device) when matched where the device is absent.
+// On one device. Matching throws Error(no_device) if it is absent.
 [[nodiscard]] inline AgreesOnDevices agrees_on(const std::string &device) { return AgreesOnDevices({device}); }
 
-// The first output of one layer. `params` is JSON as in model.json: R"({"eps": 0})"; inputs and weights go by port.
-// "reference": what the maths came to in the layer's reference, to be held to numbers worked out by hand.
+// The first output of one layer. `params` is JSON as in model.json: R"({"eps": 0})". Inputs and weights are named by
+// port. By default the layer's reference computes it, so that you can compare it with numbers worked out by hand.
 [[nodiscard]] inline Tensor output_of(const std::string &layer, const std::string &params, const TensorMap &inputs,
                                       const TensorMap &weights = {}, const std::string &device = "reference") {
     ModelDescription model{"a model of " + layer + " alone", {}, {}, {}};
@@ -150,8 +151,8 @@ class AgreesOnDevices : public Matcher<std::string> {
 
 // ---- Tensors ----
 
-// Another tensor of the same type and shape: max|difference| <= rtol * max|expected| + atol in every row, and NaN and
-// infinities in the same places.
+// Matches a tensor of the same type and shape if max|difference| <= rtol * max|expected| + atol in every row, with NaN
+// and infinities in the same places.
 class CloseTo : public Matcher<Tensor> {
   public:
     CloseTo(Tensor expected, double rtol, double atol)
@@ -178,8 +179,8 @@ class CloseTo : public Matcher<Tensor> {
 
 // ---- Models ----
 
-// A model on a device, layer by layer: each layer, fed with what the references computed on the CPU, computes what its
-// reference does.
+// Matches a model if every layer, given what the references computed on the CPU, agrees with its own reference on the
+// device.
 class SameAsCpu : public Matcher<Model> {
   public:
     SameAsCpu(std::string device, CompareOptions options) : device_(std::move(device)), options_(std::move(options)) {}
@@ -199,7 +200,7 @@ class SameAsCpu : public Matcher<Model> {
     mutable std::string summary_;
 };
 
-// `model` is one of runtime(). A model that does not take text is given the inputs of one graph.
+// The model must be loaded by runtime(). A model that does not take text needs the inputs of one graph.
 [[nodiscard]] inline SameAsCpu same_as_cpu(const std::string &device, const TensorMap &inputs = {}) {
     return {device, {.inputs = inputs}};
 }

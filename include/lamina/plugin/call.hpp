@@ -1,4 +1,4 @@
-// What a plugin's functions are called with: parameters and tensors by their names, and what to throw about them.
+// The arguments of a plugin's functions, with parameters and tensors by name, and the exceptions to throw.
 #pragma once
 
 #include <lamina/plugin/dtype.hpp>
@@ -12,10 +12,10 @@
 
 namespace lamina::plugin {
 
-struct Invalid : std::runtime_error { // the caller's parameters or shapes: LAMINA_INVALID
+struct Invalid : std::runtime_error { // the caller's parameters or shapes are wrong: LAMINA_INVALID
     using std::runtime_error::runtime_error;
 };
-struct Unsupported : std::runtime_error { // not by this variant: LAMINA_UNSUPPORTED
+struct Unsupported : std::runtime_error { // this variant does not handle the call: LAMINA_UNSUPPORTED
     using std::runtime_error::runtime_error;
 };
 
@@ -35,7 +35,7 @@ class Tensor {
         return n;
     }
     [[nodiscard]] int64_t cols() const { return dim(-1); }
-    [[nodiscard]] int64_t rows() const { // all axes but the last; 0 when the last is empty
+    [[nodiscard]] int64_t rows() const { // the product of all axes but the last
         int64_t n = 1;
         for (int i = 0; i + 1 < rank(); ++i) n *= dim(i);
         return n;
@@ -62,7 +62,7 @@ struct Sequence {
     [[nodiscard]] int64_t row(int64_t b, int64_t t) const { return b * batch_stride + t * time_stride; }
 };
 
-// Element i of an array that may have been compiled with more fields than are known here: `size` is that of one.
+// Element i of an array whose elements may have more fields than this header knows; `size` is that of one element.
 template <class T> const T &element(const T *first, uint32_t i, uint32_t size) {
     return *reinterpret_cast<const T *>(reinterpret_cast<const char *>(first) + size_t{i} * size);
 }
@@ -94,7 +94,7 @@ class Call {
     [[nodiscard]] const lamina_device &device() const { return *call_->device; }
     [[nodiscard]] const lamina_layer &layer() const { return *layer_; }
 
-    // The place of `name` in a list of the contract. Throws std::logic_error where it has none.
+    // The index of `name` in a list of the contract. Throws std::logic_error if it is not there.
     template <class Named> static uint32_t find(const Named *list, uint32_t n, uint32_t size, std::string_view name) {
         for (uint32_t i = 0; i < n; ++i)
             if (name == element(list, i, size).name) return i;

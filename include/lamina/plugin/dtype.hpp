@@ -1,6 +1,5 @@
-// What a tensor's values are stored as: all that files, hosts, plugins and tests know of a dtype stands in this table.
-// Kernels read it through shaders/common/weight.glsl. A new format for weights is a bit in plugin.h, a row here and a
-// function there.
+// The dtypes, as one table: files, the host, plugins and tests take what they know of a dtype from here. Kernels read
+// weights through shaders/common/weight.glsl. docs/plugin_guide.md says what a new format for weights needs.
 #pragma once
 
 #include <lamina/plugin.h>
@@ -18,7 +17,7 @@ namespace lamina::plugin {
 
 // ---- The formats: how a block of values becomes floats and back ----
 
-// To the floats that it holds, exactly; bit by bit, so that integers pass too.
+// 32-bit values, copied bit by bit, so it serves integers, too.
 struct Words {
     static constexpr int64_t values = 1, bytes = 4;
     static void widen(const std::byte *block, float *out) { std::memcpy(out, block, bytes); }
@@ -58,7 +57,7 @@ inline uint16_t narrow_f16(float value) {
     const double steps = std::nearbyint(std::bit_cast<float>(magnitude) * 16777216.0);
     return static_cast<uint16_t>(sign | static_cast<uint32_t>(steps));
 }
-inline uint16_t narrow_bf16(float value) { // not of a NaN
+inline uint16_t narrow_bf16(float value) { // of a value that is not NaN
     return static_cast<uint16_t>(detail::round_off(std::bit_cast<uint32_t>(value), 16));
 }
 
@@ -75,7 +74,7 @@ template <float Widen(uint16_t), uint16_t Narrow(float)> struct Halves {
     }
 };
 
-// 32 values of a row: an f16 scale, then 32 signed bytes to multiply it with. As in GGML, bit for bit.
+// 32 values of a row: an f16 scale, then 32 signed bytes, each to be multiplied by it. The same bits as in GGML.
 struct Q8_0 {
     static constexpr int64_t values = 32, bytes = 34;
     static void widen(const std::byte *block, float *out) {
@@ -95,16 +94,16 @@ struct Q8_0 {
 
 // ---- The table ----
 
-// Values are stored in blocks along a row: one value each, or several that share a scale.
+// Values are stored in blocks along a row. A block has one value, or several that share a scale.
 struct StorageType {
     uint32_t dtype;          // LAMINA_F32, ...
-    const char *name;        // in model.json, in cases and for people
-    const char *safetensors; // in that format; "U8" for blocks: docs/model_folder.md says how they are stored
+    const char *name;        // in model.json, in cases and in messages
+    const char *safetensors; // in that format; "U8" for blocks (see docs/model_folder.md)
     int64_t block_values, block_bytes;
     void (*widen)(const std::byte *blocks, int64_t n, float *values);  // exactly
-    void (*narrow)(const float *values, int64_t n, std::byte *blocks); // to the nearest that the format has
+    void (*narrow)(const float *values, int64_t n, std::byte *blocks); // rounded to the format
 
-    // Several values a block: for weights alone, whose rows are whole blocks.
+    // Several values per block. Only weights may be stored so; their rows are whole blocks.
     [[nodiscard]] constexpr bool in_blocks() const { return block_values > 1; }
     [[nodiscard]] constexpr int64_t row_bytes(int64_t values) const { return values / block_values * block_bytes; }
 };

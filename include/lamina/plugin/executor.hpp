@@ -1,4 +1,4 @@
-// C++ sugar for an executor plugin: what runs layers on the device `cpu` faster than their references do.
+// Wraps executor plugins for C++. An executor runs layers on the device `cpu` faster than their references do.
 //
 //     struct Fast {
 //         static constexpr auto id = "fast", summary = "matrix products by a BLAS";
@@ -7,8 +7,9 @@
 //     LAMINA_EXECUTOR(Fast)
 //
 // A kernel, void linear(const Call &), computes what the layer's reference does, within the tolerance of the layer's
-// contract; the second text is the signature of that contract (plugin.h: lamina_cpu_kernel). It throws Unsupported for
-// a call that it does not do, and the reference runs instead: outputs and states may have been written by then.
+// contract. The second text is the signature of that contract (see lamina_cpu_kernel in plugin.h). For a call that it
+// does not handle the kernel throws Unsupported, and the reference runs instead; by then it may have written outputs
+// and states.
 #pragma once
 
 #include <lamina/plugin.hpp>

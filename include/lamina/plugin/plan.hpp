@@ -1,4 +1,4 @@
-// The plan of a variant while it is written: memory, and the dispatches over it.
+// Builds the plan of a variant: memory, and the dispatches that use it.
 #pragma once
 
 #include <lamina/plugin/call.hpp>
@@ -49,7 +49,7 @@ class Plan {
         return ref;
     }
 
-    // A table that kernels read: its values are copied here and reach the device once, before the first run.
+    // A table for kernels to read. Its values are copied, and uploaded once, before the first run.
     template <class T> [[nodiscard]] lamina_ref constant(std::span<T> values) {
         static_assert(std::is_trivially_copyable_v<T>);
         lamina_ref ref{};
@@ -58,16 +58,16 @@ class Plan {
         return ref;
     }
 
-    // n workgroups as a grid that the device takes: a kernel finds its number as y * gl_NumWorkGroups.x + x, and
-    // returns when it is not below n.
+    // A grid of at least n workgroups that the device accepts. The number of a workgroup is y * gl_NumWorkGroups.x + x;
+    // a kernel must return if it is n or more.
     [[nodiscard]] Groups spread(int64_t n) const {
         const int64_t widest = call_->device().max_groups[0];
         const int64_t x = std::clamp<int64_t>(n, 1, widest);
         return {x, ceil_div(std::max<int64_t>(n, 1), x), 1};
     }
 
-    // Splits a (rows, ...) weight whose rows are row_bytes long into windows that fit into one binding. Each begins
-    // with a 32-bit word.
+    // Splits a (rows, ...) weight, with rows of row_bytes, into windows that fit into one binding each. A window starts
+    // at a 32-bit word.
     [[nodiscard]] std::vector<Window> windows(lamina_ref ref, int64_t rows, int64_t row_bytes) const {
         const auto limit = static_cast<int64_t>(call_->device().max_binding_bytes);
         const auto align = std::max<int64_t>(4, static_cast<int64_t>(call_->device().binding_align));
@@ -95,7 +95,7 @@ class Plan {
         if (host_->dispatch(host_, &d) != LAMINA_OK) throw std::runtime_error("the host refused a dispatch");
     }
 
-    // Memory that is filled once a session, and the dispatches that fill it: see <lamina/plugin/prepare.h>.
+    // Memory that is filled once per session, and the dispatches that fill it: see <lamina/plugin/prepare.h>.
     [[nodiscard]] lamina_ref prepared(int64_t bytes) {
         lamina_ref ref{};
         if (preparing().memory(host_, static_cast<uint64_t>(bytes), &ref) != LAMINA_OK)
@@ -110,7 +110,7 @@ class Plan {
     }
 
   private:
-    // Over what it is given, and valid as long as that.
+    // Points to its arguments, so it is valid as long as they are.
     template <class Push>
     static lamina_dispatch described(uint32_t kernel, Groups groups, std::initializer_list<lamina_ref> bind,
                                      const Push &push, std::initializer_list<lamina_spec> spec) {
@@ -125,7 +125,7 @@ class Plan {
         return d;
     }
 
-    // Throws Unsupported where this host cannot prepare memory: another variant runs.
+    // Throws Unsupported if this host cannot prepare memory, so that another variant runs.
     [[nodiscard]] const lamina_prepare &preparing() const {
         const void *extension = host_->extension(host_, LAMINA_PREPARE);
         if (extension == nullptr) throw Unsupported("this host prepares no memory");
@@ -149,7 +149,7 @@ inline uint32_t u32(int64_t v) {
         throw Unsupported(std::to_string(v) + " does not fit 32 bits");
     return static_cast<uint32_t>(v);
 }
-// The value of a WEIGHT's specialization constant (shaders/common/weight.glsl): its dtype, 0 when it was left out.
+// The value of a WEIGHT's specialization constant (shaders/common/weight.glsl): its dtype, or 0 if it was left out.
 inline uint32_t dtype_of(const Tensor &weight) { return weight ? weight.dtype() : 0; }
 inline uint32_t bits(float v) {
     uint32_t b = 0;
