@@ -12,7 +12,7 @@ namespace {
 struct HostState {
     std::string message;
     const LayerCall::PlanSink *sink = nullptr;
-    std::exception_ptr thrown; // by a sink; carried over the C boundary and thrown again behind it
+    std::exception_ptr thrown; // by a sink; carried across the C boundary and rethrown on the other side
 };
 
 HostState &state_of(const lamina_host *host) { return *static_cast<HostState *>(host->context); }
@@ -91,7 +91,7 @@ OpenTypes open(const CallTypes &known) {
 
 } // namespace
 
-// The C structs of one call, alive as long as it.
+// The C structs of one call. They live as long as the call.
 struct LayerCall::Arguments {
     std::vector<lamina_tensor> in, weight, out, state;
     lamina_call call{};
@@ -144,7 +144,7 @@ LayerCall::LayerCall(const OpenCall &call, const Solver &solver)
     }
     for (const auto &[name, size] : call.dims().names())
         if (const auto number = solver.resolve(size).number()) sizes_.emplace_hint(sizes_.end(), name, *number);
-    if (const auto &axes = call.dims().leading()) // of a shape that is known
+    if (const auto &axes = call.dims().leading()) // of a known shape
         for (const Size &size : *axes) leading_.push_back(solver.resolve(size).number().value());
     for (uint32_t i = 0; i < call.ranges().size(); ++i) {
         ranges_.emplace_back();

@@ -14,41 +14,42 @@ struct CallTypes {
 
 class LayerCall {
   public:
-    // Checks all that the contract says, and asks the plugin's own check. `where` ("layer 'encoder.0.attention'")
-    // begins every message. Throws Error(input); Error(plugin) when the contract itself is at fault.
+    // Checks the call against the contract, then calls the plugin's own check. Every message begins with `where`
+    // ("layer 'encoder.0.attention'"). Throws Error(input), or Error(plugin) if the contract itself is wrong.
     LayerCall(const Layer &layer, const Params &params, const CallTypes &types, std::string where);
 
-    // Of a call whose sizes the solver knows by now; the plugin's check is not asked. Throws Error(plugin) for one that
-    // is still open, Error(input) for a size that no tensor can have.
+    // For a call whose sizes the solver has determined. Does not call the plugin's check. Throws Error(plugin) for a
+    // size that is still open, Error(input) for a size that no tensor can have.
     LayerCall(const OpenCall &call, const Solver &solver);
 
-    void check() const; // asks the plugin; throws Error
+    void check() const; // calls the plugin's check; throws Error
 
     [[nodiscard]] const Layer &layer() const { return *layer_; }
     [[nodiscard]] const std::string &where() const { return where_; }
     [[nodiscard]] const std::vector<double> &params() const { return params_; } // in the contract's order
 
-    // In the contract's order. Empty shape: left out. A port that another stands in for has that one's type.
+    // In the contract's order. An empty shape means that the port was left out. A port that another stands in for has
+    // the type of that one.
     [[nodiscard]] const std::vector<TensorType> &types(PortList list) const { return of(list).types; }
-    // The port of the same list whose tensor is bound: itself, or the one that stands in for it.
+    // The port of the same list whose tensor is bound: the port itself, or the one that stands in for it.
     [[nodiscard]] const std::vector<uint32_t> &bound(PortList list) const { return of(list).bound; }
 
-    // What a name in the contract's dims stands for; nothing when it is only in ports that were left out.
+    // The size of a name in the contract's dims; nothing if the name occurs only in ports that were left out.
     [[nodiscard]] std::optional<int64_t> size(std::string_view name) const;
     [[nodiscard]] const Shape &leading() const { return leading_; } // what "..." stands for
 
-    // The values that an I32 input may hold: [lo, hi). Nothing when any value will do, or it is left out.
+    // The values that an I32 input may hold: [lo, hi). Nothing if any value is allowed, or the input was left out.
     using Range = std::pair<int64_t, int64_t>;
     [[nodiscard]] const std::optional<Range> &values(uint32_t input) const { return ranges_[input]; }
 
-    // Host memory for each port in the contract's order; null where it is left out. Floating-point data is F32.
+    // Host memory for each port in the contract's order; null if the port was left out. Floating-point data is F32.
     struct Data {
         std::vector<void *> in, weight, out, state;
     };
     void reference(const Data &data) const;                            // throws Error
     bool run(const lamina_cpu_kernel &kernel, const Data &data) const; // false: UNSUPPORTED
 
-    // Calls the plugin's plan(); the callbacks receive what it emits. False, and the reason, when it is UNSUPPORTED.
+    // Calls the plugin's plan(), which emits to the callbacks. Returns false, and the reason, for UNSUPPORTED.
     struct PlanSink {
         std::function<lamina_ref(uint64_t bytes)> scratch;
         std::function<lamina_ref(std::span<const std::byte>)> constant;

@@ -7,7 +7,7 @@
 namespace lamina::abi {
 namespace {
 
-// As much of a foreign struct as both sides know; the rest is zero.
+// The fields of a plugin's struct that both sides know; the rest is zero.
 template <class T> T known_part(const void *foreign, size_t foreign_size) {
     T own{};
     std::memcpy(&own, foreign, std::min(sizeof own, foreign_size));

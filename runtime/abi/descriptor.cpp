@@ -18,7 +18,7 @@ namespace {
 // The loosest agreement with its reference that a plugin may declare, by arithmetic.
 constexpr double max_rtol_f32 = 1e-3, max_rtol_f16 = 2e-2, max_atol = 1e-3;
 
-// What version 1.0 had of each struct, in bytes. Whoever has less has not even that.
+// The size of each struct in version 1.0, in bytes. A smaller size is refused.
 #define LAMINA_UP_TO(type, field) (offsetof(type, field) + sizeof(type::field))
 constexpr size_t layer_1_0 = LAMINA_UP_TO(lamina_layer, plan),
                  executor_1_0 = LAMINA_UP_TO(lamina_executor, kernel_size),
@@ -103,7 +103,7 @@ bool names(const char *dims, std::string_view name) {
     return std::find(all.begin(), all.end(), name) != all.end();
 }
 
-// What the host chooses must be one of the state's own dims, and nobody else's.
+// The dim that the host chooses must be in this state's dims, and in no other port's.
 std::string fault_of_capacities(const lamina_layer &layer) {
     for (const lamina_port &state : ports_of(layer, PortList::state).ports) {
         if (state.capacity == nullptr) continue;
@@ -223,7 +223,7 @@ std::string fault_of(const lamina_layer &layer) {
           fault_of_ports(layer.states, layer.n_states, "state", false, optional_inputs(layer)), fault_of_kernels(layer),
           fault_of_tolerances(layer)})
         if (!fault.empty()) return fault;
-    return fault_of_capacities(layer); // of ports that are sound
+    return fault_of_capacities(layer); // needs sound ports
 }
 
 std::string fault_of(const lamina_executor &executor) {

@@ -79,7 +79,7 @@ std::optional<Size> number_of(std::string_view factor, std::string_view expressi
     throw Error(ErrorCode::input, "'" + std::string(expression) + "' " + why);
 }
 
-// By a size that is not known yet: a new unknown, which times the divisor is the product.
+// The quotient by an open size is a new unknown; times the divisor it is the dividend.
 Size divide(const Size &product, const Size &divisor, std::string_view expression, Solver &solver) {
     if (divisor == Size(0)) refuse(expression, "divides by zero");
     if (divisor.is_known()) {
@@ -177,7 +177,7 @@ OpenShape Dims::instantiate(std::string_view spec) const {
     return shape;
 }
 
-// " with B = 2, C = 5*D": what the names in a spec stand for, where that says something.
+// " with B = 2, C = 5*D": what the names in a spec stand for, if that adds information.
 std::string Dims::known(std::string_view spec) const {
     std::string out;
     for (const std::string &name : names_in(spec)) {

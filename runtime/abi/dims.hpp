@@ -1,4 +1,4 @@
-// The sizes behind a contract's dims: names that mean one size wherever they stand.
+// Solves a contract's dims for the sizes of their names. A name is the same size everywhere.
 #pragma once
 
 #include "abi/solver.hpp"
@@ -12,12 +12,12 @@
 
 namespace lamina::abi {
 
-// What the names of one contract, or of one graph's inputs, stand for. Sizes may be open: what the dims say of them
-// goes to a solver, which outlives this.
+// The sizes of the names in one contract, or in one graph's inputs. They may be open; what the dims say about open
+// sizes goes to a solver, which must outlive this object.
 //
 // Expressions are names and numbers joined by * / + -, without blanks or parentheses; * and / bind tighter. A malformed
-// one is an Error(plugin). Sizes that contradict each other, divide unevenly or do not fit 64 bits are an Error(input).
-// What it says goes behind the place where the dims stand: see located().
+// expression is an Error(plugin). Sizes that contradict each other, divide unevenly or do not fit 64 bits are an
+// Error(input). The message lacks the place of the dims; see located().
 class Dims {
   public:
     using Names = std::map<std::string, Size, std::less<>>;
@@ -27,13 +27,13 @@ class Dims {
     void set(const std::string &name, const Size &size) { names_.insert_or_assign(name, size); }
     void set_leading(OpenShape axes) { leading_ = std::move(axes); }
 
-    // Learns what a shape says about the names in `spec`: "B T heads*D", or "... C".
+    // Learns from a shape the sizes of the names in `spec`: "B T heads*D", or "... C".
     void unify(std::string_view spec, const OpenShape &shape);
 
-    // Nothing when the expression has a name that nothing has said anything about.
+    // Nothing if the expression has a name that is not known at all.
     [[nodiscard]] std::optional<Size> evaluate(std::string_view expression) const;
 
-    // The shape that `spec` describes. Throws Error(plugin) when nothing has said anything about a name in it.
+    // The shape that `spec` describes. Throws Error(plugin) if a name in it is not known at all.
     [[nodiscard]] OpenShape instantiate(std::string_view spec) const;
 
     [[nodiscard]] const Names &names() const { return names_; }
@@ -50,10 +50,10 @@ class Dims {
     [[nodiscard]] std::string known(std::string_view spec) const;
 };
 
-// The names in `spec`, without numbers, in order of appearance, each once. "..." is not one of them.
+// The names in `spec` in order of appearance, each once, without numbers and without "...".
 [[nodiscard]] std::vector<std::string> names_in(std::string_view spec);
 
-// What `body` gives; where it throws, with the place in front, which `place` puts into words only then.
+// Returns body(). If it throws, puts place() in front of the message.
 template <class Place, class Body> auto located(const Place &place, const Body &body) {
     try {
         return body();

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// FNV-1a: tells builds of a plugin apart; no defence against an author who wants a collision.
+// FNV-1a. It distinguishes builds of a plugin; it is no defence against deliberate collisions.
 uint64_t hash_of(std::span<const std::byte> bytes) {
     uint64_t h = 14695981039346656037ull;
     for (const std::byte b : bytes) h = (h ^ static_cast<uint64_t>(b)) * 1099511628211ull;
@@ -34,16 +34,17 @@ bool world_writable(const fs::path &path) {
 }
 
 struct Loaded {
-    void *library = nullptr; // null: it cannot be used
+    void *library = nullptr; // null if it cannot be used
     uint64_t hash = 0;       // of the bytes that it was loaded from
 };
 
 std::vector<std::byte> bytes_of(const fs::path &path) { return read_file(path, 1u << 30, FileReader::Kind::ordinary); }
 
-// The system gives a library that is loaded already, whatever lies under its name by now, and code that was loaded once
-// stays: so does the hash that was taken then. Read before and after, the file shows whether it was replaced while it
-// was being loaded. Nobody can say then which build runs, in this process.
-// RTLD_LOCAL: plugins do not see each other's symbols. Never closed: descriptors and code live as long as the process.
+// If a library is already loaded, the system returns it again, even if the file was replaced since, so the first hash
+// stays with the code. The file is read before and after loading. If it changed in between, nobody can tell which build
+// runs in this process.
+// RTLD_LOCAL: plugins do not see each other's symbols. A library is never closed, so descriptors and code live as long
+// as the process.
 Loaded load_library(const fs::path &path, std::string &fault) {
     static std::mutex mutex;
     static std::map<void *, std::optional<uint64_t>> hashes;
@@ -95,13 +96,13 @@ std::vector<fs::path> libraries_in(const fs::path &folder) {
     return out;
 }
 
-// Where plugins lie beside liblamina.so, or beside the program that this code is linked into: the build tree's
-// lib/lamina/plugins, or the install's. LAMINA_INSTALL_PLUGINS is relative to the prefix.
+// The folder of Lamina's own plugins, relative to liblamina.so or to the program that this code is linked into:
+// lib/lamina/plugins in the build tree or the install. LAMINA_INSTALL_PLUGINS is relative to the prefix.
 std::vector<fs::path> own_folders() {
     std::error_code error;
     std::vector<fs::path> candidates;
     Dl_info library{};
-    // A relative path would be looked up in the current directory, which is never searched.
+    // A relative path would search the current folder, which is never done.
     if (dladdr(reinterpret_cast<const void *>(&own_folders), &library) != 0 &&
         fs::path(library.dli_fname).is_absolute())
         candidates.push_back(fs::path(library.dli_fname).parent_path() / "lamina/plugins");
@@ -197,7 +198,7 @@ class Registry::Finder {
 
     Registry &registry_;
     size_t folder_ = 0;
-    std::map<std::string, size_t> folder_of_; // a later folder's twin is hidden; one in the same folder is a fault
+    std::map<std::string, size_t> folder_of_; // a later folder's duplicate is hidden; one in the same is an error
     std::set<std::string> twice_;
 };
 

@@ -15,11 +15,11 @@
 
 namespace lamina::abi {
 
-// A layer plugin whose descriptor has been checked from end to end.
+// A layer plugin whose descriptor has been checked completely.
 struct Layer {
     const lamina_layer *contract = nullptr; // the host's copy
     std::filesystem::path path;
-    uint64_t hash = 0; // of the bytes that were loaded: what verdicts about its kernels are keyed by
+    uint64_t hash = 0; // of the bytes that were loaded; verdicts about its kernels are keyed by it
     std::shared_ptr<const lamina_layer> owned{}; // keeps `contract`
 
     [[nodiscard]] std::string_view id() const { return contract->id; }
@@ -30,8 +30,8 @@ struct Executor {
     std::filesystem::path path;
     uint64_t hash = 0; // of the bytes that were loaded, as a Layer's
 
-    // The fast CPU kernel for a layer; null when the reference runs it: there is no kernel for a layer of that id, or
-    // only one that was written for another contract.
+    // The fast CPU kernel for a layer. Null if there is none for a layer of that id, or only one for another contract;
+    // then the reference runs.
     [[nodiscard]] const lamina_cpu_kernel *kernel(const lamina_layer &contract) const;
 };
 
@@ -40,19 +40,19 @@ struct Rejected {
     std::string reason; // what was expected and found
 };
 
-// Every plugin that was found. Immutable once made; shared by all that run layers.
+// Every plugin that was found. Immutable, and shared by everything that runs layers.
 class Registry {
   public:
     // Loads every lamina_*.so in these folders, in order. A library that cannot be used is listed in rejected(), and
-    // the rest goes on. The same layer in two libraries: the first folder's wins and the other is rejected; twice in
-    // one folder: both are rejected. World-writable files and folders are refused. A folder that does not exist:
-    // Error(plugin).
+    // the others are still loaded. If two folders have the same layer, the first folder's is used and the other
+    // rejected; two in one folder are both rejected. World-writable files and folders are refused. A folder that does
+    // not exist is an Error(plugin).
     static std::shared_ptr<const Registry> discover(const std::vector<std::filesystem::path> &folders);
 
     // --plugin-dir values, then $LAMINA_PLUGIN_PATH (colon-separated), then the folder that belongs to this library.
     static std::vector<std::filesystem::path> search_path(const std::vector<std::filesystem::path> &first);
 
-    // Throws Error(plugin) with the nearest known name, and the reason where its library was rejected.
+    // Throws Error(plugin) with the nearest known name, or with the reason if its library was rejected.
     [[nodiscard]] const Layer &layer(std::string_view id) const;
     [[nodiscard]] const std::map<std::string, Layer, std::less<>> &layers() const { return layers_; }
     [[nodiscard]] const Executor *executor() const { return executor_ ? executor_.get() : nullptr; } // the device cpu

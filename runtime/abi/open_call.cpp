@@ -129,7 +129,7 @@ void OpenCall::infer(PortList which, uint32_t i, DType wanted) {
     list.bound.push_back(i);
 }
 
-// All states but those that go with an input which is left out.
+// All states except those that go with an input that was left out.
 void OpenCall::infer_states(const OpenTypes &types) {
     const auto states = ports_of(*layer_->contract, PortList::state).ports;
     List &list = lists_[static_cast<size_t>(PortList::state)];

@@ -1,4 +1,4 @@
-// One layer with its parameters resolved and its shapes solved, as far as the sizes of its tensors are known.
+// One layer with its parameters resolved, and its shapes solved as far as sizes are known.
 #pragma once
 
 #include "abi/dims.hpp"
@@ -23,8 +23,8 @@ struct Ports {
 };
 [[nodiscard]] Ports ports_of(const lamina_layer &layer, PortList list);
 
-// Between the order of a tensor's axes and that of the port's dims: of a sequence that is not batch_first, the first
-// two change places.
+// Converts between the order of a tensor's axes and that of the port's dims: for a sequence without batch_first, the
+// first two are swapped.
 template <class AnyShape> [[nodiscard]] AnyShape reordered(AnyShape shape, const lamina_port &port, bool batch_first) {
     if ((port.flags & LAMINA_SEQUENCE) != 0 && !batch_first && shape.size() >= 2) std::swap(shape[0], shape[1]);
     return shape;
@@ -38,12 +38,12 @@ struct OpenType {
     OpenType(DType of, OpenShape sizes) : dtype(of), shape(std::move(sizes)) {}
     explicit OpenType(const TensorType &t) : dtype(t.dtype), shape(t.shape.begin(), t.shape.end()) {}
 
-    // In numbers. Its bytes fit 63 bits: whoever multiplies sizes later need not look again. Throws Error(plugin) while
-    // a size is open, Error(input) for one that no tensor can have.
+    // The type in numbers. Its bytes fit 63 bits, so later multiplications of sizes need no overflow check. Throws
+    // Error(plugin) if a size is open, Error(input) for a size that no tensor can have.
     [[nodiscard]] TensorType known(const Solver &solver) const;
 };
 
-// States that the host gives: of this capacity, if any, and in this dtype where the contract allows it, else F32.
+// The states that the host provides: of this capacity, if any, and in this dtype if the contract allows it, else F32.
 struct HostStates {
     std::optional<Size> capacity{};
     DType dtype = DType::f32;
@@ -52,14 +52,14 @@ struct HostStates {
 // Types by port name; ports that are left out do not appear.
 struct OpenTypes {
     std::map<std::string, OpenType, std::less<>> in, weight, state;
-    HostStates host_states{}; // instead of `state`, where they have a capacity
+    HostStates host_states{}; // used instead of `state` for states with a capacity
 };
 
 class OpenCall {
   public:
-    // Checks all that the contract says (parameters, presence, dtypes, dims), fills in what was left out, and infers
-    // the outputs. The solver learns what the dims say about open sizes, and outlives this. `where` ("layer
-    // 'encoder.0.attention'") begins every message. Throws Error(input); Error(plugin) when the contract is at fault.
+    // Checks a call against the contract (parameters, presence, dtypes, dims), fills in defaults, and infers the
+    // outputs. The solver learns what the dims say about open sizes, and must outlive this object. Every message begins
+    // with `where` ("layer 'encoder.0.attention'"). Throws Error(input), or Error(plugin) if the contract is wrong.
     OpenCall(const Layer &layer, const Params &params, const OpenTypes &types, Solver &solver, std::string where);
 
     [[nodiscard]] const Layer &layer() const { return *layer_; }
@@ -67,14 +67,15 @@ class OpenCall {
     [[nodiscard]] const std::vector<double> &params() const { return params_; } // in the contract's order
     [[nodiscard]] const Dims &dims() const { return dims_; }
 
-    // In the contract's order. Empty shape: left out. A port that another stands in for has that one's type.
+    // In the contract's order. An empty shape means that the port was left out. A port that another stands in for has
+    // the type of that one.
     [[nodiscard]] const std::vector<OpenType> &types(PortList list) const { return of(list).types; }
-    // The port of the same list whose tensor is bound: itself, or the one that stands in for it.
+    // The port of the same list whose tensor is bound: the port itself, or the one that stands in for it.
     [[nodiscard]] const std::vector<uint32_t> &bound(PortList list) const { return of(list).bound; }
     // "input 'query'", behind `where`.
     [[nodiscard]] std::string place(PortList list, uint32_t port) const;
 
-    // Of each input, the values that it may hold: [lo, hi). Nothing when any value will do.
+    // The values that each input may hold: [lo, hi). Nothing if any value is allowed.
     using Range = std::pair<Size, Size>;
     [[nodiscard]] const std::vector<std::optional<Range>> &ranges() const { return ranges_; }
 
@@ -93,7 +94,7 @@ class OpenCall {
     [[nodiscard]] const List &of(PortList list) const { return lists_[static_cast<size_t>(list)]; }
     void resolve(PortList which, const std::map<std::string, OpenType, std::less<>> &given, const Solver &solver);
     void unify(PortList which);
-    void infer(PortList which, uint32_t port, DType wanted); // F32 where the contract has no such dtype
+    void infer(PortList which, uint32_t port, DType wanted); // F32 if the contract does not allow that dtype
     void infer_states(const OpenTypes &types);
     void infer_ranges();
 };

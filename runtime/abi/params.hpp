@@ -14,11 +14,11 @@ namespace lamina::abi {
 using ParamValue = std::variant<bool, double, std::string>;
 using Params = std::map<std::string, ParamValue, std::less<>>; // by name
 
-// In the contract's order, with what is left out filled in. Throws Error(input), whose message begins with `where`.
+// In the contract's order, with defaults filled in. Throws Error(input); the message begins with `where`.
 [[nodiscard]] std::vector<double> resolve_params(const lamina_layer &layer, const Params &given,
                                                  const std::string &where);
 
-// Of those, batch_first: true for a layer that has no such parameter.
+// The value of batch_first; true for a layer without that parameter.
 [[nodiscard]] bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params);
 
 } // namespace lamina::abi

@@ -25,10 +25,10 @@ Fraction operator+(Fraction a, Fraction b);
 Fraction operator*(Fraction a, Fraction b);
 Fraction operator/(Fraction a, Fraction b); // b is not 0
 
-using Unknown = uint32_t; // a whole number, at least 1, that is not known yet: numbered by its Solver
+using Unknown = uint32_t; // an open size: a whole number of at least 1. Its Solver numbers it
 
 struct Product {
-    std::vector<Unknown> unknowns; // in ascending order; one that stands twice is squared
+    std::vector<Unknown> unknowns; // in ascending order; one that appears twice is squared
     Fraction times{1, 1};          // not 0
 
     [[nodiscard]] bool has(Unknown unknown) const;
@@ -43,7 +43,7 @@ class Size {
     explicit Size(Product product) : products_{std::move(product)} {}
 
     [[nodiscard]] bool is_known() const { return products_.empty(); }
-    [[nodiscard]] std::optional<int64_t> number() const; // of a size that is known, and whole
+    [[nodiscard]] std::optional<int64_t> number() const; // of a known size that is whole
     [[nodiscard]] Fraction constant() const { return constant_; }
     [[nodiscard]] const std::vector<Product> &products() const { return products_; }
 
@@ -53,7 +53,7 @@ class Size {
 
   private:
     Fraction constant_;
-    std::vector<Product> products_; // sorted by their unknowns, which no two have in common
+    std::vector<Product> products_; // sorted by their unknowns; no two have the same
 };
 inline Size operator+(Size a, const Size &b) { return a += b; }
 inline Size operator-(Size a, const Size &b) { return a += Size(-1) * b; }

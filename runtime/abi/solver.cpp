@@ -6,8 +6,8 @@
 namespace lamina::abi {
 namespace {
 
-// The same equation, its factors whole and without a common divisor. Then no whole numbers solve it unless its constant
-// is whole, too.
+// The same equation with whole factors that have no common divisor. It has a solution in whole numbers only if its
+// constant is whole, too.
 Size reduced(const Size &zero) {
     Fraction scale{1, 1};
     for (const Product &product : zero.products()) scale = scale * Fraction{(product.times * scale).bottom, 1};
@@ -16,7 +16,7 @@ Size reduced(const Size &zero) {
     return zero * Size(scale / Fraction{shared, 1});
 }
 
-// Whether no unknowns make it 0: none that are whole, or it is above 0, or below, for all that are at least 1.
+// Whether it has no solution: no whole numbers make it 0, or it has the same sign for all unknowns of at least 1.
 bool is_never_zero(const Size &equation) {
     if (!equation.constant().is_whole()) return true;
     bool rises = true, falls = true;
@@ -30,8 +30,8 @@ bool is_never_zero(const Size &equation) {
 
 bool is_below_one(const Size &size) { return size.is_known() && size.constant().top < 1; }
 
-// The youngest unknown that stands alone in an equation, and once: what the rest says is a whole number. A graph's
-// names are older than a layer's, so they stay.
+// The youngest unknown that appears once in an equation, alone in its product, so that the rest gives it as a whole
+// number. A graph's names are older than a layer's, so they are kept.
 const Product *to_solve_for(const Size &equation) {
     const Product *found = nullptr;
     for (const Product &product : equation.products()) {
@@ -82,7 +82,7 @@ bool Solver::equate(const Size &a, const Size &b) {
     return false;
 }
 
-// Learns from what waits until that says nothing more; false on a contradiction.
+// Solves waiting equations until no more can be solved; false on a contradiction.
 bool Solver::settle() {
     const size_t solved = solved_.size();
     for (size_t i = 0; i < waiting_.size();) {
@@ -112,7 +112,7 @@ Solver::Outcome Solver::learn(const Size &zero) {
     return Outcome::settled;
 }
 
-// With a number behind it where an older unknown has the same name.
+// Followed by a number if an older unknown has the same name.
 std::string Solver::name_of(Unknown unknown) const {
     const std::string &name = unknowns_[unknown].name;
     const auto older = std::count_if(unknowns_.begin(), unknowns_.begin() + unknown,

@@ -1,4 +1,4 @@
-// What is known of sizes: unknowns, and the equations between them.
+// Unknown sizes, and the equations between them.
 #pragma once
 
 #include "abi/size.hpp"
@@ -9,14 +9,14 @@ namespace lamina::abi {
 
 class Solver {
   public:
-    // A new unknown. Its name is for people.
+    // Adds an unknown. The name appears in messages.
     [[nodiscard]] Size open(std::string name);
 
-    // Learns that two sizes are one. False, and nothing is learnt, where no unknowns make them so. What cannot be
-    // solved for one unknown ("a*b" is 12) waits until more is known.
+    // Learns that two sizes are equal. Returns false, and learns nothing, if that is impossible. An equation that
+    // cannot be solved for one unknown yet ("a*b" is 12) waits until more is known.
     [[nodiscard]] bool equate(const Size &a, const Size &b);
 
-    // The size in terms of what is still unknown.
+    // The size, expressed in the sizes that are still unknown.
     [[nodiscard]] Size resolve(const Size &size) const;
 
     // "2*S", "T+1", "C/2".
@@ -27,7 +27,7 @@ class Solver {
   private:
     struct Entry {
         std::string name;
-        std::optional<Size> value; // in terms of others, where it was solved for
+        std::optional<Size> value; // expressed in other unknowns, if it was solved
     };
     std::vector<Entry> unknowns_;
     std::vector<Unknown> solved_; // in this order
