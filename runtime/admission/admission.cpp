@@ -91,7 +91,7 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     } catch (const std::exception &e) {
         const auto *error = dynamic_cast<const Error *>(&e);
         const bool lost = error != nullptr && error->code() == ErrorCode::device_lost;
-        // Whoever is to blame: what is only faster is not worth another loss.
+        // Whoever is to blame: a faster variant is not worth losing the device again.
         if (lost && variant != layer.contract->variants[0].name) verdict.why = e.what();
         settle(layer, variant, verdict);
         throw;
@@ -131,7 +131,8 @@ void Admission::settle(const abi::Layer &layer, const std::string &variant, cons
     verdicts_.set(layer, variant, verdict);
 }
 
-// Why a variant cannot compute this step's shapes here; empty when it can. A plan that breaks its contract bars it.
+// Why a variant cannot compute this step's shapes here; empty if it can. A plan that breaks its contract bars the
+// variant.
 std::string Admission::why_not_fit(const plan::Step &step, const std::string &variant) {
     const abi::Layer &layer = step.call.layer();
     Verdicts::Admitted verdict = known(layer, variant);
@@ -145,7 +146,7 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
     return "barred: " + verdict.why;
 }
 
-// The cases that are like a step, as a variant computes it: a smaller one runs all the pipelines that the step runs.
+// The cases like a step, for one variant: a smaller case must run all the pipelines that the step runs.
 StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
     const std::set<std::string> of_step = target_.pipelines(step.call, variant);
     return cases_like(step.call, target_.most_work, [&](const abi::LayerCall &call) {
@@ -154,9 +155,8 @@ StepCases Admission::cases_of(const plan::Step &step, const std::string &variant
     });
 }
 
-// Why a variant may not run this step; empty when it may. The baseline need not have passed everything where there are
-// cases that are alike. One that is
-// `needed`, since there is no other, is proved however long that takes.
+// Why a variant may not run this step; empty if it may. If there are cases like the step, the baseline need not have
+// passed all declared ones. A variant that is `needed`, because there is no other, is proved however long it takes.
 std::string Admission::why_not_proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed) {
     const abi::Layer &layer = step.call.layer();
     const StepCases of_step = cases_of(step, variant.name);
@@ -172,7 +172,7 @@ std::string Admission::why_not_proved(const plan::Step &step, const conformance:
     return enough && like_this ? "" : "not proved yet";
 }
 
-// A variant that was asked for: throws Error(input) when it may not run this step.
+// Throws Error(input) if a requested variant may not run this step.
 void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
     const abi::Layer &layer = step.call.layer();
     (void)prove(layer, variant, all_cases);
@@ -184,7 +184,7 @@ void Admission::expect_proved(const plan::Step &step, const std::string &variant
                     asked + "cannot be proved on " + target_.name + ": none of the layer's cases can be run with it");
 }
 
-// The variants that do this step's shapes here and may run, in the contract's order.
+// The variants that can compute this step here and may run, in the contract's order.
 std::vector<std::string> Admission::candidates(const plan::Step &step) {
     std::vector<std::string> out;
     std::string reasons;
@@ -271,7 +271,7 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
         for (const auto &[variant, texts] : like) {
             (void)prove(layer, variant, all_cases);
             out.push_back({id, variant, prove_like(layer, variant, {texts.begin(), texts.end()}, true)});
-            verdicts_.save(); // all of it takes minutes, and a driver that crashes ends the process
+            verdicts_.save(); // all of it takes minutes, and a crashing driver ends the process
             if (progress) progress(out.back());
         }
     }

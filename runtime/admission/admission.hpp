@@ -1,4 +1,4 @@
-// Which variants may run on a device, and which is fastest: proved here, measured here, remembered.
+// Decides which variants may run on a device and which of them is fastest, and remembers it.
 #pragma once
 
 #include "abi/library.hpp"
@@ -17,35 +17,37 @@
 
 namespace lamina::admission {
 
-// Each variant is run on its layer's own cases on this device, against the reference, and on cases like the step at
-// hand, of the same dims as far as time allows. One that fails is barred, and the next one taken. Of several that have
-// passed all of this the fastest on the shapes at hand is taken. Verdicts and times are remembered on disk by device,
-// driver version and the bytes of the plugin.
+// Before a variant is used on this device, it must agree with the reference on its layer's own cases, and on cases like
+// the step at hand (of the same dims, as far as time allows). A variant that fails is barred. Of several that have
+// passed, the fastest on the shapes at hand is used. Verdicts and timings are kept on disk, keyed by device, driver
+// version and the bytes of the plugin.
 //
-// Proving takes time, most of it the driver's compiler. A process spends about two seconds on it, and later ones go on
-// where it stopped. Until then the baseline runs when at least its first case has passed and those like the step, and
-// no other variant does, unless the baseline cannot: then the first one that can is proved at once. A variant that none
-// of the cases could be run with is not proved by that, and does not run.
+// Proving takes time, mostly in the driver's compiler. A process spends about two seconds on it, and later processes
+// continue where it stopped. Until then the baseline runs, as soon as its first case and those like the step have
+// passed. If the baseline cannot run, the first variant that can is proved at once. A variant that could not run any
+// case is not proved, and does not run.
 //
-// A device that is lost while a variant is proved is thrown as Error(device_lost). The variant is then barred, unless
-// it is the baseline, which nothing can stand in for.
+// If the device is lost while a variant is proved, Error(device_lost) is thrown and the variant is barred, unless it is
+// the baseline, which nothing can replace.
 class Admission {
   public:
     using Notify = std::function<void(const std::string &)>;  // one line for the user: what is barred, and why
-    using Proving = std::function<void(const std::string &)>; // before each case: of what; may be empty, and may throw
-    // file: where verdicts are kept; empty: they are not.
+    using Proving = std::function<void(const std::string &)>; // called before each case with what is proved; may be
+                                                              // empty, and may throw
+    // file: where verdicts are kept; empty: nowhere.
     Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
               const std::filesystem::path &file, Notify notify, Proving proving = {});
 
-    // The variant of each step: ProgramOptions::variants. `asked` names variants by layer id: these must be admitted,
-    // too. Throws Error(no_device) when no variant of a layer is admitted, Error(input) when the one asked for is not.
+    // The variant for each step, as ProgramOptions::variants. `asked` requests variants by layer id; they must be
+    // admitted, too. Throws Error(no_device) if no variant of a layer is admitted, Error(input) if a requested one is
+    // not.
     [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
                                                   const std::map<std::string, std::string, std::less<>> &asked);
 
-    // The device was lost, and this is the same one opened anew. What was proved stays proved.
+    // Continues on the same device after it was lost and reopened. What was proved stays proved.
     void move_to(conformance::CheckTarget target);
 
-    // Proves every variant of these layers (all, when empty) anew, on all their cases and those like the steps of
+    // Proves every variant of these layers (all, if empty) from scratch, on all their cases and those like the steps of
     // models that were run here, however long it takes.
     struct Proof {
         std::string layer, variant;
@@ -58,13 +60,13 @@ class Admission {
     using Clock = std::chrono::steady_clock;
     void settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict);
     [[nodiscard]] Verdicts::Admitted known(const abi::Layer &layer, const std::string &variant) const;
-    // Runs one case and adds what it says to the verdict; false when the variant does not do it.
+    // Runs one case and adds the result to the verdict; false if it did not pass.
     bool try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
                   Verdicts::Admitted &verdict);
-    // Goes on with the layer's own cases until `least` have passed, it is barred, or there are no more; then with as
-    // many as there is time for.
+    // Continues with the layer's own cases until `least` have passed, the variant is barred, or there are no more; then
+    // runs as many as there is time for.
     Verdicts::Admitted prove(const abi::Layer &layer, const std::string &variant, size_t least);
-    // And with the cases like a step, if there is time or it `must` be.
+    // Runs the cases like a step, if there is time or it `must`.
     Verdicts::Admitted prove_like(const abi::Layer &layer, const std::string &variant,
                                   const std::vector<std::string> &texts, bool must);
     [[nodiscard]] bool in_time() const;
@@ -77,13 +79,13 @@ class Admission {
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                       const std::vector<std::string> &candidates);
 
-    std::mutex mutex_; // of all below
+    std::mutex mutex_; // guards all below
     std::shared_ptr<const abi::Registry> plugins_;
     conformance::CheckTarget target_;
     Verdicts verdicts_;
     Notify notify_;
     Proving say_proving_;
-    Clock::duration proving_{}, measuring_{}; // spent in this process
+    Clock::duration proving_{}, measuring_{}; // time spent in this process
 };
 
 } // namespace lamina::admission

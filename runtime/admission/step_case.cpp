@@ -29,7 +29,8 @@ bool is_param(const lamina_layer &layer, const std::string &name) {
                        [&](const lamina_param &p) { return name == p.name; });
 }
 
-// The ports of a list that the step was given itself, and none that another stands in for; and the names of their axes.
+// The ports of a list that the step was given itself, without those that another stands in for; and the names of their
+// axes.
 void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const lamina_port> ports, Case &c) {
     for (uint32_t i = 0; i < ports.size(); ++i) {
         const TensorType &type = step.types(list)[i];
@@ -59,8 +60,8 @@ Case case_of(const abi::LayerCall &step) {
     return c;
 }
 
-// Names of axes along which a kernel works, of weights and of rows: what it is specialized for. The others say how
-// often it does the same.
+// Names of the axes of weights and of rows. Kernels are specialized for these; other axes only say how often a kernel
+// does the same.
 std::set<std::string, std::less<>> columns_of(const abi::LayerCall &step) {
     const lamina_layer &layer = *step.layer().contract;
     std::set<std::string, std::less<>> out;
@@ -74,8 +75,8 @@ std::set<std::string, std::less<>> columns_of(const abi::LayerCall &step) {
     return out;
 }
 
-// The sizes that may be halved at once: the largest row by itself, then smaller ones, then all, since some are tied to
-// each other; then columns likewise.
+// Groups of sizes to halve together: the largest row alone, then smaller ones, then all rows (some depend on each
+// other); then columns in the same way.
 std::vector<std::vector<int64_t *>> halvings(Case &c, const std::set<std::string, std::less<>> &columns) {
     std::vector<int64_t *> rows, others;
     for (int64_t &size : c.axes) rows.push_back(&size);
@@ -90,7 +91,7 @@ std::vector<std::vector<int64_t *>> halvings(Case &c, const std::set<std::string
     return out;
 }
 
-// Halves what comes first and leaves a case that the layer takes, and that is alike; false where nothing does.
+// Halves the first group that leaves a case which the layer accepts and which is alike; false if there is none.
 bool halve(const abi::Layer &layer, Case &c, const std::set<std::string, std::less<>> &columns, const Alike &alike) {
     const Case whole = c;
     const size_t n = halvings(c, columns).size();
@@ -99,14 +100,14 @@ bool halve(const abi::Layer &layer, Case &c, const std::set<std::string, std::le
         for (int64_t *size : sizes) *size /= 2;
         try {
             if (alike(call_of(layer, c))) return true;
-        } catch (const Error &) { // not what the layer takes: another may be
+        } catch (const Error &) { // the layer refuses this one; it may accept another
         }
         c = whole;
     }
     return false;
 }
 
-// Inputs that say where in its sequence a token stands: integers of a range too wide for anything else.
+// Inputs that hold positions in a sequence: integers with a range too wide for anything else.
 std::vector<std::string> positions_of(const abi::LayerCall &step) {
     const lamina_layer &layer = *step.layer().contract;
     std::vector<std::string> out;
@@ -134,7 +135,7 @@ StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike
     out.cases = {c};
     const auto &states = step.types(abi::PortList::state);
     if (std::none_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); })) return out;
-    // What it does depends on how far the states are filled: at the beginning, at one place in all rows, anywhere.
+    // The result depends on how far the states are filled: at the start, at the same place in all rows, anywhere.
     out.cases = {c, c, c, c};
     out.cases[1].seed = 2;
     for (const std::string &position : positions_of(step)) {

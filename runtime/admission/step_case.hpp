@@ -1,4 +1,4 @@
-// The conformance cases that are like a step of a model: what a kernel is proved on is then what it will run on.
+// Conformance cases like a step of a model, so that a kernel is proved on what it will run on.
 #pragma once
 
 #include "conformance/case.hpp"
@@ -8,18 +8,18 @@
 
 namespace lamina::admission {
 
-// Whether a smaller call is computed as the step is: by the same kernels, specialized alike.
+// Whether a smaller call is computed like the step: by the same kernels with the same specialization.
 using Alike = std::function<bool(const abi::LayerCall &)>;
 
 struct StepCases {
     std::vector<conformance::Case> cases;
-    bool alike = false; // all of them, so that who passes them is proved on what the step runs
+    bool alike = false; // whether all of them are computed like the step
 };
 
-// The step's dims, parameters, ports and dtypes: one case, and three more where it has states, at other positions.
-// Where one costs more than `most` multiplications, dims are halved until it does not, rows before columns, and only
-// such that it stays alike. Where none can be halved so, it may cost ten times as much; beyond that it is alike no
-// more. No cases where the layer takes nothing so small.
+// One case with the step's dims, parameters, ports and dtypes; if it has states, three more at other positions. If a
+// case costs more than `most` multiplications, dims are halved, rows before columns, as long as it stays alike. If no
+// dim can be halved so, it may cost ten times as much; beyond that it is no longer alike. There are no cases if the
+// layer takes nothing so small.
 [[nodiscard]] StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike);
 
 } // namespace lamina::admission

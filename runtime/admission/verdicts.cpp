@@ -46,7 +46,7 @@ Verdicts::Layers Verdicts::read() const {
             of.fastest = layer.at("fastest").get<std::map<std::string, std::string>>();
         }
         return out;
-    } catch (const std::exception &) { // absent or damaged: everything is proved again, and the file replaced
+    } catch (const std::exception &) { // absent or damaged: everything is proved again and the file replaced
         return {};
     }
 }

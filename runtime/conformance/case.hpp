@@ -1,11 +1,11 @@
-// One conformance case of a layer: all that a run of it depends on, as one line of text.
+// One conformance case of a layer: everything that a run depends on, as one line of text.
 //
 //     B=2 T=37 C=113 eps=1e-5 +bias weights=f16 x=offset seed=7
 //
 // NAME=VALUE sets a dim, a parameter (a choice by its name, a boolean as 0 or 1) or, by a port's name, its class of
-// values. weights=f16 is the dtype of all weights that may have it, bias=f32 that of one, or of a state. seed=7 is what
-// all values are drawn from. +PORT gives an optional port. "..." in a contract's dims stands for the axes B and T,
-// those of them that the case names, or for any others: ...=2x3x4.
+// values. weights=f16 is the dtype of all weights that may have it, bias=f32 that of one weight or state. seed=7 is the
+// seed of all values. +PORT gives an optional port. "..." in a contract's dims stands for those of the axes B and T
+// that the case names, or for others: ...=2x3x4.
 #pragma once
 
 #include "abi/call.hpp"
@@ -18,18 +18,18 @@
 
 namespace lamina::conformance {
 
-// What a port is filled with.
+// The values that a port is filled with.
 enum class Values {
     normal,  // floating point, the default: mean 0, deviation 1; weights: deviation 1/sqrt(columns)
     offset,  // mean 10^4, deviation 1
-    large,   // even between -80 and 80: as scores, far enough to overflow exp
-    huge,    // even up to the largest F16, 65504
+    large,   // uniform from -80 to 80: as scores, enough to overflow exp
+    huge,    // uniform up to the largest F16, 65504
     tiny,    // deviation 10^-12
     one_hot, // a single 1 in each row
-    zeros,   // floating point: 0. I32: the lowest value allowed, as in "no keys at all"
-    uniform, // I32, the default: any value allowed; of a wide range mostly small ones, where layers do something
-    one,     // I32: the lowest value allowed but one
-    max,     // I32: the highest value allowed
+    zeros,   // floating point: 0. I32: the lowest allowed value, as in "no keys at all"
+    uniform, // I32, the default: any allowed value; of a wide range mostly small ones, which matter most
+    one,     // I32: the lowest allowed value but one
+    max,     // I32: the highest allowed value
 };
 [[nodiscard]] const char *name_of(Values values);
 
@@ -37,33 +37,33 @@ struct Case {
     std::map<std::string, abi::ParamValue, std::less<>> params;
     std::map<std::string, int64_t, std::less<>> dims;
     std::set<std::string, std::less<>> given;          // optional inputs, weights and states
-    std::map<std::string, Values, std::less<>> values; // by port; the default where nothing stands
+    std::map<std::string, Values, std::less<>> values; // by port; the default for those not listed
     DType weights = DType::f32;
-    std::map<std::string, DType, std::less<>> dtypes; // by weight: those that differ; by state: those that are not f32
-    Shape axes;                                       // of "..."; empty: B and T, those that are in dims
+    std::map<std::string, DType, std::less<>> dtypes; // of weights unlike `weights`, and of states that are not f32
+    Shape axes;                                       // of "..."; empty: B and T, as far as they are in dims
     uint64_t seed = 1;
     bool operator==(const Case &) const = default;
 };
 
-// `seed` where the text names none. Throws Error(input) with the word that is wrong and the nearest that is right.
+// `seed` is used if the text names none. Throws Error(input) with the word that is wrong and the nearest valid one.
 [[nodiscard]] Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed = 1);
 
 // parse_case(layer, to_string(c)) == c.
 [[nodiscard]] std::string to_string(const Case &c);
 
-// What a weight or a state is stored as in this case.
+// The dtype of a weight or a state in this case.
 [[nodiscard]] DType weight_dtype(const lamina_port &port, const Case &c);
 [[nodiscard]] DType state_dtype(const lamina_port &port, const Case &c);
 
-// The types of all ports that are given; names that the case leaves open get small sizes. Throws Error(input) when
-// sizes contradict each other.
+// The types of all ports that are given. Names that the case leaves open get small sizes. Throws Error(input) if sizes
+// contradict each other.
 [[nodiscard]] abi::CallTypes types_of(const lamina_layer &layer, const Case &c);
 
-// The layer called with this case. Throws Error(input) when the layer refuses it.
+// The call of the layer with this case. Throws Error(input) if the layer refuses it.
 [[nodiscard]] abi::LayerCall call_of(const abi::Layer &layer, const Case &c);
 
-// The multiplications of a call, about: every row of an input meets every weight, every row of a state, and every other
-// row.
+// Roughly the multiplications of a call, assuming that every row of an input meets every weight, every row of a state
+// and every other row.
 [[nodiscard]] double work_of(const abi::LayerCall &call);
 
 } // namespace lamina::conformance

@@ -17,17 +17,17 @@ constexpr std::array<int64_t, 22> sizes{1,  2,  3,  5,  7,  8,  13,  16,  31,  3
 constexpr std::array<int64_t, 5> large_sizes{769, 1023, 1025, 2048, 4097};
 constexpr std::array<int64_t, 10> head_dims{8, 16, 20, 32, 37, 64, 80, 96, 128, 256};
 constexpr std::array<int64_t, 6> counts{1, 2, 3, 4, 6, 8}; // of heads and the like
-constexpr int draws = 200;                                 // before a set of optional ports is given up
+constexpr int draws = 200;                                 // attempts before a set of optional ports is given up
 
 template <size_t N> int64_t pick(const std::array<int64_t, N> &from, Random &random) { return from[random.below(N)]; }
 
-// What a contract offers to draw from.
+// What can be drawn, according to a contract.
 struct Menu {
-    std::set<std::string> dims, factors; // factors: names that stand in products with others
+    std::set<std::string> dims, factors; // factors: names that appear in products
     bool ellipsis = false;
     std::vector<std::string> optional;
-    std::vector<std::set<std::string, std::less<>>> combinations; // of optional ports, that each have their turn
-    std::map<std::string, std::vector<Values>> values; // by port; what it may be filled with beside its default
+    std::vector<std::set<std::string, std::less<>>> combinations; // sets of optional ports to cover
+    std::map<std::string, std::vector<Values>> values;            // by port: values besides the default
 
     explicit Menu(const lamina_layer &layer) {
         for (const auto ports : {std::span(layer.inputs, layer.n_inputs), std::span(layer.weights, layer.n_weights),
@@ -43,7 +43,7 @@ struct Menu {
     }
 
   private:
-    // None, all, each alone; and, since states go together and many ports do not go with them, all states with each.
+    // None, all, each alone; and all states with each, since states belong together and many ports exclude them.
     void combine(const lamina_layer &layer) {
         std::set<std::string, std::less<>> states;
         for (const lamina_port &port : std::span(layer.states, layer.n_states)) states.insert(port.name);
@@ -70,7 +70,7 @@ struct Menu {
     }
 };
 
-// Those that some weight of the layer takes; each has its turn.
+// The dtypes that some weight of the layer allows; each gets its turn.
 std::vector<DType> weight_types(const lamina_layer &layer) {
     uint32_t taken = LAMINA_F32;
     for (const lamina_port &p : std::span(layer.weights, layer.n_weights)) taken |= p.dtypes;
@@ -107,7 +107,7 @@ class Generator {
             if (work_of(call) <= options_.work) return true;
             ++out_.too_large;
         } catch (const Error &e) {
-            if (e.code() != ErrorCode::input) throw; // the contract's fault, not the draw's
+            if (e.code() != ErrorCode::input) throw; // the contract is wrong, not this draw
             ++out_.refused;
         }
         return false;
@@ -153,7 +153,7 @@ class Generator {
                 whole[p.name] = p.follows != nullptr ? divisor(whole[p.follows]) : whole_number(p);
                 c.params[p.name] = static_cast<double>(whole[p.name]);
             } else if (wanted) {
-                // In thousandths, so that the text is short; the ends of a range are its author's to test.
+                // In thousandths, so that the text is short. The ends of a range are for the author's own cases.
                 const double low = std::max(p.min, -4.0), high = std::min(p.max, 4.0);
                 c.params[p.name] = random_.below(8) == 0 && low <= 0
                                        ? 0.0
@@ -190,7 +190,7 @@ class Generator {
         if (random_.below(4) != 0) c.dims["B"] = pick(batches, random_);
     }
 
-    // Rows of weights that are stored in blocks are whole ones.
+    // Rows of weights in blocks must be whole blocks.
     void fill_blocks(Case &c) const {
         const int64_t block = storage_of(c.weights).block_values;
         for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights)) {
@@ -210,7 +210,7 @@ class Generator {
         drop_what_stands_in(c);
     }
 
-    // Where a port is left out and another stands in for it, the names of its own axes are that one's sizes.
+    // If a port is left out and another stands in for it, the names of its axes get the sizes of that one.
     void drop_what_stands_in(Case &c) const {
         for (const auto ports :
              {std::span(contract_.inputs, contract_.n_inputs), std::span(contract_.weights, contract_.n_weights)})

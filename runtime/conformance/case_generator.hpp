@@ -1,5 +1,4 @@
-// Conformance cases made up from a layer's contract alone: the shapes, options and values that its author did not think
-// of.
+// Generates conformance cases from a layer's contract: the shapes, options and values that its author did not think of.
 #pragma once
 
 #include "conformance/case.hpp"
@@ -9,22 +8,22 @@
 namespace lamina::conformance {
 
 struct GeneratorOptions {
-    size_t count = 24; // at least; every combination of optional ports that has its turn is drawn
+    size_t count = 24; // at least; more if there are more combinations of optional ports to cover
     uint64_t seed = 1;
-    double work = 2e6;  // the most multiplications that a case may cost, about
+    double work = 2e6;  // roughly the most multiplications that a case may cost
     bool large = false; // sizes of thousands, too
 };
 
 struct GeneratedCases {
     std::vector<Case> cases;
-    size_t refused = 0; // combinations that the layer itself refused, drawn again
+    size_t refused = 0; // combinations that the layer refused, and that were drawn again
     size_t too_large = 0;
 };
 
-// Sizes are one below, at and above what kernels tile by, and primes; sizes that a product multiplies are head dims
-// from 8 to 256. No optional port, all of them, each alone and each with all states come first, then random ones; every
-// dtype of weights and every choice has its turn. Classes of values that can make a layer ill-conditioned (offset,
-// large, huge) are taken for ports that the layer's own cases name them for.
+// Sizes are typical tile sizes, one below and one above them, and primes. Factors of products in dims, such as head
+// dims, are from 8 to 256. Optional ports: first none, all, each alone and each with all states, then random sets.
+// Every dtype of weights and every choice gets its turn. Values that can make a layer ill-conditioned (offset, large,
+// huge) are used only for ports for which the layer's own cases use them.
 [[nodiscard]] GeneratedCases generate_cases(const abi::Layer &layer, const GeneratorOptions &options);
 
 } // namespace lamina::conformance

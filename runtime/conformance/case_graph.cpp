@@ -43,8 +43,8 @@ class Builder {
     }
 
   private:
-    // Adds the tensors of one list of ports and returns where they stand; a port that another stands in for has that
-    // one's.
+    // Adds the tensors of one list of ports and returns their indices. A port that another stands in for gets that
+    // one's tensor.
     std::vector<int32_t> add(abi::PortList list, std::span<const lamina_port> ports, Kind kind) {
         std::vector<int32_t> indices;
         for (uint32_t i = 0; i < ports.size(); ++i) {
@@ -83,7 +83,7 @@ const lamina_port &port_of(const lamina_layer &contract, abi::PortList list, uin
     return contract.outputs[port];
 }
 
-// Of the states that a call has; 0 where it has none, or none whose size the host chooses.
+// The capacity of a call's states; 0 if it has no state whose size the host chooses.
 int64_t capacity_of(const abi::LayerCall &call) {
     const lamina_layer &contract = *call.layer().contract;
     int64_t out = 0;
@@ -151,7 +151,7 @@ std::vector<Tensor> run_case(plan::Program &program, const CaseGraph &graph) {
 std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plugins, const CaseGraph &graph) {
     const auto backend = cpu::make_backend(plugins, graph.weights, nullptr);
     plan::ProgramOptions options;
-    options.poison = plan::poison_word; // a reference that does not write all of its output shows
+    options.poison = plan::poison_word; // shows a reference that does not write all of its output
     const auto program = backend->compile(graph.plan, options);
     write_values(*program, graph);
     return run_case(*program, graph);

@@ -1,4 +1,4 @@
-// A conformance case made ready to run: a graph of one layer, and a value for every tensor that goes in.
+// A conformance case ready to run: a graph of one layer, and values for all its inputs, weights and states.
 #pragma once
 
 #include "conformance/case.hpp"
@@ -16,23 +16,24 @@ namespace lamina::conformance {
 struct CaseGraph {
     plan::GraphPlan plan;
     model::Safetensors weights;
-    std::map<int32_t, Tensor> values; // of inputs and states, by tensor of the plan: states have a history
+    std::map<int32_t, Tensor> values; // of inputs and states, by tensor of the plan
     std::vector<int32_t> results;     // what is compared: outputs, then states
 };
 
 // The value of a port that a call is given; floating-point weights in the dtype of `type`.
 using PortValue = std::function<Tensor(abi::PortList list, uint32_t port, const TensorType &type)>;
 [[nodiscard]] CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of);
-// Throws Error(input) when the layer refuses the case.
+// Throws Error(input) if the layer refuses the case.
 [[nodiscard]] CaseGraph make_case_graph(const abi::Layer &layer, const Case &c);
 
-// Sets inputs and states. A later run of the same program needs restore_states() alone, since inputs stay.
+// Sets inputs and states. For a later run of the same program restore_states() is enough, because inputs keep their
+// values.
 void write_values(plan::Program &program, const CaseGraph &graph);
 void restore_states(plan::Program &program, const CaseGraph &graph);
 // Runs, and reads graph.results.
 [[nodiscard]] std::vector<Tensor> run_case(plan::Program &program, const CaseGraph &graph);
 
-// What the layer's reference makes of the case.
+// The results of the layer's reference.
 [[nodiscard]] std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plugins,
                                                const CaseGraph &graph);
 

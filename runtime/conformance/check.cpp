@@ -46,7 +46,7 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
                       [](const Tensor &x, const Tensor &y) { return std::ranges::equal(x.bytes(), y.bytes()); });
 }
 
-// One case of one layer, by one variant after the other: the reference is computed once.
+// One case of one layer, for one variant after the other. The reference is computed once.
 class CaseCheck {
   public:
     // `text`: the case as results show it; `named` and `option`: what runs it again, LAYER where the option names none.
@@ -69,7 +69,7 @@ class CaseCheck {
                 result.why = (variant.baseline ? "the baseline may refuse no case: " : "") + why_not;
             }
         } catch (const Error &e) {
-            // These say nothing sure about the variant, and no case after this one would fare better.
+            // These errors prove nothing about the variant, and the next cases would fail in the same way.
             if (e.code() == ErrorCode::device_lost || e.code() == ErrorCode::memory)
                 throw Error(e.code(), std::string(e.what()) + " Replay: " + result.replay);
             result.why = e.what();
@@ -78,7 +78,7 @@ class CaseCheck {
     }
 
   private:
-    // What is wrong with the variant's results; empty when nothing is.
+    // What is wrong with the variant's results; empty if nothing is.
     std::string fault_of(const CheckVariant &variant, Verdict &verdict) const {
         const auto backend = target_.backend(graph_.weights);
         plan::ProgramOptions options;
@@ -170,7 +170,7 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
     const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
     refuse_unknown_variants(layers, target, options.variants);
     for (const abi::Layer *layer : layers) {
-        if (target.variants(*layer).empty() && options.case_text.empty()) continue; // a case is looked at all the same
+        if (target.variants(*layer).empty() && options.case_text.empty()) continue; // a given case is still validated
         const LayerCases cases = cases_of(*layer, options);
         report.refused += cases.refused;
         for (const Case &c : cases.cases)

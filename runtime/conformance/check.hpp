@@ -1,4 +1,4 @@
-// Conformance: every layer, by every variant, on one device, against its reference. No kernel is trusted before.
+// Conformance: compares every variant of a layer with the reference, on one device. No kernel is trusted before.
 #pragma once
 
 #include "conformance/case.hpp"
@@ -17,7 +17,7 @@ namespace lamina::conformance {
                                 const CheckOptions &options,
                                 const std::function<void(const CaseResult &)> &progress = {});
 
-// " --plugin-dir DIR" where the command does not find this layer by itself.
+// " --plugin-dir DIR" if the command does not find this layer by itself.
 [[nodiscard]] std::string plugin_option(const abi::Layer &layer);
 
 // The cases that check() runs for a layer.

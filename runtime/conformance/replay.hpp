@@ -1,8 +1,8 @@
-// One call of a layer as a file: what went wrong inside a model, to be run alone.
+// Saves one call of a layer in a file, so that what went wrong inside a model can be run alone.
 //
-// A safetensors file as those of PyTorch's goldens: tensors in.PORT, weight.PORT, state.PORT (before the call),
-// out.PORT and state_after.PORT (what the reference computed), got.PORT (what the device did, states too), and the
-// metadata layer, params (JSON), variant and device.
+// It is a safetensors file like the golden files: tensors in.PORT, weight.PORT, state.PORT (before the call), out.PORT
+// and state_after.PORT (from the reference), got.PORT (outputs and states from the device), and the metadata layer,
+// params (JSON), variant and device.
 #pragma once
 
 #include "conformance/case_graph.hpp"
@@ -17,7 +17,7 @@ struct ReplaySource {
     const plan::Step &step;
     const plan::GraphPlan &plan;       // that `step` is of
     const model::Safetensors &weights; // of the model
-    // By tensor of the plan: what the references computed, or what they began with for states; what the device did.
+    // By tensor of the plan: what the references computed; states before that; what the device computed.
     std::function<Tensor(int32_t)> expected, before, got;
     std::string variant, device;
 };
@@ -30,8 +30,8 @@ struct Replay {
     CaseGraph graph;
 };
 
-// A file, or a folder with one in it. Throws Error(input) that names the file and what is wrong in it; Error(plugin)
-// when no plugin has the layer.
+// Takes a file, or a folder with one in it. Throws Error(input) with the file and what is wrong in it, Error(plugin) if
+// no plugin has the layer.
 [[nodiscard]] Replay read_replay(const std::filesystem::path &given, const abi::Registry &plugins);
 
 } // namespace lamina::conformance

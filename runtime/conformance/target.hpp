@@ -1,4 +1,4 @@
-// What conformance is checked on: a device, and its ways to compute a layer.
+// What conformance runs on: a device, and its variants of a layer.
 #pragma once
 
 #include "abi/call.hpp"
@@ -16,22 +16,21 @@ namespace lamina::conformance {
 
 struct CheckVariant {
     std::string name;
-    uint32_t arithmetic = LAMINA_F32; // picks the tolerance
-    bool baseline = false;            // may refuse no case
+    uint32_t arithmetic = LAMINA_F32; // selects the tolerance
+    bool baseline = false;            // must accept every case
 };
 
 struct CheckTarget {
-    std::string device; // as --device takes it: what replays a failure
+    std::string device; // as --device takes it, for the command that replays a failure
     std::string name;   // for people: "NVIDIA H100"
-    // What computes a layer of which no variant may run; empty: nothing does.
+    // What computes a layer if no variant may run; empty if nothing does.
     std::string fallback{};
-    // How many multiplications a case like a model's step may take, at most: what its proof costs is mostly the
-    // reference's time.
+    // The most multiplications of a case like a model's step. Most of the time of a proof goes into the reference.
     double most_work = 1e8; // some tenths of a second
     std::function<std::vector<CheckVariant>(const abi::Layer &)> variants;
-    // Why a variant does not do these shapes here; empty when it does.
+    // Why a variant does not handle these shapes here; empty if it does.
     std::function<std::string(const abi::LayerCall &, const std::string &variant)> why_not;
-    // What a variant runs for these shapes: kernels with what they are specialized to. Empty where it does not do them.
+    // The kernels that a variant runs for these shapes, with their specialization; empty if it does not handle them.
     std::function<std::set<std::string>(const abi::LayerCall &, const std::string &variant)> pipelines;
     std::function<std::unique_ptr<plan::Backend>(model::Safetensors)> backend;
 };
@@ -40,7 +39,7 @@ struct CheckTarget {
 [[nodiscard]] CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
                                        const std::shared_ptr<vulkan::Device> &device);
 
-// The CPU's fast kernels; a layer without one has nothing to check, as its reference is what runs.
+// The CPU's fast kernels. A layer without one has nothing to check, because its reference runs.
 [[nodiscard]] CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins);
 
 } // namespace lamina::conformance

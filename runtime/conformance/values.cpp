@@ -40,8 +40,8 @@ std::vector<float> draw_floats(const Shape &shape, Values values, double scale, 
     return out;
 }
 
-// Of a range too wide to meet its interesting values by chance, some are anywhere in it, the others where positions
-// are: within the cache of `rows`, or in a short sequence.
+// In a range too wide to find interesting values by chance, some values are anywhere, the others are likely positions:
+// within the cache of `rows`, or in a short sequence.
 int64_t draw_uniform(uint64_t width, uint64_t rows, Random &random) {
     const std::array<uint64_t, 4> limits{width, rows != 0 ? rows : 256, rows != 0 ? rows : 64, 8};
     const uint64_t luck = random.below(limits.size());

@@ -1,4 +1,4 @@
-// The values of a conformance case's tensors: seeded, signed, and of the classes that kernels fail on.
+// Makes the values of a conformance case's tensors, from a seed, in the classes that kernels fail on.
 #pragma once
 
 #include "conformance/case.hpp"
@@ -8,12 +8,12 @@
 
 namespace lamina::conformance {
 
-// A range of more values than this is met by chance at few of its interesting ones.
+// In a range with more values than this, a random value is rarely an interesting one.
 inline constexpr int64_t wide_range = 4096;
 
 struct Range { // of I32: lowest <= value < end
     int64_t lowest = INT32_MIN, end = int64_t{1} << 31;
-    int64_t cache = 0; // the capacity of the call's states; 0: it has none. A wide range is one of positions in it.
+    int64_t cache = 0; // capacity of the call's states, or 0. A wide range then holds positions in the cache.
 };
 
 // A tensor of this class of values. Weights are scaled by 1/sqrt(columns) where they are matrices, so that what a layer

@@ -22,7 +22,7 @@ Shape index_of(size_t element, const Shape &shape) {
     return index;
 }
 
-// Floats between two floats, counted along the line of all floats: -0 and 0 are one.
+// The distance of two floats in units in the last place; -0 and 0 are the same.
 uint64_t ulps_between(float a, float b) {
     const auto place = [](float v) {
         const auto bits = std::bit_cast<int32_t>(v);
@@ -31,7 +31,7 @@ uint64_t ulps_between(float a, float b) {
     return static_cast<uint64_t>(std::abs(place(a) - place(b)));
 }
 
-// How far apart two values are: 0 where both are the same non-finite value, infinite where only one is.
+// The difference of two values: 0 if both are the same non-finite value, infinite if only one is non-finite.
 double error_between(float got, float expected) {
     if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) && std::isnan(expected) ? 0 : infinite;
     if (std::isinf(got) || std::isinf(expected)) return got == expected ? 0 : infinite;
