@@ -16,8 +16,8 @@
 namespace lamina {
 namespace {
 
-// A program that is run step by step, with states of its own: the programs of a backend share theirs by name, so they
-// are set before every run. They begin as what other texts may have left there: any numbers.
+// A program that is run step by step, with its own states. Programs of a backend share states by name, so they are set
+// before every run. They begin with arbitrary numbers, as another text might leave them.
 class Run {
   public:
     explicit Run(std::unique_ptr<plan::Program> program) : program_(std::move(program)) {
@@ -29,12 +29,12 @@ class Run {
         before_ = after_;
     }
 
-    // Goes on from what the step before left; an input that is not given stays what it was.
+    // Continues from the states that the last step left. An input that is not given keeps its value.
     void step(const TensorMap &inputs) {
         for (const auto &[name, tensor] : inputs) program_->write(plan().inputs.at(name), tensor.bytes());
         run_from(after_);
     }
-    // Runs one layer as `whole` ran it in its last step: on the same inputs and states.
+    // Runs one layer on the inputs and states that it had in the last step of `whole`.
     void step_within(const Run &whole) {
         for (const auto &[name, index] : plan().inputs)
             program_->write(index, whole.read(whole.plan().tensor(name)).bytes());
@@ -75,7 +75,8 @@ class Run {
 
 using Variants = std::map<std::string, std::string, std::less<>>;
 
-// The variants of a comparison: those that are asked for, proved or not, since this is to find out; else the session's.
+// The variants to compare: the requested ones, even if they are not proved, since this is to find out; otherwise the
+// session's.
 std::vector<std::string> variants_of(detail::SessionState &session, const plan::GraphPlan &plan,
                                      const Variants &asked) {
     std::vector<std::string> out = session.variants(plan), named = plan::variants_by_layer(plan, asked);
@@ -85,12 +86,13 @@ std::vector<std::string> variants_of(detail::SessionState &session, const plan::
     return out;
 }
 
-// A graph for shapes. With keep_all every tensor has memory of its own, to be read; else as a session runs it.
+// A graph for these shapes. With keep_all every tensor has its own memory and can be read; otherwise memory is shared
+// as in a session.
 Run compile(detail::SessionState &session, const std::string &graph, const plan::GraphShapes &shapes,
             const Variants &asked, bool keep_all) {
     plan::ProgramOptions options;
     options.keep_all = keep_all;
-    options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // else what is never written may be zero
+    options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // so unwritten memory is not zero
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, asked);
@@ -116,10 +118,10 @@ uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant)
 struct GraphSteps {
     std::string graph;
     plan::GraphShapes shapes;
-    std::vector<TensorMap> inputs; // of each step; what is not given stays
+    std::vector<TensorMap> inputs; // of each step; inputs that are not given keep their values
 };
 
-// A graph by the references and on the device, step by step.
+// Compares a graph on the device with the references, step by step.
 class GraphComparison {
   public:
     GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
@@ -213,7 +215,7 @@ class GraphComparison {
     Run expected_;
     Run running_;            // on the device; every tensor can be read
     Run whole_;              // on the device as sessions run it
-    std::vector<Run> alone_; // each layer on the device, fed with what expected_ computed
+    std::vector<Run> alone_; // each layer on the device, given what expected_ computed
     std::vector<LayerComparison> layers_;
     std::vector<std::string> changed_outputs_;
     size_t steps_ = 0; // done
@@ -290,7 +292,7 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
             throw Error(ErrorCode::usage, content.folder.string() + " has no graph '" + g.graph + "'");
         for (const auto &[name, tensor] : g.inputs.front()) g.shapes.inputs[name] = tensor.type();
         GraphComparison comparison(truth, on_device, g, options);
-        // What follows a wrong step is as wrong, and hides where it began.
+        // What follows a wrong step is wrong, too, and would hide where it began.
         for (size_t step = 0; step < g.inputs.size() && comparison.step(g.inputs[step]); ++step) {
         }
         comparison.add_to(out);

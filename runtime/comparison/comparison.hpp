@@ -1,4 +1,4 @@
-// A model on a device, layer by layer, against the same model on references.
+// Compares a model on a device, layer by layer, with the same model on the references.
 #pragma once
 
 #include "session/state.hpp"
@@ -7,7 +7,7 @@
 
 namespace lamina::comparison {
 
-// lamina::compare() of proof.hpp, of two sessions of one model: what `truth` computes is held to be right.
+// lamina::compare() of proof.hpp, for two sessions of one model. What `truth` computes is taken to be right.
 [[nodiscard]] Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
                                  const CompareOptions &options);
 

@@ -48,7 +48,7 @@ class CpuProgram final : public plan::Program {
 
     void take_states(CpuBackend &backend);
     void place(const plan::MemoryLayout &layout);
-    // Where `bytes` lie within a block that is full of `word` on both sides of them, where there are guards.
+    // Memory for `bytes`, between guards that are filled with `word` if there are guards.
     float *inside(const std::string &name, std::span<float> block, size_t bytes, uint32_t word);
 
     void *at(int32_t tensor) { return memory_[static_cast<size_t>(tensor)]; }
@@ -58,21 +58,21 @@ class CpuProgram final : public plan::Program {
         return out;
     }
 
-    struct Guard { // beside a tensor: no kernel may write here
+    struct Guard { // on both sides of a tensor; no kernel may write here
         std::string name;
         std::span<const float> words;
-        uint32_t word; // what they are full of
+        uint32_t word; // their contents
     };
 
     size_t guard_; // words on either side
     std::optional<uint32_t> poison_;
     std::string executor_id_;
-    std::vector<const lamina_cpu_kernel *> kernels_; // one a step; null: the reference
+    std::vector<const lamina_cpu_kernel *> kernels_; // one per step; null: the reference
     std::vector<Memory> activations_;                // the arena, and blocks of their own
     std::vector<Guard> guards_;
     std::vector<Memory> inputs_;
     std::vector<std::shared_ptr<Memory>> shared_; // weights and states
-    std::vector<void *> memory_;                  // one a tensor
+    std::vector<void *> memory_;                  // one per tensor
 };
 
 class CpuBackend final : public plan::Backend {
@@ -121,7 +121,7 @@ class CpuBackend final : public plan::Backend {
     plan::StateCache<Memory> states_;
 };
 
-// The executor's kernel for a step; null for the reference, which may be asked for by name.
+// The executor's kernel for a step; null for the reference, which may also be requested by name.
 const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
     const std::string own = executor == nullptr ? "reference" : executor->descriptor->id;
     if (wanted == "reference" || executor == nullptr) return nullptr;

@@ -1,4 +1,4 @@
-// Runs programs in host memory: each layer by the executor's CPU kernel where it has one, else by its reference.
+// Runs programs in host memory. A layer runs by the executor's CPU kernel if there is one, else by its reference.
 #pragma once
 
 #include "abi/library.hpp"
@@ -9,7 +9,7 @@
 
 namespace lamina::cpu {
 
-// executor null: references alone, the truth that everything else is compared with.
+// executor null: only references, which everything else is compared with.
 [[nodiscard]] std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins,
                                                           model::Safetensors weights, const abi::Executor *executor);
 

@@ -1,4 +1,4 @@
-// Where temporary tensors lie in one block of memory: tensors whose lifetimes do not meet share bytes.
+// Places temporary tensors in one block of memory. Tensors whose lifetimes do not overlap may share bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lamina::plan {
 
-// What a tensor takes: a multiple of 16 bytes, and some where it has none. plugin.h promises zeros behind weights.
+// The padded size of a tensor: a multiple of 16 bytes, and at least 16. plugin.h promises zeros after weights.
 [[nodiscard]] constexpr uint64_t padded(uint64_t bytes) { return bytes == 0 ? 16 : (bytes + 15) / 16 * 16; }
 
 struct MemoryRequest {
@@ -22,11 +22,11 @@ struct Lifetime {
 };
 
 struct ArenaLayout {
-    std::vector<uint64_t> offsets; // one a lifetime, multiples of `align`
+    std::vector<uint64_t> offsets; // one per lifetime, multiples of `align`
     uint64_t bytes = 0;
 };
 
-// Largest first, each at the lowest offset where it meets no other that lives at the same time.
+// Places the largest first, each at the lowest offset where it overlaps no other that lives at the same time.
 [[nodiscard]] ArenaLayout lay_out(std::span<const Lifetime> lifetimes, uint64_t align);
 
 } // namespace lamina::plan

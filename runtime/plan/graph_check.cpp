@@ -7,8 +7,8 @@
 namespace lamina::plan {
 namespace {
 
-// What a plugin's check may want of a size: to be small, or a multiple of something, or one of the numbers that it
-// sees.
+// Sizes to try in a plugin's check, which may require a small size, a multiple of something, or a size that it already
+// has.
 std::set<int64_t> sizes_to_try(const abi::OpenCall &call, const abi::Solver &solver) {
     std::set<int64_t> out{1, 2, 3, 4, 8, 64, 100, 720, 4096, 5040};
     for (const double param : call.params())
@@ -32,7 +32,7 @@ std::set<abi::Unknown> unknowns_of(const abi::OpenCall &call, const abi::Solver 
     return out;
 }
 
-// The call with one unknown of this size and all others of that; nothing where no tensors have such sizes.
+// The call with one unknown of this size and all others of that size; nothing if no tensors can have such sizes.
 std::optional<abi::LayerCall> made_up(const abi::OpenCall &call, abi::Solver solver,
                                       const std::set<abi::Unknown> &unknowns, abi::Unknown one, int64_t size_of_one,
                                       int64_t size_of_others) {
@@ -48,8 +48,9 @@ std::optional<abi::LayerCall> made_up(const abi::OpenCall &call, abi::Solver sol
     }
 }
 
-// Asks the plugin's own check: with the sizes, where all are known; else with made-up ones, each unknown in turn being
-// smaller or larger than the others, or alike. What is refused each time is taken to be refused whatever the sizes are.
+// Calls the plugin's own check: with the sizes if all are known; otherwise with made-up ones, where each unknown in
+// turn is smaller or larger than the others, or the same. If all of these are refused, the graph is taken to be wrong
+// for any sizes.
 void ask_plugin(const abi::OpenCall &call, const abi::Solver &solver) {
     const std::set<abi::Unknown> unknowns = unknowns_of(call, solver);
     if (unknowns.empty()) return abi::LayerCall(call, solver).check();
@@ -71,8 +72,9 @@ void ask_plugin(const abi::OpenCall &call, const abi::Solver &solver) {
 
 } // namespace
 
-// Walked twice: what the layers say about the inputs' sizes is known from the beginning when they are held to it, as in
-// a run. The first time a contradiction ends the learning, and the second time it is the error.
+// Walks the graph twice. The first walk learns what the layers say about the inputs' sizes, and ends at a
+// contradiction. The second walk knows these sizes from the beginning, as a run does, and reports the contradiction as
+// an error.
 void check_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins) {
     abi::Solver solver;
     const GraphWalk::Inputs inputs = open_inputs(model, graph, plugins, solver);

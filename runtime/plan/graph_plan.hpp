@@ -1,4 +1,4 @@
-// A graph with every shape solved: the tensors, and the layer calls between them. Knows no device.
+// A graph with every shape solved: its tensors and its layer calls. Independent of the device.
 #pragma once
 
 #include "abi/call.hpp"
@@ -16,7 +16,7 @@ struct PlannedTensor {
     std::string name; // graph input, name in the safetensors file, "NODE" or "NODE.PORT"
     TensorType type;
     Kind kind = Kind::activation;
-    bool output = false; // of the graph: may not share memory with what comes after it
+    bool output = false; // of the graph, so its memory is not reused by later steps
 };
 
 inline constexpr int32_t none = -1; // a port that is left out
@@ -36,8 +36,8 @@ struct GraphPlan {
     [[nodiscard]] int32_t tensor(std::string_view name) const; // Throws Error(input) with the nearest name.
 };
 
-// Shapes of the graph's inputs, and how long its states are where a contract leaves that to the host; 0: run without
-// states. States that may be stored in `state_dtype` are, others in F32.
+// Shapes of the graph's inputs, and the capacity of its states (0: run without states). States are stored in
+// `state_dtype` if their contract allows it, else in F32.
 struct GraphShapes {
     std::map<std::string, TensorType, std::less<>> inputs;
     int64_t state_length = 0;
@@ -48,15 +48,15 @@ struct GraphShapes {
 [[nodiscard]] GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
                                    const GraphShapes &shapes);
 
-// How messages about a layer of a model begin: where it stands in model.json.
+// The beginning of messages about a layer: its place in model.json.
 [[nodiscard]] std::string place_of(const model::Model &model, const model::Node &node);
 // The name in the safetensors file of a layer's weight.
 [[nodiscard]] std::string weight_name(const model::Node &node, const char *port);
 
-// One step of a plan as a plan of its own: what it takes from other steps become inputs, what it gives are outputs.
+// One step of a plan as a plan of its own. What it takes from other steps becomes inputs; its results are outputs.
 [[nodiscard]] GraphPlan isolate(const GraphPlan &plan, size_t step);
 
-// Names of weights that no layer of any graph uses: a misspelt optional weight must not pass for one that is left out.
+// Names of weights that no layer of any graph uses. A misspelt optional weight must not count as left out.
 [[nodiscard]] std::vector<std::string> unused_weights(const model::Model &model, const abi::Registry &plugins);
 
 } // namespace lamina::plan

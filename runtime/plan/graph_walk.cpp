@@ -16,7 +16,7 @@ void refuse_unknown_weights(const model::Node &node, const lamina_layer &contrac
             throw Error(ErrorCode::input, where + ": " + contract.id + " has no weight '" + weight.first + "'");
 }
 
-// Of each port the tensor that is bound to it, or none.
+// The tensor that is bound to each port, or none.
 std::vector<int32_t> bound_tensors(const abi::OpenCall &call, abi::PortList list, const GraphWalk::Indices &given) {
     const auto ports = abi::ports_of(*call.layer().contract, list).ports;
     std::vector<int32_t> out;
@@ -40,7 +40,7 @@ int32_t GraphWalk::add(std::string name, abi::OpenType type, Kind kind) {
     return static_cast<int32_t>(tensors_.size() - 1);
 }
 
-// Throws for "NODE.PORT" of a port that the node does not have: the model alone cannot tell.
+// Throws for "NODE.PORT" if the node has no such port. (The model's reader does not know the ports.)
 int32_t GraphWalk::index_of(const std::string &tensor, const std::string &where) const {
     const auto found = index_.find(tensor);
     if (found != index_.end()) return found->second;
@@ -138,7 +138,7 @@ std::optional<int32_t> GraphWalk::take_weight(const model::Node &node, const lam
     throw Error(ErrorCode::input, place + " is missing (" + port.dims + ": " + port.summary + "): " + no_tensor(name));
 }
 
-// Why there is no such tensor: a file that was forgotten looks like a weight that is.
+// The reason for a missing weight: the whole file may be missing.
 std::string GraphWalk::no_tensor(const std::string &name) const {
     const std::filesystem::path &file = model_.weights.file();
     if (file.empty()) return (model_.folder / "model.safetensors").string() + " does not exist";
@@ -182,7 +182,7 @@ std::map<std::string, abi::OpenShape> encoded_shapes(const model::Model &model, 
             for (const abi::Size &size : walk.tensors()[static_cast<size_t>(tensor)].type.shape)
                 out[name].push_back(solver.resolve(size));
     } catch (const Error &) {
-        out.clear(); // whoever checks the encoder says what is wrong
+        out.clear(); // the check of the encoder reports the error
     }
     return out;
 }

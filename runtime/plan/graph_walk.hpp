@@ -1,4 +1,4 @@
-// A graph's layers, one after the other, each solved from what came before it. Sizes may be open.
+// Solves a graph's layers one after the other, each from the ones before it. Sizes may be open.
 #pragma once
 
 #include "plan/graph_plan.hpp"
@@ -24,17 +24,17 @@ class GraphWalk {
     using Inputs = std::map<std::string, abi::OpenType, std::less<>>;
     using Indices = std::map<std::string, int32_t, std::less<>>; // into tensors(), by name
 
-    // Without a capacity for its states the graph runs without them. The solver learns what the dims say about open
-    // sizes. Everything throws Error(input) that names the place in model.json, what was expected and found.
+    // Without a capacity for its states, the graph runs without them. The solver learns what the dims say about open
+    // sizes. All functions throw Error(input) with the place in model.json, what was expected and what was found.
     GraphWalk(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins, abi::Solver &solver,
               const Inputs &inputs, abi::HostStates states = {});
 
-    // The next layer, before its plugin's own check is asked; nothing after the last.
+    // The next layer, before its plugin's own check; nothing after the last one.
     [[nodiscard]] std::optional<WalkedStep> next();
 
     [[nodiscard]] const std::vector<WalkedTensor> &tensors() const { return tensors_; }
     [[nodiscard]] const Indices &inputs() const { return inputs_; }
-    [[nodiscard]] Indices outputs() const; // by the graph's names; once all layers are behind
+    [[nodiscard]] Indices outputs() const; // by the graph's names; after the last layer
 
   private:
     const model::Model &model_;
@@ -56,8 +56,8 @@ class GraphWalk {
     void expect_values_of_inputs(const WalkedStep &step) const;
 };
 
-// Inputs of sizes that are open, each name in the graph's dims one unknown. Of a model's decoder, sizes that the
-// encoder gives are numbers.
+// Inputs with open sizes: each name in the graph's dims is an unknown. For a decoder, sizes that the encoder determines
+// are numbers.
 [[nodiscard]] GraphWalk::Inputs open_inputs(const model::Model &model, const model::Graph &graph,
                                             const abi::Registry &plugins, abi::Solver &solver);
 

@@ -1,4 +1,4 @@
-// Where a list of dispatches needs a barrier: read after write, write after read, write after write.
+// Finds where a list of dispatches needs barriers: read after write, write after read, write after write.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Access {
     bool reads = false, writes = false;
 };
 
-// result[i]: a barrier stands before dispatch i. A barrier orders everything before it with everything after.
+// result[i]: a barrier is needed before dispatch i. A barrier orders everything before it with everything after it.
 [[nodiscard]] std::vector<bool> place_barriers(std::span<const std::vector<Access>> dispatches);
 
 } // namespace lamina::plan

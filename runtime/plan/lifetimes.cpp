@@ -27,7 +27,7 @@ MemoryLayout lay_out_memory(const GraphPlan &plan, std::span<const std::vector<u
     const uint64_t guards = options.guard ? 2 * guard_bytes : 0;
     MemoryLayout out;
     std::vector<Lifetime> shared;
-    std::vector<size_t> sharing; // the blocks that these are of
+    std::vector<size_t> sharing; // the blocks that these belong to
     const auto add = [&](Block block, Lifetime lifetime, bool kept) {
         lifetime.bytes += guards;
         block.bytes = lifetime.bytes;

@@ -1,4 +1,4 @@
-// When what a program computes is needed, and where it lies then.
+// When the tensors of a program are needed, and where they are placed.
 #pragma once
 
 #include "plan/arena.hpp"
@@ -11,8 +11,8 @@
 
 namespace lamina::plan {
 
-// One a tensor of the plan, in its order; bytes 0 for what is not an activation. From the step that writes a tensor to
-// the last that reads it, or to the end where it is an output of the graph or everything is kept.
+// One lifetime per tensor of the plan; bytes is 0 for all but activations. It lasts from the step that writes the
+// tensor to the last that reads it, or to the end for an output of the graph or if everything is kept.
 [[nodiscard]] std::vector<Lifetime> lifetimes_of(const GraphPlan &plan, bool keep_all);
 
 // Memory of an activation, or of a scratch block of a step.
@@ -20,13 +20,13 @@ struct Block {
     std::string name;             // for messages: "'y'", "scratch of 'attention'"
     int32_t tensor = none;        // of the plan; none: scratch,
     size_t step = 0, scratch = 0; // which is the step's block of this number
-    uint64_t bytes = 0;           // padded, and with `guard` guard_bytes more on either side
-    std::optional<uint64_t> at;   // where in the arena; none: in memory of its own, since it is read after the run
+    uint64_t bytes = 0;           // padded; with `guard`, plus guard_bytes on either side
+    std::optional<uint64_t> at;   // place in the arena; none: it has its own memory, because it is read after the run
 };
 
 struct MemoryLayout {
     std::vector<Block> blocks; // activations in the plan's order, then scratch
-    uint64_t arena = 0;        // bytes that the blocks share whose lifetimes do not meet; with `guard` none meet
+    uint64_t arena = 0;        // bytes that blocks share whose lifetimes do not overlap; with `guard` none share
 };
 
 // scratch: bytes of each block, by step. align: of offsets in the arena.

@@ -1,4 +1,4 @@
-// A planned graph made ready to run on one device: memory laid out, kernels built, replayed at every run.
+// A planned graph ready to run on a device: its memory is laid out, its kernels are built, and each run replays it.
 #pragma once
 
 #include "plan/graph_plan.hpp"
@@ -20,30 +20,30 @@ class Program {
     Program(const Program &) = delete;
     Program &operator=(const Program &) = delete;
 
-    // Sets a graph input or a state, whole. Inputs keep their values from run to run; states change as layers change
-    // them. Throws Error(input) for any other tensor, for another number of bytes than the plan's, and for I32 values
-    // out of the range that the contract of a layer that takes them names.
+    // Sets a whole graph input or state. Inputs keep their values from run to run; states change as layers change them.
+    // Throws Error(input) for any other tensor, for a wrong number of bytes, and for I32 values outside of the range
+    // that a layer's contract allows.
     void write(int32_t tensor, std::span<const std::byte> bytes);
     // Runs every step and waits. Throws Error(input) for an input that was never written, Error(device_lost) with the
-    // step that was running.
+    // steps that were running.
     void run();
-    // Reads an input, an output or a state of the graph, whole; with keep_all any activation, too. Throws Error(input)
-    // for any other tensor, for another number of bytes, and before the first run for all but states.
+    // Reads a whole input, output or state of the graph; with keep_all also any activation. Throws Error(input) for any
+    // other tensor, for a wrong number of bytes, and before the first run for all but states.
     void read(int32_t tensor, std::span<std::byte> bytes);
-    // Every state's sequence b (its first axis) becomes what sequence rows[b] was. Throws Error(input) unless there is
-    // one row a sequence.
+    // Copies sequence rows[b] (first axis) of every state to sequence b. Throws Error(input) unless there is one row
+    // per sequence.
     void reorder_states(std::span<const int32_t> rows);
 
-    // With `guard`: the name of a tensor or scratch block beside which the last run wrote; empty when there is none.
+    // With `guard`: the name of a tensor or scratch block outside of which the last run wrote; empty if there is none.
     [[nodiscard]] virtual std::string overrun() = 0;
-    // "baseline", or for the CPU "reference" or "cpu_fallback": how a step is computed.
+    // How a step is computed: "baseline", or on the CPU "reference" or "cpu_fallback".
     [[nodiscard]] virtual std::string variant(size_t step) const = 0;
     [[nodiscard]] const GraphPlan &plan() const { return plan_; }
 
   protected:
     Program(GraphPlan plan, bool keep_all);
 
-    // What the device does, after all has been checked.
+    // The device's part, after all checks.
     virtual void set(int32_t tensor, std::span<const std::byte> bytes) = 0;
     virtual void execute() = 0;
     virtual void get(int32_t tensor, std::span<std::byte> bytes) = 0;
@@ -63,22 +63,23 @@ class Program {
 };
 
 inline constexpr uint64_t guard_bytes = 256;
-// What poisoned memory is full of: a signalling NaN. Arithmetic makes a quiet one of it, so that even a NaN which a
-// kernel computes and writes beside its output tells itself from what lay there.
+// The contents of poisoned memory: a signalling NaN. Arithmetic turns it into a quiet NaN, so even a NaN that a kernel
+// computes and writes outside of its output can be told from the poison.
 inline constexpr uint32_t poison_word = 0x7fa0dead;
-// Other things to find in unwritten memory, about 1.7e38 and its negative: max() and min() take a number before a NaN.
+// Other poison, about 1.7e38 and its negative, because max() and min() prefer a number to a NaN.
 inline constexpr std::array<uint32_t, 2> other_poison{0x7f000000, 0xff000000};
 
 struct ProgramOptions {
     bool keep_all = false; // every activation keeps its own memory, so that all can be read afterwards
-    // What activations and scratch are full of before every run, to expose reads of unwritten memory; none: whatever
-    // the run before left there.
+    // What activations and scratch are filled with before every run, to expose reads of unwritten memory; none: they
+    // keep what the last run left.
     std::optional<uint32_t> poison{};
-    // Poison (poison_word unless another is named), and no two tensors share memory: what lies within guard_bytes of an
-    // activation, scratch block or state is nobody's, and Program::overrun() says whether a kernel wrote there.
+    // Poisons memory (with poison_word unless `poison` is set), and lets no two tensors share memory. guard_bytes on
+    // both sides of an activation, scratch block or state belong to nobody, and Program::overrun() tells whether a
+    // kernel wrote there.
     bool guard = false;
-    // The variant that computes each step. "", or a list that ends before: the first that fits, which need not be
-    // proved. Error(input) where a named one does not fit.
+    // The variant that computes each step. For "", and beyond the end of the list, the first that fits, proved or not.
+    // Error(input) if a named one does not fit.
     std::vector<std::string> variants{};
 
     [[nodiscard]] std::optional<uint32_t> poisoned_with() const {
@@ -86,11 +87,11 @@ struct ProgramOptions {
     }
 };
 
-// ProgramOptions::variants from variants by layer id; "" for the steps of other layers.
+// Makes ProgramOptions::variants from variants by layer id; "" for steps of other layers.
 [[nodiscard]] std::vector<std::string>
 variants_by_layer(const GraphPlan &plan, const std::map<std::string, std::string, std::less<>> &variants);
 
-// A device with one model's weights resident. Programs of a backend share the weights and states by name.
+// A device with the weights of one model. Programs of a backend share weights and states by name.
 class Backend {
   public:
     virtual ~Backend() = default;

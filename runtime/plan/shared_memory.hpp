@@ -1,5 +1,5 @@
-// The memory that a kernel shares within a workgroup. Its arrays may be sized by specialization constants, so how much
-// it is depends on the values that a dispatch gives them.
+// The shared memory of a kernel's workgroups. Specialization constants may size its arrays, so the amount depends on
+// the values that a dispatch gives them.
 #pragma once
 
 #include <lamina/plugin.h>
@@ -22,8 +22,8 @@ class SharedMemory {
     SharedMemory() = default;
     explicit SharedMemory(std::span<const uint32_t> spirv);
 
-    // The bytes that are shared where the specialization constants have these values, and their defaults otherwise.
-    // Nothing, and the reason in `why_not`, when a size is no integer expression that can be computed here.
+    // The bytes of shared memory if the specialization constants have these values (others their defaults). Nothing,
+    // and the reason in `why_not`, if a size cannot be computed here.
     [[nodiscard]] std::optional<uint64_t> bytes(std::span<const lamina_spec> specs, std::string &why_not) const;
 
   private:

@@ -1,4 +1,4 @@
-// The states of one backend's programs, in whatever memory the device has.
+// The states of a backend's programs, in any kind of memory.
 #pragma once
 
 #include "plan/arena.hpp"
@@ -13,15 +13,15 @@
 
 namespace lamina::plan {
 
-// Programs that agree on a state's name and size share it: a prompt and the steps after it. It lives as long as one of
-// them holds it, or until another size of it is asked for: every length of text has its own, and together they would
-// fill the device.
+// Programs share a state if they agree on its name and size, as a prompt and the steps after it do. A state lives as
+// long as a program holds it, or until another size of it is requested: every length of text has its own size, and
+// together they would fill the device.
 template <class Memory> class StateCache {
   public:
     using State = std::shared_ptr<Memory>;
 
-    // These states, in order. Those that are not there are made by make(std::vector<MemoryRequest>), which gives their
-    // memory in order, full of zeros.
+    // These states, in order. Missing ones are created by make(std::vector<MemoryRequest>), which returns their memory
+    // in order, filled with zeros.
     template <class Make>
     [[nodiscard]] std::vector<State> get(std::span<const MemoryRequest> requests, const Make &make) {
         std::vector<State> out;
@@ -31,7 +31,7 @@ template <class Memory> class StateCache {
             out.push_back(known == known_.end() ? nullptr : known->second.lock());
             if (out.back() != nullptr) continue;
             missing.push_back(r);
-            last_.erase(r.name); // before there is need of memory for another
+            last_.erase(r.name); // before memory is needed for another size
         }
         std::erase_if(known_, [](const auto &state) { return state.second.expired(); });
         std::vector<Memory> made;
@@ -46,7 +46,7 @@ template <class Memory> class StateCache {
 
   private:
     std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Memory>> known_; // by name and size: programs hold them
-    std::map<std::string, State> last_;                                       // of the size that was last asked for
+    std::map<std::string, State> last_;                                       // of the last requested size
 };
 
 } // namespace lamina::plan

@@ -28,7 +28,8 @@ std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std
     return instance->open(index);
 }
 
-// What verdicts about the executor's kernels are keyed by: its bytes, and the processor, which a BLAS has code for.
+// The key of verdicts about the executor's kernels: its bytes, and the processor, because a BLAS has different code for
+// each.
 std::string cpu_key(const abi::Executor &executor) {
     std::ostringstream out;
     out << "cpu-" << std::hex << executor.hash << '-' << std::hash<std::string>()(processor_name());
@@ -89,8 +90,8 @@ std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &devi
     return admission;
 }
 
-// The sessions of a device share it open, and each finds out for itself that it is lost: the first forgets it, and the
-// others find a new one.
+// Sessions share an open device, and each notices by itself that it was lost. The first one forgets it here; the others
+// then find a new one.
 void RuntimeState::forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost) {
     const std::lock_guard lock(mutex_);
     if (const auto found = open_.find(device.id); found != open_.end() && found->second == lost) open_.erase(found);

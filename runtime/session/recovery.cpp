@@ -1,4 +1,4 @@
-// A session on a device that was lost: the device is opened anew, and so is everything that was on it.
+// A session on a device that was lost: reopens the device and rebuilds everything that was on it.
 #include "session/state.hpp"
 
 #include <utility>

@@ -20,7 +20,8 @@ Tensor read(plan::Program &program, int32_t index) {
     return out;
 }
 
-// The activations that the patterns name, '*', '?' and [] as in a shell; an output of the graph by its name there, too.
+// The activations that match the patterns ('*', '?' and [] as in a shell). Outputs of the graph also match by their
+// names there.
 std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std::vector<std::string> &patterns) {
     std::map<std::string, int32_t> named(plan.outputs.begin(), plan.outputs.end());
     for (size_t i = 0; i < plan.tensors.size(); ++i)
@@ -53,7 +54,7 @@ plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
     } catch (const Error &e) {
         if (e.code() != ErrorCode::memory || programs_.empty()) throw;
     }
-    if (made == nullptr) { // what other shapes hold can be made anew
+    if (made == nullptr) { // drop programs of other shapes; they can be made again
         programs_.clear();
         made = make();
     }
@@ -64,7 +65,7 @@ plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
 
 plan::Program &SessionState::program(const std::string &graph, plan::GraphShapes shapes) {
     shapes.state_dtype = options.cache;
-    connect(); // anew, where a second loss has been thrown since
+    connect(); // again, if a second loss was thrown since
     return programs.get(key_of(graph, shapes), [&] {
         plan::ProgramOptions program_options;
         program_options.keep_all = options.keep_all;

@@ -1,4 +1,4 @@
-// A model on a device, and what the sessions of a runtime share: plugins and open devices.
+// A model on a device, and the plugins and open devices that the sessions of a runtime share.
 #pragma once
 
 #include "abi/library.hpp"
@@ -21,16 +21,16 @@ struct RuntimeState {
     RuntimeOptions options;
     std::shared_ptr<const abi::Registry> plugins;
 
-    // Vulkan is loaded when it is first asked for: a session on the CPU never touches it. Null where there is none.
+    // Vulkan is loaded at the first call, so a session on the CPU never touches it. Null if there is none.
     [[nodiscard]] vulkan::Instance *vulkan();
     [[nodiscard]] const std::string &no_vulkan(); // why vulkan() is null
 
     // A backend with the weights of a model on "cpu" or "reference".
     [[nodiscard]] std::unique_ptr<plan::Backend> cpu_backend(const Device &device, const model::Safetensors &weights);
-    // A Vulkan device of Runtime::device(), opened once, and once more after each time that it was lost.
+    // A Vulkan device of Runtime::device(). It is opened once, and again each time after it was lost.
     [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
     void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);
-    // What is proved on a device; null for "reference", which everything else is held to.
+    // Decides what may run on a device; null for "reference", which everything else is compared with.
     [[nodiscard]] std::shared_ptr<admission::Admission> admission(const Device &device);
 
   private:
@@ -47,8 +47,8 @@ struct RuntimeState {
     void load_vulkan();
 };
 
-// Programs by graph and shapes, the most recently used first. Bounded: every length of input makes a program of its
-// own. Where one does not fit into memory, all others make room for it.
+// Programs by graph and shapes, the most recently used first. Their number is limited, because every length of input
+// has its own program. If one does not fit into memory, all others are dropped to make room.
 class ProgramCache {
   public:
     using Make = std::function<std::unique_ptr<plan::Program>()>;
@@ -71,16 +71,16 @@ struct SessionState {
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] plan::Program &program(const std::string &graph, plan::GraphShapes shapes);
-    // As Session::run, of a graph that the model has.
+    // As Session::run, for a graph that the model has.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
-    // Which variant computes each step here.
+    // The variant that computes each step.
     [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan);
 
-    // Opens the device, where no session has it open, and makes the backend on it. Does nothing when that is done.
+    // Opens the device, unless a session has it open, and makes the backend on it. Does nothing if that is done.
     void connect();
-    // What `work` gives. A device that is lost meanwhile is opened anew, and `work` is done once more from its
-    // beginning: what programs held on the device is gone, KV caches, too. A second loss is thrown.
+    // Returns work(). If the device is lost meanwhile, it is reopened and `work` starts again from its beginning,
+    // because everything on the device is gone, including key-value caches. A second loss is thrown.
     template <class Work> auto surviving_loss(const Work &work) {
         try {
             return work();
@@ -97,7 +97,7 @@ struct SessionState {
     }
 
   private:
-    void let_go(); // of all that is on the device; program() connects again
+    void let_go(); // releases all that is on the device; program() connects again
     void recover(const Error &lost);
 };
 

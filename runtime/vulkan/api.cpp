@@ -11,8 +11,8 @@ std::atomic<bool> exiting = false;
 } // namespace
 
 void watch_for_exit() {
-    // Handlers run in the opposite order of their registration, destructors of statics among them: of several, the
-    // youngest counts.
+    // Handlers and destructors of statics run in the opposite order of their registration. If this is called several
+    // times, the last call counts.
     (void)std::atexit([] { exiting = true; });
 }
 

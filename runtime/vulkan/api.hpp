@@ -1,4 +1,4 @@
-// Vulkan as the files of this folder use it: volk's functions, results made into lamina::Error, owned handles.
+// Vulkan as this folder uses it: volk's functions, results turned into lamina::Error, owned handles.
 #pragma once
 
 #define VK_NO_PROTOTYPES
@@ -11,19 +11,20 @@
 
 namespace lamina::vulkan {
 
-// "VK_ERROR_DEVICE_LOST", or the number of a result that this file does not know.
+// "VK_ERROR_DEVICE_LOST", or the number of an unknown result.
 [[nodiscard]] std::string name_of(VkResult result);
 
-// Throws the Error that a failed call stands for: memory, device_lost, else failure. `what` was being done:
-// "creating a compute pipeline".
+// Throws the Error for a failed call: memory, device_lost, or else failure. `what` says what was being done: "creating
+// a compute pipeline".
 [[noreturn]] void fail(VkResult result, const std::string &what);
 inline void check(VkResult result, const char *what) {
     if (result < 0) fail(result, what);
 }
 
-// At the end of a process, statics of drivers and layers go before those of a program that are older. From then on
-// nothing of Vulkan may be called, and what is left the system takes back.
-void watch_for_exit(); // to be called after what may make such statics: loading drivers, opening devices, compiling
+// At the end of a process, statics of drivers and layers are destroyed before older statics of the program. After that
+// no Vulkan function may be called; the system frees what is left.
+void watch_for_exit(); // call this after anything that may create such statics: loading drivers, opening devices,
+                       // compiling
 [[nodiscard]] bool drivers_are_gone();
 
 // A Vulkan object of a device, destroyed with its owner.

@@ -1,4 +1,4 @@
-// Recording command buffers, and waiting for them within bounds.
+// Records command buffers, and waits for them with a timeout.
 #pragma once
 
 #include "vulkan/memory.hpp"
@@ -15,9 +15,9 @@ class CommandPool {
   public:
     explicit CommandPool(std::shared_ptr<LogicalDevice> device);
 
-    // A command buffer that `record` has filled; it may be submitted again and again, one submission at a time.
+    // A command buffer filled by `record`. It may be submitted repeatedly, one submission at a time.
     [[nodiscard]] VkCommandBuffer record(const std::function<void(VkCommandBuffer)> &record);
-    // Records, submits, waits and forgets. `what` it does is for messages: "a copy".
+    // Records, submits, waits and forgets. `what` describes it in messages: "a copy".
     void run_once(const std::string &what, const std::function<void(VkCommandBuffer)> &record);
     void run_once(const std::function<void(VkCommandBuffer)> &record) { run_once("a copy", record); }
 
@@ -31,8 +31,8 @@ class Fence {
     explicit Fence(std::shared_ptr<LogicalDevice> device);
     [[nodiscard]] VkFence handle() const { return fence_.get(); }
     void reset();
-    // Waits in slices. Throws Error(device_lost) when the device is lost or does not answer for ten minutes; `what` was
-    // running: "steps 'a' to 'b' of graph 'encode'".
+    // Waits in slices. Throws Error(device_lost) if the device is lost or does not answer for ten minutes. `what` says
+    // what was running: "steps 'a' to 'b' of graph 'encode'".
     void wait(const std::string &what) const;
 
   private:
@@ -40,7 +40,7 @@ class Fence {
     Owned<VkFence> fence_;
 };
 
-// Everything that `from` stages write as `written` is done and seen by what `to` stages do as `used`.
+// A barrier: what `from` stages write with `written` access is visible to `to` stages with `used` access.
 struct Barrier {
     VkPipelineStageFlags from, to;
     VkAccessFlags written, used;

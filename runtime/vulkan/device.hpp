@@ -1,4 +1,4 @@
-// Vulkan devices: found, described, opened. No Vulkan type leaves this folder through this header.
+// Finds, describes and opens Vulkan devices. This header exposes no Vulkan type.
 #pragma once
 
 #include "abi/library.hpp"
@@ -24,33 +24,32 @@ struct DeviceInfo {
     uint64_t memory_bytes = 0;    // of the largest device-local heap
     lamina_device capabilities{}; // its matrices live as long as the Instance
     std::vector<lamina_matrix_shape> matrices;
-    std::vector<std::string> unusable; // every reason why Lamina cannot run here; empty: it can
+    std::vector<std::string> unusable; // every reason why Lamina cannot run here; empty if it can
 
     [[nodiscard]] std::string uuid_text() const; // "uuid:8-4-4-4-12"
-    // What pipelines and verdicts are keyed by, a part of a file name: the chip, where it is, and the build of its
-    // driver.
+    // The key of pipelines and verdicts, as part of a file name: the chip, where it is, and the build of its driver.
     [[nodiscard]] std::string cache_key() const;
 };
 
 struct InstanceOptions {
-    bool validation = false; // the Khronos layer, core and synchronization checks; Error(no_device) where it is missing
+    bool validation = false;    // the Khronos layer, core and synchronization checks; Error(no_device) if it is missing
     bool gpu_assisted = false;  // with validation: instead of core checks, kernels report accesses out of bounds
     bool pipeline_cache = true; // keep what drivers compile under ~/.cache/lamina
-    std::function<void(const std::string &)> on_message{}; // what the layers say, as they say it; one call at a time
+    std::function<void(const std::string &)> on_message{}; // called with each message of the layers, one call at a time
 };
 
 class Device;
 
-// The loader and its devices. One a process is enough; it is safe to share.
+// The loader and its devices. One per process is enough; it is safe to share.
 class Instance {
   public:
-    // Null, and why, when there is no Vulkan on this machine (no libvulkan, no driver).
+    // Null, and the reason, if there is no Vulkan on this machine (no libvulkan, no driver).
     static std::shared_ptr<Instance> create(const InstanceOptions &options, std::string &why_not);
 
     [[nodiscard]] virtual const std::vector<DeviceInfo> &devices() const = 0;
-    // Throws Error(no_device) with every reason when the device is unusable.
+    // Throws Error(no_device) with every reason if the device is unusable.
     [[nodiscard]] virtual std::shared_ptr<Device> open(uint32_t index) = 0;
-    // What the validation layers have said so far.
+    // The messages of the validation layers so far.
     [[nodiscard]] virtual std::vector<std::string> validation_messages() const = 0;
     virtual ~Instance() = default;
 };
@@ -60,7 +59,7 @@ class Device {
   public:
     virtual ~Device() = default;
     [[nodiscard]] virtual const DeviceInfo &info() const = 0;
-    // Uploads the weights that programs ask for when they first do. Throws Error(memory) with need and have.
+    // Uploads weights when programs first ask for them. Throws Error(memory) with the memory needed and available.
     [[nodiscard]] virtual std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
                                                                  model::Safetensors weights) = 0;
 };

@@ -27,7 +27,7 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(ValidationLog &log) {
     info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
     info.messageSeverity =
         VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-    info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT; // not the loader's general remarks
+    info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT; // not the loader's general messages
     info.pfnUserCallback = on_message;
     info.pUserData = &log;
     return info;
@@ -126,7 +126,7 @@ VkResult VulkanInstance::create_instance(const InstanceOptions &options, uint32_
 
     const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
                                                    VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT};
-    // Kernels are instrumented instead of, not beside, the core checks: both at once the layers advise against.
+    // Kernels are instrumented instead of running the core checks; the layers advise against both at once.
     const VkValidationFeatureDisableEXT core = VK_VALIDATION_FEATURE_DISABLE_CORE_CHECKS_EXT;
     VkValidationFeaturesEXT validation{};
     validation.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
@@ -139,7 +139,7 @@ VkResult VulkanInstance::create_instance(const InstanceOptions &options, uint32_
     if (options.validation) {
         extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
         extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
-        info.pNext = &messenger; // it also hears what creating and destroying the instance says
+        info.pNext = &messenger; // also reports messages from creating and destroying the instance
         info.ppEnabledLayerNames = &validation_layer;
         info.enabledLayerCount = 1;
     }

@@ -1,4 +1,4 @@
-// The Vulkan loader and one instance of it, with what the validation layers say.
+// The Vulkan loader and one instance, with the messages of the validation layers.
 #pragma once
 
 #include "vulkan/device.hpp"
@@ -27,8 +27,8 @@ class ValidationLog {
 
 class VulkanInstance final : public Instance, public std::enable_shared_from_this<VulkanInstance> {
   public:
-    // As Instance::create(), over a loader of the caller's: its vkGetInstanceProcAddr, or null for libvulkan. Vulkan's
-    // functions are volk's globals, so all instances of a process come from one loader at a time.
+    // As Instance::create(), with the caller's loader: its vkGetInstanceProcAddr, or null for libvulkan. Vulkan's
+    // functions are volk's globals, so all instances of a process must use the same loader at a time.
     static std::shared_ptr<VulkanInstance> create(const InstanceOptions &options, PFN_vkGetInstanceProcAddr loader,
                                                   std::string &why_not);
     ~VulkanInstance() override;

@@ -6,7 +6,8 @@ namespace lamina::vulkan {
 
 namespace {
 
-// The structures behind the feature bits, chained for vkCreateDevice. They point at each other: never copied.
+// The structures for the feature bits, chained for vkCreateDevice. They point at each other, so they must not be
+// copied.
 struct EnabledFeatures {
     VkPhysicalDeviceFeatures2 all{};
     VkPhysicalDevice16BitStorageFeatures storage{};
@@ -82,7 +83,7 @@ LogicalDevice::LogicalDevice(std::shared_ptr<VulkanInstance> instance, const Phy
     table_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
 }
 
-// Idle by now: whoever submits work waits for it.
+// The device is idle here, because whoever submits work waits for it.
 LogicalDevice::~LogicalDevice() {
     if (!drivers_are_gone()) table_.vkDestroyDevice(device_, nullptr);
 }
@@ -98,11 +99,11 @@ void LogicalDevice::submit(std::span<const VkCommandBuffer> commands, VkFence fe
         result = table_.vkQueueSubmit(queue_, 1, &info, fence);
     }
     if (result == VK_SUCCESS) return;
-    wait_idle(); // submissions before this one may be under way, and even this one counts as pending on a lost device
+    wait_idle(); // earlier submissions may still run, and on a lost device even this one counts as pending
     fail(result, "submitting " + what + " to device " + physical_.info.name);
 }
 
-// Its result says nothing new: a device that is lost has said so to whoever waits here.
+// The result is not needed: whoever waits here already knows that the device is lost.
 void LogicalDevice::wait_idle() {
     const std::lock_guard lock(queue_mutex_);
     table_.vkQueueWaitIdle(queue_);

@@ -1,4 +1,4 @@
-// An opened device: its functions, its one queue, and the lock that its queue needs.
+// An open device: its functions, its only queue, and the lock that the queue needs.
 #pragma once
 
 #include "vulkan/instance.hpp"
@@ -23,16 +23,17 @@ class LogicalDevice {
     [[nodiscard]] const PhysicalDevice &physical() const { return physical_; }
     [[nodiscard]] const DeviceInfo &info() const { return physical_.info; }
 
-    // Hands command buffers to the queue; `fence` is signalled when they are done. Thread-safe. `what` they do is for
-    // messages: "steps 'a' to 'b' of graph 'encode'". After a failure the queue is idle.
+    // Hands command buffers to the queue; `fence` is signalled when they are done. Thread-safe. `what` describes them
+    // in messages: "steps 'a' to 'b' of graph 'encode'". After a failure the queue is idle.
     void submit(std::span<const VkCommandBuffer> commands, VkFence fence, const std::string &what);
-    // Everything submitted is done, or counts as done where the device is lost: its objects may be destroyed.
+    // Waits until everything submitted is done, or counts as done because the device is lost. Objects may be destroyed
+    // then.
     void wait_idle();
-    // The validation layers look into work that is done in a thread of their own: waits for what they have to say of
-    // it, which waiting for a fence does not. Nothing without them.
+    // The validation layers check finished work in a thread of their own. This waits for their messages, which waiting
+    // for a fence does not do. Does nothing without the layers.
     [[nodiscard]] VkResult hear_validation();
 
-    // Bytes of a heap that may still be allocated: what the driver says (VK_EXT_memory_budget), else all of it.
+    // Bytes of a heap that may still be allocated: according to the driver (VK_EXT_memory_budget), else all of it.
     [[nodiscard]] uint64_t free_bytes(uint32_t heap) const;
 
     template <class T> [[nodiscard]] Owned<T> own(T handle, typename Owned<T>::Destroy destroy) const {

@@ -16,8 +16,8 @@ struct MemoryType {
     uint32_t index, heap;
 };
 
-// The memory type with all of `needed` whose heap is largest: a small device-local heap is the window through which
-// the host sees a discrete GPU's memory, and not where weights belong.
+// The memory type with all of `needed` that has the largest heap. A small device-local heap is only a window through
+// which the host sees a discrete GPU's memory; weights do not belong there.
 std::optional<MemoryType> find_type(const VkPhysicalDeviceMemoryProperties &memory, uint32_t allowed,
                                     VkMemoryPropertyFlags needed) {
     std::optional<MemoryType> best;
@@ -64,7 +64,7 @@ std::string biggest(std::span<const MemoryRequest> requests) {
     return text;
 }
 
-// Saturates, so that absurd sizes are too large instead of small.
+// Saturates, so that absurd sizes do not wrap around to small ones.
 uint64_t total_bytes(std::span<const MemoryRequest> requests) {
     uint64_t total = 0;
     for (const MemoryRequest &r : requests) total = r.bytes > UINT64_MAX - total ? UINT64_MAX : total + r.bytes;
@@ -131,7 +131,7 @@ std::vector<Region> allocate(const std::shared_ptr<LogicalDevice> &device, std::
     check_fit(*device, requests, purpose);
     const uint64_t align = region_align(*device);
     std::vector<Region> regions(requests.size());
-    std::vector<size_t> block; // requests of the block that is being filled
+    std::vector<size_t> block; // requests in the block that is being filled
     uint64_t filled = 0;
     const auto close = [&] {
         if (block.empty()) return;

@@ -18,8 +18,8 @@ using plan::MemoryRequest, plan::padded;
 class Buffer {
   public:
     enum class Place {
-        device, // fastest for kernels; reached from the host through a staging buffer
-        staging // mapped for the host; cached where the device has that, since results are read from it
+        device, // fastest for kernels; the host uses a staging buffer to reach it
+        staging // mapped for the host; cached if possible, since results are read from it
     };
     // Throws Error(memory).
     Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place place);
@@ -29,7 +29,7 @@ class Buffer {
 
     [[nodiscard]] VkBuffer handle() const { return buffer_.get(); }
     [[nodiscard]] uint64_t bytes() const { return bytes_; }
-    // Staging only. Coherent: nothing needs to be flushed.
+    // Only for staging buffers. The memory is coherent, so no flush is needed.
     [[nodiscard]] std::span<std::byte> mapped() const { return {mapped_, static_cast<size_t>(bytes_)}; }
 
   private:
@@ -40,19 +40,20 @@ class Buffer {
     std::byte *mapped_ = nullptr;
 };
 
-// Where a tensor lies.
+// The place of a tensor in memory.
 struct Region {
     std::shared_ptr<const Buffer> buffer;
     uint64_t offset = 0, bytes = 0;
 };
 
-// Packs requests, in order, into device buffers of at most 256 MiB or one request, each region aligned to what bindings
-// need (at least 256) and padded to a multiple of 16 bytes. Nothing is allocated unless all of it fits: throws
-// Error(memory) with need, have and the biggest requests. `purpose` begins the message: "the weights".
+// Packs requests, in order, into device buffers of at most 256 MiB or one request. Each region is aligned as bindings
+// need (at least 256) and padded to a multiple of 16 bytes. If not everything fits, nothing is allocated and
+// Error(memory) gives the memory needed, the memory available and the biggest requests. The message begins with
+// `purpose`: "the weights".
 [[nodiscard]] std::vector<Region> allocate(const std::shared_ptr<LogicalDevice> &device,
                                            std::span<const MemoryRequest> requests, const std::string &purpose);
 
-// Offsets of regions that share a buffer, and what they are padded to.
+// Offsets of regions that share a buffer, and their padded sizes.
 [[nodiscard]] uint64_t region_align(const LogicalDevice &device);
 [[nodiscard]] constexpr uint64_t align_up(uint64_t value, uint64_t align) {
     return (value + align - 1) / align * align;

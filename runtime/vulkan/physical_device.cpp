@@ -9,7 +9,7 @@ namespace lamina::vulkan {
 
 namespace {
 
-// What the baseline of every layer may use (plugin.h), where Vulkan itself guarantees less.
+// Limits that every baseline may rely on (plugin.h), where Vulkan itself guarantees less.
 constexpr uint32_t needed_invocations = 256, needed_shared_bytes = 16384, needed_storage_buffers = 8;
 
 std::string version_text(uint32_t v) {
@@ -43,7 +43,7 @@ std::set<std::string, std::less<>> extensions_of(VkPhysicalDevice device) {
     return names;
 }
 
-// Fills name, driver, uuid, limits. Only structures that the device's version or extensions know are asked for.
+// Fills name, driver, uuid, limits. Queries only structures that the device's version or extensions have.
 void read_properties(PhysicalDevice &d, VkPhysicalDeviceSubgroupProperties &subgroup) {
     VkPhysicalDeviceDriverProperties driver{};
     driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
@@ -70,7 +70,7 @@ void read_properties(PhysicalDevice &d, VkPhysicalDeviceSubgroupProperties &subg
     d.info.kind = kind_of(p.deviceType);
     d.info.api_version = version_text(p.apiVersion);
     d.info.driver = names_driver ? driver.driverName : "unnamed driver";
-    // Vendors pack driverVersion each in their own way, so the driver's own words come first.
+    // Each vendor encodes driverVersion differently, so the driver's own text is preferred.
     d.info.driver_version = names_driver ? driver.driverInfo : "";
     if (d.info.driver_version.empty()) d.info.driver_version = version_text(p.driverVersion);
     std::copy_n(id.deviceUUID, VK_UUID_SIZE, d.info.uuid.begin());
@@ -177,7 +177,7 @@ void read_memory(PhysicalDevice &d) {
             d.info.memory_bytes = std::max<uint64_t>(d.info.memory_bytes, d.memory.memoryHeaps[i].size);
 }
 
-// False when no queue family computes.
+// False if no queue family can compute.
 bool find_queue_family(PhysicalDevice &d) {
     uint32_t n = 0;
     vkGetPhysicalDeviceQueueFamilyProperties(d.handle, &n, nullptr);
@@ -213,7 +213,7 @@ PhysicalDevice inspect(VkPhysicalDevice handle, uint32_t index, uint32_t instanc
     VkPhysicalDeviceProperties basic{};
     vkGetPhysicalDeviceProperties(handle, &basic);
     d.api_version = std::min(basic.apiVersion, instance_api_version);
-    if (basic.apiVersion < VK_API_VERSION_1_1) { // it knows none of the queries below
+    if (basic.apiVersion < VK_API_VERSION_1_1) { // it has none of the queries below
         d.info.name = basic.deviceName;
         d.info.kind = kind_of(basic.deviceType);
         d.info.api_version = version_text(basic.apiVersion);
@@ -254,8 +254,8 @@ std::string DeviceInfo::uuid_text() const {
 }
 
 std::string DeviceInfo::cache_key() const {
-    // No one of these tells all apart: a uuid may be that of a slot (AMD's on Linux) or of a driver's version (Mesa's
-    // software), a version may be that of several builds.
+    // None of these is unique alone: a uuid may identify a slot (AMD on Linux) or a driver's version (Mesa's software),
+    // and several builds may have the same version.
     char chip[18];
     std::snprintf(chip, sizeof chip, "%04x-%04x", vendor_id, device_id);
     constexpr size_t most = 40; // of what may be long: file names end at 255

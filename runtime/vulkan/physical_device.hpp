@@ -1,4 +1,4 @@
-// What a Vulkan device can do, asked once: the public description, and what opening it takes.
+// What a Vulkan device can do, queried once: the public description, and what is needed to open it.
 #pragma once
 
 #include "vulkan/api.hpp"

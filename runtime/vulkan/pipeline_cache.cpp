@@ -18,7 +18,7 @@ struct FileHeader {
     uint64_t checksum, bytes; // of the driver's data that follows
 };
 
-// FNV-1a, 64 bits: guards against damage, not against attack; the file is as trusted as the user's home.
+// FNV-1a, 64 bits. It guards against damage, not against attack: the file is as trusted as the user's home.
 uint64_t checksum(std::span<const std::byte> data) {
     uint64_t hash = 0xcbf29ce484222325ull;
     for (const std::byte b : data) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3ull;
@@ -50,7 +50,7 @@ std::vector<std::byte> read_pipeline_cache(const std::filesystem::path &file, co
     try {
         bytes = read_file(file, largest_file);
     } catch (const Error &) {
-        return {}; // not readable: as good as absent
+        return {}; // not readable counts as absent
     }
     FileHeader header{};
     if (bytes.size() < sizeof header) return {};

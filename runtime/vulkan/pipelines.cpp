@@ -167,7 +167,7 @@ std::vector<Pipeline> Pipelines::build(std::span<const PipelineRequest> requests
     return result;
 }
 
-// A cache that cannot be written costs time at the next start and nothing else, so that is no error.
+// A cache that cannot be written only costs time at the next start, so it is not an error.
 void Pipelines::save() const {
     if (!cache_file_) return;
     const VolkDeviceTable &vk = device_->vk();

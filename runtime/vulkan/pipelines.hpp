@@ -1,4 +1,5 @@
-// Compute pipelines of one device: each kernel with its specialization constants built once, in parallel, and kept.
+// The compute pipelines of a device. Each kernel is built once for each set of specialization constants, in parallel,
+// and kept.
 #pragma once
 
 #include "plan/reflect.hpp"
@@ -23,7 +24,7 @@ struct Pipeline {
 };
 
 struct PipelineRequest {
-    const lamina_kernel *kernel = nullptr; // plugins are never unloaded: the address stands for the kernel
+    const lamina_kernel *kernel = nullptr; // plugins are never unloaded, so the address identifies the kernel
     const plan::KernelInfo *info = nullptr;
     std::vector<lamina_spec> specs; // sorted by id
     std::string where;              // for messages: "layer 'encoder.0.norm', kernel 'layer_norm'"
@@ -37,8 +38,8 @@ class Pipelines {
     Pipelines(const Pipelines &) = delete;
     Pipelines &operator=(const Pipelines &) = delete;
 
-    // One pipeline a request, in order; those that are missing are built on all cores. Throws Error(failure) when the
-    // driver refuses a kernel, Error(no_device) for more bindings than the device takes. Thread-safe.
+    // One pipeline per request, in order. Missing ones are built on all cores. Throws Error(failure) if the driver
+    // refuses a kernel, Error(no_device) for more bindings than the device allows. Thread-safe.
     [[nodiscard]] std::vector<Pipeline> build(std::span<const PipelineRequest> requests);
 
   private:

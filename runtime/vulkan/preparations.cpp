@@ -85,7 +85,7 @@ std::vector<Region> Preparations::make(const Request &request, std::span<const P
     const Owned<VkDescriptorPool> sets = make_ready(*device_, dispatches);
     CommandPool(device_).run_once("the preparation of '" + request.step.name + "'", [&](VkCommandBuffer commands) {
         for (const BoundDispatch &d : dispatches) record(*device_, commands, d);
-        place(*device_, commands, between_dispatches); // whoever reads it comes in a later submission
+        place(*device_, commands, between_dispatches); // its readers are in later submissions
     });
     return memory;
 }

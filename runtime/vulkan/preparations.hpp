@@ -1,4 +1,4 @@
-// Memory that plans have filled once a session: see <lamina/plugin/prepare.h>.
+// Memory that plans fill once per session: see <lamina/plugin/prepare.h>.
 #pragma once
 
 #include "plan/graph_plan.hpp"
@@ -18,8 +18,8 @@ class Preparations {
   public:
     explicit Preparations(std::shared_ptr<LogicalDevice> device) : device_(std::move(device)) {}
 
-    // A region for each block that the step's plan asks for, full: the first time that it asks, its dispatches run now.
-    // Who asks for the same again shares them: the same kernels, constants and sizes over the same weights.
+    // A filled region for each block that the step's plan asks for. At the first request the preparing dispatches run
+    // now. Later requests with the same kernels, constants and sizes over the same weights share the memory.
     // `pipelines`: of plan.preparation.dispatches, in order. Throws Error(memory), Error(device_lost).
     [[nodiscard]] const std::vector<Region> &of(const plan::Step &step, const plan::GraphPlan &graph,
                                                 const plan::LayerPlan &plan, std::span<const Pipeline> pipelines,
@@ -27,7 +27,7 @@ class Preparations {
     [[nodiscard]] size_t size() const { return made_.size(); } // how many have been made
 
   private:
-    using Key = std::string; // the bytes of all that decides what the memory holds
+    using Key = std::string; // the bytes of everything that determines the contents
     struct Request;
 
     [[nodiscard]] std::vector<Region> make(const Request &request, std::span<const Pipeline> pipelines,

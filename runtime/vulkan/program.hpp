@@ -12,8 +12,8 @@ namespace lamina::vulkan {
 
 class VulkanProgram final : public plan::Program {
   public:
-    // `pipelines` has one for every dispatch of `steps`, in order, and `owner` keeps them alive. `prepared`: by step,
-    // what its plan has prepared.
+    // `pipelines` has one for every dispatch of `steps`, in order, and `owner` keeps them alive. `prepared`: the
+    // prepared memory of each step.
     VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner, Residents &residents,
                   plan::GraphPlan plan, std::vector<ChosenVariant> steps, std::span<const Pipeline> pipelines,
                   std::vector<std::vector<Region>> prepared, const plan::ProgramOptions &options);
@@ -41,7 +41,7 @@ class VulkanProgram final : public plan::Program {
     std::vector<int32_t> output_tensors_;
     std::vector<Transfer> input_transfers_, output_transfers_;
     std::optional<Buffer> staging_; // the inputs, then the outputs
-    std::optional<Buffer> beside_;  // for sequences on their way: see reorder()
+    std::optional<Buffer> beside_;  // for sequences being moved: see reorder()
     std::optional<Recording> recording_;
 };
 

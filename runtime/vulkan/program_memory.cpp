@@ -106,7 +106,8 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     }
 
     std::vector<Upload> uploads;
-    // Behind an input, too, lies what shows in results: a kernel that reads there may not be right by luck.
+    // Inputs have guards, too. A kernel that reads beyond an input then gets wrong results, instead of right ones by
+    // luck.
     std::vector<std::vector<uint32_t>> words;
     for (size_t i = 0; i < graph.tensors.size() && guard_ != 0; ++i) {
         if (graph.tensors[i].kind != Kind::input) continue;
@@ -126,7 +127,7 @@ Region ProgramMemory::bound(const plan::Step &step, size_t step_index, const pla
                           : binding.role == LAMINA_CONSTANT ? constants_[step_index][binding.index]
                           : binding.role == LAMINA_PREPARED ? prepared_[step_index][binding.index]
                                                             : tensor(tensors_of(step, binding.role)[binding.index]);
-    // The guard behind a tensor is bound with it: many drivers drop what is written outside of a binding, and read
+    // The guard after a tensor is part of its binding, because many drivers drop writes outside of a binding and read
     // zeros there.
     const bool guarded =
         binding.role != LAMINA_WEIGHT && binding.role != LAMINA_CONSTANT && binding.role != LAMINA_PREPARED;

@@ -1,4 +1,4 @@
-// Where every tensor of a program lies on the device.
+// The place of every tensor of a program in device memory.
 #pragma once
 
 #include "plan/lifetimes.hpp"
@@ -12,28 +12,28 @@
 
 namespace lamina::vulkan {
 
-// Activations and scratch lie as plan::MemoryLayout says, inputs in memory of their own. Weights and states are the
-// backend's.
+// Activations and scratch are placed by plan::MemoryLayout; inputs have memory of their own. Weights and states belong
+// to the backend.
 class ProgramMemory {
   public:
-    // Allocates, and uploads weights and constants. With ProgramOptions::guard nothing shares memory, and guard_bytes
-    // lie free on either side of everything that kernels write. Throws Error(memory) with need, have and the biggest
-    // tensors. `prepared`: by step, what its plan has prepared.
+    // Allocates, and uploads weights and constants. With ProgramOptions::guard nothing shares memory, and there are
+    // guard_bytes on both sides of everything that kernels write. Throws Error(memory) with the memory needed, the
+    // memory available and the biggest tensors. `prepared`: the prepared memory of each step.
     ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents, const plan::GraphPlan &graph,
                   std::span<const ChosenVariant> steps, std::vector<std::vector<Region>> prepared,
                   const plan::ProgramOptions &options);
 
     // Padded to a multiple of 16 bytes.
     [[nodiscard]] const Region &tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
-    // What a binding of this step spans, and the guard behind it; zeros for a port that was left out.
+    // The memory of a binding of this step, with the guard after it; zeros for a port that was left out.
     [[nodiscard]] Region bound(const plan::Step &step, size_t step_index, const plan::Binding &binding) const;
-    // All that holds nothing of worth before a run: activations and scratch, with their guards.
+    // Everything whose contents do not matter before a run: activations and scratch, with their guards.
     [[nodiscard]] const std::vector<Region> &volatile_regions() const { return volatile_; }
 
-    struct Guard {        // beside a tensor or scratch block, on one side: no kernel may write here
+    struct Guard {        // on one side of a tensor or scratch block; no kernel may write here
         std::string name; // "'y'", "scratch of 'attention'"
         Region region;
-        uint32_t word; // what it is full of
+        uint32_t word; // its contents
     };
     [[nodiscard]] const std::vector<Guard> &guards() const { return guards_; }
 
@@ -41,7 +41,7 @@ class ProgramMemory {
     void allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
                       std::span<const ChosenVariant> steps, const plan::MemoryLayout &layout);
     void take_residents(Residents &residents, const plan::GraphPlan &graph);
-    // What lies between the guards of `whole`, which are full of `word`; all of it where there are none.
+    // The memory between the guards of `whole`, which contain `word`; all of `whole` if there are none.
     [[nodiscard]] Region inside(const Region &whole, const std::string &name, uint32_t word);
 
     std::vector<Region> tensors_;
@@ -50,7 +50,7 @@ class ProgramMemory {
     std::vector<Region> volatile_;
     Region zeros_;
     uint64_t guard_;  // bytes; 0: no guards
-    uint32_t poison_; // what they are full of
+    uint32_t poison_; // their contents
     std::vector<Guard> guards_;
 };
 

@@ -10,12 +10,11 @@ namespace lamina::vulkan {
 
 namespace {
 
-// Operations that are submitted together: 50 ms on a slow GPU that does 200 of them a nanosecond. Watchdogs begin to
-// act after seconds.
+// Operations per submission: 50 ms on a slow GPU with 200 operations per nanosecond. Watchdogs act after seconds.
 constexpr double segment_work = 50e6 * 200;
 
-// Operations of a dispatch, estimated from what it touches: exact for a matrix product, whose three matrices of m*k,
-// k*n and m*n elements stand for 2*m*k*n operations, and too high for lighter work.
+// The operations of a dispatch, estimated from the memory that it uses. Exact for a matrix product, where matrices of
+// m*k, k*n and m*n elements need 2*m*k*n operations; too high for lighter work.
 double work_of(const plan::Dispatch &dispatch) {
     std::vector<double> elements(3, 1.0);
     for (const plan::Binding &b : dispatch.bindings) elements.push_back(static_cast<double>(b.bytes) / 4);

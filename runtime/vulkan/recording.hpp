@@ -28,15 +28,15 @@ class Recording {
         std::span<const Transfer> inputs, outputs;
         std::optional<uint32_t> poison; // what activations and scratch are filled with before the first dispatch
     };
-    // Keeps what the commands use alive only as far as it is owned by `memory` and `staging`: they must outlive this.
+    // `memory` and `staging` own what the commands use, and must outlive this.
     Recording(std::shared_ptr<LogicalDevice> device, const Parts &parts);
 
-    // Uploads these inputs (by their place in Parts::inputs), runs every dispatch, downloads the outputs; waits.
-    // Throws Error(device_lost) with the steps that were running.
+    // Uploads these inputs (indices into Parts::inputs), runs every dispatch, downloads the outputs, and waits. Throws
+    // Error(device_lost) with the steps that were running.
     void run(std::span<const size_t> inputs);
 
   private:
-    // Part of the program that is submitted on its own, so that no submission runs long enough for a watchdog.
+    // A part of the program with its own submission, so that no submission runs long enough to trigger a watchdog.
     struct Segment {
         VkCommandBuffer commands;
         Fence fence;
@@ -49,7 +49,7 @@ class Recording {
     std::shared_ptr<LogicalDevice> device_;
     CommandPool pool_;
     Owned<VkDescriptorPool> descriptors_;
-    std::vector<VkCommandBuffer> uploads_; // one an input
+    std::vector<VkCommandBuffer> uploads_; // one per input
     std::vector<Segment> segments_;
 };
 

@@ -1,5 +1,4 @@
-// What stays on the device between the programs of one backend: weights, states, and the zeros that stand where an
-// optional port was left out.
+// What programs of a backend share on the device: weights, states, and the zeros for optional ports that were left out.
 #pragma once
 
 #include "model/safetensors.hpp"
@@ -17,13 +16,12 @@ class Residents {
   public:
     Residents(std::shared_ptr<LogicalDevice> device, model::Safetensors weights);
 
-    // Uploads those of these weights that are not there yet, as they are in the file, padded with zeros to a multiple
-    // of 16 bytes. Throws Error(memory), before anything is allocated, or Error(input) for a name that is not in the
-    // file.
+    // Uploads the weights that are not on the device yet, as they are in the file, padded with zeros to a multiple of
+    // 16 bytes. Throws Error(memory), before anything is allocated, or Error(input) for a name that is not in the file.
     void load(const std::set<std::string> &names);
     [[nodiscard]] const Region &weight(const std::string &name) const { return weights_.at(name); }
 
-    // These states, in order; those that are not there are made, full of zeros. Throws Error(memory), as load().
+    // These states, in order. Missing ones are created with zeros. Throws Error(memory), as load().
     [[nodiscard]] std::vector<std::shared_ptr<Region>> states(std::span<const MemoryRequest> requests);
 
     [[nodiscard]] const Region &zeros() const { return zeros_; }

@@ -1,4 +1,4 @@
-// Which variant computes a step on a device.
+// Chooses the variant that computes a step on a device.
 #pragma once
 
 #include "plan/graph_plan.hpp"
@@ -13,9 +13,8 @@ struct ChosenVariant {
     plan::LayerPlan plan;
 };
 
-// The variant called `wanted`; or, when that is empty, the first of the contract that does these shapes on this device.
-// Throws Error(input) when the wanted one does not exist or does not fit, Error(no_device) when none fits: with
-// reasons.
+// The variant `wanted`; or, if that is empty, the first one of the contract that handles these shapes on this device.
+// Throws Error(input) if the wanted one does not exist or does not fit, Error(no_device) with reasons if none fits.
 [[nodiscard]] ChosenVariant choose_variant(const plan::Step &step, const plan::Kernels &kernels,
                                            const lamina_device &device, std::string_view wanted);
 
