@@ -1,8 +1,9 @@
-// Writes the new keys or values of a step into their cache: row t of sequence b goes to row position[b] + t. What lies
-// at or beyond the cache's end is not written.
+// Writes the new keys or values of a step into their cache: row t of sequence b goes to row position[b] + t. Rows at or
+// beyond the end of the cache are not written.
 //
-// x (B, T) or (T, B) rows of cols, as the strides say, in rows; cache (B, M) rows, f32 or f16, two in a word.
-// Dispatch: an invocation a word of the cache.
+// x: (B, T) or (T, B) rows of cols, according to the strides (in rows); cache: (B, M) rows, f32, or f16 with two values
+// per word.
+// Dispatch: one invocation per word of the cache's rows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/half.glsl"

@@ -1,21 +1,21 @@
-// o = softmax(scale q Kᵀ + bias) V, for each query of each head. keys.glsl has the
-// shapes. Online softmax: the greatest score so far is subtracted, and what was summed under a smaller one is rescaled.
+// o = softmax(scale q Kᵀ + bias) V, for each query of each head. keys.glsl has the shapes. This is online softmax: the
+// largest score so far is subtracted, and sums made with a smaller one are rescaled.
 //
-// A line is a query of one of the heads that share a key head. Dispatch: a workgroup of 32 takes one sequence, one key
-// head, a slice of SLICE steps of the channels, and 32 x LINES lines; each invocation LINES of them. So K and V are read
-// at addresses that are the same for all invocations, and there is neither shared memory nor a barrier. Keys come eight
-// at a time: a step of q serves eight scores, and a step of K or V serves LINES lines. Loads decide on drivers without
-// caches of their own, so there 4 lines of 16 steps are best; GPUs want the registers for occupancy: 2 lines of 8.
+// A line is a query of one of the heads that share a key head. Dispatch: a workgroup of 32 computes one sequence, one
+// key head, a slice of SLICE steps of the channels, and 32 x LINES lines, LINES of them per invocation. All invocations
+// read K and V at the same addresses, and there is neither shared memory nor a barrier. Keys are processed eight at a
+// time: a step of q is loaded for eight scores, and a step of K or V for LINES lines. On drivers without caches of
+// their own the loads decide, so 4 lines of 16 steps are best there. GPUs need registers for occupancy: 2 lines of 8.
 //
-// A query that may attend to nothing gives zeros. A value behind the mask does not count even when it is NaN.
+// A query that may attend to nothing gives zeros. A masked value has no effect, even if it is NaN.
 
 #extension GL_EXT_control_flow_attributes : require
 #include "keys.glsl"
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 32) in;
-layout(constant_id = 8) const uint SLICE = 16u; // steps of channels an invocation sums; at most 16
-layout(constant_id = 9) const uint LINES = 4u;  // query rows an invocation takes; at most 4
+layout(constant_id = 8) const uint SLICE = 16u; // steps of channels that an invocation sums; at most 16
+layout(constant_id = 9) const uint LINES = 4u;  // lines per invocation; at most 4
 
 #ifdef VEC4
 #define STEP vec4
@@ -52,7 +52,7 @@ void main() {
     const uint my_line = first_line + gl_LocalInvocationID.x * LINES;
     if (b >= batch || my_line >= lines) return;
 
-    uint head[LINES], t[LINES], q_at[LINES], begin[LINES], end[LINES]; // a line behind the last repeats it, and is not written
+    uint head[LINES], t[LINES], q_at[LINES], begin[LINES], end[LINES]; // lines after the last repeat it
     float greatest[LINES], total[LINES];
     STEP sum[LINES * SLICE];
     [[unroll]] for (uint l = 0u; l < LINES; ++l) {
@@ -67,14 +67,14 @@ void main() {
     }
     [[unroll]] for (uint i = 0u; i < LINES * SLICE; ++i) sum[i] = STEP(0.0);
 
-    // The begin for the first query of the workgroup and the end for its last: the same for all invocations.
+    // From the first query's begin to the last query's end, so it is the same for all invocations of the workgroup.
     const uint last_line = min(first_line + lines_of_group, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
     const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
     const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
 
     for (uint first = first_begin; first < last_end; first += 8u) {
-        uint at[8]; // of each key's channels in K and V; behind the end, the last key's
+        uint at[8]; // of each key's channels in K and V; after the end, the last key's
         float score[LINES * 8u];
         [[unroll]] for (uint j = 0u; j < 8u; ++j)
             at[j] = (key_row(b, min(first + j, last_end - 1u)) * kv_heads + kv_head) * steps;

@@ -1,4 +1,4 @@
-// Attention, on any device; attend_registers.glsl says how.
+// Attention for any device; see attend_registers.glsl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "attend_registers.glsl"

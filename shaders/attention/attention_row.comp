@@ -1,10 +1,12 @@
-// Attention of one query row of one head by a whole workgroup, for the few queries of a generation step on GPUs. What it
-// computes: attend_registers.glsl; the shapes: keys.glsl.
+// Attention in which a whole workgroup computes one query row of one head, for the few queries of a generation step on
+// GPUs. attend_registers.glsl says what it computes, keys.glsl has the shapes.
 //
-// Dispatch: a workgroup of 128 a query row of a head, or of a part of its keys, which merge.comp then joins. Keys come 128 at a time: each invocation forms the score of one of
-// them, then sums every 128th channel over all of them, reading V side by side.
+// Dispatch: a workgroup of 128 per query row of a head, or per part of its keys, which merge.comp then joins. Keys are
+// processed 128 at a time. Each invocation computes the score of one of them, then sums every 128th channel over all of
+// them, so that neighbouring invocations read neighbouring values of V.
 //
-// A key that the query may not attend to is marked in `share` and skipped: its value does not count even when it is NaN.
+// A key that the query may not attend to is marked in `share` and skipped, so its value has no effect, even if it is
+// NaN.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -49,7 +51,7 @@ void main() {
             for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k(k_at + d);
             score = score_of(score, b, head, t, key);
         }
-        barrier(); // everyone is done with the shares before
+        barrier(); // all have used the previous shares
         share[lane] = score;
         barrier();
         float peak = greatest;
@@ -71,7 +73,7 @@ void main() {
         }
     }
 
-    // A part's sums stay as they are, and what they were made under comes behind them.
+    // A part's sums are stored undivided, followed by their largest score and the sum of exponentials.
     const uint o_at = PART_KEYS == 0u ? q_at : (((b * queries + t) * heads + head) * parts + part) * (HEAD_DIM + 2u);
     const float norm = PART_KEYS != 0u ? 1.0 : total == 0.0 ? 0.0 : 1.0 / total;
     [[unroll]] for (uint s = 0u; s < SLICES; ++s)

@@ -1,11 +1,11 @@
-// Attention by way of shared memory, for GPUs. What it computes: attend_registers.glsl; the shapes:
-// keys.glsl. A line is a query of one of the heads that share a key head.
+// Attention with shared memory, for GPUs. attend_registers.glsl says what it computes, keys.glsl has the shapes. A line
+// is a query of one of the heads that share a key head.
 //
-// Dispatch: a workgroup of 128, as 16 x 8, takes one sequence, one key head and 32 lines; keys come 32 at a time, and
-// channels 32 at a time within them. An invocation has two lines: of each key block it forms 2 x 4 scores, and of each
-// 32 channels it sums 2 x 4. Head dims up to 256.
+// Dispatch: a workgroup of 128, as 16 x 8, computes one sequence, one key head and 32 lines. Keys are processed 32 at a
+// time, and within them channels 32 at a time. An invocation has two lines: it computes 2 x 4 scores of each key block,
+// and sums 2 x 4 of each 32 channels. Head dims up to 256.
 //
-// A key that a line may not attend to is marked in `share` and skipped: its value does not count even when it is NaN.
+// A key that a line may not attend to is marked in `share` and skipped, so its value has no effect, even if it is NaN.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -33,7 +33,7 @@ void main() {
 
     const uint lane = gl_LocalInvocationID.x;
     const uint low = lane % 8u, high = lane / 8u;
-    // This invocation's two lines; a line behind the last repeats it, and is not written.
+    // This invocation's two lines. Lines after the last repeat it, and are not written.
     const uvec2 line = min(first_line + uvec2(high, high + 16u), uvec2(lines - 1u));
     const uvec2 head = kv_head * sharing + line / queries, t = line % queries;
     const uvec2 begin = uvec2(keys_begin(b, t.x), keys_begin(b, t.y)), end = uvec2(keys_end(b, t.x), keys_end(b, t.y));

@@ -1,7 +1,7 @@
-// What the kernels of attention share: their operands, and which keys a query may attend to.
+// Shared by the kernels of attention: their operands, and which keys a query may attend to.
 //
-// Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O stand as in the layer's sequence,
-// (B, T) or (T, B), and so do rows of K and V unless they are a cache (B, M): hence the strides, all in rows.
+// Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O are ordered as in the layer's
+// sequence, (B, T) or (T, B). So are rows of K and V, unless they are a cache (B, M). Hence the strides, all in rows.
 // key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), position (B): each may be left out.
 
 #include "common/tanh.glsl"
@@ -19,14 +19,14 @@ layout(push_constant) uniform Push {
     uint key_batch_stride;
     uint key_time_stride;
     uint mask_batch_stride;
-    uint mask_query_stride; // 0 where all queries of a sequence share a row
-    uint window;            // a query attends to so many keys up to its own position; 0: to all
+    uint mask_query_stride; // 0 if all queries of a sequence share a row
+    uint window;            // how many keys, up to its own position, a query attends to; 0: all
     float scale;
     float softcap;
 };
 layout(constant_id = 0) const uint HEAD_DIM = 64u; // D
 layout(constant_id = 1) const bool CAUSAL = false;
-layout(constant_id = 2) const bool CACHED = false; // the keys are the queries' own, behind those of earlier steps
+layout(constant_id = 2) const bool CACHED = false; // the keys are the queries' own, after those of earlier steps
 layout(constant_id = 3) const bool HAS_POSITION = false; // of the first query in the cache
 layout(constant_id = 4) const bool HAS_LENGTHS = false;
 layout(constant_id = 5) const bool HAS_MASK = false;
@@ -42,7 +42,7 @@ layout(std430, set = 0, binding = 5) readonly buffer Mask { int mask[]; };
 layout(std430, set = 0, binding = 6) readonly buffer Bias { float score_bias[]; };
 layout(std430, set = 0, binding = 7) writeonly buffer O { float o[]; };
 
-// The least score: finite, so that exp(LEAST - LEAST) is a number. A query that may attend to no key keeps it.
+// The smallest score. It is finite, so that exp(LEAST - LEAST) is a number. A query that may attend to no key keeps it.
 const float LEAST = -1.7e38;
 
 uint query_row(uint b, uint t) { return b * query_batch_stride + t * query_time_stride; }

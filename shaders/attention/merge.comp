@@ -1,8 +1,8 @@
-// What the parts of a query row's keys gave (attention_row.comp), as one: sums that were made under different greatest
-// scores are brought to the greatest of all.
+// Joins the results of the parts of a query row's keys (attention_row.comp). Sums that were made with different largest
+// scores are rescaled to the largest of all.
 //
-// partial (B, Tq, heads, parts) rows of D sums, their greatest score and the sum of their exponentials; o (B Tq rows of
-// heads D), as the strides say, in rows. Dispatch: an invocation a value of o.
+// partial: (B, Tq, heads, parts) rows of D sums, their largest score and the sum of their exponentials; o: B Tq rows of
+// heads D, according to the strides (in rows). Dispatch: one invocation per value of o.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"

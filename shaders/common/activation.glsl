@@ -1,6 +1,6 @@
 // The activations of a feed-forward layer, safe at any finite x and accurate to a few 1e-7 of the result.
 //
-// GLSL has no erf, and its tanh may overflow inside: both are written with exp, whose argument is bounded.
+// GLSL has no erf, and its tanh may overflow internally. Both are computed from exp with a bounded argument.
 
 #ifndef LAMINA_ACTIVATION_GLSL
 #define LAMINA_ACTIVATION_GLSL

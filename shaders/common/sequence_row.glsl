@@ -1,5 +1,5 @@
-// Where a row of x stands: the position that it is encoded with. Rows are those of (B, T, C) or (T, B, C), told apart by
-// their strides; offset (B) is the position of each sequence's first row, and reads as zeros when it was left out.
+// The position of a row of x, which is (B, T, C) or (T, B, C) according to the strides. offset (B) is the position of
+// each sequence's first row; it reads as zeros if it was left out.
 
 layout(constant_id = 0) const bool has_offset = true;
 

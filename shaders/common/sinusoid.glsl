@@ -1,15 +1,15 @@
-// Sines and cosines of position * frequency, the same bits here and in plugins/positional_encoding/sinusoid.hpp.
+// Sines and cosines of position * frequency, with the same bits as plugins/positional_encoding/sinusoid.hpp.
 //
-// GLSL's sin() and cos() promise 2^-11 from -pi to pi and nothing beyond. So the phase is counted in turns, in integers,
-// where whole turns drop out exactly; and the sine of the rest is a polynomial whose every + and * rounds once: `precise`
-// forbids to fuse or to reorder them, and fma() does not appear.
+// GLSL promises only 2^-11 for sin() and cos() from -pi to pi, and nothing outside. So the phase is counted in turns,
+// in integers, where whole turns drop out exactly. The sine of the rest is a polynomial in which every + and * rounds
+// once: `precise` forbids fusing and reordering, and there is no fma().
 
-// Radians as turns: the size of a frequency, of any below 2^56, in units of 2^-64 turn, whole turns dropped, to one unit;
-// lower half first.
+// Converts radians to turns: the absolute value of a frequency below 2^56 in units of 2^-64 turn, without whole turns,
+// accurate to one unit; the lower half first.
 uvec2 turns_of(float radians) {
-    const uvec3 turns_a_radian = uvec3(0x7f09d5f4u, 0x9391054au, 0x28be60dbu); // 1 / 2 pi in units of 2^-96, lowest first
+    const uvec3 turns_a_radian = uvec3(0x7f09d5f4u, 0x9391054au, 0x28be60dbu); // 1 / 2 pi in 2^-96, lowest first
     const uint bits = floatBitsToUint(radians) & 0x7fffffffu;
-    if (bits < 0x00800000u) return uvec2(0u); // 0, or what is less than the smallest normal number
+    if (bits < 0x00800000u) return uvec2(0u); // 0 or subnormal
     const uint mantissa = (bits & 0x007fffffu) | 0x00800000u, exponent = bits >> 23;
     uvec3 low, high;
     umulExtended(uvec3(mantissa), turns_a_radian, high, low);
@@ -18,15 +18,15 @@ uvec2 turns_of(float radians) {
     uint more;
     const uint third = uaddCarry(high.y + carry, low.z, more); // high.y has 24 bits: there is room for the carry
     const uint product[6] = uint[](low.x, second, third, high.z + more, 0u, 0u);
-    // The product counts in 2^(exponent - 150 - 96) turns.
+    // The product is in units of 2^(exponent - 150 - 96) turns.
     const uint shift = exponent < 182u ? min(182u - exponent, 127u) : 0u;
     const uint word = shift / 32u, bit = shift % 32u;
     const uvec3 words = uvec3(product[word], product[word + 1u], product[word + 2u]);
     return bit == 0u ? words.xy : words.xy >> bit | words.yz << (32u - bit);
 }
 
-// The upper half of position * turns, whole turns dropped: the phase in units of 2^-32 turn. `turns` is in units of
-// 2^-64 turn, its lower half first.
+// The phase in units of 2^-32 turn: the upper half of position * turns, without whole turns. `turns` is in units of
+// 2^-64 turn, the lower half first.
 uint phase(uint position, uvec2 turns) {
     uint carry, low;
     umulExtended(position, turns.x, carry, low);
@@ -35,7 +35,7 @@ uint phase(uint position, uvec2 turns) {
 
 // (sine, cosine) of a phase in units of 2^-32 turn, to 1e-7.
 vec2 sine_cosine(uint phase) {
-    const uint p = (phase + 16u) >> 5;             // 2^27 a turn: what a float holds of an eighth of it
+    const uint p = (phase + 16u) >> 5;             // 2^27 per turn: a float holds an eighth of a turn in these units
     const uint quarter = (p + (1u << 24)) >> 25;   // the nearest multiple of a quarter turn, 0 to 4
     precise const float t = float(int(p - (quarter << 25))) * 5.9604644775390625e-8;
     precise const float u = t * t; // t in eighths of a turn from there, -1 to 1

@@ -1,8 +1,8 @@
-// What softmax and log_softmax know of a row: its maximum m and the sum of exp(x - m). For a workgroup of 64 and a
-// buffer x[] declared before this file is included; every invocation calls each function, and all get the same result.
+// For softmax and log_softmax: the maximum m of a row, and the sum of exp(x - m). A workgroup of 64 calls these
+// functions, and all invocations get the same result. Declare a buffer x[] before you include this file.
 //
-// Drivers differ on NaN and infinity in comparisons and in exp(), so neither is left to them: NaN is told by its bits,
-// and exp() is asked only for values from -87 (where floats end) to 0.
+// Drivers differ in how comparisons and exp() treat NaN and infinity. So NaN is recognized by its bits, and exp() is
+// used only from -87 (where floats end) to 0.
 
 #include "common/workgroup_sum.glsl"
 
@@ -14,8 +14,8 @@ float shifted_exp(float v) {
     return v > -87.0 ? exp(v) : 0.0;
 }
 
-// NaN is skipped here: it reaches the result through the sum. Finite even when all of the row is -infinity, so that
-// x - maximum is then -infinity, and not NaN.
+// Skips NaN, which reaches the result through the sum. Finite even if all of the row is -infinity, so that x - maximum
+// is then -infinity and not NaN.
 float row_maximum(uint base, uint cols) {
     const uint lane = gl_LocalInvocationID.x;
     float maximum = -3.402823466e38;
@@ -26,7 +26,7 @@ float row_maximum(uint base, uint cols) {
     return workgroup_maximum(maximum, 0u);
 }
 
-// At least 1, except: 0 when all of the row is -infinity; NaN when it holds NaN or +infinity.
+// At least 1, except: 0 if all of the row is -infinity; NaN if it holds NaN or +infinity.
 float row_sum(uint base, uint cols, float maximum) {
     const uint lane = gl_LocalInvocationID.x;
     float sum = 0.0;

@@ -1,4 +1,4 @@
-// Hyperbolic tangent, safe at any x and accurate to a few 1e-7; NaN stays NaN. GLSL's own may overflow inside.
+// Hyperbolic tangent, safe at any x and accurate to a few 1e-7; NaN stays NaN. GLSL's tanh may overflow internally.
 
 #ifndef LAMINA_TANH_GLSL
 #define LAMINA_TANH_GLSL

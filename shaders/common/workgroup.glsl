@@ -1,3 +1,3 @@
-// The number of this workgroup in a grid made by Plan::spread(): the grid may be larger than n, so a kernel returns
-// when the number is not below n.
+// The number of this workgroup in a grid made by Plan::spread(n). The grid may be larger than n, so a kernel must
+// return if the number is n or more.
 uint workgroup_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }

@@ -1,7 +1,8 @@
-// Sums and maxima over a workgroup of 64, the same in all of its invocations: by shared memory, or compiled with
-// SUBGROUP, by subgroups of any size first, which leave it fewer values.
+// Sums and maxima over a workgroup of 64, the same in all of its invocations. They use shared memory. Compiled with
+// SUBGROUP, subgroups of any size first join their own values, which leaves fewer.
 //
-// The whole workgroup reaches every call. Each call has a `slot` of its own, 0 or 1, so that none waits for the one before.
+// The whole workgroup must reach every call. Consecutive calls use different slots, 0 and 1, so that none waits for the
+// one before.
 
 #ifdef SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -27,7 +28,7 @@ float workgroup_sum(float v, uint slot) {
     return sum;
 }
 
-// Of values that are not NaN: what drivers make of those in comparisons differs.
+// For values that are not NaN, because drivers differ in how they compare NaN.
 float workgroup_maximum(float v, uint slot) {
     const float part = JOINED(subgroupMax, v);
     if (IS_FIRST) workgroup_part[slot][PART] = part;

@@ -1,8 +1,7 @@
-// Dropout at inference: y = x + residual. Without a residual x is copied as bits, so that nothing about a value can
-// change on the way.
+// Dropout at inference: y = x + residual. Without a residual x is copied as bits, so that no value can change.
 //
 // x, residual, y: any shape, n elements in all.
-// Dispatch: one invocation an element.
+// Dispatch: one invocation per element.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"

@@ -1,10 +1,10 @@
 // Embedding: y[i] = table[ids[i]] * scale.
 //
 // ids (n); table (V, C), of which rows [first, first + count) are bound; y (n, C).
-// Dispatch: one workgroup an id; its invocations take the columns in turn.
+// Dispatch: one workgroup per id. Its invocations go through the columns.
 //
-// A table that exceeds the device's binding limit comes in windows of rows, one dispatch each. Each id lies in exactly
-// one window, so the dispatches together write every row of y once.
+// A table that exceeds the device's binding limit is split into windows of rows, with one dispatch each. Each id is in
+// exactly one window, so the dispatches together write every row of y once.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"
@@ -26,7 +26,7 @@ layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
 void main() {
     const uint i = workgroup_number();
     if (i >= n) return;
-    const uint row = ids[i] - first; // wraps, and so is not below count, for an id before the window
+    const uint row = ids[i] - first; // for an id before the window this wraps, so it is not below count
     if (row >= count) return;
     for (uint c = gl_LocalInvocationID.x; c < cols; c += 64u) y[i * cols + c] = table(row * cols + c) * scale;
 }

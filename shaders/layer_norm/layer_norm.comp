@@ -1,10 +1,10 @@
 // Layer normalization: y = (x - mean) / sqrt(variance + eps) * weight + bias, over the last axis.
 //
 // x, y (rows, C); weight, bias (C), either may be left out.
-// Dispatch: one workgroup a row; its invocations take the columns in turn, and two barriers join their sums.
+// Dispatch: one workgroup per row. Its invocations go through the columns, and two barriers join their sums.
 //
-// Everything is shifted by the row's first value before it is summed. For a row of mean 10^4 and deviation 1 a float
-// holds the mean itself to no better than 5e-4, but x - x[0] is exact, so the shifted mean is as good as the input.
+// Every value is shifted by the row's first value before it is summed. For a row of mean 10^4 and deviation 1, a float
+// holds the mean only to 5e-4. But x - x[0] is exact, so the shifted mean is as accurate as the input.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"

@@ -1,7 +1,7 @@
 // Log softmax: y = x - m - log(sum(exp(x - m))) with m = max(x), over the last axis.
 //
 // x, y (rows, C).
-// Dispatch: one workgroup a row; its invocations take the columns in turn, and two barriers join what they found.
+// Dispatch: one workgroup per row. Its invocations go through the columns, and two barriers join their results.
 //
 // The logarithm of softmax also where a row is all -infinity (-infinity throughout) or holds NaN or +infinity (NaN).
 #version 450

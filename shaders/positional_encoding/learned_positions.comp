@@ -1,8 +1,8 @@
 // Learned positions: y = x + table[position].
 //
 // x, y (B, T, C) or (T, B, C); offset (B); table (max_len, C), of which rows [first, first + count) are bound.
-// Dispatch: one workgroup a row; its invocations take the columns in turn. A table that exceeds the device's binding
-// limit comes in windows of rows, one dispatch each.
+// Dispatch: one workgroup per row. Its invocations go through the columns. A table that exceeds the device's binding
+// limit is split into windows of rows, with one dispatch each.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"
@@ -27,7 +27,7 @@ layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 void main() {
     const uint row = workgroup_number();
     if (row >= rows) return;
-    const uint entry = position_of(row) - first; // wraps, and so is not below count, for a position before the window
+    const uint entry = position_of(row) - first; // wraps for a position before the window: not below count
     if (entry >= count) return;
     for (uint c = gl_LocalInvocationID.x; c < cols; c += 64u)
         y[row * cols + c] = x[row * cols + c] + table(entry * cols + c);

@@ -2,7 +2,7 @@
 // sines before all cosines.
 //
 // x, y (B, T, C) or (T, B, C); offset (B); turns (C/2): see common/sinusoid.glsl.
-// Dispatch: one invocation a pair of channels.
+// Dispatch: one invocation per pair of channels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"

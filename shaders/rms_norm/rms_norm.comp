@@ -1,7 +1,7 @@
 // Root mean square normalization: y = x / sqrt(mean(x^2) + eps) * (weight_offset + weight), row by row.
 //
-// x, y (rows, C), where a row is a group of the layer's; weight (C), may be left out: 1.
-// Dispatch: one workgroup a row; its invocations take the columns in turn, and a barrier joins their sums.
+// x, y (rows, C), where a row is one group of the layer's row; weight (C), 1 if left out. Dispatch: one workgroup per
+// row. Its invocations go through the columns, and a barrier joins their sums.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"

@@ -1,7 +1,7 @@
 // Softmax: y = exp(x - m) / sum(exp(x - m)) with m = max(x), over the last axis.
 //
 // x, y (rows, C).
-// Dispatch: one workgroup a row; its invocations take the columns in turn, and two barriers join what they found.
+// Dispatch: one workgroup per row. Its invocations go through the columns, and two barriers join their results.
 //
 // A row that is all -infinity (everything masked) gives zeros; one with NaN or +infinity gives NaN throughout.
 #version 450
