@@ -1,4 +1,4 @@
-// A causal convolution along the sequence, each channel by itself, with what came before kept as a state. README.md has
+// A causal convolution along the sequence, for each channel separately. Earlier rows are kept in a state. README.md has
 // the maths.
 #include <lamina/plugin.hpp>
 
@@ -14,15 +14,15 @@ struct CausalConv {
                                    "arXiv:2312.00752, section 3.4";
 
     static constexpr std::array inputs{
-        input("x", "B T C", "rows of a sequence, or those that are new"),
-        optional(indices("position", "B", "0 2147483647", "where a sequence's first row stands; 0 when left out")),
+        input("x", "B T C", "rows of a sequence, or its new rows"),
+        optional(indices("position", "B", "0 2147483647", "position of a sequence's first row; 0 when left out")),
     };
     static constexpr std::array weights{
-        weight("weight", "C K", "of the row K-1 steps back, ..., of the row itself; K is at least 2"),
+        weight("weight", "C K", "for the row K-1 steps back, ..., for the row itself; K is at least 2"),
         optional(weight("bias", "C", "added to the sum; 0 when left out")),
     };
     static constexpr std::array outputs{
-        output("y", "B T C", "of each row, the sum over itself and the K-1 before it"),
+        output("y", "B T C", "for each row, the sum over it and the K-1 rows before it"),
     };
     static constexpr std::array states{
         goes_with(state("history", "B K-1 C", nullptr, "the K-1 rows before the next one"), "position"),
@@ -30,7 +30,7 @@ struct CausalConv {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("one invocation a value; one a channel to keep what is next history")};
+        baseline("one invocation per value; one per channel to keep the next history")};
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
     static constexpr std::array cases{
         "B=2 T=7 C=96 K=4 +bias",
@@ -51,7 +51,7 @@ struct CausalConv {
         const int64_t length = x.dim(1), before = weight.cols() - 1;
         for (int64_t b = 0; b < x.dim(0); ++b)
             for (size_t c = 0; c < static_cast<size_t>(x.cols()); ++c) {
-                std::vector<float> row; // of the channel: what came before, then what is new
+                std::vector<float> row; // of the channel: the earlier rows, then the new ones
                 for (int64_t i = 0; i < before; ++i)
                     row.push_back(history && has_history(call, b) ? history.row(b * before + i)[c] : 0);
                 for (int64_t t = 0; t < length; ++t) row.push_back(x.row(b * length + t)[c]);
@@ -74,18 +74,18 @@ struct CausalConv {
         } push{u32(x.dim(0)), u32(x.dim(1)), u32(x.cols()), u32(weight.cols())};
         const bool keeps = static_cast<bool>(call.state("history"));
         const lamina_spec has_history{0, keeps}, has_position{1, static_cast<bool>(call.in("position"))};
-        // A state that is left out may be bound: the kernel finds zeros, and reads none of them.
+        // A state that was left out may be bound; the kernel does not read it.
         plan.dispatch(lamina_kernels::causal_conv, plan.spread(ceil_div(x.size(), 64)),
                       {plan.in("x"), plan.in("position"), plan.state("history"), plan.weight("weight"),
                        plan.weight("bias"), plan.out("y")},
                       push, {has_history, has_position, {2, dtype_of(weight)}, {3, dtype_of(call.weight("bias"))}});
-        if (keeps) // after the dispatch above, which reads what this one writes over
+        if (keeps) // after the dispatch above, which reads what this one overwrites
             plan.dispatch(lamina_kernels::keep, plan.spread(ceil_div(x.dim(0) * x.cols(), 64)),
                           {plan.in("x"), plan.in("position"), plan.state("history")}, push, {has_position});
     }
 
   private:
-    // What a state holds at position 0 is another text's.
+    // At position 0 the state holds the rows of another text.
     static bool has_history(const Call &call, int64_t b) {
         return call.in("position") && call.in("position").i32()[static_cast<size_t>(b)] != 0;
     }

@@ -1,5 +1,5 @@
 // encoder_decoder [FOLDER]: builds a small translator block by block, runs its two graphs, looks inside one of them,
-// and lets it translate. Its weights are untrained: what it says is noise, but the same noise on every machine.
+// and lets it translate. Its weights are untrained, so its answers are noise, but the same noise on every machine.
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 

@@ -16,13 +16,13 @@ struct LoraLinear {
     static constexpr std::array weights{
         weight("weight", "N K", "as it was before the adapter"),
         optional(weight("bias", "N", "added to the result; 0 when left out")),
-        weight("down", "R K", "the adapter's A: from K values to few"),
-        weight("up", "N R", "the adapter's B: from few to N"),
+        weight("down", "R K", "the adapter's A: from K values to R"),
+        weight("up", "N R", "the adapter's B: from R values to N"),
     };
     static constexpr std::array outputs{output("y", "... N", "rows of N values")};
 
     static constexpr auto &kernels = lamina_kernels::all;
-    static constexpr std::array variants{baseline("one invocation a value")};
+    static constexpr std::array variants{baseline("one invocation per value")};
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
         "B=2 T=5 K=37 N=65 R=4 scale=2 +bias",

@@ -9,9 +9,9 @@
 namespace {
 using namespace lamina::plugin;
 
-enum : uint32_t { tiled = 1, wide = 2, split = 3 }; // variants beside the baseline
+enum : uint32_t { tiled = 1, wide = 2, split = 3 }; // variants besides the baseline
 
-// What all parts of the layer ask of a call.
+// What all parts of the layer need from a call.
 struct Setting {
     Sequence q, k;
     bool cached;
@@ -34,9 +34,9 @@ struct Setting {
           shared_mask(static_cast<bool>(call.in("key_mask"))) {}
 
     [[nodiscard]] int64_t key_width() const { return kv_heads * head_dim; }
-    // Without a cache, queries and keys shift together: only their distance matters, and no position changes that.
+    // Without a cache, queries and keys move together. Only their distance matters, so the position has no effect.
     [[nodiscard]] bool positioned() const { return cached && position; }
-    // Rows of keys and values: as they are given, or (B, M) in a cache.
+    // Rows of keys and values: as given, or (B, M) in a cache.
     [[nodiscard]] int64_t key_batch_stride() const { return cached ? key_rows : k.batch_stride; }
     [[nodiscard]] int64_t key_time_stride() const { return cached ? 1 : k.time_stride; }
     [[nodiscard]] int64_t mask_batch_stride() const { return shared_mask ? k.length : q.length * k.length; }
@@ -120,8 +120,8 @@ class Reference {
         const auto kv_at = static_cast<size_t>(h / (s_.heads / s_.kv_heads)) * d;
         const auto query = call_.in("q").row(s_.q.row(b, t)).subspan(q_at, d);
         const auto out = call_.out("y").row(s_.q.row(b, t)).subspan(q_at, d);
-        std::vector<std::pair<size_t, double>> scores; // of the keys that it may attend to
-        double greatest = -1.7e38;                     // finite: a score of -infinity is as good as masked
+        std::vector<std::pair<size_t, double>> scores; // of the keys that the query may attend to
+        double greatest = -1.7e38;                     // finite, so that a score of -infinity counts as masked
         for (int64_t j = 0; j < s_.key_rows; ++j) {
             if (!may_attend(b, t, j)) continue;
             const auto key = static_cast<size_t>(b * s_.key_rows + j);
@@ -138,7 +138,7 @@ class Reference {
     }
 };
 
-// The dispatches: what is new goes into the caches, then the heads.
+// The dispatches: first append to the caches, then compute the heads.
 class Planner {
   public:
     Planner(const Call &call, Plan &plan) : call_(call), plan_(plan), s_(call) {}
@@ -155,7 +155,7 @@ class Planner {
     Plan &plan_;
     const Setting s_;
 
-    // Writes new keys or values into their cache, and gives that.
+    // Writes new keys or values into their cache, and returns the cache.
     lamina_ref append(const char *input, const char *state) {
         const struct {
             uint32_t batch, rows, cols, cache_rows, batch_stride, time_stride;
@@ -254,10 +254,9 @@ class Planner {
                        {partial, plan_.out("y")}, push);
     }
 
-    // Sums and scores of an invocation. Long subgroups are a GPU's, and there what exceeds the registers lies in memory
-    // far away; software drivers, whose subgroups are short, have only memory, and that in reach. The baseline's 80 fit
-    // every GPU for which a compiler could be asked (docs/portability.md); with four lines, each of which has a place
-    // and an end of its own, fewer do.
+    // Sums and scores of an invocation. Only GPUs have long subgroups, and there whatever exceeds the registers goes to
+    // slow memory. Software drivers have short subgroups and fast memory. The baseline's 80 values fit the registers of
+    // every GPU in docs/portability.md; with four lines, each with its own place and end, fewer values fit.
     void check_registers(int64_t values) const {
         const int64_t most = plan_.variant == wide ? 72 : 80;
         if (values > most && call_.device().subgroup > 8)
@@ -265,7 +264,7 @@ class Planner {
                               std::to_string(values));
     }
 
-    // The heads' kernels bind these whole.
+    // The kernels of the heads bind all of these.
     void check_bindings() const {
         const int64_t row_bytes = s_.head_dim * 4, pairs = s_.q.batch * s_.q.length * s_.k.length;
         const int64_t most = std::max({s_.q.batch * s_.q.length * s_.heads * row_bytes,
@@ -292,14 +291,14 @@ struct Attention {
     static constexpr std::array params{
         required(integer("heads", "query heads", 1, 1)),
         follows(integer("kv_heads", "key and value heads, each shared by heads / kv_heads query heads", 1, 1), "heads"),
-        real("scale", "what products of queries and keys are multiplied by; 0: 1 / sqrt(D)", 0, 0, 1000),
-        boolean("causal", "a query attends to no key behind its own position", false),
-        integer("window", "a query attends to no key this far before its own position; 0: to all", 0, 0),
-        real("softcap", "scores become softcap * tanh(score / softcap), before the bias; 0: they stay", 0, 0, 1000),
+        real("scale", "factor of the products of queries and keys; 0: 1 / sqrt(D)", 0, 0, 1000),
+        boolean("causal", "a query attends to no key after its own position", false),
+        integer("window", "a query attends only to keys less than this far before its own position; 0: to all", 0, 0),
+        real("softcap", "scores become softcap * tanh(score / softcap), before the bias; 0: off", 0, 0, 1000),
         batch_first,
     };
     static constexpr std::array inputs{
-        sequence(input("q", "B Tq heads*D", "queries; heads lie side by side, D is the head dim")),
+        sequence(input("q", "B Tq heads*D", "queries; the heads side by side, D channels each")),
         sequence(input("k", "B Tk kv_heads*D", "keys")),
         follows(sequence(input("v", "B Tk kv_heads*D", "values; the keys when left out")), "k"),
         optional(indices("key_lengths", "B", "0 Tk+1", "how many of a sequence's keys may be attended to")),
@@ -307,10 +306,10 @@ struct Attention {
         optional(indices("keep_mask", "B Tq Tk", "0 2", "1: the query may attend to the key")),
         optional(input("score_bias", "B heads Tq Tk", "added to the scores")),
         optional(indices("position", "B", "0 2147483647",
-                         "where a sequence's first query and key stand in the caches; 0 when left out")),
+                         "row of a sequence's first query and key in the caches; 0 when left out")),
     };
     static constexpr std::array outputs{
-        sequence(output("y", "B Tq heads*D", "of each query, the values that it attends to, heads side by side")),
+        sequence(output("y", "B Tq heads*D", "for each query, the weighted sum of the values, the heads side by side")),
     };
     static constexpr std::array states{
         cache("key_cache", "keys of all steps; always (B, M), in either layout"),
@@ -319,10 +318,10 @@ struct Attention {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("in registers, no shared memory; two query rows an invocation"),
-        variant("tiled", "by way of shared memory; few query rows: a workgroup each", 0),
-        variant("wide", "as baseline, with four query rows an invocation: for software drivers", 0),
-        variant("split", "few query rows over many keys: the keys in parts, a workgroup each, then merged", 0),
+        baseline("in registers, no shared memory; two query rows per invocation"),
+        variant("tiled", "with shared memory; for few query rows, a workgroup per row", 0),
+        variant("wide", "as baseline, with four query rows per invocation; for software drivers", 0),
+        variant("split", "for few query rows and many keys: a workgroup per part of the keys, then merged", 0),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{

@@ -1,4 +1,4 @@
-// Attention: for each sequence and head two products, with the softmax between.
+// Attention: for each sequence and head, two products with the softmax between them.
 #include "kernels.hpp"
 #include "product.hpp"
 
@@ -40,7 +40,7 @@ class Attention {
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, scale_;
 
-    // Of a sequence's first query. Without a cache, queries and keys shift together.
+    // The position of a sequence's first query. Without a cache, queries and keys move together.
     [[nodiscard]] int64_t first_position(int64_t b) const {
         const Tensor given = call_.in("position");
         return given && cached_ ? given.i32()[static_cast<size_t>(b)] : 0;
@@ -57,7 +57,7 @@ class Attention {
             }
     }
 
-    // The keys or values of a sequence that some query may attend to, widened where a cache holds halves.
+    // The keys or values of a sequence that some query may attend to; halves from a cache are widened.
     struct Rows {
         std::unique_ptr<float[]> widened;
         const float *first;
@@ -120,8 +120,8 @@ class Attention {
                         o, q_step);
     }
 
-    // Turns the products of query i with the keys from `first` on into their shares; a query that may attend to none
-    // has no shares.
+    // Turns the products of query i with the keys from `first` on into softmax weights. A query that may attend to no
+    // key gets zeros.
     void softmax(int64_t b, int64_t h, int64_t i, int64_t first, std::span<float> row) const {
         const Tensor bias = call_.in("score_bias"), mask = call_.in(call_.in("key_mask") ? "key_mask" : "keep_mask");
         const auto size = static_cast<int64_t>(row.size());
@@ -132,7 +132,7 @@ class Attention {
         const auto kept = [&](int64_t j) { return !mask || mask.i32()[static_cast<size_t>(mask_at + j)] != 0; };
         const auto at = [&](int64_t j) -> float & { return row[static_cast<size_t>(j)]; };
 
-        float greatest = -1.7e38f; // finite: a score of -infinity is as good as masked
+        float greatest = -1.7e38f; // finite, so that a score of -infinity counts as masked
         for (int64_t j = begin; j < end; ++j) {
             if (softcap_ != 0) at(j) = softcap_ * std::tanh(at(j) / softcap_);
             if (bias) at(j) += bias.f32()[static_cast<size_t>(bias_at + j)];
@@ -146,7 +146,8 @@ class Attention {
         std::fill(row.begin() + end, row.end(), 0.0f);
     }
 
-    // A masked key has the share 0, and the product below takes 0 times its values: wrong when these are not finite.
+    // A masked key has weight 0, and the product below multiplies its values by 0, which is wrong if they are not
+    // finite.
     [[nodiscard]] bool masks_within(int64_t b) const {
         const bool ragged = q_.length > 1 && (window_ != 0 || (causal_ && first_position(b) + 1 < keys_of(b).end));
         return call_.in("key_mask") || call_.in("keep_mask") || ragged;

@@ -1,4 +1,4 @@
-// The executor behind the device `cpu`: every layer by its reference, the matrix-bound ones by OpenBLAS.
+// The executor of the device `cpu`: layers with matrix products by OpenBLAS, all others by their references.
 #include "kernels.hpp"
 
 namespace {
@@ -6,7 +6,7 @@ using namespace lamina::plugin;
 
 struct CpuFallback {
     static constexpr auto id = "cpu_fallback";
-    static constexpr auto summary = "layers on the CPU: matrix products by OpenBLAS, all else by the references";
+    static constexpr auto summary = "layers on the CPU: matrix products by OpenBLAS, everything else by the references";
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::attention>(
             "attention",

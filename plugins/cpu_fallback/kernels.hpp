@@ -1,4 +1,4 @@
-// The CPU kernels, a file each. What they compute is said by the plugins whose names they bear.
+// The CPU kernels, one file each. They compute the layers of the same names.
 #pragma once
 
 #include <lamina/plugin/executor.hpp>

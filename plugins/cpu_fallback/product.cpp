@@ -27,7 +27,7 @@ void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &b
     if (m == 0 || n == 0) return;
     const float beta = residual != nullptr || bias ? 1.0f : 0.0f;
     const float *w = weight.f32().data();
-    if (m == 1) // one token: OpenBLAS's matrix product does not notice
+    if (m == 1) // one token; OpenBLAS's matrix product is slow for it
         cblas_sgemv(CblasRowMajor, CblasNoTrans, n, k, 1.0f, w, k, x, 1, beta, y, 1);
     else
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f, x, k, w, k, beta, y, n);

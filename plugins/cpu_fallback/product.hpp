@@ -1,4 +1,4 @@
-// The product that the layers are made of, Y = X Wᵀ + b + residual, by OpenBLAS.
+// The matrix product of the layers, Y = X Wᵀ + b + residual, by OpenBLAS.
 #pragma once
 
 #include <lamina/plugin/executor.hpp>
@@ -7,7 +7,7 @@
 
 namespace lamina::plugin::cpu_fallback {
 
-// Memory for results on their way: not initialized.
+// Uninitialized memory for intermediate results.
 struct Matrix {
     Matrix(int64_t rows, int64_t cols)
         : values(std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows * cols))) {}
@@ -16,11 +16,11 @@ struct Matrix {
 };
 
 // y (rows, N) = x (rows, K) * transpose(weight (N, K)) + bias (N) + residual (rows, N); both may be left out. Neither x
-// nor the residual may overlap y. Throws Unsupported when a size exceeds what OpenBLAS counts with.
+// nor the residual may overlap y. Throws Unsupported if a size exceeds OpenBLAS's integers.
 void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &bias, float *y,
              const float *residual = nullptr);
 
-// An int64_t as OpenBLAS takes it. Throws Unsupported.
+// Converts a size to OpenBLAS's integer type. Throws Unsupported.
 int blas_int(int64_t n);
 
 } // namespace lamina::plugin::cpu_fallback

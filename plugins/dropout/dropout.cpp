@@ -1,5 +1,4 @@
-// Dropout at inference: the identity, and the residual that a transformer adds behind it. README.md says why it is a
-// layer all the same.
+// Dropout at inference: the identity, plus an optional residual. README.md says why it is still a layer.
 #include <lamina/plugin.hpp>
 
 #include "dropout.kernels.hpp"
@@ -16,7 +15,7 @@ struct Dropout {
     static constexpr auto source = "Srivastava et al.: Dropout, JMLR 15 (2014), p. 1929";
 
     static constexpr std::array params{
-        real("p", "the probability that training drops an element with", 0.1, 0, 1),
+        real("p", "the probability with which training drops an element", 0.1, 0, 1),
     };
     static constexpr std::array inputs{
         input("x", "...", "any tensor"),
@@ -28,7 +27,7 @@ struct Dropout {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("one invocation an element"),
+        baseline("one invocation per element"),
     };
     static constexpr std::array tolerances{tolerance(0, 0)}; // a sum of two floats is rounded in one way only
     static constexpr std::array cases{

@@ -12,7 +12,7 @@ struct Embedding {
     static constexpr auto source = "Vaswani et al.: Attention Is All You Need, arXiv:1706.03762, section 3.4";
 
     static constexpr std::array params{
-        real("scale", "what rows are multiplied by; sqrt(C) in the Transformer", 1, -1e6, 1e6),
+        real("scale", "factor of the rows; sqrt(C) in the Transformer", 1, -1e6, 1e6),
     };
     static constexpr std::array inputs{
         indices("ids", "...", "0 V", "token ids"),
@@ -26,7 +26,7 @@ struct Embedding {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("one workgroup of 64 an id"),
+        baseline("one workgroup of 64 per id"),
     };
     static constexpr std::array tolerances{tolerance(1e-6, 0)};
     static constexpr std::array cases{

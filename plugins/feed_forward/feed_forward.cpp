@@ -20,7 +20,8 @@ struct FeedForward {
     static constexpr std::array weights{
         in_blocks(weight("up_weight", "H C", "to the hidden layer")),
         optional(weight("up_bias", "H", "added to the hidden layer's product; 0 when left out")),
-        in_blocks(optional(weight("gate_weight", "H C", "to the gate; when given, it is the gate that is activated"))),
+        in_blocks(
+            optional(weight("gate_weight", "H C", "to the gate; when given, the activation is applied to the gate"))),
         optional(weight("gate_bias", "H", "added to the gate's product; 0 when left out")),
         in_blocks(weight("down_weight", "C H", "back to the tokens")),
         optional(weight("down_bias", "C", "added to the result; 0 when left out")),

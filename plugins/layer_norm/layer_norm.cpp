@@ -29,7 +29,7 @@ struct LayerNorm {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("one workgroup of 64 a row, centred two-pass"),
+        baseline("one workgroup of 64 per row, centred two-pass"),
         variant("subgroup", "sums by subgroups first", subgroup_sums),
     };
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};

@@ -19,7 +19,7 @@ struct PositionalEncoding {
 
     static constexpr std::array params{
         choice("layout", "sin, cos, sin, cos, …; or all sines before all cosines", "interleaved|halves"),
-        integer("max_len", "positions are below this; the rows of a learned table", 5000, 1, 2147483648.0),
+        integer("max_len", "positions must be below this; the rows of a learned table", 5000, 1, 2147483648.0),
         batch_first,
     };
     static constexpr std::array inputs{
@@ -35,7 +35,7 @@ struct PositionalEncoding {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("phases in integers; one invocation a pair of channels"),
+        baseline("phases in integers; one invocation per pair of channels"),
     };
     static constexpr std::array tolerances{tolerance(1e-6, 0)};
     static constexpr std::array cases{
@@ -104,11 +104,12 @@ struct PositionalEncoding {
     }
 
   private:
-    struct Rows { // what every kernel's push constants begin with
+    struct Rows { // the first push constants of every kernel
         uint32_t rows, cols, batch, length, batch_stride, time_stride;
     };
 
-    // One rounding a value, as in the kernel: this reference is the same bits, and is itself held to long double sines.
+    // One rounding per value, as in the kernel, so this reference gives the same bits. It is itself tested against long
+    // double sines.
     static void add_sinusoids(std::span<const float> in, std::span<float> out, uint32_t position,
                               const std::vector<uint64_t> &turns, bool halves) {
         for (size_t i = 0; i < turns.size(); ++i) {

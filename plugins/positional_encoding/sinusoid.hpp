@@ -1,7 +1,7 @@
-// Sines and cosines of position * frequency, the same bits here and in shaders/common/sinusoid.glsl.
+// Sines and cosines of position * frequency, with the same bits as shaders/common/sinusoid.glsl.
 //
-// An angle in radians loses its fraction as it grows: at position 10^6 a float holds it to 0.06. Measured in turns only
-// the fraction counts, and with the turn cut into 2^64 steps unsigned arithmetic drops whole turns exactly.
+// An angle in radians loses precision as it grows: at position 10^6 a float is accurate only to 0.06. In turns, only
+// the fraction matters, and in units of 2^-64 turn unsigned arithmetic drops whole turns exactly.
 #pragma once
 
 #include <cfloat>
@@ -14,8 +14,8 @@ namespace positional_encoding {
 
 static_assert(LDBL_MANT_DIG >= 64, "the inverse wavelengths need a long double of 64 bits");
 
-// 1 / (2 pi 10000^(2i/channels)) for every pair i of channels: turns a position, in units of 2^-64 turn. Right to about
-// one unit, so that the phase at position 2^31 is right to 2^-32 turn.
+// 1 / (2 pi 10000^(2i/channels)) for every pair i of channels: turns per position, in units of 2^-64 turn. Accurate to
+// about one unit, so the phase at position 2^31 is accurate to 2^-32 turn.
 inline std::vector<uint64_t> turns_per_position(int64_t channels) {
     std::vector<uint64_t> turns(static_cast<size_t>(channels / 2));
     for (size_t i = 0; i < turns.size(); ++i) {
@@ -26,16 +26,17 @@ inline std::vector<uint64_t> turns_per_position(int64_t channels) {
     return turns;
 }
 
-// The upper half of the product, whole turns dropped: the phase in units of 2^-32 turn.
+// The phase in units of 2^-32 turn: the upper half of the product, without whole turns.
 inline uint32_t phase(uint32_t position, uint64_t turns) { return static_cast<uint32_t>((position * turns) >> 32); }
 
 struct SineCosine {
     float sine, cosine;
 };
 
-// Of a phase in units of 2^-32 turn, to 1e-7. Each line is the shader's, one rounding for each + and *.
+// Sine and cosine of a phase in units of 2^-32 turn, to 1e-7. Each line is the same as in the shader, with one rounding
+// for each + and *.
 inline SineCosine sine_cosine(uint32_t phase) {
-    const uint32_t p = (phase + 16u) >> 5;           // 2^27 a turn: what a float holds of an eighth of it
+    const uint32_t p = (phase + 16u) >> 5;           // 2^27 per turn: a float holds an eighth of a turn in these units
     const uint32_t quarter = (p + (1u << 24)) >> 25; // the nearest multiple of a quarter turn, 0 to 4
     const float t = static_cast<float>(static_cast<int32_t>(p - (quarter << 25))) * 5.9604644775390625e-8f;
     const float u = t * t; // t in eighths of a turn from there, -1 to 1

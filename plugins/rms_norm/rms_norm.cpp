@@ -15,8 +15,8 @@ struct RmsNorm {
 
     static constexpr std::array params{
         real("eps", "added to the mean square", 1e-6, 0, 1),
-        integer("groups", "parts of a row that are normalized each by itself, such as the heads of queries", 1, 1),
-        real("weight_offset", "added to the weight: 1 in Gemma, whose files hold the weight less 1", 0, -1e6, 1e6),
+        integer("groups", "parts of a row that are normalized separately, such as the heads of queries", 1, 1),
+        real("weight_offset", "added to the weight: 1 in Gemma, whose files hold weight - 1", 0, -1e6, 1e6),
     };
     static constexpr std::array inputs{
         input("x", "... groups*C", "rows to normalize"),
@@ -30,7 +30,7 @@ struct RmsNorm {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("one workgroup of 64 a group"),
+        baseline("one workgroup of 64 per group"),
         variant("subgroup", "sums by subgroups first", subgroup_sums),
     };
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};

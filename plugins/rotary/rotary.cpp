@@ -1,4 +1,4 @@
-// Rotary position embedding: pairs of channels turned by an angle that grows with the position. README.md has the
+// Rotary position embedding: pairs of channels are rotated by an angle that grows with the position. README.md has the
 // maths.
 #include <lamina/plugin.hpp>
 
@@ -13,39 +13,39 @@ using namespace lamina::plugin;
 
 static_assert(LDBL_MANT_DIG >= 64, "angles of positions up to 2^31 need a long double of 64 bits");
 
-// A bit of a frequency is turns at position 2^31: none may be lost in a smaller dtype.
+// At position 2^31 a single bit of a frequency is worth whole turns, so no smaller dtype is allowed.
 constexpr lamina_port frequencies() {
-    lamina_port port = weight("frequencies", "P", "radians a position, of each pair");
+    lamina_port port = weight("frequencies", "P", "radians per position, for each pair");
     port.dtypes = LAMINA_F32;
     return port;
 }
 
 struct Rotary {
     static constexpr auto id = "rotary";
-    static constexpr auto summary = "pairs of channels of each head, turned by position * frequency";
+    static constexpr auto summary = "pairs of channels of each head, rotated by position * frequency";
     static constexpr auto source = "Su et al.: RoFormer: Enhanced Transformer with Rotary Position Embedding, "
                                    "arXiv:2104.09864, section 3.2";
 
     static constexpr std::array params{
-        required(integer("heads", "heads side by side in a row; each is turned alike", 1, 1)),
+        required(integer("heads", "heads side by side in a row; all are rotated alike", 1, 1)),
         choice("layout", "a pair is channels 2i and 2i+1, or i and i+P", "interleaved|halves"),
-        real("magnitude", "what the turned channels are multiplied by, as YaRN does", 1, 1e-3, 1e3),
+        real("magnitude", "factor of the rotated channels, as in YaRN", 1, 1e-3, 1e3),
         batch_first,
     };
     static constexpr std::array inputs{
         sequence(input("x", "B T heads*D", "queries or keys")),
-        optional(indices("position", "B", "0 2147483647", "where a sequence's first row stands; 0 when left out")),
+        optional(indices("position", "B", "0 2147483647", "position of a sequence's first row; 0 when left out")),
     };
     static constexpr std::array weights{
         frequencies(),
     };
     static constexpr std::array outputs{
-        sequence(output("y", "B T heads*D", "x, the first 2 P channels of each head turned")),
+        sequence(output("y", "B T heads*D", "x, with the first 2 P channels of each head rotated")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("phases in integers; one invocation a pair of channels"),
+        baseline("phases in integers; one invocation per pair of channels"),
     };
     static constexpr std::array tolerances{tolerance(2e-6, 0)};
     static constexpr std::array cases{
@@ -65,7 +65,7 @@ struct Rotary {
                           " channels of a head; x has " + std::to_string(depth) + " a head");
     }
 
-    // Angles in long double: at position 2^31 they are right to 2^-32.
+    // Angles in long double are accurate to 2^-32 at position 2^31.
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), position = call.in("position"), y = call.out("y");
         const std::span<const float> frequencies = call.weight("frequencies").f32();
@@ -103,7 +103,7 @@ struct Rotary {
     }
 
   private:
-    // Turns pair i of every head by an angle.
+    // Rotates pair i of every head by an angle.
     static void turn(const Call &call, std::span<const float> in, std::span<float> out, size_t i, long double angle) {
         const auto sine = static_cast<double>(std::sin(angle)), cosine = static_cast<double>(std::cos(angle));
         const size_t depth = in.size() / static_cast<size_t>(call.integer("heads"));

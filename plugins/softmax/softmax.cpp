@@ -23,7 +23,7 @@ struct Softmax {
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
-        baseline("one workgroup of 64 a row, shifted by its maximum"),
+        baseline("one workgroup of 64 per row, shifted by its maximum"),
         variant("subgroup", "sums by subgroups first", subgroup_sums),
     };
     static constexpr std::array tolerances{tolerance(1e-5, 0)};

@@ -1,7 +1,7 @@
 // skeleton: y = factor * x * weight, over the last axis.
 //
 // x, y (rows, C); weight (C), may be left out.
-// Dispatch: one invocation an element, 64 a workgroup.
+// Dispatch: one invocation per element, 64 per workgroup.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"
@@ -14,7 +14,7 @@ layout(push_constant) uniform Push {
     uint cols;
     float factor;
 };
-// readonly and writeonly are what the host places barriers by.
+// The host places barriers according to readonly and writeonly.
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT(weight, 1, 0) // binding 1, specialization constant 0: weight(i), whatever its dtype
 layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };

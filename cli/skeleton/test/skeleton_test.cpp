@@ -1,4 +1,4 @@
-// The layer skeleton, held to its maths and on every device to its reference.
+// Compares the reference of the layer skeleton with known numbers, and every device with the reference.
 #include <lamina/testing.hpp>
 
 #include <array>

@@ -1,4 +1,4 @@
-// causal_conv, held to its maths and on every device to its reference.
+// Compares the reference of causal_conv with known numbers, and every device with the reference.
 #include <lamina/testing.hpp>
 
 #include <array>

@@ -1,4 +1,4 @@
-// lora_linear, held to its maths and on every device to its reference.
+// Compares the reference of lora_linear with known numbers, and every device with the reference.
 #include <lamina/testing.hpp>
 
 #include <array>
