@@ -14,6 +14,7 @@
 #include <lamina/model_description.hpp>
 #include <lamina/tensor.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -35,6 +36,9 @@ struct RuntimeOptions {
     // Called before each case while variants are proved on a device, which may take seconds in all. The text says what
     // is being proved: "attention, tiled". The function may throw to stop; what has been proved is kept.
     std::function<void(const std::string &)> proving{};
+    // How long a process proves variants, and how long it measures which is fastest, beyond what a run cannot do
+    // without. What is left is for later processes.
+    std::chrono::duration<double> proving_time = std::chrono::seconds(2);
 };
 
 // Describes a device. A session opens it.

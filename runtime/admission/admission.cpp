@@ -9,8 +9,6 @@
 namespace lamina::admission {
 namespace {
 
-// What one process spends; what is left is done by later ones.
-constexpr auto proving_budget = std::chrono::seconds(2), measuring_budget = std::chrono::seconds(2);
 constexpr size_t all_cases = SIZE_MAX;
 
 // What a step's speed depends on.
@@ -58,9 +56,8 @@ class SavedAtEnd {
 } // namespace
 
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
-                     const std::filesystem::path &file, Notify notify, Proving proving)
-    : plugins_(std::move(plugins)), target_(std::move(target)), verdicts_(file), notify_(std::move(notify)),
-      say_proving_(std::move(proving)) {}
+                     const std::filesystem::path &file, const RuntimeOptions &options)
+    : plugins_(std::move(plugins)), target_(std::move(target)), verdicts_(file), options_(options) {}
 
 void Admission::move_to(conformance::CheckTarget target) {
     const std::lock_guard lock(mutex_);
@@ -74,7 +71,7 @@ Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &
     return out;
 }
 
-bool Admission::in_time() const { return proving_ < proving_budget; }
+bool Admission::in_time() const { return proving_ < options_.proving_time; }
 
 bool Admission::try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
                          Verdicts::Admitted &verdict) {
@@ -84,7 +81,7 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     options.variants = {variant};
     options.case_text = text;
     verdicts_.set(layer, variant, verdict);
-    if (say_proving_) say_proving_(std::string(layer.id()) + ", " + variant);
+    if (options_.proving) options_.proving(std::string(layer.id()) + ", " + variant);
     CaseResult result;
     try {
         result = conformance::check(plugins_, target_, options).results.front();
@@ -125,9 +122,9 @@ Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::str
 }
 
 void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
-    if (verdict.barred())
-        notify_("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " + target_.name +
-                ": " + verdict.why);
+    if (verdict.barred() && options_.notify)
+        options_.notify("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
+                        target_.name + ": " + verdict.why);
     verdicts_.set(layer, variant, verdict);
 }
 
@@ -211,7 +208,7 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
     const std::string shapes = shapes_of(step);
     const std::string known = verdicts_.fastest(step.call.layer(), shapes);
     if (std::find(candidates.begin(), candidates.end(), known) != candidates.end()) return known;
-    if (measuring_ > measuring_budget) return candidates.front();
+    if (measuring_ > options_.proving_time) return candidates.front();
 
     const auto began = Clock::now();
     std::string best;

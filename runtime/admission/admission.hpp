@@ -8,6 +8,8 @@
 #include "plan/graph_plan.hpp"
 #include "plan/program.hpp"
 
+#include <lamina/lamina.hpp>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -22,21 +24,18 @@ namespace lamina::admission {
 // passed, the fastest on the shapes at hand is used. Verdicts and timings are kept on disk, keyed by device, driver
 // version and the bytes of the plugin.
 //
-// Proving takes time, mostly in the driver's compiler. A process spends about two seconds on it, and later processes
-// continue where it stopped. Until then the baseline runs, as soon as its first case and those like the step have
-// passed. If the baseline cannot run, the first variant that can is proved at once. A variant that could not run any
-// case is not proved, and does not run.
+// Proving takes time, mostly in the driver's compiler. A process spends RuntimeOptions::proving_time on it, and later
+// processes continue where it stopped. Until then the baseline runs, as soon as its first case and those like the step
+// have passed. If the baseline cannot run, the first variant that can is proved at once. A variant that could not run
+// any case is not proved, and does not run.
 //
 // If the device is lost while a variant is proved, Error(device_lost) is thrown and the variant is barred, unless it is
 // the baseline, which nothing can replace.
 class Admission {
   public:
-    using Notify = std::function<void(const std::string &)>;  // one line for the user: what is barred, and why
-    using Proving = std::function<void(const std::string &)>; // called before each case with what is proved; may be
-                                                              // empty, and may throw
-    // file: where verdicts are kept; empty: nowhere.
+    // file: where verdicts are kept; empty: nowhere. Of the options it takes `notify`, `proving` and `proving_time`.
     Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
-              const std::filesystem::path &file, Notify notify, Proving proving = {});
+              const std::filesystem::path &file, const RuntimeOptions &options);
 
     // The variant for each step, as ProgramOptions::variants. `asked` requests variants by layer id; they must be
     // admitted, too. Throws Error(no_device) if no variant of a layer is admitted, Error(input) if a requested one is
@@ -83,8 +82,7 @@ class Admission {
     std::shared_ptr<const abi::Registry> plugins_;
     conformance::CheckTarget target_;
     Verdicts verdicts_;
-    Notify notify_;
-    Proving say_proving_;
+    const RuntimeOptions options_;
     Clock::duration proving_{}, measuring_{}; // time spent in this process
 };
 

@@ -80,9 +80,7 @@ std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &devi
         if (const auto folder = options.cache ? cache_folder() : std::nullopt)
             file =
                 *folder / ("verdicts-" + (cpu ? cpu_key(*plugins->executor()) : opened->info().cache_key()) + ".json");
-        const auto silent = [](const std::string &) {};
-        admission = std::make_shared<admission::Admission>(plugins, std::move(target), file,
-                                                           options.notify ? options.notify : silent, options.proving);
+        admission = std::make_shared<admission::Admission>(plugins, std::move(target), file, options);
     } else {
         admission->move_to(std::move(target));
     }
