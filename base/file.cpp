@@ -38,7 +38,7 @@ int write_all(int descriptor, std::span<const std::byte> bytes) {
     return 0;
 }
 
-// A new file beside `file`; `name` becomes its path. Not mkstemp: that makes files which only their owner may read.
+// A new file beside `file`; `name` becomes its path. Not mkstemp, which makes files that only their owner may read.
 int create_temporary(const fs::path &file, std::string &name) {
     static std::atomic<unsigned> count = 0;
     for (;;) {
@@ -51,7 +51,7 @@ int create_temporary(const fs::path &file, std::string &name) {
 } // namespace
 
 FileReader::FileReader(const fs::path &file, Kind kind)
-    // Not blocking: to open a pipe would wait for its writer. It changes nothing for an ordinary file.
+    // Non-blocking, because opening a pipe would wait for its writer. This has no effect on an ordinary file.
     : file_(file), descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | (kind == Kind::ordinary ? O_NONBLOCK : 0))) {
     if (descriptor_ < 0) cannot_read(file, reason(errno));
     struct stat status {};
@@ -77,7 +77,7 @@ std::vector<std::byte> FileReader::read(uint64_t most) {
         std::vector<std::byte> bytes;
         size_t length = 0;
         while (length < most) {
-            if (length == bytes.size()) // a byte more than the file has, so that its end shows without another round
+            if (length == bytes.size()) // one byte more than the file has, so that its end is found in the same round
                 bytes.resize(std::min<uint64_t>(most, std::max<uint64_t>({length * 2, length + rest_ + 1, 4096})));
             const ssize_t n =
                 ::read(descriptor_, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
@@ -107,12 +107,12 @@ std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReade
 }
 
 FileWriter::FileWriter(const fs::path &file) : file_(file) {
-    std::error_code ignored; // what is wrong with the path, opening it says better
+    std::error_code ignored; // opening the path gives a better error
     if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
-        // To rename over a pipe or a device (/dev/stdout) would put an ordinary file in its place.
+        // Renaming onto a pipe or a device (/dev/stdout) would replace it by an ordinary file.
         descriptor_ = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
     } else {
-        // Through a link, so that the link stays and the file behind it is replaced.
+        // Follows a link, so that the link stays and its target is replaced.
         const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
         target_ = (target.empty() ? file : target).string();
         descriptor_ = create_temporary(target_, temporary_);
@@ -131,7 +131,7 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 
 void FileWriter::commit() {
     if (!temporary_.empty() && ::fsync(descriptor_) != 0) cannot_write(file_, errno);
-    // Closing may bring an error that the system kept until the end: a full quota on a network file system.
+    // Closing may report a delayed error, such as a full quota on a network file system.
     if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(file_, errno);
     if (temporary_.empty()) return;
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) cannot_write(file_, errno);

@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-// The shortest that reads back as the same double; 1.0 keeps its point, which tells it from the integer.
+// The shortest text that reads back as the same double. 1.0 keeps its point, unlike the integer 1.
 std::string number(double value) {
     if (!std::isfinite(value)) return "null";
     const double size = std::abs(value);

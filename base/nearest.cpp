@@ -5,7 +5,7 @@
 namespace lamina {
 namespace {
 
-constexpr size_t longest_name = 256; // beyond this nobody mistyped; it also bounds the work on hostile input
+constexpr size_t longest_name = 256; // longer names are not typing errors; this also limits the work for hostile input
 
 // Optimal string alignment distance (Levenshtein with swaps of neighbours), over bytes.
 size_t edits(std::string_view a, std::string_view b) {
@@ -34,7 +34,7 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
     if (name.size() > longest_name) return best;
     for (const std::string &candidate : candidates) {
         const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
-        if (longer - shorter >= fewest) continue; // at least that many letters were added or dropped
+        if (longer - shorter >= fewest) continue; // at least so many letters were added or dropped
         const size_t distance = edits(name, candidate);
         if (distance < fewest) fewest = distance, best = candidate;
     }

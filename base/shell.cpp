@@ -13,7 +13,7 @@ std::string shell_word(std::string_view text) {
     std::string out = "'";
     for (const char c : text)
         if (c == '\'')
-            out += "'\\''"; // nothing is special between single quotes, but the one that ends them
+            out += "'\\''"; // only a single quote is special between single quotes
         else
             out += c;
     return out + "'";

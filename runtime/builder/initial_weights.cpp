@@ -10,7 +10,7 @@
 namespace lamina::builder {
 namespace {
 
-// Nothing here is rounded but the limit, the product and the result, each of which IEEE 754 rounds in one way.
+// Only the limit, the product and the result are rounded, each in the one way that IEEE 754 prescribes.
 Tensor xavier_uniform(const InitialWeight &weight, DType dtype, uint64_t seed) {
     Random random(seed, weight.name);
     const double limit = std::sqrt(6.0 / static_cast<double>(weight.shape.at(0) + weight.shape.at(1)));

@@ -1,4 +1,4 @@
-// The weights that a new model begins with.
+// Makes the initial weights of a model.
 #pragma once
 
 #include <lamina/tensor.hpp>
@@ -17,14 +17,14 @@ struct InitialWeight {
     Rule rule = Rule::zeros;
 };
 
-// Matrices in this dtype, vectors in F32. Xavier: even in +-sqrt(6 / (rows + columns)), drawn from the seed and the
+// Matrices in this dtype, vectors in F32. Xavier: uniform in +-sqrt(6 / (rows + columns)), drawn from the seed and the
 // name, and the same on every machine.
 [[nodiscard]] Tensor make_weight(const InitialWeight &weight, DType dtype, uint64_t seed);
 
-// What all of them take while they are made, in bytes.
+// The memory that making all of them takes, in bytes.
 [[nodiscard]] uint64_t memory_for(const std::vector<InitialWeight> &weights, DType dtype);
 
-// Throws Error(memory) when `need` bytes are more than there are: `have`, which is nothing where nobody knows.
+// Throws Error(memory) if `need` exceeds `have`, the available bytes, if known.
 void check_memory(uint64_t need, std::optional<uint64_t> have);
 
 } // namespace lamina::builder

@@ -1,4 +1,4 @@
-// ModelDescription::save: a model folder, written so that it never holds half a model.
+// ModelDescription::save: writes a model folder that never holds half a model.
 #include <lamina/model_description.hpp>
 
 #include "base/file.hpp"
@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 
 // The folder itself, there or not, whatever the path is: ".", "models/new/" or a link.
 fs::path folder_at(const fs::path &path) {
-    std::error_code failed; // what is wrong with the path, writing to it says better
+    std::error_code failed; // writing to the path gives a better error
     const fs::path whole = fs::absolute(path, failed), found = fs::weakly_canonical(whole, failed);
     const fs::path folder = (failed ? whole : found).lexically_normal();
     return folder.has_filename() ? folder : folder.parent_path();
 }
 
-// A folder beside the one that is to be, removed with what is left in it, and with the folders around it that were made
-// for it and hold nothing.
+// A temporary folder beside the target. Its destructor removes it with its contents, and the parent folders that were
+// made for it and are empty.
 class Workshop {
   public:
     explicit Workshop(const fs::path &folder) : path_(folder.string() + "." + std::to_string(::getpid()) + ".tmp") {
@@ -59,8 +59,7 @@ class Workshop {
     }
 };
 
-// The vocabularies that the model in a folder names: files beside it, whatever else stands there. None where its
-// model.json cannot be read.
+// The vocabularies that the model in a folder names, as files in that folder. None if its model.json cannot be read.
 std::set<std::string> vocabularies_of(const fs::path &folder) {
     constexpr uint64_t largest = 64u << 20;
     std::set<std::string> out;
@@ -74,13 +73,13 @@ std::set<std::string> vocabularies_of(const fs::path &folder) {
             const bool inside = fs::path(file).filename() == file && file.find('\0') == std::string::npos;
             if (inside && file != "." && file != "..") out.insert(file);
         }
-    } catch (const Error &) { // no model.json, or none that says
+    } catch (const Error &) { // no model.json, or an invalid one
     }
     return out;
 }
 
-// model.json goes first and comes last: without it the folder is no model. The old model's vocabularies go with it;
-// files that it does not name are somebody else's.
+// model.json is removed first and written last, because without it the folder is not a model. The old model's
+// vocabularies are removed, too; files that it does not name are not touched.
 void replace_files(const fs::path &from, const fs::path &folder) {
     std::error_code error;
     const auto move = [&](const fs::path &name) {
@@ -124,7 +123,7 @@ void ModelDescription::save(const fs::path &folder, bool replace,
         write_file(workshop.path() / file, text);
     }
     write_file(workshop.path() / "model.json", json);
-    // A folder that is there stays, empty or not: another one in its place would leave a shell that is in it nowhere.
+    // An existing folder is kept, even if empty, because a shell may have it as its current folder.
     if (fs::is_directory(status)) return replace_files(workshop.path(), target);
     fs::rename(workshop.path(), target, error);
     if (error) cannot_write(target, error);

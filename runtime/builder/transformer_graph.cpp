@@ -7,7 +7,7 @@ namespace {
 
 using Rule = InitialWeight::Rule;
 
-constexpr const char *running = "x"; // the variable that holds the tokens from sublayer to sublayer
+constexpr const char *running = "x"; // the variable that carries the tokens from sublayer to sublayer
 
 const char *name_of(Activation activation) {
     switch (activation) {
@@ -23,7 +23,7 @@ const char *name_of(Activation activation) {
     throw Error(ErrorCode::usage, "TransformerLayer: activation is not one of relu, gelu, gelu_tanh, silu");
 }
 
-// An entry of "layers"; what is empty is left out.
+// An entry of "layers", without empty members.
 Json entry(const std::string &name, const char *type, const Json &inputs, const Json &params, bool rebinds) {
     Json out{{"name", name}, {"type", type}};
     if (!inputs.empty()) out["inputs"] = inputs;
@@ -51,7 +51,7 @@ class LayerWriter {
         vector(full + ".bias", layer_.d_model, Rule::zeros);
     }
 
-    // The keys and values of the attention to a source.
+    // The layers that make the keys and values of a source.
     void project_source(const std::string &memory, int64_t channels) {
         for (const char *part : {".key", ".value"})
             project(prefix_ + ".source_attention" + part, memory, layer_.d_model, channels);
@@ -65,7 +65,7 @@ class LayerWriter {
     const AttentionInputs &inputs_;
     std::string prefix_, x_;
 
-    // The tensor that a sublayer reads: the tokens, normed where the norm comes first.
+    // The tensor that a sublayer reads: the tokens, normalized if the norm comes first.
     std::string enter(const std::string &sublayer) {
         if (!layer_.norm_first) return x_;
         norm("norm_" + sublayer);
@@ -85,7 +85,7 @@ class LayerWriter {
         norm("norm_" + sublayer);
         layers.back()["as"] = running;
     }
-    // A layer's first input, which need not be said where it is what the layer before gives.
+    // A layer's first input. It need not be written if it is the output of the layer before.
     Json first_input(const std::string &port, const std::string &tensor) {
         const bool said = layers.empty() || *layers.back()["name"].text() != tensor;
         return said ? Json{{port, tensor}} : Json::object();
@@ -101,7 +101,7 @@ class LayerWriter {
         if (!inputs_.position.empty()) inputs["position"] = inputs_.position;
         heads("attention", inputs, inputs_.causal);
     }
-    // Keys and values come from the memory, or are given already projected.
+    // Keys and values are projected from the memory, or given already projected.
     void source_attention() {
         const std::string name = prefix_ + ".source_attention", tokens = enter("source_attention");
         project(name + ".query", tokens, layer_.d_model, layer_.d_model);
@@ -112,7 +112,7 @@ class LayerWriter {
         add_mask(inputs, inputs_.source_mask_kind, inputs_.source_mask);
         heads("source_attention", inputs, false);
     }
-    // Attention itself, and the projection of what it gives.
+    // Attention itself, and the projection of its output.
     void heads(const std::string &sublayer, const Json &inputs, bool causal) {
         const std::string name = prefix_ + "." + sublayer;
         Json params{{"heads", layer_.heads}};
@@ -186,7 +186,7 @@ void TransformerGraph::repeat(int64_t count, const Json &layers, const std::vect
 
 std::string TransformerGraph::stack(const TransformerLayer &layer, int64_t layers, bool final_norm,
                                     const std::string &prefix, const std::string &x, const AttentionInputs &inputs) {
-    if (x == running) { // every copy reads what the one before it gave: they differ in nothing but their number
+    if (x == running) { // every copy reads the output of the one before it, so they differ only in their number
         LayerWriter copy(layer, inputs, prefix + ".{i}", x);
         copy.write();
         repeat(layers, copy.layers, copy.weights);

@@ -1,4 +1,4 @@
-// One graph of a transformer while it is written: layers in the format of model.json, and the weights that they need.
+// Builds one graph of a transformer: layers in the format of model.json, and the weights that they need.
 #pragma once
 
 #include "base/json.hpp"
@@ -11,7 +11,7 @@
 
 namespace lamina::builder {
 
-// Names of the graph's inputs that attention is given; empty where it is given none.
+// Names of the graph inputs that attention takes; empty if it takes none.
 struct AttentionInputs {
     std::string mask, position; // of the attention to itself
     Mask mask_kind = Mask::none;
@@ -25,15 +25,15 @@ class TransformerGraph {
     std::string input(const std::string &name, DType dtype, const std::string &dims); // returns the name
     void output(const std::string &name, const std::string &tensor) { outputs_[name] = tensor; }
 
-    // Each reads the tensor `x`, names its layers and weights PREFIX.something, and returns the name of what it gives.
+    // Each reads the tensor `x`, names its layers and weights PREFIX.something, and returns the name of its output.
     std::string embedding(const EmbeddingsWithPositionalEncoding &e, const std::string &prefix, const std::string &x,
                           const std::string &position);
     std::string stack(const TransformerLayer &layer, int64_t layers, bool final_norm, const std::string &prefix,
                       const std::string &x, const AttentionInputs &inputs);
     std::string generator(const Generator &g, const std::string &x);
 
-    // The keys and values that a decoder's layers attend to, of an encoder's memory: outputs of this graph, and inputs
-    // of the decoder's. Both call them PREFIX.N.source_attention.key and .value.
+    // The keys and values that a decoder's layers attend to, made from an encoder's memory. They are outputs of this
+    // graph and inputs of the decoder's, both named PREFIX.N.source_attention.key and .value.
     void project_source(const TransformerLayer &layer, int64_t layers, const std::string &prefix,
                         const std::string &memory, int64_t channels);
     [[nodiscard]] static std::vector<std::string> source_tensors(const std::string &prefix, int64_t layers);
@@ -45,7 +45,7 @@ class TransformerGraph {
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();
     std::vector<InitialWeight> weights_;
 
-    // Layers and weights with {i} in their names, as often as that.
+    // Repeats layers and weights with {i} in their names.
     void repeat(int64_t count, const Json &layers, const std::vector<InitialWeight> &weights);
 };
 

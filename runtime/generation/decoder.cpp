@@ -9,8 +9,8 @@
 
 namespace lamina::generation {
 
-// What the decoder takes from the encoder, and the lengths of the sources. Rows beyond the sources are one
-// token long; what they compute is never looked at.
+// The inputs that the decoder takes from the encoder, and the lengths of the sources. Rows beyond the sources have one
+// token, and their results are not used.
 TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> &sources) const {
     const model::Generation &g = *session.model->generation;
     const auto batch = static_cast<int64_t>(batch_);
@@ -50,7 +50,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
     int64_t length = 1, state_length = 0;
     if (cached_)
         state_length = rounded_length(shape.length);
-    else // all positions are computed: there may be none beyond
+    else // all positions are computed, so none may be out of range
         length = std::min(rounded_length(shape.length),
                           static_cast<int64_t>(longest_target(*session.model, *session.runtime->plugins)));
     steps_ = static_cast<size_t>(length);
@@ -62,7 +62,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
     position_input_ = plan.inputs.at(g.position);
     scores_output_ = plan.outputs.at(g.scores);
     vocabulary_ = static_cast<size_t>(plan.tensors[static_cast<size_t>(scores_output_)].type.shape.back());
-    const int32_t filler = 0; // any id: rows and positions that hold it are never looked at
+    const int32_t filler = 0; // any id; results of rows and positions with it are not used
     ids_.assign(batch_ * steps_, filler);
     positions_.assign(batch_, 0);
     all_.resize(batch_ * steps_ * vocabulary_);

@@ -1,4 +1,4 @@
-// A batch of sequences in the middle of being decoded, a token at a time.
+// A batch of sequences that is decoded token by token.
 #pragma once
 
 #include "generation/texts.hpp"
@@ -9,9 +9,9 @@
 
 namespace lamina::generation {
 
-// The decode program takes one token a sequence and is replayed for every step; what it has seen lives in the KV cache,
-// which is the program's state. Without a cache the program takes whole sequences and computes all of them at every
-// step: the same numbers to tolerance, and the way to check them.
+// The decode program takes one token per sequence and is replayed for every step. Earlier tokens are in the key-value
+// cache, which is the program's state. Without a cache the program takes whole sequences and computes all of them at
+// every step. The numbers are the same within tolerance, so this can be used to check them.
 class Decoder {
   public:
     struct Shape {
@@ -19,16 +19,16 @@ class Decoder {
         size_t length = 0; // tokens that a sequence may have, its prefix included
         bool cached = true;
     };
-    // sources: token ids for the encoder, one a row, none empty; empty for decoder-only models.
-    // Rows and lengths are rounded up, so that few programs serve all sizes.
+    // sources: token ids for the encoder, one sequence per row, none empty; no rows for decoder-only models. Rows and
+    // lengths are rounded up, so that few programs serve all sizes.
     Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape);
 
-    // Token `tokens[r]` of every row stands at `position`, which grows by one from call to call. Returns what follows:
-    // logits (rows, vocabulary), valid until the next call; of a
-    // model that gives probabilities, their logarithms. Throws Error(failure) where one is NaN or infinite.
+    // Takes token `tokens[r]` of every row at `position`, which must grow by one from call to call. Returns the logits
+    // of the next token (rows, vocabulary), valid until the next call; for a model that gives probabilities, their
+    // logarithms. Throws Error(failure) if one is NaN or infinite.
     std::span<const float> step(std::span<const int32_t> tokens, size_t position);
 
-    // Row r goes on from what row rows[r] has seen: how beams are kept, dropped and split.
+    // Row r continues from the tokens of row rows[r]. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
 
     [[nodiscard]] size_t vocabulary() const { return vocabulary_; }

@@ -24,7 +24,7 @@ void check_options(const GenerateOptions &o) {
     if (o.max_length < 0) refuse("max_length", "0 (as the model says) or above", static_cast<double>(o.max_length));
 }
 
-// What to search for a batch of texts, by their numbers.
+// The search task for a batch of texts, given by their numbers.
 SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::span<const size_t> batch,
                    size_t positions, const GenerateOptions &options) {
     const model::Generation &g = *model.generation;
@@ -55,7 +55,7 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
     const model::Generation &g = *model.generation;
     const size_t positions = longest_target(model, *session.runtime->plugins);
 
-    // Texts of like length together: a batch is as long as its longest.
+    // Texts of similar length together, because a batch is as long as its longest text.
     std::vector<size_t> order;
     for (size_t i = 0; i < ids.size(); ++i)
         if (!ids[i].empty() || g.encode.empty()) order.push_back(i); // a prompt may be empty, a source not

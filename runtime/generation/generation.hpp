@@ -1,4 +1,4 @@
-// Text in, text out.
+// Generates text from texts.
 #pragma once
 
 #include "generation/decoder.hpp"

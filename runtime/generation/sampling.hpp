@@ -1,4 +1,4 @@
-// One token by chance.
+// Draws a random token.
 #pragma once
 
 #include <lamina/lamina.hpp>
@@ -8,7 +8,8 @@
 
 namespace lamina::generation {
 
-// In [0, 1), a function of its arguments alone: the same text is sampled alike in every batch and on every platform.
+// A number in [0, 1) that depends only on the arguments, so that a text is sampled in the same way in every batch and
+// on every platform.
 [[nodiscard]] double uniform(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step);
 
 // The token at `chance` of the distribution softmax(log_probabilities / temperature), cut to the top_k most likely and

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double never = -std::numeric_limits<double>::infinity();
 
-// log softmax of a model's scores, in double. Scores that are log probabilities already stay what they are.
+// log softmax of a model's scores, in double. Log probabilities stay the same.
 void log_softmax(std::span<const float> scores, std::vector<double> &out) {
     const double most = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
@@ -28,7 +28,7 @@ class Text {
     Text(const SearchTask &task, size_t index, const GenerateOptions &options)
         : task_(task), options_(options), prefix_(task.prefixes[index]), number_(task.numbers[index]),
           live_(static_cast<size_t>(options.beams)) {
-        // All beams begin alike, so the first alone counts, until it splits them. Samples split by chance.
+        // All beams begin the same, so at first only one counts, and later splits. Samples differ by chance.
         for (size_t b = 1; b < live_.size() && !sampled(); ++b) live_[b].log_probability = never;
     }
 
@@ -40,7 +40,7 @@ class Text {
         return tokens.empty() ? prefix_.back() : tokens.back();
     }
 
-    // Takes the scores (beams, V) behind `position`; `parents` gets the beam that each beam goes on from.
+    // Takes the scores (beams, V) after `position`; `parents` gets the beam that each beam continues.
     void advance(std::span<const float> scores, size_t position, std::span<int32_t> parents) {
         if (done_ || position + 1 < prefix_.size()) return;
         const size_t vocabulary = scores.size() / live_.size();
@@ -78,8 +78,8 @@ class Text {
         finished_.push_back(std::move(c));
     }
 
-    // The best 2 * beams extensions: enough for as many live beams even when every beam could end. Ties go to the first
-    // beam and the lowest token, as in greedy search.
+    // The best 2 * beams extensions: enough to keep all beams live even if every beam ends. Ties go to the first beam
+    // and the lowest token, as in greedy search.
     std::vector<Choice> best_choices(std::span<const float> scores, size_t vocabulary) {
         std::vector<Choice> all;
         for (size_t b = 0; b < live_.size(); ++b) {
@@ -137,7 +137,7 @@ class Text {
     const GenerateOptions &options_;
     const Ids &prefix_;
     uint64_t number_;
-    std::vector<Candidate> live_, finished_; // live: one a beam; log_probability `never`: not in use
+    std::vector<Candidate> live_, finished_; // live: one per beam; log_probability `never`: unused
     std::vector<double> log_probabilities_;
     bool done_ = false;
 };

@@ -1,4 +1,4 @@
-// Which tokens to take from a decoder's scores: greedy, beam search, sampling.
+// Chooses tokens from a decoder's scores: greedy, beam search, sampling.
 #pragma once
 
 #include "generation/decoder.hpp"
@@ -15,21 +15,21 @@ struct Candidate {
     double score = 0; // log_probability / length^length_penalty; what candidates are ranked by; the end counts
 };
 
-// What is searched: one entry of `prefixes` a text, the tokens that its output begins with (the start token; for a
-// decoder-only model the prompt, too).
+// A search. There is one entry of `prefixes` per text: the tokens that its output begins with (the start token; for a
+// decoder-only model also the prompt).
 struct SearchTask {
     std::vector<Ids> sources;      // for the encoder; empty for decoder-only models
     std::vector<Ids> prefixes;     // none empty
-    std::vector<uint64_t> numbers; // of the texts: a text is sampled alike in every batch
+    std::vector<uint64_t> numbers; // of the texts, so that a text is sampled the same in every batch
     int32_t end = 0;
     size_t max_length = 0; // tokens beyond the prefix, the end not counted
     size_t positions = 0;  // tokens that the model has positions for, prefix included
 };
 
-// options.beams candidates a text, best first (one where beams is 1). Beam 1 is greedy, token for token.
-// Beam search: Wu et al., arXiv:1609.08144, section 7, with the length penalty of fairseq; a text is finished when as
-// many of its candidates have ended as it has beams. Sampling (temperature > 0): Holtzman et al., arXiv:1904.09751, for
-// top_p; beams are then independent samples.
+// options.beams candidates per text, best first. One beam is greedy search, token for token. Beam search: Wu et al.,
+// arXiv:1609.08144, section 7, with the length penalty of fairseq; a text is finished when as many of its candidates
+// have ended as it has beams. Sampling (temperature > 0): Holtzman et al., arXiv:1904.09751, for top_p; beams are then
+// independent samples.
 [[nodiscard]] std::vector<std::vector<Candidate>> search(detail::SessionState &session, const SearchTask &task,
                                                          const GenerateOptions &options);
 

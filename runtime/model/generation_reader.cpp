@@ -50,7 +50,7 @@ std::string output_at(const JsonValue &name, const Graph &graph) {
     return name.string();
 }
 
-// Generation sets the inputs that it knows; any other would have no value.
+// Generation sets only the inputs that it knows; any other input would have no value.
 void check_all_set(const JsonValue &place, const Graph &graph, const std::vector<std::string> &set) {
     for (const GraphInput &input : graph.inputs)
         if (std::find(set.begin(), set.end(), input.name) == set.end())
@@ -85,7 +85,7 @@ std::string token_at(const JsonValue &name, const Generation &generation, const 
     return name.string();
 }
 
-// The keys of encoder-decoder models: all of them or none.
+// The keys of encoder-decoder models: all or none.
 bool has_encoder(const JsonValue &value) {
     const char *present = nullptr, *absent = nullptr;
     for (const char *key : {"encode", "source", "source_ids", "source_lengths"})

@@ -1,4 +1,4 @@
-// The "generation" block of model.json: every name in it is checked against the graphs and the vocabularies.
+// Reads the "generation" block of model.json, and checks every name in it against the graphs and the vocabularies.
 #pragma once
 
 #include "model/json.hpp"
@@ -9,10 +9,10 @@
 
 namespace lamina::model {
 
-// Gives the vocabulary of a file name. Throws Error(input).
+// Returns the vocabulary for a file name. Throws Error(input).
 using OpenVocabulary = std::function<Vocabulary(const std::string &file)>;
 
-// Opens the vocabularies that the block names into `model.vocabularies`. The graphs are read before.
+// Opens the vocabularies that the block names, as `model.vocabularies`. The graphs must have been read.
 [[nodiscard]] Generation read_generation(const JsonValue &value, Model &model, const OpenVocabulary &open);
 
 } // namespace lamina::model

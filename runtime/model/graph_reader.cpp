@@ -16,10 +16,10 @@ namespace {
 
 constexpr int64_t most_repeats = 1024;
 constexpr size_t most_layers = 65536; // in a model, unrolled
-constexpr size_t most_entries = 64;   // in a layer's inputs, params and weights; it bounds what a repeat multiplies
+constexpr size_t most_entries = 64;   // in a layer's inputs, params and weights; limits what a repeat multiplies
 constexpr size_t longest_name = 256;
 
-// The index of a repeat, or "" outside of one: what {i} stands for in a name.
+// The value of {i} in names: the index of a repeat, or "" outside of one.
 std::string with_index(std::string text, const std::string &index) {
     constexpr std::string_view placeholder = "{i}";
     if (index.empty()) return text;
@@ -31,7 +31,7 @@ std::string with_index(std::string text, const std::string &index) {
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// "B S 160": names and numbers, one an axis.
+// "B S 160": names and numbers, one per axis.
 std::string read_dims(const JsonValue &value) {
     const std::string &dims = value.string();
     std::istringstream tokens(dims);
@@ -91,7 +91,7 @@ void check_name(const std::string &name, const JsonValue &place) {
                " letters, digits, '_', '-' and '.'" + (stray_index ? "; {i} belongs into a repeat" : ""));
 }
 
-// What names mean at one place of a graph: each to its latest binding.
+// What names refer to at one place of a graph: their latest bindings.
 struct GraphReader::Scope {
     std::set<std::string, std::less<>> inputs, layers;
     std::map<std::string, std::string, std::less<>> variables; // to a layer
@@ -188,7 +188,7 @@ Graph GraphReader::read(const std::string &name, const JsonValue &value) {
         const std::string made = scope.resolve(tensor.string(), tensor);
         if (scope.inputs.contains(made))
             tensor.fail("'" + made + "' is an input of the graph; expected a layer's output");
-        if (output != made && scope.layers.contains(output)) // which of the two would be looked at by that name?
+        if (output != made && scope.layers.contains(output)) // the name would be ambiguous
             tensor.fail("output '" + output + "' has the name of a layer and is '" + made + "'; give it another name");
         graph.outputs[output] = made;
     }

@@ -1,4 +1,4 @@
-// The graphs of model.json: repeats unrolled, names resolved.
+// Reads the graphs of model.json: unrolls repeats and resolves names.
 #pragma once
 
 #include "model/json.hpp"
@@ -19,7 +19,7 @@ class GraphReader {
     // Mapped weights must be in `weights`.
     explicit GraphReader(const Safetensors &weights) : weights_(&weights) {}
 
-    // Reads the graphs of one model, one call each: a layer's name is unique in all of them.
+    // Reads the graphs of one model, one call for each. A layer's name is unique in all of them.
     [[nodiscard]] Graph read(const std::string &name, const JsonValue &value);
 
   private:

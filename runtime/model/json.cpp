@@ -21,14 +21,14 @@ constexpr size_t deepest = 64;
     throw Error(ErrorCode::input, file + ": " + (place.empty() ? "" : place + ": ") + message);
 }
 
-// One step of a JSON pointer: "/" and "~" of a key are escaped, and what a terminal should not see.
+// One step of a JSON pointer. Escapes "/" and "~" in a key, and characters that a terminal should not get.
 std::string step(std::string_view key) {
     std::string out = "/";
     for (const char c : printable(key)) out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
     return out;
 }
 
-// Watches the parser: refuses duplicate keys and deep nesting while they are read, before they cost memory.
+// Watches the parser, and refuses duplicate keys and deep nesting before they take memory.
 class Watch {
   public:
     explicit Watch(const std::string &file) : file_(&file) {}
@@ -89,7 +89,7 @@ std::string without_label(const std::string &message) {
 }
 
 json parse(std::string_view text, const std::string &file) {
-    // The parser would take a zero byte for the end of the text and ignore what follows.
+    // The parser would treat a zero byte as the end of the text and ignore the rest.
     if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
         refuse(file, "", "not JSON: a zero byte at offset " + std::to_string(zero));
     if (const size_t bad = first_invalid_utf8(text); bad != text.size())
@@ -199,7 +199,7 @@ const std::string &JsonValue::string() const {
 }
 
 int64_t JsonValue::integer(int64_t lowest, int64_t highest) const {
-    const bool whole = value_->is_number_integer(); // as written: 1.0 is none
+    const bool whole = value_->is_number_integer(); // as written; 1.0 is not an integer
     const bool fits = whole && (!value_->is_number_unsigned() || value_->get<uint64_t>() <= uint64_t{INT64_MAX});
     if (!fits || value_->get<int64_t>() < lowest || value_->get<int64_t>() > highest)
         fail("expected a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest) + ", found " +

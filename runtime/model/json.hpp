@@ -1,4 +1,4 @@
-// Strict JSON, read: every value knows its file and its place (a JSON pointer, RFC 6901), so that every error can name
+// Reads strict JSON. Every value knows its file and its place (a JSON pointer, RFC 6901), so that every error can name
 // them.
 #pragma once
 
@@ -26,10 +26,10 @@ class JsonValue {
     [[noreturn]] void fail(const std::string &message) const;
 
     // ---- Objects ----
-    // Fails on a key that is not in the list, with the nearest that is.
+    // Fails on a key that is not in the list, and suggests the nearest.
     void allow_keys(std::initializer_list<const char *> keys) const;
     [[nodiscard]] bool has(const char *key) const;
-    [[nodiscard]] JsonValue at(const char *key) const;                            // fails when it is absent
+    [[nodiscard]] JsonValue at(const char *key) const;                            // fails if it is absent
     [[nodiscard]] std::vector<std::pair<std::string, JsonValue>> members() const; // sorted by key
 
     // ---- Arrays ----
@@ -58,8 +58,8 @@ class JsonValue {
 
 class JsonDocument {
   public:
-    // Refuses invalid UTF-8, a key that stands twice in one object, values nested more than 64 deep, numbers beyond
-    // double, and anything behind the value. `file` begins every message.
+    // Refuses invalid UTF-8, a duplicate key in an object, values nested more than 64 deep, numbers beyond double, and
+    // anything after the value. Every message begins with `file`.
     JsonDocument(std::string_view text, std::string file);
     ~JsonDocument();
     JsonDocument(const JsonDocument &) = delete;

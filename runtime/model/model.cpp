@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char *format = "lamina/1";
 constexpr uint64_t largest_json = 64u << 20;
 
-// Also true for what cannot be opened: what is wrong with that, opening it says better.
+// Also true for a path that cannot be opened, because opening it gives a better error.
 bool exists_under_that_name(const fs::path &file) {
     std::error_code error;
     return fs::symlink_status(file, error).type() != fs::file_type::not_found;
@@ -26,7 +26,7 @@ Safetensors open_weights(const fs::path &file) {
     return exists_under_that_name(file) ? Safetensors::open(file) : Safetensors();
 }
 
-// What people give in place of a model folder, told apart: nothing, a file, another folder.
+// Distinguishes what users may give instead of a model folder: nothing, a file, another folder.
 void check_folder(const fs::path &folder) {
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, folder.string() + ": " + why); };
     std::error_code error;
@@ -46,7 +46,7 @@ void check_format(const JsonValue &root) {
     if (found != format) root.at("format").fail("expected \"" + std::string(format) + "\", found " + in_quotes(found));
 }
 
-// The format of a model, wherever its parts come from.
+// Builds a model from its parts, wherever they come from.
 std::shared_ptr<const Model> read_model(std::string_view text, Safetensors weights, const fs::path &folder,
                                         const OpenVocabulary &open) {
     const JsonDocument document(text, (folder / "model.json").string());

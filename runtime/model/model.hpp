@@ -16,7 +16,7 @@
 
 namespace lamina::model {
 
-// A tensor that a graph is given. `dims` are names and numbers ("B S 160"); a name is one size all over the graph.
+// An input of a graph. `dims` are names and numbers ("B S 160"); a name is the same size everywhere in the graph.
 struct GraphInput {
     std::string name;
     DType dtype = DType::f32;
@@ -27,13 +27,13 @@ struct GraphInput {
 struct Node {
     std::string name;  // unique in the model; also the name of its first output
     std::string type;  // a layer's id
-    std::string place; // where it stands in model.json: "/graphs/encode/layers/2/layers/0"
+    std::string place; // in model.json: "/graphs/encode/layers/2/layers/0"
     std::map<std::string, abi::ParamValue, std::less<>> params;
-    // Port -> tensor. The empty port, which every node but a graph's first has, is the previous node's output: it goes
-    // to the layer's first input unless that one is named here, too. A tensor is a graph input or "NODE" (first output)
-    // or "NODE.PORT" (any other output; whether the layer has that port is not checked here) of an earlier node.
+    // Port -> tensor. The empty port, which every node except a graph's first has, holds the previous node's output. It
+    // goes to the layer's first input, unless that one is also named here. A tensor is a graph input, or "NODE" (first
+    // output) or "NODE.PORT" (another output; whether it exists is not checked here) of an earlier node.
     std::map<std::string, std::string, std::less<>> inputs;
-    // Port -> name in the safetensors file, where model.json maps it; all others are "NODE.PORT".
+    // Port -> name in the safetensors file, if model.json maps it; other weights are "NODE.PORT".
     std::map<std::string, std::string, std::less<>> weights;
 };
 
@@ -44,28 +44,28 @@ struct Graph {
     std::map<std::string, std::string, std::less<>> outputs; // name -> tensor, which is never a graph input
 };
 
-// How text becomes token ids: one vocabulary entry a character, or a word between blanks.
+// How text becomes token ids: an entry per character, or per word between blanks.
 struct TextCodec {
     std::string vocabulary; // file in the model folder
     bool characters = true; // else split at blanks
     bool lowercase = false;
 };
 
-// How to generate a sequence. Every name is an input or output of a graph, or an entry of a vocabulary; checked on
-// load.
+// How to generate a sequence. Names are inputs or outputs of graphs, or entries of a vocabulary, and were checked at
+// load time.
 struct Generation {
     std::string encode, decode;             // graphs; encode is empty for decoder-only models
-    std::string source_ids, source_lengths; // inputs of encode (and lengths of decode, too)
-    bool decode_takes_lengths = false;      // decode has an input of the name of source_lengths
-    std::vector<std::string> encoded;       // outputs of encode that decode takes, by the name that both give them
+    std::string source_ids, source_lengths; // inputs of encode (the lengths also of decode)
+    bool decode_takes_lengths = false;      // decode has an input named like source_lengths
+    std::vector<std::string> encoded;       // outputs of encode that are inputs of decode, with the same names
     std::string target_ids, position;       // inputs of decode
     std::string scores;                     // its output, (B, T, V)
-    bool probabilities = false;             // what scores are; else logits, or log probabilities, which are logits
+    bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
     std::string start, end;                 // entries of the target vocabulary
     int64_t max_length = 0;                 // generated tokens, the end not counted
     TextCodec source, target;
 
-    // How the texts that are given become ids: a source, or, with no encoder, a prompt in the target's own tokens.
+    // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens.
     [[nodiscard]] const TextCodec &input() const { return encode.empty() ? target : source; }
 };
 
@@ -77,11 +77,11 @@ struct Model {
     std::optional<Generation> generation;
     std::map<std::string, Vocabulary, std::less<>> vocabularies; // by file name
 
-    // Checks everything that can be known without the plugins; a folder without model.safetensors is a model without
-    // weights. Throws Error(input): which file, where in it, what was expected and found.
+    // Checks everything that does not need the plugins. A folder without model.safetensors is a model without weights.
+    // Throws Error(input) with the file, the place in it, what was expected and what was found.
     static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
-    // The same for a model that is not in a folder: the text of its model.json, its weights, its vocabularies' texts by
-    // file name. `name` stands for the folder in messages. Reads no file.
+    // The same for a model that is not in a folder: the text of its model.json, its weights, and the texts of its
+    // vocabularies by file name. Messages use `name` in place of the folder. Reads no file.
     static std::shared_ptr<const Model> parse(std::string_view json, Safetensors weights,
                                               const std::map<std::string, std::string, std::less<>> &vocabularies,
                                               const std::string &name);

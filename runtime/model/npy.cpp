@@ -97,7 +97,7 @@ Tensor convert_any(const NpyHeader &header, std::span<const std::byte> data, con
     }
 }
 
-// Fortran order: the first axis runs fastest in the file. Both dtypes are 4 bytes wide here.
+// Fortran order: the first axis varies fastest in the file. Both dtypes have 4 bytes here.
 Tensor to_row_major(const Tensor &columns) {
     Tensor rows(columns.type());
     const Shape &shape = rows.shape();
@@ -120,7 +120,7 @@ Tensor to_row_major(const Tensor &columns) {
 Tensor read_npy(const std::filesystem::path &file) {
     FileReader in(file);
     const NpyHeader header = NpyHeader::read(in);
-    // No more than one byte too many: what is no array, and has no end either, is not read until memory is full.
+    // At most one byte too many, so that an endless file is not read until memory is full.
     const std::vector<std::byte> data = in.read(header.data_bytes + 1);
     if (data.size() != header.data_bytes)
         throw Error(ErrorCode::input,

@@ -22,7 +22,7 @@ constexpr uint64_t longest_npy_header = 1 << 16; // NumPy writes less than 200 b
     throw Error(ErrorCode::input, file + ": " + why);
 }
 
-// Reads the literal from left to right; the three keys may stand in any order, each once.
+// Reads the literal from left to right. The three keys may be in any order, each once.
 class Literal {
   public:
     Literal(std::string_view text, const std::string &file) : text_(text), file_(file) {}
@@ -70,7 +70,7 @@ class Literal {
         if (!take(c)) fail(std::string("expected '") + c + "'");
     }
 
-    // 'text' or "text"; none of ours holds an escape.
+    // 'text' or "text", without escapes.
     std::string string() {
         const char quote = at('"') ? '"' : '\'';
         expect(quote);
@@ -148,7 +148,7 @@ std::string text(FileReader &in, uint64_t length) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-// All of so many bytes of the header.
+// Reads exactly this many bytes of the header.
 std::string header_text(FileReader &in, uint64_t length) {
     std::string out = text(in, length);
     if (out.size() < length) refuse_npy(in.file().string(), "cut short inside the .npy header");

@@ -18,7 +18,7 @@ struct NpyHeader {
 
     uint64_t data_bytes = 0; // behind the header
 
-    // Reads the header and nothing behind it. Throws Error(input) for all that is not a plain little-endian array.
+    // Reads the header and nothing after it. Throws Error(input) for anything but a plain little-endian array.
     static NpyHeader read(FileReader &in);
 };
 

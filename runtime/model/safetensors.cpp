@@ -47,7 +47,7 @@ struct Descriptor {
 Mapping map_file(const std::filesystem::path &path) {
     const std::string file = path.string();
     const auto system_reason = [] { return std::generic_category().message(errno); };
-    // Not blocking: to open a pipe must not wait for its writer.
+    // Non-blocking, so that opening a pipe does not wait for its writer.
     const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     struct stat status {};
     if (descriptor.number < 0 || ::fstat(descriptor.number, &status) != 0) refuse(file, system_reason());
@@ -74,8 +74,8 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
 
 // ---- The dtypes that layers take ----
 //
-// The format knows no values in blocks. A tensor of them is stored as bytes, U8 of shape (..., blocks of a row, bytes
-// of a block), and the metadata say what they are: "NAME.dtype": "q8_0".
+// The format has no blocks of values. A tensor in blocks is stored as U8 of shape (..., blocks per row, bytes per
+// block), and the metadata hold its dtype: "NAME.dtype": "q8_0".
 
 std::string note_of(const std::string &tensor) { return tensor + ".dtype"; }
 
@@ -108,7 +108,7 @@ Shape shape_in_file(const TensorType &tensor) {
     return shape;
 }
 
-// Nothing for a dtype that no layer takes.
+// Nothing if no layer takes the dtype.
 std::optional<TensorType> type_of(const SafetensorsHeader::Tensor &tensor, const SafetensorsHeader &header,
                                   const std::string &file) {
     if (const auto note = header.metadata.find(note_of(tensor.name)); note != header.metadata.end())
@@ -153,7 +153,8 @@ Safetensors Safetensors::of(std::map<std::string, Tensor, std::less<>> tensors) 
 void Safetensors::write(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
                         const std::map<std::string, std::string, std::less<>> &metadata,
                         const std::function<void(size_t done, size_t all)> &progress) {
-    // Wide elements first, as the reference implementation does: with the padded header every tensor is aligned.
+    // Wide elements first, as in the reference implementation. Together with the padded header this aligns every
+    // tensor.
     std::vector<std::pair<const std::string *, const Tensor *>> order;
     for (const auto &[name, tensor] : tensors) order.emplace_back(&name, &tensor);
     const auto element_bytes = [](const auto &named) {
@@ -182,7 +183,7 @@ void Safetensors::write(const std::filesystem::path &file, const std::map<std::s
     text.append((8 - text.size() % 8) % 8, ' ');
 
     const uint64_t length = text.size();
-    FileWriter out(file); // tensor after tensor: a copy of them all would be as large again as the model
+    FileWriter out(file); // tensor by tensor, because a copy of all would need as much memory as the model
     out.write(std::as_bytes(std::span(&length, 1)));
     out.write(text);
     for (size_t i = 0; i < order.size(); ++i) {

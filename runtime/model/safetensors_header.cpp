@@ -39,7 +39,7 @@ Shape shape_of(const JsonValue &list) {
     return shape;
 }
 
-// The bytes of a tensor. Products are checked: a shape that overflows must not pass for a small one.
+// The bytes of a tensor. Products are checked, so that an overflowing shape does not look like a small one.
 uint64_t bytes_of(const Shape &shape, uint64_t bits, const JsonValue &place) {
     uint64_t product = 1;
     const auto multiply = [&](uint64_t by) {
@@ -72,7 +72,7 @@ SafetensorsHeader::Tensor read_tensor(const std::string &name, const JsonValue &
     return tensor;
 }
 
-// Sorts the tensors by their data, which must fill everything behind the header: no holes, no overlaps, no rest.
+// Sorts the tensors by their data, which must fill the rest of the file: no holes, no overlaps, nothing left.
 void check_coverage(std::vector<SafetensorsHeader::Tensor> &tensors, uint64_t data_bytes, const std::string &file) {
     const auto order = [](const auto &a, const auto &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); };
     std::stable_sort(tensors.begin(), tensors.end(), order);

@@ -1,4 +1,4 @@
-// How much memory this machine could give now.
+// How much memory this machine has available.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-// Bytes that may be allocated without swapping; nothing where the system does not tell. Linux promises more than it has
-// (overcommit), and kills whoever takes it at its word: large needs are held to this before anything is allocated.
+// Bytes that can be allocated without swapping; nothing if the system does not tell. Linux promises more memory than it
+// has (overcommit) and kills processes that use it, so large needs are compared with this number first.
 [[nodiscard]] std::optional<uint64_t> available_memory();
 
 // The same from the text of /proc/meminfo.

@@ -1,4 +1,4 @@
-// Where what can be made anew is kept between runs.
+// The folder for data that is kept between runs and can be made again.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace lamina {
 
-// $XDG_CACHE_HOME/lamina, else $HOME/.cache/lamina; nothing when neither variable holds an absolute path.
+// $XDG_CACHE_HOME/lamina, else $HOME/.cache/lamina; nothing if neither variable holds an absolute path.
 [[nodiscard]] std::optional<std::filesystem::path> cache_folder();
 
 } // namespace lamina

@@ -1,4 +1,4 @@
-// Whole files, read and written so that nothing is ever half there.
+// Reads and writes whole files. No file is ever half written.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace lamina {
 // A file that is read from its start to its end.
 class FileReader {
   public:
-    // any: pipes and devices, too, for which reading waits. ordinary: those are refused at once; where a file's place
-    // is given by data, nothing else belongs there.
+    // any: also pipes and devices, on which reading waits. ordinary: these are refused at once; for files whose names
+    // come from data.
     enum class Kind { any, ordinary };
 
     // Throws Error(input) with the system's reason: absent, a folder, not readable.
@@ -24,10 +24,10 @@ class FileReader {
     FileReader &operator=(const FileReader &) = delete;
     ~FileReader();
 
-    // The next `most` bytes, or fewer: those up to the end. Memory grows with what is there, not with `most`. Throws
+    // The next `most` bytes, or fewer at the end. Memory grows with the file's contents, not with `most`. Throws
     // Error(input), Error(memory).
     [[nodiscard]] std::vector<std::byte> read(uint64_t most);
-    // What an ordinary file still holds, as the system has it; 0 for a pipe or a device.
+    // The remaining bytes of an ordinary file, according to the system; 0 for a pipe or a device.
     [[nodiscard]] uint64_t rest() const { return rest_; }
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
 
@@ -41,14 +41,14 @@ class FileReader {
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
                                                FileReader::Kind kind = FileReader::Kind::any);
 
-// A file that is written piece by piece to a temporary name beside it, which commit() renames: what was there before
-// stays until then. A pipe or a device is written to as it is. All throw Error(failure) with the system's reason.
+// Writes a file piece by piece to a temporary file beside it, which commit() renames. Until then an existing file stays
+// as it is. A pipe or a device is written directly. All functions throw Error(failure) with the system's reason.
 class FileWriter {
   public:
     explicit FileWriter(const std::filesystem::path &file);
     FileWriter(const FileWriter &) = delete;
     FileWriter &operator=(const FileWriter &) = delete;
-    ~FileWriter(); // without commit(): nothing is left
+    ~FileWriter(); // without commit(), nothing is left
 
     void write(std::span<const std::byte> bytes);
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
@@ -56,11 +56,11 @@ class FileWriter {
 
   private:
     std::filesystem::path file_;
-    std::string target_, temporary_; // the latter is renamed to the former; both empty for what is written in place
+    std::string target_, temporary_; // temporary_ is renamed to target_; both are empty if written directly
     int descriptor_;
 };
 
-// All at once, in the same way.
+// Writes all at once, in the same way.
 void write_file(const std::filesystem::path &file, std::span<const std::byte> bytes);
 void write_file(const std::filesystem::path &file, std::string_view text);
 

@@ -1,4 +1,4 @@
-// JSON to be written, value by value. (What is read is checked as it is read: model/json.hpp.)
+// Builds and writes JSON. (model/json.hpp reads it.)
 #pragma once
 
 #include <concepts>
@@ -43,16 +43,16 @@ class Json {
     [[nodiscard]] static Json object();
 
     void push_back(Json item);              // to an array
-    Json &operator[](std::string_view key); // of an object, or of null, which becomes one; null where it was not there
+    Json &operator[](std::string_view key); // of an object, or of null, which becomes one; a new member is null
     [[nodiscard]] bool empty() const;       // null, or without entries
 
-    // ---- What it holds ----
+    // ---- Contents ----
     [[nodiscard]] const std::string *text() const;            // none: no text
     [[nodiscard]] const std::vector<Json> *items() const;     // none: no array
     [[nodiscard]] const std::vector<Member> *members() const; // none: no object
 
-    // In one line, or with every entry on a line of its own. Numbers read back as the same double, those that are not
-    // finite are null. Text is written as it is: where it is not UTF-8, neither is what this returns.
+    // On one line, or with every entry on its own line. Numbers read back as the same double; numbers that are not
+    // finite become null. Text is copied; if it is not UTF-8, the result is not either.
     [[nodiscard]] std::string in_one_line() const;
     [[nodiscard]] std::string in_lines(size_t indent) const;
 

@@ -1,4 +1,4 @@
-// "Did you mean": the name that a misspelt one was probably meant to be.
+// "Did you mean": the name that a misspelt one probably stands for.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace lamina {
 
-// The candidate with the fewest edits (a letter added, dropped, changed, or two neighbours swapped) from `name`, the
-// first of several; nothing when none is within a third of its length, and one edit at least.
+// The candidate with the fewest edits (a letter added, dropped, changed, or two neighbours swapped) from `name`; the
+// first of several. At most a third of the name's length may be edited, or one letter. Else nothing.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view name, const std::vector<std::string> &candidates);
 
-// What goes behind an error about an unknown name: "; did you mean 'heads'?", or nothing.
+// The end of an error about an unknown name: "; did you mean 'heads'?", or nothing.
 [[nodiscard]] std::string did_you_mean(std::string_view name, const std::vector<std::string> &candidates);
 
 // The keys of a map (or the elements of a set) of names, as candidates.

@@ -1,4 +1,5 @@
-// Random numbers that are the same on every machine, compiler and library: a seed in a report replays its failure.
+// Random numbers that are the same on every machine, compiler and library, so that a seed in a report replays its
+// failure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace lamina {
 class Random {
   public:
     explicit Random(uint64_t seed) : state_(seed) {}
-    // A stream of its own for every name: what one port draws does not depend on which other ports there are.
+    // A separate stream for every name, so that the values of one port do not depend on the other ports.
     Random(uint64_t seed, std::string_view name) : state_(seed) {
         for (const char c : name) state_ = next() ^ static_cast<uint8_t>(c);
     }
@@ -25,8 +26,8 @@ class Random {
     uint64_t below(uint64_t n) { return next() % n; }
     // [0, 1), in steps that a float holds.
     double unit() { return static_cast<double>(next() >> 40u) / 16777216.0; }
-    // Mean 0, deviation 1: twelve uniform numbers of 16 bits, summed (Irwin, Hall). No logarithm or cosine, which
-    // differ between libraries; values stay within 6.
+    // Mean 0, deviation 1: the sum of twelve uniform 16-bit numbers (Irwin, Hall). It needs no logarithm or cosine,
+    // which differ between libraries. Values are within +-6.
     double normal() {
         int64_t sum = 0;
         for (int word = 0; word < 3; ++word)

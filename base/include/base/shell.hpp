@@ -6,7 +6,7 @@
 
 namespace lamina {
 
-// `text` as one word of a POSIX shell: as it is, or in single quotes where the shell would read it otherwise.
+// `text` as one word of a POSIX shell, in single quotes if necessary.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
 } // namespace lamina

@@ -1,4 +1,4 @@
-// Tensors from what they are stored as to F32 and back; plugin/dtype.hpp has the formats.
+// Converts tensors between their stored format and F32; plugin/dtype.hpp has the formats.
 #pragma once
 
 #include <lamina/tensor.hpp>
@@ -22,7 +22,7 @@ inline void widen(DType dtype, std::span<const std::byte> bytes, std::span<float
     return out;
 }
 
-// An F32 tensor in a dtype for weights. Throws Error(input) where its rows are not whole blocks of that.
+// Converts an F32 tensor to a dtype for weights. Throws Error(input) if its rows are not whole blocks of that dtype.
 [[nodiscard]] inline Tensor narrowed(const Tensor &wide, DType dtype) {
     Tensor out(TensorType{dtype, wide.shape()});
     const plugin::StorageType &type = storage_of(dtype);
