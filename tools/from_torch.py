@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes a Lamina model folder of what PyTorch trained: nn.TransformerEncoder, nn.TransformerDecoder or nn.Transformer.
+"""Converts a trained nn.TransformerEncoder, nn.TransformerDecoder or nn.Transformer into a Lamina model folder.
 
     torch.save(model.state_dict(), "model.pt")                            # in your program
     tools/from_torch.py model.pt models/mine --heads 8 --norm-first       # here
 
-The state dict says which module it is, its sizes and whether it has biases and final norms. It does not say what it
-was called with, so that is asked: --heads, --norm-first, --activation, --eps. With --source-embedding and
---target-embedding the graphs take token ids, and else vectors; with --generator they give log probabilities; with
---target-vocab the model generates text. docs/from_pytorch.md tells more.
+The state dict shows which module it is, its sizes, and whether it has biases and final norms. The other arguments of
+the module must be given: --heads, --norm-first, --activation, --eps. With --source-embedding and --target-embedding the
+graphs take token ids instead of vectors; with --generator they give log probabilities; with --target-vocab the model
+generates text. See docs/from_pytorch.md.
 
-This file needs no other of Lamina's. Needs Python 3.9 and PyTorch with NumPy (Debian: python3-torch).
+This file needs Python 3.9 and PyTorch with NumPy (Debian: python3-torch), and no other file of Lamina.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import tempfile
 try:
     import torch
     import numpy  # noqa: F401: PyTorch's tensors give their bytes through it
-except ImportError as error:  # main() says so; --help works without
+except ImportError as error:  # main() reports it; --help works without
     torch, missing = None, error
 
 ATTENTION_PARTS = ("query", "key", "value")
@@ -37,11 +37,11 @@ MOST_POSITIONS = 1 << 31
 
 
 class Refused(Exception):
-    """The state dict cannot be converted as asked; the message says why and what to do."""
+    """The state dict cannot be converted with these options. The message says why and what to do."""
 
 
 class State:
-    """A state dict that remembers which tensors were taken: a tensor left over would be silently missing."""
+    """A state dict that remembers which tensors were used, because a tensor left over would be missing silently."""
 
     def __init__(self, tensors):
         self.tensors, self.left = tensors, set(tensors)
@@ -67,7 +67,7 @@ class State:
 
 
 class Graph:
-    """One graph of model.json while it is written, and the weights that it needs."""
+    """Builds one graph of model.json, and the weights that it needs."""
 
     def __init__(self, state, options):
         self.state, self.options = state, options
@@ -85,7 +85,7 @@ class Graph:
         return f"{time} B" if self.options.sequence_first else f"B {time}"
 
     def mask(self, kind, keys, time, keep, dims):
-        """The input that says which keys may be attended to, as the port that takes it: {PORT: INPUT}, or nothing."""
+        """The input that says which keys may be attended to, with the port that takes it: {PORT: INPUT}, or nothing."""
         if kind == "none":
             return {}
         if kind == "lengths":
@@ -98,7 +98,7 @@ class Graph:
         self.weights[name] = self.state.take(key, rank)
 
     def linear(self, name, key):
-        """A Linear's weight and, where it has one, bias: as NAME_weight and NAME_bias, or NAME.weight and NAME.bias."""
+        """A Linear's weight and its bias, if any: as NAME_weight and NAME_bias, or NAME.weight and NAME.bias."""
         self.weight(name + "weight", key + "weight", 2)
         if self.state.has(key + "bias"):
             self.weight(name + "bias", key + "bias", 1)
@@ -144,7 +144,7 @@ class Graph:
         return "x"
 
     def stack(self, prefix, key, x, attention, source):
-        """The layers KEY.layers.N, and the norm behind them if there is one. Returns the tensor that they give."""
+        """The layers KEY.layers.N and the norm after them, if any. Returns their output."""
         count = self.state.layers(f"{key}layers.")
         copies = [self.layer(f"{prefix}.{i}", f"{key}layers.{i}.", x if i == 0 else "x", attention, source)
                   for i in range(count)]
@@ -159,8 +159,8 @@ class Graph:
         return f"{prefix}.norm"
 
     def layer(self, prefix, key, x, attention, source):
-        """The entries of one layer; its weights are taken where there is a key. `attention` and `source` are the inputs
-        and parameters of the attention to itself and to a source, which is there when `source` is not None."""
+        """The entries of one layer. Its weights are taken if there is a key. `attention` and `source` are the inputs
+        and parameters of the attention to itself and to a source. Without a source, `source` is None."""
         entries, number = [], 1
 
         def enter(name):
@@ -183,8 +183,8 @@ class Graph:
             entries.append({"name": name, "type": "linear", **first_input(entries, "x", tokens)})
 
         def attend(name, keys, inputs):
-            """MultiHeadAttention: projections, the heads, the projection of what they give. The keys are the tokens'
-            own, where `keys` is None; a memory's, where it names one; and else, "", inputs of the graph."""
+            """MultiHeadAttention: projections, the heads, the output projection. If `keys` is None, the keys are the
+            tokens' own; if it names a memory, they are projected from it; if it is "", they are graph inputs."""
             tokens, whole = enter(name), f"{prefix}.{name}"
             project(f"{whole}.query", tokens)
             if keys != "":
@@ -216,7 +216,7 @@ class Graph:
         return entries
 
     def source_projections(self, key, memory):
-        """The keys and values that the layers of the decoder at KEY attend to: computed here, once a source."""
+        """The keys and values that the layers of the decoder at KEY attend to, computed here once per source."""
         count = self.state.layers(f"{key}layers.")
         entries = [{"name": f"decoder.{{i}}.source_attention.{part}", "type": "linear", "inputs": {"x": memory}}
                    for part in ("key", "value")]
@@ -239,7 +239,7 @@ class Graph:
         self.linear(f"{name}.out.", f"{key}out_proj.")
 
     def projection_weights(self, name, key, parts):
-        """Those of these parts; MultiheadAttention keeps the three projections in one tensor, query first."""
+        """The weights of these parts. MultiheadAttention keeps the three projections in one tensor, query first."""
         projections = self.state.take(f"{key}in_proj_weight", 2)
         d_model, heads = projections.shape[1], self.options.heads
         if d_model % heads != 0:
@@ -263,13 +263,13 @@ class Graph:
 
 
 def first_input(entries, port, tensor):
-    """A layer's first input, which need not be said where it is what the layer before gives."""
+    """A layer's first input. It need not be written if it is the output of the layer before."""
     said = not entries or entries[-1]["name"] != tensor
     return {"inputs": {port: tensor}} if said else {}
 
 
 def source_tensors(layers):
-    """What encode gives and decode takes, beside the source's lengths or mask."""
+    """The outputs of encode that decode takes, besides the source's lengths or mask."""
     return [f"decoder.{i}.source_attention.{part}" for i in range(layers) for part in ("key", "value")]
 
 
@@ -277,7 +277,7 @@ def source_tensors(layers):
 
 
 def encode_graph(state, options, key, decoder=None):
-    """The graph of an encoder whose keys begin with `key`, and of a `decoder` whose layers attend to what it gives."""
+    """The graph of an encoder whose keys begin with `key`, for a `decoder` whose layers attend to its output."""
     graph = Graph(state, options)
     width = state.take(f"{key}layers.0.linear1.weight", 2).shape[1]
     dims = graph.tokens("S") if options.source_embedding else f"{graph.tokens('S')} {width}"
@@ -298,7 +298,7 @@ def encode_graph(state, options, key, decoder=None):
 
 
 def decode_graph(state, options, key):
-    """The graph of a decoder whose keys begin with `key`; that of a language model has no source."""
+    """The graph of a decoder whose keys begin with `key`. A language model has no source."""
     alone = options.module == "nn.TransformerEncoder"  # a language model
     embedding = "source_embedding" if alone else "target_embedding"
     graph = Graph(state, options)
@@ -329,13 +329,13 @@ def decode_graph(state, options, key):
 
 
 def module_of(state, prefix):
-    """Which module the keys behind `prefix` are those of."""
+    """The module that the keys after `prefix` belong to."""
     if state.layers(f"{prefix}encoder.layers.") > 0 and state.layers(f"{prefix}decoder.layers.") > 0:
         return "nn.Transformer"
     if state.layers(f"{prefix}layers.") == 0:
         if not any(name.startswith(prefix) for name in state.tensors):
-            raise Refused(f"no tensor begins with '{prefix}'; --prefix is what the module's keys begin with: the state "
-                          f"dict has {', '.join(sorted(state.tensors)[:8])}, ...")
+            raise Refused(f"no tensor begins with '{prefix}'; --prefix is the beginning of the module's keys: the "
+                          f"state dict has {', '.join(sorted(state.tensors)[:8])}, ...")
         raise Refused(f"no '{prefix}layers.0.' and no '{prefix}encoder.layers.0.' with '{prefix}decoder.layers.0.' in "
                       "the state dict: is it that of an nn.TransformerEncoder, nn.TransformerDecoder or "
                       "nn.Transformer? --prefix takes a part of a model, its last dot included")
@@ -348,7 +348,7 @@ def flag(option):
 
 
 def check_idle(options):
-    """Refuses options that would change nothing: each was meant to do something."""
+    """Refuses options that would have no effect."""
     module = options.module
 
     def refuse(option, why):
@@ -379,12 +379,12 @@ def check_idle(options):
 
 
 def check_left(state, options):
-    """Every tensor has found its place, or is outside of what was asked for, or is ignored by name."""
+    """Checks that every tensor was used, is outside of the converted module, or is ignored by name."""
     ignored, options.outside = set(), []
     for pattern in options.ignore:
         matched = set(fnmatch.filter(state.left, pattern))
         if not matched:
-            raise Refused(f"--ignore {pattern}: no tensor that is left over has such a name; leave the option out")
+            raise Refused(f"--ignore {pattern}: no tensor that is left over matches it; leave the option out")
         ignored |= matched
     left = sorted(state.left - ignored)
     # A module taken out of a model by --prefix alone is a model on vectors. Once parts around it are named, it is the
@@ -432,7 +432,7 @@ def convert(tensors, options):
 
 
 def stored(tensor, dtype):
-    """Matrices in the dtype asked for, vectors in float32."""
+    """Matrices in the requested dtype, vectors in float32."""
     return tensor.to(getattr(torch, dtype) if tensor.dim() > 1 else torch.float32).contiguous()
 
 
@@ -440,7 +440,7 @@ def stored(tensor, dtype):
 
 
 def generation(graphs, weights, options):
-    """The "generation" block: how the graphs make text of text. Reads the vocabularies, to hold them to the weights."""
+    """The "generation" block. Reads the vocabularies and compares their sizes with the weights."""
     def refuse(why):
         raise Refused(f"--target-vocab {options.target_vocab}: generation {why}")
 
@@ -467,12 +467,12 @@ def generation(graphs, weights, options):
     start, end = options.start or "<s>", options.end or "</s>"
     for option, token in (("--start", start), ("--end", end)):
         if token not in target:
-            raise Refused(f"{option} '{token}' is no line of {options.target_vocab}; name another token of it")
+            raise Refused(f"{option} '{token}' is not in {options.target_vocab}; name a token that is")
     positions = [entry["params"]["max_len"] for entry in decode["layers"] if entry.get("type") == "positional_encoding"]
     most = min([LONGEST_GENERATION, *(count - 1 for count in positions)])  # the start token has a position, too
     length = min(64, most) if options.max_length is None else options.max_length
     if not 1 <= length <= most:
-        raise Refused(f"--max-length {length}: expected 1 to {most}; the model has so many positions behind the start")
+        raise Refused(f"--max-length {length}: expected 1 to {most}; the model has so many positions after the start")
     split = {"split": options.split or "words"}
     block = {"decode": "decode", "target_ids": "target", "position": "position", "logits": "log_probabilities",
              "start": start, "end": end, "max_length": length, "target": {"vocabulary": "target.txt", **split}}
@@ -491,7 +491,7 @@ def generation(graphs, weights, options):
 
 
 def vocabulary(option, path):
-    """The tokens of a file, one a line, as Lamina reads them."""
+    """The tokens of a file, one per line, as Lamina reads them."""
     try:
         text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -519,7 +519,7 @@ def read(path, options):
         # Without weights_only, a .pt file runs any code that its author put into it.
         content = torch.load(path, map_location="cpu", weights_only=True)
     except TypeError:
-        raise Refused(f"PyTorch {torch.__version__} cannot load weights alone; 1.13 and newer can") from None
+        raise Refused(f"PyTorch {torch.__version__} cannot load weights only; 1.13 and newer can") from None
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except Exception as error:  # whatever the file's pickle leads to
@@ -554,7 +554,7 @@ def first_line(error):
 
 
 def readable(value, indent=0):
-    """JSON with a line for each layer, the way that `lamina init` writes it."""
+    """JSON with a line for each layer, as `lamina init` writes it."""
     def one_line(part):
         return json.dumps(part, ensure_ascii=False)
 
@@ -577,10 +577,10 @@ def readable(value, indent=0):
 
 
 def write(folder, model, weights, texts):
-    """A new model folder, whole or not at all; `texts` are the files to copy into it, by their names there."""
+    """Writes a new model folder completely or not at all. `texts`: the files to copy into it, by their names there."""
     folder = pathlib.Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(f"{folder} is there and not empty; choose another folder")
+        raise Refused(f"{folder} exists and is not empty; choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     workshop = pathlib.Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
@@ -602,7 +602,7 @@ def umask():
 
 
 def texts_of(options):
-    """The files that the model folder gets a copy of, by their names there."""
+    """The files to copy into the model folder, by their names there."""
     given = {"source.txt": options.source_vocab, "target.txt": options.target_vocab}
     return {name: path for name, path in given.items() if path}
 
@@ -634,40 +634,40 @@ def arguments(argv=None):
     add = parser.add_argument
     add("state", metavar="STATE.pt", help="state dict, saved by torch.save()")
     add("folder", metavar="DIR", help="model folder to write; must be absent or empty")
-    add("--heads", type=number(int, 1, 1 << 20), metavar="N", required=True, help="nhead: no tensor's shape tells")
+    add("--heads", type=number(int, 1, 1 << 20), metavar="N", required=True, help="nhead of the module; always needed")
     add("--norm-first", action="store_true", help="the module has norm_first=True")
-    add("--sequence-first", action="store_true", help="graphs take (T, B, C), as modules without batch_first=True")
+    add("--sequence-first", action="store_true", help="graphs take (T, B, C), like modules without batch_first=True")
     add("--activation", choices=("relu", "gelu"), default="relu")
     add("--eps", type=number(float, 0, 1), metavar="X", default=1e-5, help="layer_norm_eps; default: 1e-5")
     add("--mask", choices=("lengths", "keys", "keep", "none"), default="lengths",
-        help="how graphs are told of padding: lengths, a 1 or 0 for each key, for each query and key, or not at all")
-    add("--not-causal", action="store_true", help="the decoder attends to later tokens, too")
+        help="how graphs get padding: as lengths, as a 1 or 0 for each key, or for each query and key, or not at all")
+    add("--not-causal", action="store_true", help="let the decoder attend to later tokens, too")
     add("--causal-encoder", action="store_true",
-        help="an encoder that attends to no later tokens; an nn.TransformerEncoder becomes a language model")
+        help="the encoder attends to no later tokens; an nn.TransformerEncoder becomes a language model")
     add("--source-embedding", metavar="KEY",
-        help="an nn.Embedding's weight: the encoder, or language model, takes ids")
+        help="weight of an nn.Embedding; the encoder, or language model, then takes ids")
     add("--target-embedding", metavar="KEY", help="the same for the decoder; may be the same key")
     add("--embedding-scale", type=number(float, -1e30, 1e30), metavar="X",
-        help="what embeddings are multiplied by; default: sqrt(d_model)")
+        help="factor of the embeddings; default: sqrt(d_model)")
     add("--positions", metavar="sinusoids|none|KEY", default="sinusoids",
         help="added to embeddings; KEY: a learned table (max_len, d_model)")
     add("--max-len", type=number(int, 1, MOST_POSITIONS), metavar="N",
-        help="positions, where they are sinusoids; default: 5000")
-    add("--generator", metavar="KEY", help="an nn.Linear behind the last layer; log_softmax follows it")
-    add("--prefix", default="", metavar="P", help="of the module's keys in a larger model: \"transformer.\"")
+        help="number of positions of sinusoids; default: 5000")
+    add("--generator", metavar="KEY", help="an nn.Linear after the last layer; log_softmax follows it")
+    add("--prefix", default="", metavar="P", help="beginning of the module's keys in a larger model: \"transformer.\"")
     add("--ignore", action="append", default=[], metavar="GLOB",
-        help="leave these tensors out, where nothing takes them: \"pos_encoder.pe\"; may be repeated")
-    add("--entry", metavar="NAME", help="of the checkpoint that holds the state dict: \"state_dict\"")
-    add("--dtype", choices=("float32", "float16", "bfloat16"), default="float32", help="of matrices")
-    add("--name", help="of the model; default: the folder's")
+        help="leave out these tensors, if nothing uses them: \"pos_encoder.pe\"; may be repeated")
+    add("--entry", metavar="NAME", help="entry of the checkpoint that holds the state dict: \"state_dict\"")
+    add("--dtype", choices=("float32", "float16", "bfloat16"), default="float32", help="dtype of matrices")
+    add("--name", help="name of the model; default: the folder's")
     add("--target-vocab", metavar="FILE",
-        help="tokens of the decoder, or language model, one a line: the model generates text")
+        help="tokens of the decoder, or language model, one per line; the model then generates text")
     add("--source-vocab", metavar="FILE", help="tokens of the encoder; may be the same file")
-    add("--split", choices=("words", "characters"), help="what the tokens of text are; default: words")
-    add("--start", metavar="TOKEN", help="entry of --target-vocab that generation begins with; default: <s>")
-    add("--end", metavar="TOKEN", help="entry of --target-vocab that ends it; default: </s>")
+    add("--split", choices=("words", "characters"), help="how text is split into tokens; default: words")
+    add("--start", metavar="TOKEN", help="token that generation begins with; default: <s>")
+    add("--end", metavar="TOKEN", help="token that generation ends at; default: </s>")
     add("--max-length", type=number(int, 1, LONGEST_GENERATION), metavar="N",
-        help="tokens to generate at most; default: 64")
+        help="the most tokens to generate; default: 64")
     options = parser.parse_args(argv)
     if options.name is None:
         options.name = pathlib.Path(options.folder).resolve().name
@@ -695,7 +695,7 @@ def main():
     except OSError as error:
         return failed(f"{error.filename or options.folder}: {error.strerror}")
     if options.outside:
-        print(f"taken: the module at '{options.prefix}', on vectors; left out: {some(options.outside)}",
+        print(f"converted only '{options.prefix}', which takes vectors; left out: {some(options.outside)}",
               file=sys.stderr)
     count = sum(tensor.numel() for tensor in weights.values())
     print(f"wrote {options.folder}: {count:,} parameters".replace(",", " "), file=sys.stderr)

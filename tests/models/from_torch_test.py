@@ -300,7 +300,7 @@ class FromTorch(unittest.TestCase):
         nineteen = ["<s>", "</s>", *"abcdefghijklmnopq"]
         for tokens, options, why in (
             (nineteen[:-1], (), "needs a line for each of the 19 rows of the embedding, found 18 lines"),
-            (nineteen[1:] + ["x"], (), "--start '<s>' is no line of"),
+            (nineteen[1:] + ["x"], (), "--start '<s>' is not in"),
             (nineteen[:-1] + ["a"], (), "line 19: 'a' is already in line 3"),
             (nineteen[:-1] + [""], (), "line 19 is empty"),
             (nineteen, ("--max-length", 16), "--max-length 16: expected 1 to 15"),
