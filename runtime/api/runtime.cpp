@@ -147,7 +147,7 @@ Model Runtime::load(const std::filesystem::path &folder) const {
 }
 
 Model Runtime::load(const ModelDescription &description) const {
-    return detail::Access::checked(model::Model::parse(description.json, model::Safetensors::of(description.weights),
+    return detail::Access::checked(model::Model::parse(description.json, model::Weights::of(description.weights),
                                                        description.vocabularies, description.name),
                                    *state_->plugins);
 }

@@ -116,7 +116,7 @@ void ModelDescription::save(const fs::path &folder, bool replace,
                         ": not empty; choose another folder, empty this one, or have save() replace the model in it");
 
     const Workshop workshop(target);
-    model::Safetensors::write(workshop.path() / "model.safetensors", weights, {}, progress);
+    model::write_safetensors(workshop.path() / "model.safetensors", weights, {}, progress);
     for (const auto &[file, text] : vocabularies) {
         if (fs::path(file).filename() != file)
             throw Error(ErrorCode::usage, "vocabulary '" + file + "': expected the name of a file in the folder");

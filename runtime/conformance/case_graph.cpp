@@ -33,7 +33,7 @@ class Builder {
                 weights[name] = std::move(graph_.values.at(t));
                 graph_.values.erase(t);
             }
-        graph_.weights = model::Safetensors::of(std::move(weights));
+        graph_.weights = model::Weights::of(std::move(weights));
         graph_.results = out;
         for (const int32_t t : state)
             if (t != plan::none) graph_.results.push_back(t);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conformance/case.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights.hpp"
 #include "plan/program.hpp"
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace lamina::conformance {
 
 struct CaseGraph {
     plan::GraphPlan plan;
-    model::Safetensors weights;
+    model::Weights weights;
     std::map<int32_t, Tensor> values; // of inputs and states, by tensor of the plan
     std::vector<int32_t> results;     // what is compared: outputs, then states
 };

@@ -2,6 +2,7 @@
 
 #include "base/json.hpp"
 #include "model/json.hpp"
+#include "model/safetensors.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +14,7 @@ namespace {
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 using Params = std::map<std::string, abi::ParamValue, std::less<>>;
 
-Tensor copy_of(const model::Safetensors::Entry &entry) {
+Tensor copy_of(const model::Weight &entry) {
     Tensor out(entry.type);
     std::memcpy(out.bytes().data(), entry.bytes.data(), entry.bytes.size());
     return out;
@@ -56,15 +57,15 @@ Params params_of(const std::string &text, const std::string &where) {
 }
 
 const std::string &metadata(const model::Safetensors &file, const char *key) {
-    const auto found = file.metadata().find(key);
-    if (found != file.metadata().end()) return found->second;
-    throw Error(ErrorCode::input, file.file().string() + ": not a replay: expected \"" + key +
+    const auto found = file.metadata.find(key);
+    if (found != file.metadata.end()) return found->second;
+    throw Error(ErrorCode::input, file.weights.file().string() + ": not a replay: expected \"" + key +
                                       "\" in its metadata; 'lamina compare --replay' writes such files");
 }
 
-std::map<std::string, TensorType, std::less<>> types_of(const model::Safetensors &file, const std::string &prefix) {
+std::map<std::string, TensorType, std::less<>> types_of(const model::Weights &weights, const std::string &prefix) {
     std::map<std::string, TensorType, std::less<>> types;
-    for (const auto &[name, entry] : file.entries())
+    for (const auto &[name, entry] : weights.entries())
         if (name.starts_with(prefix)) types[name.substr(prefix.size())] = entry.type;
     return types;
 }
@@ -105,27 +106,28 @@ std::filesystem::path write_replay(const std::filesystem::path &folder, const Re
     std::filesystem::create_directories(folder, error);
     if (error) throw Error(ErrorCode::failure, folder.string() + ": " + error.message());
     const std::filesystem::path file = folder / (source.step.name + ".safetensors");
-    model::Safetensors::write(file, tensors,
-                              {{"layer", contract.id},
-                               {"params", params_text(source.step.call)},
-                               {"variant", source.variant},
-                               {"device", source.device}});
+    model::write_safetensors(file, tensors,
+                             {{"layer", contract.id},
+                              {"params", params_text(source.step.call)},
+                              {"variant", source.variant},
+                              {"device", source.device}});
     return file;
 }
 
 Replay read_replay(const std::filesystem::path &given, const abi::Registry &plugins) {
     const std::filesystem::path path = replay_in(given);
-    const model::Safetensors file = model::Safetensors::open(path);
+    const model::Safetensors file = model::open_safetensors(path);
     const abi::Layer &layer = plugins.layer(metadata(file, "layer"));
     const lamina_layer &contract = *layer.contract;
-    const abi::CallTypes types{types_of(file, "in."), types_of(file, "weight."), types_of(file, "state.")};
+    const abi::CallTypes types{types_of(file.weights, "in."), types_of(file.weights, "weight."),
+                               types_of(file.weights, "state.")};
     abi::LayerCall call(layer, params_of(metadata(file, "params"), path.string() + ": params"), types, path.string());
     const abi::LayerCall shapes = call;
     CaseGraph graph = make_case_graph(std::move(call), [&](abi::PortList list, uint32_t port, const TensorType &) {
         const std::string name = list == abi::PortList::in       ? std::string("in.") + contract.inputs[port].name
                                  : list == abi::PortList::weight ? std::string("weight.") + contract.weights[port].name
                                                                  : std::string("state.") + contract.states[port].name;
-        Tensor value = copy_of(file.entries().at(name));
+        Tensor value = copy_of(file.weights.entries().at(name));
         const auto range = list == abi::PortList::in ? shapes.values(port) : std::nullopt;
         if (range)
             for (const int32_t v : value.i32())

@@ -15,8 +15,8 @@ namespace lamina::conformance {
 
 struct ReplaySource {
     const plan::Step &step;
-    const plan::GraphPlan &plan;       // that `step` is of
-    const model::Safetensors &weights; // of the model
+    const plan::GraphPlan &plan;   // that `step` is of
+    const model::Weights &weights; // of the model
     // By tensor of the plan: what the references computed; states before that; what the device computed.
     std::function<Tensor(int32_t)> expected, before, got;
     std::string variant, device;

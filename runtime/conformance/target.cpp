@@ -63,9 +63,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
                 for (const plan::Dispatch &d : *list) out.insert(pipeline_of(d));
         return out;
     };
-    target.backend = [plugins, device](model::Safetensors weights) {
-        return device->backend(plugins, std::move(weights));
-    };
+    target.backend = [plugins, device](model::Weights weights) { return device->backend(plugins, std::move(weights)); };
     return target;
 }
 
@@ -82,7 +80,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
     };
     target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
     target.pipelines = [](const abi::LayerCall &, const std::string &) { return std::set<std::string>(); };
-    target.backend = [plugins](model::Safetensors weights) {
+    target.backend = [plugins](model::Weights weights) {
         return cpu::make_backend(plugins, std::move(weights), plugins->executor());
     };
     return target;

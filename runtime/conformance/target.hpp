@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/call.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights.hpp"
 #include "plan/program.hpp"
 #include "vulkan/device.hpp"
 
@@ -32,7 +32,7 @@ struct CheckTarget {
     std::function<std::string(const abi::LayerCall &, const std::string &variant)> why_not;
     // The kernels that a variant runs for these shapes, with their specialization; empty if it does not handle them.
     std::function<std::set<std::string>(const abi::LayerCall &, const std::string &variant)> pipelines;
-    std::function<std::unique_ptr<plan::Backend>(model::Safetensors)> backend;
+    std::function<std::unique_ptr<plan::Backend>(model::Weights)> backend;
 };
 
 // The kernels of a Vulkan device: every variant of a layer.

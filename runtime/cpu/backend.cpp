@@ -77,7 +77,7 @@ class CpuProgram final : public plan::Program {
 
 class CpuBackend final : public plan::Backend {
   public:
-    CpuBackend(std::shared_ptr<const abi::Registry> plugins, model::Safetensors weights, const abi::Executor *executor)
+    CpuBackend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights, const abi::Executor *executor)
         : plugins_(std::move(plugins)), file_(std::move(weights)), executor_(executor) {}
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
@@ -96,7 +96,7 @@ class CpuBackend final : public plan::Backend {
     std::shared_ptr<Memory> weight(const std::string &name) {
         std::shared_ptr<Memory> &memory = weights_[name];
         if (memory == nullptr) {
-            const model::Safetensors::Entry &entry = file_.entries().at(name);
+            const model::Weight &entry = file_.entries().at(name);
             memory = std::make_shared<Memory>(static_cast<size_t>(element_count(entry.type.shape)));
             widen(entry.type.dtype, entry.bytes, *memory);
         }
@@ -115,7 +115,7 @@ class CpuBackend final : public plan::Backend {
 
   private:
     std::shared_ptr<const abi::Registry> plugins_; // keeps the layers' contracts alive
-    model::Safetensors file_;
+    model::Weights file_;
     const abi::Executor *executor_;
     std::map<std::string, std::shared_ptr<Memory>> weights_;
     plan::StateCache<Memory> states_;
@@ -209,7 +209,7 @@ void CpuProgram::reorder(std::span<const int32_t> rows) {
 
 } // namespace
 
-std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins, model::Safetensors weights,
+std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights,
                                             const abi::Executor *executor) {
     return std::make_unique<CpuBackend>(std::move(plugins), std::move(weights), executor);
 }

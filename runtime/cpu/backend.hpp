@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/library.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights.hpp"
 #include "plan/program.hpp"
 
 #include <memory>
@@ -11,6 +11,6 @@ namespace lamina::cpu {
 
 // executor null: only references, which everything else is compared with.
 [[nodiscard]] std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins,
-                                                          model::Safetensors weights, const abi::Executor *executor);
+                                                          model::Weights weights, const abi::Executor *executor);
 
 } // namespace lamina::cpu

@@ -124,7 +124,7 @@ std::string GraphReader::weight(const JsonValue &value, const std::string &index
                    plugin::dtype_names(plugin::weight_dtypes | LAMINA_I32));
     if (weights_->file().empty())
         value.fail("no tensor " + in_quotes(name) + ": there is no model.safetensors beside model.json");
-    value.fail("no tensor " + in_quotes(name) + " in model.safetensors" +
+    value.fail("no tensor " + in_quotes(name) + " in " + weights_->file().filename().string() +
                did_you_mean(name, names_of(weights_->entries())));
 }
 

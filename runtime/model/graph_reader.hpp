@@ -17,7 +17,7 @@ void check_name(const std::string &name, const JsonValue &place);
 class GraphReader {
   public:
     // Mapped weights must be in `weights`.
-    explicit GraphReader(const Safetensors &weights) : weights_(&weights) {}
+    explicit GraphReader(const Weights &weights) : weights_(&weights) {}
 
     // Reads the graphs of one model, one call for each. A layer's name is unique in all of them.
     [[nodiscard]] Graph read(const std::string &name, const JsonValue &value);
@@ -28,7 +28,7 @@ class GraphReader {
     void read_repeat(const JsonValue &value, Scope &scope, Graph &graph);
     [[nodiscard]] std::string weight(const JsonValue &value, const std::string &index) const;
 
-    const Safetensors *weights_;
+    const Weights *weights_;
     std::set<std::string, std::less<>> layers_; // of all graphs so far
 };
 

@@ -5,6 +5,7 @@
 #include "model/generation_reader.hpp"
 #include "model/graph_reader.hpp"
 #include "model/json.hpp"
+#include "model/safetensors.hpp"
 
 #include <functional>
 
@@ -22,8 +23,8 @@ bool exists_under_that_name(const fs::path &file) {
     return fs::symlink_status(file, error).type() != fs::file_type::not_found;
 }
 
-Safetensors open_weights(const fs::path &file) {
-    return exists_under_that_name(file) ? Safetensors::open(file) : Safetensors();
+Weights open_weights(const fs::path &file) {
+    return exists_under_that_name(file) ? open_safetensors(file).weights : Weights();
 }
 
 // Distinguishes what users may give instead of a model folder: nothing, a file, another folder.
@@ -47,7 +48,7 @@ void check_format(const JsonValue &root) {
 }
 
 // Builds a model from its parts, wherever they come from.
-std::shared_ptr<const Model> read_model(std::string_view text, Safetensors weights, const fs::path &folder,
+std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, const fs::path &folder,
                                         const OpenVocabulary &open) {
     const JsonDocument document(text, (folder / "model.json").string());
     const JsonValue root = document.root();
@@ -77,7 +78,7 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
                       [&](const std::string &file) { return Vocabulary::open(folder / file); });
 }
 
-std::shared_ptr<const Model> Model::parse(std::string_view json, Safetensors weights,
+std::shared_ptr<const Model> Model::parse(std::string_view json, Weights weights,
                                           const std::map<std::string, std::string, std::less<>> &vocabularies,
                                           const std::string &name) {
     return read_model(json, std::move(weights), name, [&](const std::string &file) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "abi/call.hpp"
-#include "model/safetensors.hpp"
 #include "model/vocabulary.hpp"
+#include "model/weights.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -73,7 +73,7 @@ struct Model {
     std::filesystem::path folder;
     std::string name, summary;
     std::map<std::string, Graph, std::less<>> graphs;
-    Safetensors weights;
+    Weights weights;
     std::optional<Generation> generation;
     std::map<std::string, Vocabulary, std::less<>> vocabularies; // by file name
 
@@ -82,7 +82,7 @@ struct Model {
     static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
     // The same for a model that is not in a folder: the text of its model.json, its weights, and the texts of its
     // vocabularies by file name. Messages use `name` in place of the folder. Reads no file.
-    static std::shared_ptr<const Model> parse(std::string_view json, Safetensors weights,
+    static std::shared_ptr<const Model> parse(std::string_view json, Weights weights,
                                               const std::map<std::string, std::string, std::less<>> &vocabularies,
                                               const std::string &name);
 };

@@ -2,22 +2,16 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
 #include "model/safetensors_header.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <system_error>
 #include <vector>
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace lamina::model {
 namespace {
@@ -28,41 +22,14 @@ static_assert(std::endian::native == std::endian::little,
 constexpr uint64_t length_bytes = 8; // the u64 before the header
 constexpr uint64_t longest_header = 100'000'000;
 
-struct Mapping {
-    std::shared_ptr<const void> owner;
-    std::span<const std::byte> bytes;
-};
-
-struct Descriptor {
-    int number;
-    ~Descriptor() {
-        if (number >= 0) ::close(number);
-    }
-};
-
 [[noreturn]] void refuse(const std::string &file, const std::string &why) {
     throw Error(ErrorCode::input, file + ": " + why);
 }
 
-Mapping map_file(const std::filesystem::path &path) {
-    const std::string file = path.string();
-    const auto system_reason = [] { return std::generic_category().message(errno); };
-    // Non-blocking, so that opening a pipe does not wait for its writer.
-    const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    struct stat status {};
-    if (descriptor.number < 0 || ::fstat(descriptor.number, &status) != 0) refuse(file, system_reason());
-    if (!S_ISREG(status.st_mode)) refuse(file, "expected an ordinary file");
-    const auto size = static_cast<size_t>(status.st_size);
-    if (size < length_bytes)
-        refuse(file, "not a safetensors file: " + std::to_string(size) +
-                         " bytes; expected 8 for the header's length, then the header");
-    void *at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
-    if (at == MAP_FAILED) refuse(file, "cannot be mapped: " + system_reason());
-    return {std::shared_ptr<const void>(at, [size](const void *p) { ::munmap(const_cast<void *>(p), size); }),
-            {static_cast<const std::byte *>(at), size}};
-}
-
 std::string_view header_text(std::span<const std::byte> bytes, const std::string &file) {
+    if (bytes.size() < length_bytes)
+        refuse(file, "not a safetensors file: " + std::to_string(bytes.size()) +
+                         " bytes; expected 8 for the header's length, then the header");
     uint64_t length = 0;
     std::memcpy(&length, bytes.data(), sizeof length);
     const std::string claim = "not a safetensors file: its header would be " + std::to_string(length) + " bytes; ";
@@ -121,38 +88,27 @@ std::optional<TensorType> type_of(const SafetensorsHeader::Tensor &tensor, const
 
 } // namespace
 
-Safetensors Safetensors::open(const std::filesystem::path &file) {
-    const Mapping mapping = map_file(file);
-    const std::string_view text = header_text(mapping.bytes, file.string());
-    const std::span<const std::byte> data = mapping.bytes.subspan(length_bytes + text.size());
+Safetensors open_safetensors(const std::filesystem::path &file) {
+    const MappedFile mapped = MappedFile::open(file);
+    const std::string_view text = header_text(mapped.bytes, file.string());
+    const std::span<const std::byte> data = mapped.bytes.subspan(length_bytes + text.size());
     SafetensorsHeader header = SafetensorsHeader::parse(text, data.size(), file.string());
 
-    Safetensors out;
-    out.file_ = file;
-    out.memory_ = mapping.owner;
+    Safetensors out{Weights(file), {}};
     for (const auto &tensor : header.tensors) {
         if (auto type = type_of(tensor, header, file.string()))
-            out.entries_.emplace(tensor.name,
-                                 Entry{std::move(*type), data.subspan(tensor.begin, tensor.end - tensor.begin)});
+            out.weights.add(tensor.name,
+                            {std::move(*type), data.subspan(tensor.begin, tensor.end - tensor.begin), mapped.owner});
         else
-            out.others_.emplace(tensor.name, tensor.dtype);
+            out.weights.add_other(tensor.name, tensor.dtype);
     }
-    out.metadata_ = std::move(header.metadata);
+    out.metadata = std::move(header.metadata);
     return out;
 }
 
-Safetensors Safetensors::of(std::map<std::string, Tensor, std::less<>> tensors) {
-    const auto owner = std::make_shared<const std::map<std::string, Tensor, std::less<>>>(std::move(tensors));
-    Safetensors out;
-    out.file_ = "(tensors in memory)"; // for messages
-    out.memory_ = owner;
-    for (const auto &[name, tensor] : *owner) out.entries_.emplace(name, Entry{tensor.type(), tensor.bytes()});
-    return out;
-}
-
-void Safetensors::write(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
-                        const std::map<std::string, std::string, std::less<>> &metadata,
-                        const std::function<void(size_t done, size_t all)> &progress) {
+void write_safetensors(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,
+                       const std::map<std::string, std::string, std::less<>> &metadata,
+                       const std::function<void(size_t done, size_t all)> &progress) {
     // Wide elements first, as in the reference implementation. Together with the padded header this aligns every
     // tensor.
     std::vector<std::pair<const std::string *, const Tensor *>> order;

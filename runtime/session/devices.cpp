@@ -55,7 +55,7 @@ const std::string &RuntimeState::no_vulkan() {
     return no_vulkan_;
 }
 
-std::unique_ptr<plan::Backend> RuntimeState::cpu_backend(const Device &device, const model::Safetensors &weights) {
+std::unique_ptr<plan::Backend> RuntimeState::cpu_backend(const Device &device, const model::Weights &weights) {
     return cpu::make_backend(plugins, weights, device.id == "reference" ? nullptr : plugins->executor());
 }
 

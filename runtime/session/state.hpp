@@ -26,7 +26,7 @@ struct RuntimeState {
     [[nodiscard]] const std::string &no_vulkan(); // why vulkan() is null
 
     // A backend with the weights of a model on "cpu" or "reference".
-    [[nodiscard]] std::unique_ptr<plan::Backend> cpu_backend(const Device &device, const model::Safetensors &weights);
+    [[nodiscard]] std::unique_ptr<plan::Backend> cpu_backend(const Device &device, const model::Weights &weights);
     // A Vulkan device of Runtime::device(). It is opened once, and again each time after it was lost.
     [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
     void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);

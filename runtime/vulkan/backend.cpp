@@ -5,7 +5,7 @@
 namespace lamina::vulkan {
 
 VulkanBackend::VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_ptr<Pipelines> pipelines,
-                             std::shared_ptr<const abi::Registry> plugins, model::Safetensors weights)
+                             std::shared_ptr<const abi::Registry> plugins, model::Weights weights)
     : device_(std::move(device)), pipelines_(std::move(pipelines)), plugins_(std::move(plugins)),
       residents_(device_, std::move(weights)), preparations_(device_) {}
 

@@ -17,7 +17,7 @@ namespace lamina::vulkan {
 class VulkanBackend final : public plan::Backend {
   public:
     VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_ptr<Pipelines> pipelines,
-                  std::shared_ptr<const abi::Registry> plugins, model::Safetensors weights);
+                  std::shared_ptr<const abi::Registry> plugins, model::Weights weights);
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override;

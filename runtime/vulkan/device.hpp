@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/library.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights.hpp"
 #include "plan/program.hpp"
 
 #include <array>
@@ -61,7 +61,7 @@ class Device {
     [[nodiscard]] virtual const DeviceInfo &info() const = 0;
     // Uploads weights when programs first ask for them. Throws Error(memory) with the memory needed and available.
     [[nodiscard]] virtual std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
-                                                                 model::Safetensors weights) = 0;
+                                                                 model::Weights weights) = 0;
 };
 
 } // namespace lamina::vulkan

@@ -16,7 +16,7 @@ class OpenDevice final : public Device {
 
     [[nodiscard]] const DeviceInfo &info() const override { return device_->info(); }
     [[nodiscard]] std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
-                                                         model::Safetensors weights) override {
+                                                         model::Weights weights) override {
         return std::make_unique<VulkanBackend>(device_, pipelines_, std::move(plugins), std::move(weights));
     }
 

@@ -17,7 +17,7 @@ std::vector<Region> make_zeros(const std::shared_ptr<LogicalDevice> &device, std
 
 } // namespace
 
-Residents::Residents(std::shared_ptr<LogicalDevice> device, model::Safetensors weights)
+Residents::Residents(std::shared_ptr<LogicalDevice> device, model::Weights weights)
     : device_(std::move(device)), file_(std::move(weights)) {
     const MemoryRequest request{"zeros", 16};
     zeros_ = make_zeros(device_, {&request, 1}, "the zeros of absent ports").front();

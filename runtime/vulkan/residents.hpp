@@ -1,7 +1,7 @@
 // What programs of a backend share on the device: weights, states, and the zeros for optional ports that were left out.
 #pragma once
 
-#include "model/safetensors.hpp"
+#include "model/weights.hpp"
 #include "plan/state_cache.hpp"
 #include "vulkan/commands.hpp"
 
@@ -14,7 +14,7 @@ namespace lamina::vulkan {
 
 class Residents {
   public:
-    Residents(std::shared_ptr<LogicalDevice> device, model::Safetensors weights);
+    Residents(std::shared_ptr<LogicalDevice> device, model::Weights weights);
 
     // Uploads the weights that are not on the device yet, as they are in the file, padded with zeros to a multiple of
     // 16 bytes. Throws Error(memory), before anything is allocated, or Error(input) for a name that is not in the file.
@@ -28,7 +28,7 @@ class Residents {
 
   private:
     std::shared_ptr<LogicalDevice> device_;
-    model::Safetensors file_;
+    model::Weights file_;
     std::map<std::string, Region> weights_;
     plan::StateCache<Region> states_;
     Region zeros_;

@@ -19,10 +19,10 @@ namespace {
 // A call of `linear` whose exact result, 0, is out of reach for sums of floats.
 std::filesystem::path write_failing_replay(const std::filesystem::path &file) {
     const std::array<float, 2> x{3e38F, 3e38F}, weight{10, -10};
-    lamina::model::Safetensors::write(file,
-                                      {{"in.x", lamina::Tensor::of({1, 2}, std::span(x))},
-                                       {"weight.weight", lamina::Tensor::of({1, 2}, std::span(weight))}},
-                                      {{"layer", "linear"}, {"params", "{}"}});
+    lamina::model::write_safetensors(file,
+                                     {{"in.x", lamina::Tensor::of({1, 2}, std::span(x))},
+                                      {"weight.weight", lamina::Tensor::of({1, 2}, std::span(weight))}},
+                                     {{"layer", "linear"}, {"params", "{}"}});
     return file;
 }
 

@@ -73,7 +73,7 @@ CheckTarget changed_target(const ChangedProgram::Change &change, const std::stri
     target.device = "cpu";
     target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"baseline", LAMINA_F32, true}}; };
     target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
-    target.backend = [=](model::Safetensors weights) {
+    target.backend = [=](model::Weights weights) {
         auto backend = std::make_unique<ChangedBackend>();
         backend->inner = cpu::make_backend(test::plugins(), std::move(weights), nullptr);
         backend->change = change, backend->overrun = overrun;

@@ -191,7 +191,7 @@ class Trial {
             std::swap_ranges(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2),
                              bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2));
             CaseGraph wrong = graph_;
-            wrong.weights = model::Safetensors::of(std::move(weights));
+            wrong.weights = model::Weights::of(std::move(weights));
             judge("halves of '" + name + "' swapped", computer_.compute(wrong), rounding_);
         }
     }

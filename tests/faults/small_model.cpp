@@ -42,7 +42,7 @@ SmallModel::SmallModel() : plugins(test::plugins()) {
                                                        {"key.weight", weight("key", 16)},
                                                        {"value.weight", weight("value", 16)},
                                                        {"out.weight", weight("out", 16)}};
-    model = model::Model::parse(json, model::Safetensors::of(std::move(weights)), {}, "small");
+    model = model::Model::parse(json, model::Weights::of(std::move(weights)), {}, "small");
 }
 
 plan::GraphPlan SmallModel::plan() const {

@@ -17,7 +17,7 @@
 namespace {
 using namespace lamina;
 namespace fs = std::filesystem;
-using Entries = std::map<std::string, model::Safetensors::Entry, std::less<>>;
+using Entries = std::map<std::string, model::Weight, std::less<>>;
 
 // References accumulate in double and round once, so little more than a float's last bit may differ.
 constexpr double tolerance = 1e-6;
@@ -34,7 +34,7 @@ std::vector<fs::path> golden_files() {
 }
 
 std::map<std::string, abi::ParamValue, std::less<>> params_of(const model::Safetensors &file) {
-    const model::JsonDocument document(file.metadata().at("params"), file.file().string() + ", params");
+    const model::JsonDocument document(file.metadata.at("params"), file.weights.file().string() + ", params");
     std::map<std::string, abi::ParamValue, std::less<>> params;
     for (const auto &[name, value] : document.root().members()) {
         if (value.is_boolean())
@@ -56,7 +56,7 @@ std::map<std::string, TensorType, std::less<>> types_of(const Entries &entries, 
 }
 
 // As references want them: I32 as it is, everything else in F32.
-Tensor widened(const model::Safetensors::Entry &entry) {
+Tensor widened(const model::Weight &entry) {
     Tensor tensor({entry.type.dtype == DType::i32 ? DType::i32 : DType::f32, entry.type.shape});
     if (entry.type.dtype == DType::i32)
         std::ranges::copy(entry.bytes, tensor.bytes().begin());
@@ -109,10 +109,10 @@ bool rows_agree(const Tensor &found, const Tensor &expected) {
 
 // Runs the reference on a golden file and compares every output, and every state that the file has an end value for.
 void check(const abi::Layer &layer, const model::Safetensors &file) {
-    const Entries &entries = file.entries();
+    const Entries &entries = file.weights.entries();
     const abi::LayerCall call(layer, params_of(file),
                               {types_of(entries, "in"), types_of(entries, "weight"), types_of(entries, "state")},
-                              file.file().filename().string());
+                              file.weights.file().filename().string());
     const lamina_layer &contract = *layer.contract;
     const Bound in(call, abi::PortList::in, contract.inputs, entries, "in");
     const Bound weight(call, abi::PortList::weight, contract.weights, entries, "weight");
@@ -142,15 +142,15 @@ TEST_CASE("golden: every layer's reference computes what PyTorch computes") {
     const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     for (const fs::path &path : golden_files()) {
         INFO(path.string());
-        const auto file = model::Safetensors::open(path);
-        CHECK(file.metadata().at("layer") == path.parent_path().parent_path().filename().string());
-        check(plugins->layer(file.metadata().at("layer")), file);
+        const auto file = model::open_safetensors(path);
+        CHECK(file.metadata.at("layer") == path.parent_path().parent_path().filename().string());
+        check(plugins->layer(file.metadata.at("layer")), file);
     }
 }
 
 TEST_CASE("golden: no layer goes without golden files") {
     std::set<std::string> covered;
-    for (const fs::path &path : golden_files()) covered.insert(model::Safetensors::open(path).metadata().at("layer"));
+    for (const fs::path &path : golden_files()) covered.insert(model::open_safetensors(path).metadata.at("layer"));
     const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     REQUIRE(!plugins->layers().empty());
     for (const auto &[id, layer] : plugins->layers()) {

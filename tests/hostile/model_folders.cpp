@@ -1,6 +1,7 @@
 // Broken model folders: whatever the bytes, loading ends with a model or with lamina::Error. Built with
 // -DLAMINA_ASAN=ON, a read beyond the file fails here, too.
 #include "model/model.hpp"
+#include "model/safetensors.hpp"
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
@@ -36,11 +37,11 @@ struct Folder : TemporaryFolder {
     Folder() {
         write("model.json", json);
         write("v.txt", vocabulary);
-        Safetensors::write(path() / "model.safetensors",
-                           {{"embedding.table", Tensor::of({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6})},
-                            {"0.norm.weight", Tensor({DType::f16, {2}})},
-                            {"1.norm.bias", Tensor({DType::bf16, {2}})}},
-                           {{"made by", "a test"}});
+        write_safetensors(path() / "model.safetensors",
+                          {{"embedding.table", Tensor::of({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6})},
+                           {"0.norm.weight", Tensor({DType::f16, {2}})},
+                           {"1.norm.bias", Tensor({DType::bf16, {2}})}},
+                          {{"made by", "a test"}});
         weights = read("model.safetensors");
     }
 };

@@ -73,7 +73,7 @@ TEST_CASE("attention: projections, heads and output compute what PyTorch's modul
         INFO(file.string());
         const Expected expected = read_expected(file);
         if (!expected.state.empty()) continue;
-        const std::string params = model::Safetensors::open(file).metadata().at("params");
+        const std::string params = model::open_safetensors(file).metadata.at("params");
         check_on_all_devices(runtime().load(block(expected, params)), expected);
         ++checked;
     }
@@ -83,7 +83,7 @@ TEST_CASE("attention: projections, heads and output compute what PyTorch's modul
 TEST_CASE("attention: a step over a cache gives the last row of the whole, and leaves its keys and values there") {
     const std::filesystem::path file = folder / "cached_step.safetensors";
     const Expected expected = read_expected(file);
-    const std::string params = model::Safetensors::open(file).metadata().at("params");
+    const std::string params = model::open_safetensors(file).metadata.at("params");
     const Model loaded = runtime().load(block(expected, params));
     const model::Model &model = *detail::Access::model(loaded);
     const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});

@@ -4,6 +4,7 @@
 #include "temporary_folder.hpp"
 
 #include "model/model.hpp"
+#include "model/safetensors.hpp"
 
 #include <functional>
 #include <set>
@@ -41,7 +42,7 @@ TEST_CASE("model description: saved as a folder of three kinds of files, with no
     CHECK(names_in(folder.path()) == std::set<std::string>{"new", "deep", "with-slash"});
     CHECK(folder.read("new/model.json") == model.json);
     CHECK(folder.read("new/target.txt") == "<s>\n</s>\n");
-    const auto weights = model::Safetensors::open(folder.path() / "new" / "model.safetensors");
+    const auto weights = model::open_safetensors(folder.path() / "new" / "model.safetensors").weights;
     CHECK(weights.entries().size() == model.weights.size());
 }
 
@@ -110,7 +111,7 @@ TEST_CASE("model description: progress counts every weight that is saved, and ma
 
 TEST_CASE("model description: a model is parsed from memory as from a folder, and reads no file") {
     const ModelDescription built = small_model();
-    const auto parsed = model::Model::parse(built.json, model::Safetensors::of(built.weights), built.vocabularies, "m");
+    const auto parsed = model::Model::parse(built.json, model::Weights::of(built.weights), built.vocabularies, "m");
     CHECK(parsed->name == "small");
     CHECK(parsed->vocabularies.at("target.txt").size() == 2);
     CHECK(parsed->generation->max_length == 64);

@@ -10,7 +10,7 @@
 using namespace lamina;
 
 TEST_CASE("blocks: narrowing makes GGML's bytes, and widening GGML's values, bit for bit") {
-    const auto file = model::Safetensors::open(LAMINA_SOURCE_DIR "/tests/unit/model/golden/blocks.safetensors");
+    const auto file = model::open_safetensors(LAMINA_SOURCE_DIR "/tests/unit/model/golden/blocks.safetensors").weights;
     const auto tensor = [&](const std::string &name) { return file.entries().at(name); };
     const auto values = tensor("values");
     Tensor wide(values.type);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/model.hpp"
+#include "model/safetensors.hpp"
 #include "temporary_folder.hpp"
 
 #include <stdexcept>
@@ -57,7 +58,7 @@ class ModelFolder : public TemporaryFolder {
         write("model.json", json);
         write("letters.txt", "a\nb\n");
         write("phones.txt", "<s>\n</s>\nAH\n");
-        Safetensors::write(path() / "model.safetensors", {{"embedding.table", Tensor({DType::f16, {3, 4}})}});
+        write_safetensors(path() / "model.safetensors", {{"embedding.table", Tensor({DType::f16, {3, 4}})}});
     }
     [[nodiscard]] std::shared_ptr<const Model> load() const { return Model::load(path()); }
 };

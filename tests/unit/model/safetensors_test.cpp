@@ -13,7 +13,10 @@
 using lamina::DType;
 using lamina::Tensor;
 using lamina::TensorType;
+using lamina::model::open_safetensors;
 using lamina::model::Safetensors;
+using lamina::model::Weights;
+using lamina::model::write_safetensors;
 using matchers::contains;
 
 namespace {
@@ -26,7 +29,7 @@ std::string file_of(const std::string &header, size_t data_bytes) {
 }
 std::string refusal_of(const std::string &bytes) {
     const TemporaryFolder folder;
-    return message_of([&] { (void)Safetensors::open(folder.write("w.safetensors", bytes)); });
+    return message_of([&] { (void)open_safetensors(folder.write("w.safetensors", bytes)); });
 }
 std::string refusal(const std::string &header, size_t data_bytes = 0) {
     return refusal_of(file_of(header, data_bytes));
@@ -53,19 +56,19 @@ TEST_CASE("safetensors: what is written is read back") {
         {"f.scalar", Tensor::of({}, std::vector<float>{4})},
         {"g \"quoted\" \xC3\xA9", Tensor({DType::i32, {1}})},
     };
-    Safetensors::write(folder.path() / "w", tensors, {{"made by", "a test"}});
-    const Safetensors read = Safetensors::open(folder.path() / "w");
-    REQUIRE(read.entries().size() == tensors.size());
+    write_safetensors(folder.path() / "w", tensors, {{"made by", "a test"}});
+    const Safetensors read = open_safetensors(folder.path() / "w");
+    REQUIRE(read.weights.entries().size() == tensors.size());
     for (const auto &[name, tensor] : tensors) {
         CAPTURE(name);
-        const auto &entry = read.entries().at(name);
+        const auto &entry = read.weights.entries().at(name);
         CHECK(entry.type == tensor.type());
         CHECK(std::equal(entry.bytes.begin(), entry.bytes.end(), tensor.bytes().begin(), tensor.bytes().end()));
     }
-    CHECK(read.metadata().at("made by") == "a test");
-    CHECK(read.others().empty());
-    CHECK(read.entries().at("a.f32").bytes.data() != nullptr);
-    CHECK(reinterpret_cast<uintptr_t>(read.entries().at("a.f32").bytes.data()) % 4 == 0);
+    CHECK(read.metadata.at("made by") == "a test");
+    CHECK(read.weights.others().empty());
+    CHECK(read.weights.entries().at("a.f32").bytes.data() != nullptr);
+    CHECK(reinterpret_cast<uintptr_t>(read.weights.entries().at("a.f32").bytes.data()) % 4 == 0);
 }
 
 TEST_CASE("safetensors: values in blocks are bytes, and the metadata say which") {
@@ -73,7 +76,7 @@ TEST_CASE("safetensors: values in blocks are bytes, and the metadata say which")
                       offsets = R"(, "data_offsets": [0, 136]}})";
     const TemporaryFolder folder;
     const std::string header = blocks + R"("U8", "shape": [2, 2, 34])" + offsets;
-    CHECK(Safetensors::open(folder.write("w", file_of(header, 136))).entries().at("t").type ==
+    CHECK(open_safetensors(folder.write("w", file_of(header, 136))).weights.entries().at("t").type ==
           TensorType{DType::q8_0, {2, 64}});
 
     const char *expected =
@@ -92,13 +95,13 @@ TEST_CASE("safetensors: bytes of which the metadata say nothing, or something th
         const TemporaryFolder folder;
         const std::string header =
             "{" + std::string(note) + R"("t": {"dtype": "U8", "shape": [1, 34], "data_offsets": [0, 34]}})";
-        CHECK(Safetensors::open(folder.write("w", file_of(header, 34))).others().contains("t"));
+        CHECK(open_safetensors(folder.write("w", file_of(header, 34))).weights.others().contains("t"));
     }
 }
 
 TEST_CASE("safetensors: the length, the header padded to 8 bytes, then wide elements before narrow ones") {
     const TemporaryFolder folder;
-    Safetensors::write(folder.path() / "w", {{"a", Tensor({DType::f16, {1}})}, {"b", Tensor::of({1}, std::vector{7})}});
+    write_safetensors(folder.path() / "w", {{"a", Tensor({DType::f16, {1}})}, {"b", Tensor::of({1}, std::vector{7})}});
     const std::string header = R"({"b":{"dtype":"I32","shape":[1],"data_offsets":[0,4]},)"
                                R"("a":{"dtype":"F16","shape":[1],"data_offsets":[4,6]}}     )";
     CHECK(folder.read("w") == file_of(header, 0) + std::string("\7\0\0\0"
@@ -116,16 +119,16 @@ TEST_CASE("safetensors: to write tensors takes no copy of them") {
     std::map<std::string, Tensor, std::less<>> tensors;
     tensors["t"] = Tensor({DType::f32, {16 << 20}}); // 64 MiB, and no second time: a list of them would be copied
     const auto before = most_memory();
-    Safetensors::write(folder.path() / "w", tensors);
+    write_safetensors(folder.path() / "w", tensors);
     CHECK(most_memory() - before < 32 << 10);
 }
 
 TEST_CASE("safetensors: the file stays mapped for as long as a copy lives") {
     const TemporaryFolder folder;
-    Safetensors copy;
+    Weights copy;
     {
-        Safetensors::write(folder.path() / "w", {{"t", Tensor::of({1}, std::vector<int32_t>{42})}});
-        copy = Safetensors::open(folder.path() / "w");
+        write_safetensors(folder.path() / "w", {{"t", Tensor::of({1}, std::vector<int32_t>{42})}});
+        copy = open_safetensors(folder.path() / "w").weights;
     }
     int32_t value = 0;
     std::memcpy(&value, copy.entries().at("t").bytes.data(), sizeof value);
@@ -137,9 +140,9 @@ TEST_CASE("safetensors: tensors may stand in any order and at odd offsets") {
     const std::string header = R"({"z": {"dtype": "F16", "shape": [2], "data_offsets": [1, 5]},
         "b": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},
         "none": {"dtype": "F32", "shape": [0], "data_offsets": [5, 5]}}   )";
-    const Safetensors read = Safetensors::open(folder.write("w", file_of(header, 5)));
-    CHECK(read.entries().at("z").bytes.size() == 4);
-    CHECK(read.entries().at("none").bytes.empty());
+    const Safetensors read = open_safetensors(folder.write("w", file_of(header, 5)));
+    CHECK(read.weights.entries().at("z").bytes.size() == 4);
+    CHECK(read.weights.entries().at("none").bytes.empty());
 }
 
 TEST_CASE("safetensors: dtypes that no layer takes are listed, and not among the entries") {
@@ -147,16 +150,16 @@ TEST_CASE("safetensors: dtypes that no layer takes are listed, and not among the
     const std::string header = R"({"a": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]},
         "b": {"dtype": "F4", "shape": [3, 2], "data_offsets": [8, 11]},
         "c": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [11, 12]}})";
-    const Safetensors read = Safetensors::open(folder.write("w", file_of(header, 12)));
-    CHECK(read.entries().empty());
-    CHECK(read.others() ==
+    const Safetensors read = open_safetensors(folder.write("w", file_of(header, 12)));
+    CHECK(read.weights.entries().empty());
+    CHECK(read.weights.others() ==
           std::map<std::string, std::string, std::less<>>{{"a", "F64"}, {"b", "F4"}, {"c", "F8_E4M3"}});
 }
 
 TEST_CASE("safetensors: a file without tensors is a file") {
     const TemporaryFolder folder;
-    CHECK(Safetensors::open(folder.write("w", file_of("{}", 0))).entries().empty());
-    CHECK(Safetensors::open(folder.write("w", file_of(R"({"__metadata__": {}})", 0))).metadata().empty());
+    CHECK(open_safetensors(folder.write("w", file_of("{}", 0))).weights.entries().empty());
+    CHECK(open_safetensors(folder.write("w", file_of(R"({"__metadata__": {}})", 0))).metadata.empty());
 }
 
 TEST_CASE("safetensors: the header's length must be there and make sense") {
@@ -251,17 +254,17 @@ TEST_CASE("safetensors: tensors cover the data without holes, overlaps or a rest
 
 TEST_CASE("safetensors: only ordinary files are mapped, and nothing waits") {
     const TemporaryFolder folder;
-    CHECK_THAT(message_of([&] { (void)Safetensors::open(folder.path()); }), contains("expected an ordinary file"));
-    CHECK_THAT(message_of([&] { (void)Safetensors::open(folder.path() / "no"); }), contains("no: No such file"));
+    CHECK_THAT(message_of([&] { (void)open_safetensors(folder.path()); }), contains("expected an ordinary file"));
+    CHECK_THAT(message_of([&] { (void)open_safetensors(folder.path() / "no"); }), contains("no: No such file"));
     REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
-    CHECK_THAT(message_of([&] { (void)Safetensors::open(folder.path() / "pipe"); }),
+    CHECK_THAT(message_of([&] { (void)open_safetensors(folder.path() / "pipe"); }),
                contains("expected an ordinary file"));
 }
 
 TEST_CASE("safetensors: names that the format cannot hold are not written") {
     const TemporaryFolder folder;
     const auto write = [&](const std::string &name, const std::string &note) {
-        Safetensors::write(folder.path() / "w", {{name, Tensor({DType::f32, {1}})}}, {{"note", note}});
+        write_safetensors(folder.path() / "w", {{name, Tensor({DType::f32, {1}})}}, {{"note", note}});
     };
     CHECK_THAT(message_of([&] { write("__metadata__", ""); }), contains("a tensor cannot be called '__metadata__'"));
     CHECK_THAT(message_of([&] { write("\xFF", ""); }), contains("a tensor cannot be called '\\xff'"));

@@ -37,11 +37,11 @@ struct TestModel {
     }
     model::Graph &graph() { return model.graphs.at("main"); }
     std::map<std::string, std::string> dims() {
-        model.weights = model::Safetensors::of(weights);
+        model.weights = model::Weights::of(weights);
         return symbolic_dims(model, graph(), *plugins());
     }
     void check() {
-        model.weights = model::Safetensors::of(weights);
+        model.weights = model::Weights::of(weights);
         check_graph(model, graph(), *plugins());
     }
     std::string refusal() {
@@ -49,7 +49,7 @@ struct TestModel {
     }
     // What a run says with inputs of these shapes.
     std::string run_refusal(const std::map<std::string, Shape> &shapes) {
-        model.weights = model::Safetensors::of(weights);
+        model.weights = model::Weights::of(weights);
         GraphShapes all;
         for (const auto &[name, shape] : shapes) all.inputs[name] = {DType::f32, shape};
         return message_of([&] { (void)plan_graph(model, graph(), *plugins(), all); });

@@ -41,7 +41,7 @@ struct TestModel {
     }
     model::Graph &graph() { return model.graphs.at("main"); }
     GraphPlan plan() {
-        model.weights = model::Safetensors::of(weights);
+        model.weights = model::Weights::of(weights);
         return plan_graph(model, graph(), *plugins(), shapes);
     }
     std::string refusal() {

@@ -1,5 +1,6 @@
 // Planned graphs on every Vulkan device of this machine, against the references, with the validation layers silent.
 #include "drivers.hpp"
+#include "model/safetensors.hpp"
 #include "running_sum.hpp"
 
 #include "places.hpp"
@@ -120,7 +121,7 @@ struct Norms {
 
     // Weights of 0.5, 1.0 and 1.5 in turn, which all dtypes hold exactly.
     static float weight(size_t i) { return 0.5F * static_cast<float>(i % 3 + 1); }
-    [[nodiscard]] model::Safetensors weights() const {
+    [[nodiscard]] model::Weights weights() const {
         std::map<std::string, Tensor, std::less<>> tensors;
         const auto half_bits = [](float v) -> uint16_t { return v == 0.5F ? 0x3800 : v == 1.0F ? 0x3c00 : 0x3e00; };
         const auto bfloat_bits = [](float v) -> uint16_t { return v == 0.5F ? 0x3f00 : v == 1.0F ? 0x3f80 : 0x3fc0; };
@@ -132,8 +133,8 @@ struct Norms {
             std::memcpy(bf16.bytes().data() + 2 * i, &bfloat, 2);
         }
         tensors = {{"f32", f32}, {"f16", f16}, {"bf16", bf16}};
-        model::Safetensors::write(folder.path / "weights.safetensors", tensors);
-        return model::Safetensors::open(folder.path / "weights.safetensors");
+        model::write_safetensors(folder.path / "weights.safetensors", tensors);
+        return model::open_safetensors(folder.path / "weights.safetensors").weights;
     }
 
     // Tensor by tensor, as the references compute them.
@@ -253,9 +254,9 @@ TEST_CASE("program: I32 inputs outside the range of their contract are refused b
 
     const test::TemporaryFolder folder;
     const auto file = folder.path / "weights.safetensors";
-    model::Safetensors::write(file, {{"table", Tensor::of({10, 4}, random_values(40, 3))}});
+    model::write_safetensors(file, {{"table", Tensor::of({10, 4}, random_values(40, 3))}});
     on_every_device([&](vulkan::Device &device) {
-        const auto program = device.backend(plugins, model::Safetensors::open(file))->compile(writer.graph, {});
+        const auto program = device.backend(plugins, model::open_safetensors(file).weights)->compile(writer.graph, {});
         const std::vector<int32_t> bad{0, 10, 1};
         CHECK_THAT(message_of([&] { program->write(ids, std::as_bytes(std::span(bad))); }),
                    matchers::contains("from 0 to 9"));

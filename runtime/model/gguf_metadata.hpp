@@ -1,0 +1,81 @@
+// The metadata of a GGUF file: typed values by key, which stay where the file is mapped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::model {
+
+// As the format numbers them.
+enum class GgufType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
+
+[[nodiscard]] const char *name_of(GgufType type);
+[[nodiscard]] size_t size_of(GgufType type); // in bytes; 0 for strings and arrays, whose sizes differ
+
+// One value, or a list of values of one type. All functions throw Error(input): "FILE: metadata 'KEY': MESSAGE".
+class GgufValue {
+  public:
+    // `bytes` are the values of a number, a truth value or a list of those; `strings` those of a string or a list.
+    GgufValue(std::string place, GgufType type, bool list, std::span<const std::byte> bytes,
+              std::vector<std::string_view> strings)
+        : place_(std::move(place)), type_(type), list_(list), bytes_(bytes), strings_(std::move(strings)) {}
+
+    // Of a list: its elements'.
+    [[nodiscard]] GgufType type() const { return type_; }
+    [[nodiscard]] bool is_list() const { return list_; }
+    [[nodiscard]] size_t size() const; // 1, or the elements of a list
+
+    [[nodiscard]] int64_t integer(int64_t lowest = INT64_MIN, int64_t highest = INT64_MAX) const; // both inclusive
+    [[nodiscard]] double number() const; // integers are numbers, too
+    [[nodiscard]] bool boolean() const;
+    [[nodiscard]] std::string_view string() const; // any bytes; lives as long as the mapping
+
+    [[nodiscard]] std::vector<int64_t> integers() const;
+    [[nodiscard]] std::vector<double> numbers() const;
+    [[nodiscard]] std::vector<bool> booleans() const;
+    [[nodiscard]] std::span<const std::string_view> strings() const;
+
+    // "30 (u32)", "a list of 49152 strings"
+    [[nodiscard]] std::string description() const;
+    [[noreturn]] void fail(const std::string &message) const;
+
+  private:
+    void expect(bool right, const char *what) const;
+    [[nodiscard]] bool is_integer() const;
+    [[nodiscard]] bool is_number() const;
+    [[nodiscard]] int64_t integer_at(size_t i) const;
+    [[nodiscard]] double number_at(size_t i) const;
+
+    std::string place_;
+    GgufType type_;
+    bool list_;
+    std::span<const std::byte> bytes_;
+    std::vector<std::string_view> strings_;
+};
+
+class GgufMetadata {
+  public:
+    GgufMetadata() = default;
+    GgufMetadata(std::string file, std::shared_ptr<const void> owner)
+        : file_(std::move(file)), owner_(std::move(owner)) {}
+
+    // False: the key is there already.
+    bool add(std::string_view key, GgufValue value) { return values_.emplace(key, std::move(value)).second; }
+
+    [[nodiscard]] bool has(std::string_view key) const { return values_.contains(key); }
+    [[nodiscard]] const GgufValue &at(std::string_view key) const; // Throws Error(input): there is none.
+    [[nodiscard]] const std::map<std::string, GgufValue, std::less<>> &values() const { return values_; }
+
+  private:
+    std::string file_;
+    std::shared_ptr<const void> owner_; // of what values view
+    std::map<std::string, GgufValue, std::less<>> values_;
+};
+
+} // namespace lamina::model

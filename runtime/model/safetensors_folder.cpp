@@ -1,0 +1,72 @@
+#include "base/file.hpp"
+#include "base/utf8.hpp"
+#include "model/json.hpp"
+#include "model/safetensors.hpp"
+
+#include <map>
+
+namespace lamina::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t largest_index = 64u << 20;
+
+std::string shard_name(const JsonValue &value) {
+    const std::string &name = value.string();
+    if (name.empty() || name == ".." || fs::path(name).filename() != fs::path(name) ||
+        name.find('\0') != std::string::npos)
+        value.fail("expected the name of a file in the same folder, found " + in_quotes(name));
+    return name;
+}
+
+void add_all(const Weights &shard, Weights &weights) {
+    try {
+        for (const auto &[name, weight] : shard.entries()) weights.add(name, weight);
+        for (const auto &[name, dtype] : shard.others()) weights.add_other(name, dtype);
+    } catch (const Error &e) {
+        throw Error(ErrorCode::input, shard.file().string() + ": a tensor of another shard again: " + e.what());
+    }
+}
+
+Weights open_shards(const fs::path &index) {
+    const std::vector<std::byte> bytes = read_file(index, largest_index, FileReader::Kind::ordinary);
+    const JsonDocument document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, index.string());
+    const JsonValue map = document.root().at("weight_map");
+    std::map<std::string, Weights> shards;
+    Weights all(index);
+    for (const auto &[name, value] : map.members()) {
+        const std::string file = shard_name(value);
+        auto shard = shards.find(file);
+        if (shard == shards.end()) {
+            std::error_code error;
+            if (!fs::exists(index.parent_path() / file, error))
+                value.fail("the folder has no " + in_quotes(file) + "; expected every shard that the index names");
+            shard = shards.emplace(file, open_safetensors(index.parent_path() / file).weights).first;
+            add_all(shard->second, all);
+        }
+        if (!shard->second.entries().contains(name) && !shard->second.others().contains(name))
+            value.fail(in_quotes(file) + " holds no tensor " + in_quotes(name));
+    }
+    if (shards.empty()) map.fail("expected the names of tensors, found none");
+    return all;
+}
+
+} // namespace
+
+Weights open_safetensors_folder(const fs::path &folder) {
+    std::error_code error;
+    const fs::path whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
+    if (fs::exists(whole, error)) return open_safetensors(whole).weights;
+    if (fs::exists(index, error)) return open_shards(index);
+    const bool pickled = fs::exists(folder / "pytorch_model.bin", error);
+    throw Error(ErrorCode::input,
+                folder.string() +
+                    ": expected model.safetensors, or model.safetensors.index.json and the files that it "
+                    "names; found neither" +
+                    (pickled ? ". pytorch_model.bin, which may run code when it is read, is never opened: save the "
+                               "model again as safetensors"
+                             : ""));
+}
+
+} // namespace lamina::model

@@ -1,0 +1,136 @@
+#include "model/gguf.hpp"
+
+#include "catch.hpp"
+#include "gguf_file.hpp"
+#include "temporary_folder.hpp"
+
+#include <limits>
+
+using namespace lamina;
+using namespace lamina::model;
+using matchers::contains;
+
+namespace {
+
+Gguf opened(const GgufFile &file) {
+    const TemporaryFolder folder; // gone when this returns: the mapping stays
+    return open_gguf(folder.write("m.gguf", file.bytes()));
+}
+
+template <class T> std::string one(T value) { return GgufFile::number(value); }
+
+} // namespace
+
+TEST_CASE("gguf: tensors have row-major shapes, their bytes, and the dtypes that layers take") {
+    GgufFile file;
+    file.tensor("f", {3, 2}, ggml_f32, std::string(24, '\1'));
+    file.tensor("h", {5}, ggml_f16, std::string(10, '\2'));
+    file.tensor("b", {1, 2, 1, 3}, ggml_bf16, std::string(12, '\3'));
+    file.tensor("i", {}, ggml_i32, std::string(4, '\4'));
+    file.tensor("q", {64, 3}, ggml_q8_0, std::string(204, '\5'));
+    file.tensor("none", {0}, ggml_f32, "");
+    const Gguf gguf = opened(file);
+    const auto &entries = gguf.weights.entries();
+    REQUIRE(entries.size() == 6);
+    CHECK(entries.at("f").type == TensorType{DType::f32, {2, 3}});
+    CHECK(entries.at("h").type == TensorType{DType::f16, {5}});
+    CHECK(entries.at("b").type == TensorType{DType::bf16, {3, 1, 2, 1}});
+    CHECK(entries.at("i").type == TensorType{DType::i32, {}});
+    CHECK(entries.at("q").type == TensorType{DType::q8_0, {3, 64}});
+    for (const auto &[name, weight] : entries) {
+        CAPTURE(name);
+        CHECK(weight.bytes.size() == weight.type.bytes());
+    }
+    CHECK(entries.at("b").bytes.front() == std::byte{3});
+    CHECK(entries.at("q").bytes.back() == std::byte{5});
+}
+
+TEST_CASE("gguf: tensors of types that no layer takes are listed, and not among the entries") {
+    GgufFile file;
+    file.tensor("q", {256}, ggml_q2_k, std::string(84, '\0'));
+    const Gguf gguf = opened(file);
+    CHECK(gguf.weights.entries().empty());
+    CHECK(gguf.weights.others().at("q") == "Q2_K");
+    CHECK_THAT(message_of([&] { (void)gguf.weights.at("q"); }), contains("tensor 'q' is Q2_K; expected f32, f16"));
+}
+
+TEST_CASE("gguf: metadata have their types, and integers their ranges") {
+    GgufFile file;
+    file.metadata("u8", 0, one<uint8_t>(200)).metadata("i8", 1, one<int8_t>(-100));
+    file.metadata("u16", 2, one<uint16_t>(60000)).metadata("i16", 3, one<int16_t>(-30000));
+    file.metadata("u32", 4000000000U).metadata("i32", 5, one<int32_t>(-2000000000));
+    file.metadata("f32", gguf_f32, one(0.5F)).metadata("yes", gguf_bool, one<uint8_t>(1));
+    file.metadata("text", "caf\xC3\xA9");
+    file.metadata("u64", gguf_u64, one(std::numeric_limits<uint64_t>::max()));
+    file.metadata("i64", 11, one<int64_t>(-5)).metadata("f64", gguf_f64, one(1e300));
+    const Gguf gguf = opened(file);
+    const auto integer = [&](const char *key) { return gguf.metadata.at(key).integer(); };
+    CHECK(integer("u8") == 200);
+    CHECK(integer("i8") == -100);
+    CHECK(integer("u16") == 60000);
+    CHECK(integer("i16") == -30000);
+    CHECK(integer("u32") == 4000000000);
+    CHECK(integer("i32") == -2000000000);
+    CHECK(integer("i64") == -5);
+    CHECK(gguf.metadata.at("f32").number() == 0.5);
+    CHECK(gguf.metadata.at("f64").number() == 1e300);
+    CHECK(gguf.metadata.at("i8").number() == -100);
+    CHECK(gguf.metadata.at("yes").boolean());
+    CHECK(gguf.metadata.at("text").string() == "caf\xC3\xA9");
+    CHECK_THAT(message_of([&] { (void)integer("u64"); }), contains("18446744073709551615 is above"));
+    CHECK_THAT(message_of([&] { (void)gguf.metadata.at("u8").integer(0, 100); }),
+               contains("m.gguf: metadata 'u8': expected a whole number from 0 to 100, found 200"));
+}
+
+TEST_CASE("gguf: lists are typed, and their strings stay in the file") {
+    GgufFile file;
+    file.metadata(
+        "tokens", gguf_list,
+        GgufFile::list(gguf_string, 3,
+                       GgufFile::string("<s>") + GgufFile::string("") + GgufFile::string(std::string(1, '\0'))));
+    file.metadata("scores", gguf_list, GgufFile::list(gguf_f32, 2, one(1.5F) + one(-2.0F)));
+    file.metadata("types", gguf_list, GgufFile::list(gguf_u8, 2, "\1\3"));
+    file.metadata("flags", gguf_list, GgufFile::list(gguf_bool, 2, std::string("\0\1", 2)));
+    file.metadata("none", gguf_list, GgufFile::list(gguf_string, 0, ""));
+    const Gguf gguf = opened(file);
+    const auto tokens = gguf.metadata.at("tokens").strings();
+    REQUIRE(tokens.size() == 3);
+    CHECK(tokens[0] == "<s>");
+    CHECK(tokens[1].empty());
+    CHECK(tokens[2].size() == 1);
+    CHECK(gguf.metadata.at("scores").numbers() == std::vector<double>{1.5, -2});
+    CHECK(gguf.metadata.at("types").integers() == std::vector<int64_t>{1, 3});
+    CHECK(gguf.metadata.at("types").numbers() == std::vector<double>{1, 3});
+    CHECK(gguf.metadata.at("flags").booleans() == std::vector<bool>{false, true});
+    CHECK(gguf.metadata.at("none").strings().empty());
+}
+
+TEST_CASE("gguf: a key that is absent or of another type is an error that says what there is") {
+    GgufFile file;
+    file.metadata("llama.block_count", 30).metadata("name", "x").metadata("no", gguf_bool, one<uint8_t>(0));
+    file.metadata("tokens", gguf_list, GgufFile::list(gguf_string, 1, GgufFile::string("a")));
+    const Gguf gguf = opened(file);
+    const auto at = [&](const char *key) -> const GgufValue & { return gguf.metadata.at(key); };
+    CHECK_FALSE(gguf.metadata.has("llama.block_counts"));
+    CHECK_THAT(message_of([&] { (void)at("llama.block_counts"); }),
+               contains("the metadata have no key 'llama.block_counts'; did you mean 'llama.block_count'?"));
+    CHECK_THAT(message_of([&] { (void)at("name").integer(); }), contains("expected a whole number, found 'x'"));
+    CHECK_THAT(message_of([&] { (void)at("no").number(); }), contains("expected a number, found false"));
+    CHECK_THAT(message_of([&] { (void)at("llama.block_count").string(); }),
+               contains("expected a string, found 30 (u32)"));
+    CHECK_THAT(message_of([&] { (void)at("llama.block_count").boolean(); }), contains("expected true or false"));
+    CHECK_THAT(message_of([&] { (void)at("tokens").string(); }), contains("found a list of 1 string"));
+    CHECK_THAT(message_of([&] { (void)at("tokens").integers(); }), contains("expected a list of whole numbers"));
+    CHECK_THAT(message_of([&] { (void)at("name").strings(); }), contains("expected a list of strings, found 'x'"));
+}
+
+TEST_CASE("gguf: version 2 is read as version 3, and the file may set its alignment") {
+    for (const uint32_t version : {2U, 3U}) {
+        GgufFile file;
+        file.version = version;
+        file.alignment = 64;
+        file.metadata("general.alignment", 64);
+        file.tensor("a", {1}, ggml_f32, "abcd").tensor("b", {1}, ggml_f32, "efgh");
+        CHECK(opened(file).weights.entries().at("b").bytes.front() == std::byte{'e'});
+    }
+}

@@ -1,0 +1,60 @@
+#include "model/weights.hpp"
+
+#include "catch.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace lamina;
+using namespace lamina::model;
+using matchers::contains;
+
+namespace {
+Tensor counted(Shape shape) {
+    Tensor tensor({DType::f32, std::move(shape)});
+    std::iota(tensor.f32().begin(), tensor.f32().end(), 0.0F);
+    return tensor;
+}
+} // namespace
+
+TEST_CASE("weights: rows of a tensor are a tensor over the same bytes, which outlives the first") {
+    Weight part;
+    {
+        const Weight whole = Weight::of(counted({4, 3, 2}));
+        part = whole.rows(1, 3);
+        CHECK(part.bytes.data() == whole.bytes.data() + 6 * sizeof(float));
+    }
+    CHECK(part.type == TensorType{DType::f32, {2, 3, 2}});
+    const Tensor all = counted({4, 3, 2});
+    CHECK(std::ranges::equal(part.bytes, all.bytes().subspan(6 * sizeof(float), 12 * sizeof(float))));
+}
+
+TEST_CASE("weights: rows of blocks are whole rows") {
+    const Weight part = Weight::of(Tensor({DType::q8_0, {3, 64}})).rows(2, 3);
+    CHECK(part.type == TensorType{DType::q8_0, {1, 64}});
+    CHECK(part.bytes.size() == 68);
+}
+
+TEST_CASE("weights: rows that are not there are refused, and a vector has none") {
+    const Weight weight = Weight::of(counted({4, 2}));
+    CHECK(weight.rows(4, 4).bytes.empty());
+    for (const auto &[begin, end] : {std::pair{-1, 2}, {3, 2}, {0, 5}})
+        CHECK_THAT(message_of([&, b = begin, e = end] { (void)weight.rows(b, e); }),
+                   contains("of a tensor of shape (4, 2)"));
+    CHECK_THAT(message_of([] { (void)Weight::of(counted({4})).rows(0, 1); }), contains("of a tensor of shape (4)"));
+}
+
+TEST_CASE("weights: a tensor may stand under two names, and a name for one tensor") {
+    Weights weights("file");
+    weights.add("table", Weight::of(counted({2, 2})));
+    weights.add("head.weight", weights.at("table"));
+    weights.add_other("mask", "BOOL");
+    CHECK(weights.at("head.weight").bytes.data() == weights.at("table").bytes.data());
+    for (const char *name : {"table", "mask"}) {
+        CHECK_THAT(message_of([&] { weights.add(name, Weight::of(counted({1}))); }),
+                   contains("file: a second tensor is called '" + std::string(name) + "'"));
+        CHECK_THAT(message_of([&] { weights.add_other(name, "F64"); }), contains("a second tensor"));
+    }
+    CHECK_THAT(message_of([&] { (void)weights.at("tabel"); }),
+               contains("file: no tensor 'tabel'; did you mean 'table'?"));
+}
