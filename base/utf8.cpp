@@ -1,28 +1,36 @@
 #include "base/utf8.hpp"
 
-#include <cstdint>
-
 namespace lamina {
 
-size_t utf8_length(std::string_view text, size_t at) {
+Utf8Prefix utf8_prefix(std::string_view text, size_t at) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
     const unsigned char lead = byte(0);
-    if (lead < 0x80) return 1;
+    if (lead < 0x80) return {1, true};
+    if (lead < 0xC2 || lead > 0xF4) return {1, false};
     const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || text.size() - at < length) return 0;
-    for (size_t i = 1; i < length; ++i)
-        if ((byte(i) & 0xC0) != 0x80) return 0;
-    // The second byte bounds what the lead byte leaves open (Unicode 15, table 3-7).
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0; // overlong
-    if (lead == 0xED && byte(1) > 0x9F) return 0; // surrogates
-    if (lead == 0xF0 && byte(1) < 0x90) return 0; // overlong
-    if (lead == 0xF4 && byte(1) > 0x8F) return 0; // above U+10FFFF
-    return length;
+    for (size_t i = 1; i < length; ++i) {
+        if (at + i == text.size()) return {i, false};
+        // The second byte bounds what the lead byte leaves open (Unicode 15, table 3-7): overlong forms, surrogates and
+        // what is above U+10FFFF.
+        const unsigned char lowest = i > 1 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+        const unsigned char highest = i > 1 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+        if (byte(i) < lowest || byte(i) > highest) return {i, false};
+    }
+    return {length, true};
+}
+
+size_t utf8_length(std::string_view text, size_t at) {
+    const Utf8Prefix prefix = utf8_prefix(text, at);
+    return prefix.whole ? prefix.length : 0;
 }
 
 size_t first_invalid_utf8(std::string_view text) {
     size_t at = 0;
     while (at < text.size()) {
+        if (static_cast<unsigned char>(text[at]) < 0x80) { // most of all text: no need to look closer
+            ++at;
+            continue;
+        }
         const size_t length = utf8_length(text, at);
         if (length == 0) break;
         at += length;

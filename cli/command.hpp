@@ -45,6 +45,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global);
 Command add_devices(const Arguments &lamina, const GlobalOptions &global);
 Command add_plugins(const Arguments &lamina, const GlobalOptions &global);
 Command add_inspect(const Arguments &lamina, const GlobalOptions &global);
+Command add_tokenize(const Arguments &lamina, const GlobalOptions &global);
 Command add_check(const Arguments &lamina, const GlobalOptions &global);
 Command add_compare(const Arguments &lamina, const GlobalOptions &global);
 Command add_init(const Arguments &lamina, const GlobalOptions &global);

@@ -38,16 +38,17 @@ int run(int argc, char **argv) {
     GlobalOptions global;
     add_global_options(lamina, global);
     const std::vector<Command> commands{
-        add_run(lamina, global),     add_compare(lamina, global),    add_check(lamina, global),
-        add_devices(lamina, global), add_plugins(lamina, global),    add_inspect(lamina, global),
-        add_plot(lamina, global),    add_new_plugin(lamina, global), add_init(lamina, global),
+        add_run(lamina, global),      add_compare(lamina, global), add_check(lamina, global),
+        add_devices(lamina, global),  add_plugins(lamina, global), add_inspect(lamina, global),
+        add_tokenize(lamina, global), add_plot(lamina, global),    add_new_plugin(lamina, global),
+        add_init(lamina, global),
     };
     if (const std::optional<int> status = line.parse(argc, argv)) return *status;
 
     const auto command =
         std::find_if(commands.begin(), commands.end(), [](const Command &each) { return each.arguments.chosen(); });
     const std::string name = command->arguments.name();
-    for (const char *idle : {"devices", "plugins", "inspect", "plot pe", "new-plugin", "init"})
+    for (const char *idle : {"devices", "plugins", "inspect", "plot pe", "new-plugin", "init", "tokenize"})
         if (name == idle) refuse_given(lamina, {"--device"}, "does not go with " + name + ", which runs on none");
     Output output(global.json, global.quiet);
     return command->run(output);

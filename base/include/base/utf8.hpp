@@ -7,6 +7,13 @@
 
 namespace lamina {
 
+// How the bytes at text[at] begin: as many of them as could still become a character, and whether they are one.
+struct Utf8Prefix {
+    size_t length; // 1 to 4
+    bool whole;
+};
+[[nodiscard]] Utf8Prefix utf8_prefix(std::string_view text, size_t at);
+
 // The bytes of the code point that begins at text[at], 1 to 4; 0 when what stands there is not valid UTF-8 (overlong
 // forms, surrogates and values above U+10FFFF are not).
 [[nodiscard]] size_t utf8_length(std::string_view text, size_t at);

@@ -1,0 +1,89 @@
+// lamina tokenize: the tokens of texts, their ids and where they stand; or the text of ids.
+#include "command.hpp"
+#include "table.hpp"
+
+#include <lamina/tokenizer.hpp>
+
+#include <charconv>
+
+namespace lamina::cli {
+namespace {
+
+struct TokenizeOptions {
+    std::filesystem::path path;
+    std::vector<std::string> texts;
+    bool decode = false, no_special = false;
+};
+
+Json as_json(const std::string &text, const Encoding &encoding) {
+    Json tokens = Json::array();
+    for (size_t i = 0; i < encoding.size(); ++i)
+        tokens.push_back({{"id", encoding.ids[i]},
+                          {"token", encoding.tokens[i]},
+                          {"begin", encoding.offsets[i].begin},
+                          {"end", encoding.offsets[i].end},
+                          {"special", bool{encoding.special[i]}}});
+    return {{"text", text}, {"tokens", tokens}};
+}
+
+std::string as_text(const Encoding &encoding, const Output &output) {
+    Table table({"ID", "TOKEN", "CHARACTERS"});
+    for (size_t i = 0; i < encoding.size(); ++i) {
+        const TextRange &range = encoding.offsets[i];
+        table.row({std::to_string(encoding.ids[i]),
+                   {encoding.tokens[i], encoding.special[i] ? Style::dim : Style::bold},
+                   encoding.special[i] ? "" : std::to_string(range.begin) + "-" + std::to_string(range.end)});
+    }
+    return table.str(output);
+}
+
+int32_t id_of(const std::string &word) {
+    int32_t out = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+    if (error != std::errc() || end != word.data() + word.size() || out < 0)
+        throw Error(ErrorCode::usage, "--decode: expected token ids, found '" + word + "'");
+    return out;
+}
+
+void decode(const Tokenizer &tokenizer, const TokenizeOptions &options, Output &output) {
+    std::vector<int32_t> ids;
+    for (const std::string &word : options.texts) ids.push_back(id_of(word));
+    const std::string text = tokenizer.decode(ids, options.no_special);
+    if (output.json())
+        output.print_json({{"ids", ids}, {"text", text}});
+    else
+        output.print(text + "\n");
+}
+
+void encode(const Tokenizer &tokenizer, const TokenizeOptions &options, Output &output) {
+    const EncodeOptions encoding{.add_special_tokens = !options.no_special};
+    Json all = Json::array();
+    for (const std::string &text : options.texts) {
+        const Encoding tokens = tokenizer.encode(text, encoding);
+        if (output.json())
+            all.push_back(as_json(text, tokens));
+        else
+            output.print(as_text(tokens, output));
+    }
+    if (output.json()) output.print_json(all);
+}
+
+} // namespace
+
+Command add_tokenize(const Arguments &lamina, const GlobalOptions &) {
+    const Arguments app =
+        lamina.command("tokenize", "Print the tokens of texts: ids, tokens, and the characters that they stand for.");
+    auto options = std::make_shared<TokenizeOptions>();
+    app.positional("PATH", options->path, "a tokenizer.json, a folder that holds one, or a SentencePiece *.model")
+        .required();
+    app.positional("TEXT", options->texts, "texts; with --decode, token ids").required();
+    app.flag("--decode", options->decode, "print the text that these ids stand for");
+    app.flag("--no-special", options->no_special, "no special tokens around a text, or in a decoded one");
+    return {app, [options](Output &output) {
+                const Tokenizer tokenizer = Tokenizer::load(options->path);
+                (options->decode ? decode : encode)(tokenizer, *options, output);
+                return 0;
+            }};
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,11 @@
+// Base64 (RFC 4648, section 4).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lamina::tokenizer {
+
+[[nodiscard]] std::string from_base64(std::string_view text); // throws Error(input) for what is none
+
+} // namespace lamina::tokenizer

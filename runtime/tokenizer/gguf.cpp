@@ -1,0 +1,229 @@
+#include "tokenizer/gguf.hpp"
+
+#include "base/utf8.hpp"
+#include "tokenizer/bpe.hpp"
+#include "tokenizer/parts.hpp"
+#include "tokenizer/unicode.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace lamina::tokenizer {
+namespace {
+
+enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+constexpr std::string_view blank_mark = "\xE2\x96\x81"; // U+2581, a blank in SentencePiece's tokens
+
+// ---- How words are split, by the name that the file gives ----
+constexpr auto gpt2_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr auto one_digit = R"(\p{N})";
+constexpr auto llama3_words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+    R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr auto qwen2_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+                             R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr auto three_digits = R"(\p{N}{1,3})";
+constexpr auto deepseek_cjk = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
+constexpr auto deepseek_words =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+    R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+struct WordSplit {
+    const char *name;
+    std::vector<const char *> patterns; // one after the other
+    bool composes = false;              // NFC before
+    bool ignore_merges = false;
+    bool begins_text = false; // with the token for that, unless the file says otherwise
+};
+
+const std::vector<WordSplit> &word_splits() {
+    static const std::vector<WordSplit> all{
+        {"gpt-2", {gpt2_words}},
+        {"smollm", {one_digit, gpt2_words}},
+        {"starcoder", {one_digit, gpt2_words}},
+        {"llama-bpe", {llama3_words}, false, true, true},
+        {"qwen2", {qwen2_words}, true},
+        {"deepseek-r1-qwen", {qwen2_words}, true},
+        {"deepseek-v3", {three_digits, deepseek_cjk, deepseek_words}},
+    };
+    return all;
+}
+
+[[noreturn]] void refuse_key(const std::string &key, const std::string &why) {
+    throw Error(ErrorCode::input, "tokenizer.ggml." + key + ": " + why);
+}
+
+// What `make` returns; errors that know no key get this one.
+template <class Make> auto at_key(const std::string &key, const Make &make) {
+    try {
+        return make();
+    } catch (const Error &error) {
+        refuse_key(key, error.what());
+    }
+}
+
+TokenType type_of(const GgufVocabulary &file, size_t id) {
+    return file.token_type.empty() ? normal : static_cast<TokenType>(file.token_type[id]);
+}
+
+void check_lists(const GgufVocabulary &file) {
+    const auto check = [&](const char *key, size_t size) {
+        if (size != file.tokens.size())
+            refuse_key(key, "expected an entry for each of the " + std::to_string(file.tokens.size()) +
+                                " tokens, found " + std::to_string(size));
+    };
+    if (file.tokens.empty()) refuse_key("tokens", "expected at least one");
+    if (!file.token_type.empty()) check("token_type", file.token_type.size());
+    if (file.model == "llama") check("scores", file.scores.size());
+    for (size_t id = 0; id < file.token_type.size(); ++id)
+        if (file.token_type[id] < normal || file.token_type[id] > byte)
+            refuse_key("token_type", "entry " + std::to_string(id) + ": expected 1 to 6, found " +
+                                         std::to_string(file.token_type[id]));
+}
+
+Vocabulary vocabulary_of(const GgufVocabulary &file) {
+    Vocabulary out;
+    size_t bytes = 0;
+    for (const std::string &token : file.tokens) bytes += token.size();
+    out.reserve(file.tokens.size(), bytes);
+    for (size_t id = 0; id < file.tokens.size(); ++id) {
+        if (first_invalid_utf8(file.tokens[id]) != file.tokens[id].size())
+            refuse_key("tokens", "entry " + std::to_string(id) + ": " + in_quotes(file.tokens[id]) + " is not UTF-8");
+        at_key("tokens", [&] { out.add(file.tokens[id], static_cast<int64_t>(id)); });
+    }
+    return out;
+}
+
+// Control tokens and those that users defined stand in a text as they are.
+AddedTokens added_tokens_of(const GgufVocabulary &file) {
+    std::vector<AddedToken> out;
+    for (size_t id = 0; id < file.tokens.size(); ++id)
+        if (const TokenType type = type_of(file, id); type == control || type == user_defined) {
+            AddedToken token{static_cast<int32_t>(id), file.tokens[id]};
+            token.normalized = false;
+            token.special = type == control;
+            out.push_back(token);
+        }
+    return at_key("tokens", [&] { return AddedTokens(std::move(out), [](Text &) {}); });
+}
+
+std::vector<Merge> merges_of(const GgufVocabulary &file, const Vocabulary &vocabulary) {
+    std::vector<Merge> out;
+    out.reserve(file.merges.size());
+    for (const std::string &each : file.merges) {
+        const std::string key = "merges: entry " + std::to_string(out.size());
+        const size_t blank = each.find(' ', 1); // a token may begin with a blank, and none is empty
+        if (blank == std::string::npos)
+            refuse_key(key, "expected two tokens with a blank between them, found " + in_quotes(each));
+        const std::string_view text = each;
+        at_key(key, [&] {
+            out.push_back(merge_of(vocabulary, text.substr(0, blank), text.substr(blank + 1),
+                                   static_cast<uint32_t>(out.size()), ""));
+        });
+    }
+    return out;
+}
+
+// SentencePiece's BPE has no list of merges: any two tokens that make another are merged, the one of the highest score
+// first.
+std::vector<Merge> merges_by_score(const GgufVocabulary &file, const Vocabulary &vocabulary) {
+    std::vector<float> scores = file.scores;
+    std::sort(scores.begin(), scores.end(), std::greater<>());
+    scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
+    std::vector<Merge> out;
+    for (size_t id = 0; id < file.tokens.size(); ++id) {
+        const TokenType type = type_of(file, id);
+        if (type != normal && type != user_defined) continue;
+        const auto rank = static_cast<uint32_t>(
+            std::lower_bound(scores.begin(), scores.end(), file.scores[id], std::greater<>()) - scores.begin());
+        const std::string_view token = file.tokens[id];
+        for (size_t at = 0; at < token.size();) {
+            at += character_at(token, at).length;
+            const auto left = vocabulary.id(token.substr(0, at)), right = vocabulary.id(token.substr(at));
+            if (at < token.size() && left && right) out.push_back({*left, *right, static_cast<int32_t>(id), rank});
+        }
+    }
+    return out;
+}
+
+// The tokens that begin and end a text.
+PostProcessor ends_of(const GgufVocabulary &file, bool begins) {
+    std::vector<TemplatePiece> single, pair;
+    const auto add = [&](const char *key, const std::optional<int32_t> &id, int32_t type) {
+        if (!id || *id < 0 || static_cast<size_t>(*id) >= file.tokens.size())
+            refuse_key(key, "expected the id of one of the " + std::to_string(file.tokens.size()) + " tokens, found " +
+                                (id ? std::to_string(*id) : "nothing"));
+        const TemplatePiece piece{0, {{file.tokens[static_cast<size_t>(*id)], *id}}, type};
+        if (type == 0) single.push_back(piece);
+        pair.push_back(piece);
+    };
+    for (const int32_t type : {0, 1}) {
+        if (file.add_bos_token.value_or(begins)) add("bos_token_id", file.bos_token_id, type);
+        if (type == 0) single.push_back({0, {}, type});
+        pair.push_back({static_cast<size_t>(type), {}, type});
+        if (file.add_eos_token.value_or(false)) add("eos_token_id", file.eos_token_id, type);
+    }
+    return template_processing(std::move(single), std::move(pair));
+}
+
+Tokenizer::Parts byte_level_parts(const GgufVocabulary &file) {
+    const auto split = std::find_if(word_splits().begin(), word_splits().end(),
+                                    [&](const WordSplit &each) { return file.pre == each.name; });
+    if (split == word_splits().end()) {
+        std::string names;
+        for (const WordSplit &each : word_splits()) names += (names.empty() ? "" : ", ") + std::string(each.name);
+        refuse_key("pre", in_quotes(file.pre) + " is not supported; supported are " + names);
+    }
+    Tokenizer::Parts out;
+    if (split->composes) out.normalizer = normal_form(NormalForm::nfc);
+    std::vector<PreTokenizer> steps;
+    for (const char *pattern : split->patterns) steps.push_back(split_by(Regex(pattern), Delimiter::isolated, false));
+    steps.push_back(byte_level({.add_prefix_space = false, .trim_offsets = false, .use_regex = false}));
+    out.pre_tokenizer = sequence(std::move(steps));
+    Vocabulary vocabulary = vocabulary_of(file);
+    const std::vector<Merge> merges = merges_of(file, vocabulary);
+    BpeOptions options;
+    options.ignore_merges = split->ignore_merges;
+    out.model = bpe(std::move(vocabulary), merges, std::move(options));
+    out.post_processor = ends_of(file, split->begins_text);
+    out.decoder = decode_byte_level();
+    return out;
+}
+
+Tokenizer::Parts sentencepiece_parts(const GgufVocabulary &file) {
+    Tokenizer::Parts out;
+    const bool prefixed = file.add_space_prefix.value_or(true);
+    std::vector<Normalizer> steps;
+    if (prefixed) steps.push_back(prepend(std::string(blank_mark)));
+    steps.push_back(replace(Pattern(" "), std::string(blank_mark)));
+    out.normalizer = sequence(std::move(steps));
+    Vocabulary vocabulary = vocabulary_of(file);
+    const std::vector<Merge> merges = merges_by_score(file, vocabulary);
+    BpeOptions options;
+    options.byte_fallback = options.fuse_unknown = true;
+    const int32_t unknown_id = file.unknown_token_id.value_or(0);
+    if (unknown_id < 0 || static_cast<size_t>(unknown_id) >= file.tokens.size())
+        refuse_key("unknown_token_id", "expected the id of a token, found " + std::to_string(unknown_id));
+    options.unknown_token = file.tokens[static_cast<size_t>(unknown_id)];
+    out.model = bpe(std::move(vocabulary), merges, std::move(options));
+    out.post_processor = ends_of(file, true);
+    std::vector<Decoder> decoders{decode_replace(Pattern(std::string(blank_mark)), " "), decode_byte_fallback(),
+                                  decode_fuse()};
+    if (prefixed) decoders.push_back(decode_strip(' ', 1, 0));
+    out.decoder = sequence(std::move(decoders));
+    return out;
+}
+
+} // namespace
+
+Tokenizer tokenizer_of(const GgufVocabulary &file) {
+    if (file.model != "gpt2" && file.model != "llama")
+        refuse_key("model", in_quotes(file.model) + " is not supported; supported are gpt2, llama");
+    check_lists(file);
+    auto parts =
+        std::make_shared<Tokenizer::Parts>(file.model == "gpt2" ? byte_level_parts(file) : sentencepiece_parts(file));
+    parts->added = added_tokens_of(file);
+    return Tokenizer(std::move(parts));
+}
+
+} // namespace lamina::tokenizer

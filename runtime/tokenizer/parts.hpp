@@ -1,0 +1,24 @@
+// What a tokenizer is made of: the steps of a text on its way to ids, and of ids on their way to a text.
+#pragma once
+
+#include "tokenizer/added_tokens.hpp"
+#include "tokenizer/decoder.hpp"
+#include "tokenizer/model.hpp"
+#include "tokenizer/normalizer.hpp"
+#include "tokenizer/post_processor.hpp"
+#include "tokenizer/pre_tokenizer.hpp"
+
+#include <lamina/tokenizer.hpp>
+
+namespace lamina {
+
+struct Tokenizer::Parts {
+    tokenizer::Normalizer normalizer = [](tokenizer::Text &) {};
+    tokenizer::AddedTokens added;
+    tokenizer::PreTokenizer pre_tokenizer = [](std::vector<tokenizer::Piece> &) {};
+    std::unique_ptr<const tokenizer::Model> model;
+    tokenizer::PostProcessor post_processor = [](std::vector<Encoding> &, bool) {};
+    tokenizer::Decoder decoder = tokenizer::decode_with_blanks();
+};
+
+} // namespace lamina

@@ -1,0 +1,38 @@
+// Post-processors: special tokens around texts, and the types of tokens.
+#pragma once
+
+#include <lamina/tokenizer.hpp>
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace lamina::tokenizer {
+
+// Takes a text or two, and leaves parts that are joined in the end.
+using PostProcessor = std::function<void(std::vector<Encoding> &parts, bool add_special_tokens)>;
+
+void append(Encoding &to, const Encoding &part);
+
+struct SpecialToken {
+    std::string token;
+    int32_t id = 0;
+};
+
+// BERT: [CLS] A [SEP] B [SEP]. RoBERTa: <s> A </s></s> B </s>, every type 0.
+[[nodiscard]] PostProcessor bert_processing(const SpecialToken &cls, const SpecialToken &sep);
+[[nodiscard]] PostProcessor roberta_processing(const SpecialToken &cls, const SpecialToken &sep);
+// Blanks at both ends of a byte-level token are not counted to where it stands.
+[[nodiscard]] PostProcessor trim_offsets(bool add_prefix_space);
+[[nodiscard]] PostProcessor sequence(std::vector<PostProcessor> processors);
+
+// One place of a template: a text, or special tokens.
+struct TemplatePiece {
+    size_t text = 0; // 0 or 1; of no meaning when there are special tokens
+    std::vector<SpecialToken> special;
+    int32_t type = 0;
+};
+[[nodiscard]] PostProcessor template_processing(std::vector<TemplatePiece> single, std::vector<TemplatePiece> pair);
+
+} // namespace lamina::tokenizer

@@ -1,0 +1,75 @@
+#include "tokenizer/reader.hpp"
+
+#include "base/file.hpp"
+#include "tokenizer/sentencepiece_model.hpp"
+
+namespace lamina {
+namespace tokenizer {
+namespace {
+
+constexpr uint64_t largest_file = 512u << 20; // bytes
+
+AddedToken read_added_token(const JsonView &view) {
+    view.allow_keys({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+    const auto flag = [&](const char *key) { return view.at(key).boolean(); };
+    return {static_cast<int32_t>(view.at("id").integer(0, INT32_MAX - 1)),
+            std::string(view.at("content").string()),
+            flag("single_word"),
+            flag("lstrip"),
+            flag("rstrip"),
+            flag("normalized"),
+            flag("special")};
+}
+
+// An added token has the id that the model's vocabulary gives it, else the next one behind all others: the original
+// library counts so, whatever the file says, and models were trained with what it gave.
+std::vector<AddedToken> read_added_tokens(const JsonView &view, const Model &model) {
+    std::vector<AddedToken> out;
+    int32_t next = model.count();
+    for (const JsonView each : view.items()) {
+        AddedToken token = read_added_token(each);
+        const std::optional<int32_t> known = model.id(token.content);
+        const int32_t expected = known ? *known : next++;
+        if (token.id != expected)
+            each.at("id").fail("expected " + std::to_string(expected) +
+                               (known ? ", the id of this token in the vocabulary" : ", the next one free") +
+                               ", found " + std::to_string(token.id));
+        out.push_back(std::move(token));
+    }
+    return out;
+}
+
+} // namespace
+
+Tokenizer::Parts read_tokenizer(const JsonView &file) {
+    file.allow_keys({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+                     "post_processor", "decoder", "model"});
+    if (file.has("version") && file.at("version").string() != "1.0")
+        file.at("version").fail("expected '1.0', found " + file.at("version").description());
+    Tokenizer::Parts out;
+    out.model = read_model(file.at("model"));
+    if (file.has("normalizer")) out.normalizer = read_normalizer(file.at("normalizer"));
+    if (file.has("pre_tokenizer")) out.pre_tokenizer = read_pre_tokenizer(file.at("pre_tokenizer"));
+    if (file.has("post_processor")) out.post_processor = read_post_processor(file.at("post_processor"));
+    if (file.has("decoder")) out.decoder = read_decoder(file.at("decoder"));
+    if (file.has("added_tokens")) {
+        const JsonView tokens = file.at("added_tokens");
+        std::vector<AddedToken> added = read_added_tokens(tokens, *out.model);
+        at_place(tokens, [&] { out.added = AddedTokens(std::move(added), out.normalizer); });
+    }
+    return out;
+}
+
+} // namespace tokenizer
+
+Tokenizer Tokenizer::load(const std::filesystem::path &path) {
+    std::error_code ignored; // reading will say what is wrong
+    const std::filesystem::path file = std::filesystem::is_directory(path, ignored) ? path / "tokenizer.json" : path;
+    if (file.extension() == ".model")
+        return Tokenizer(std::make_shared<const Parts>(tokenizer::read_sentencepiece_model(file)));
+    const std::vector<std::byte> bytes = read_file(file, tokenizer::largest_file, FileReader::Kind::ordinary);
+    const JsonText text({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file.string());
+    return Tokenizer(std::make_shared<const Parts>(tokenizer::read_tokenizer(text.root())));
+}
+
+} // namespace lamina

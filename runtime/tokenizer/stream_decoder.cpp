@@ -1,0 +1,44 @@
+#include <lamina/tokenizer.hpp>
+
+namespace lamina {
+namespace {
+
+// The bytes before what is no character yet, or will never be: decoders write U+FFFD for it.
+size_t whole_part(std::string_view text) {
+    constexpr std::string_view replacement = "\xEF\xBF\xBD";
+    while (text.ends_with(replacement)) text.remove_suffix(replacement.size());
+    return text.size();
+}
+
+} // namespace
+
+std::string StreamDecoder::push(int32_t id) {
+    ids_.push_back(id);
+    std::string now = tokenizer_.decode(ids_, skip_special_tokens_);
+    if (!now.starts_with(given_)) { // a decoder that looks back has changed what was given: that stays, and this is new
+        ids_.assign(1, id);
+        old_ = 0;
+        given_.clear();
+        now = tokenizer_.decode(ids_, skip_special_tokens_);
+    }
+    const size_t whole = whole_part(now);
+    const std::string out = whole > given_.size() ? now.substr(given_.size(), whole - given_.size()) : "";
+    given_ += out;
+    if (whole == now.size() && !out.empty()) { // nothing is open
+        ids_.erase(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(old_));
+        old_ = ids_.size();
+        given_ = tokenizer_.decode(ids_, skip_special_tokens_);
+    }
+    return out;
+}
+
+std::string StreamDecoder::finish() {
+    const std::string now = tokenizer_.decode(ids_, skip_special_tokens_);
+    const std::string out = now.starts_with(given_) ? now.substr(given_.size()) : "";
+    ids_.clear();
+    old_ = 0;
+    given_.clear();
+    return out;
+}
+
+} // namespace lamina

@@ -1,0 +1,77 @@
+#include "tokenizer/vocabulary.hpp"
+
+#include "base/utf8.hpp"
+
+#include <lamina/error.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+namespace lamina::tokenizer {
+namespace {
+
+// Published vocabularies leave out some ids; a file that would have memory for millions of missing ones is damaged.
+constexpr int64_t highest_id = 1 << 26, highest_gap = 1 << 20;
+
+uint32_t hash_of(std::string_view token) { return static_cast<uint32_t>(std::hash<std::string_view>()(token)); }
+
+} // namespace
+
+void Vocabulary::reserve(size_t tokens, size_t bytes) {
+    bytes_.reserve(bytes);
+    places_.reserve(tokens);
+    slots_.assign(std::bit_ceil(2 * tokens + 16), Slot{});
+}
+
+void Vocabulary::add(std::string_view token, int64_t id) {
+    const auto refuse = [&](const std::string &why) {
+        throw Error(ErrorCode::input, "the token " + in_quotes(token) + " of id " + std::to_string(id) + ": " + why);
+    };
+    if (id < 0 || id > highest_id || id > static_cast<int64_t>(places_.capacity()) + highest_gap)
+        refuse("expected an id from 0 to " +
+               std::to_string(std::min(highest_id, static_cast<int64_t>(places_.capacity()) + highest_gap)));
+    if (bytes_.size() + token.size() >= UINT32_MAX) refuse("the vocabulary has more than 4 GiB of text");
+    if (2 * (size_ + 1) > slots_.size()) grow();
+    const uint32_t hash = hash_of(token);
+    Slot &slot = slots_[slot_of(token, hash)];
+    if (slot.id != vacant) refuse("the same token has the id " + std::to_string(slot.id));
+    const auto index = static_cast<size_t>(id);
+    if (index >= places_.size()) places_.resize(index + 1);
+    if (places_[index].length != absent) refuse("the same id has the token " + in_quotes(text_of(places_[index])));
+    places_[index] = {static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(token.size())};
+    bytes_ += token;
+    slot = {hash, static_cast<int32_t>(id)};
+    ++size_;
+}
+
+std::optional<int32_t> Vocabulary::id(std::string_view token) const {
+    if (slots_.empty()) return std::nullopt;
+    const int32_t found = slots_[slot_of(token, hash_of(token))].id;
+    return found == vacant ? std::nullopt : std::optional(found);
+}
+
+std::optional<std::string_view> Vocabulary::token(int32_t id) const {
+    if (id < 0 || id >= end() || places_[static_cast<size_t>(id)].length == absent) return std::nullopt;
+    return text_of(places_[static_cast<size_t>(id)]);
+}
+
+// Where the token is, or the first vacant slot where it would be.
+size_t Vocabulary::slot_of(std::string_view token, uint32_t hash) const {
+    const size_t mask = slots_.size() - 1;
+    size_t at = hash & mask;
+    const auto is_it = [&](const Slot &slot) { // texts are compared where hashes agree: they are all over the memory
+        return slot.hash == hash && text_of(places_[static_cast<size_t>(slot.id)]) == token;
+    };
+    while (slots_[at].id != vacant && !is_it(slots_[at])) at = (at + 1) & mask;
+    return at;
+}
+
+void Vocabulary::grow() {
+    const std::vector<Slot> before = std::move(slots_);
+    slots_.assign(std::max<size_t>(64, 2 * before.size()), Slot{});
+    for (const Slot &slot : before)
+        if (slot.id != vacant) slots_[slot_of(text_of(places_[static_cast<size_t>(slot.id)]), slot.hash)] = slot;
+}
+
+} // namespace lamina::tokenizer

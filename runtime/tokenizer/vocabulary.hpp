@@ -1,0 +1,46 @@
+// Tokens and their ids, either way.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::tokenizer {
+
+class Vocabulary {
+  public:
+    void reserve(size_t tokens, size_t bytes);
+    // Throws Error(input) for a token or an id that is there already, and an id far beyond the number of tokens.
+    void add(std::string_view token, int64_t id);
+
+    [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
+    [[nodiscard]] std::optional<std::string_view> token(int32_t id) const;
+    [[nodiscard]] size_t size() const { return size_; }                                // tokens
+    [[nodiscard]] int32_t end() const { return static_cast<int32_t>(places_.size()); } // above every id
+
+  private:
+    struct Place {
+        uint32_t begin = 0, length = absent;
+    };
+    static constexpr uint32_t absent = UINT32_MAX;
+    static constexpr int32_t vacant = -1;
+
+    [[nodiscard]] std::string_view text_of(const Place &place) const {
+        return std::string_view(bytes_).substr(place.begin, place.length);
+    }
+    struct Slot {
+        uint32_t hash = 0;
+        int32_t id = vacant;
+    };
+    [[nodiscard]] size_t slot_of(std::string_view token, uint32_t hash) const;
+    void grow();
+
+    std::string bytes_;         // of all tokens, one after the other
+    std::vector<Place> places_; // by id
+    std::vector<Slot> slots_;   // by hash of the token, with linear probing; a power of two
+    size_t size_ = 0;
+};
+
+} // namespace lamina::tokenizer

@@ -1,0 +1,37 @@
+#include "catch.hpp"
+#include "places.hpp"
+#include "process.hpp"
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+namespace {
+const std::string bert = LAMINA_SOURCE_DIR "/tests/unit/tokenizer/fixtures/bert.json";
+}
+
+TEST_CASE("tokenize: ids, tokens and where they stand; ids become the text again") {
+    const Finished text = run_lamina({"tokenize", bert, "The fox"});
+    const Finished data = run_lamina({"tokenize", "--json", bert, "The fox"});
+    REQUIRE(data.status == 0);
+    const json tokens = json::parse(data.out)[0]["tokens"];
+    CHECK(tokens[0]["token"] == "[CLS]");
+    CHECK(tokens[0]["special"] == true);
+    CHECK(tokens[1]["token"] == "the");
+    CHECK(tokens[1]["begin"] == 0);
+    CHECK(tokens[1]["end"] == 3);
+    CHECK_THAT(text.out, matchers::contains("the") && matchers::contains("0-3"));
+
+    std::vector<std::string> arguments{"tokenize", "--decode", "--no-special", bert};
+    for (const json &token : tokens) arguments.push_back(std::to_string(token["id"].get<int>()));
+    CHECK(run_lamina(arguments).out == "the fox\n");
+}
+
+TEST_CASE("tokenize: a file that is no tokenizer, and words that are no ids, are refused") {
+    const Finished absent = run_lamina({"tokenize", "/nowhere.json", "a"});
+    CHECK(absent.status == 3);
+    CHECK_THAT(absent.err, matchers::contains("/nowhere.json"));
+    const Finished words = run_lamina({"tokenize", "--decode", bert, "fox"});
+    CHECK(words.status == 2);
+    CHECK_THAT(words.err, matchers::contains("--decode: expected token ids, found 'fox'"));
+}

@@ -1,0 +1,141 @@
+#include "base/file.hpp"
+#include "base/json_reader.hpp"
+#include "catch.hpp"
+#include "places.hpp"
+#include "tokenizer/byte_characters.hpp"
+#include "tokenizer/gguf.hpp"
+
+using namespace lamina;
+using tokenizer::GgufVocabulary;
+using tokenizer::tokenizer_of;
+
+namespace {
+
+std::string fixture(const std::string &name) { return LAMINA_SOURCE_DIR "/tests/unit/tokenizer/fixtures/" + name; }
+
+std::string text_of(const std::string &file) {
+    const std::vector<std::byte> bytes = read_file(file);
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+// What a GGUF file would say of the tokenizer of llama3.json.
+GgufVocabulary byte_level() {
+    const JsonText json(text_of(fixture("llama3.json")), "llama3.json");
+    const JsonView model = json.root().at("model");
+    GgufVocabulary out;
+    out.model = "gpt2";
+    out.pre = "llama-bpe";
+    out.tokens.resize(model.at("vocab").members().size());
+    for (const JsonView token : model.at("vocab").members())
+        out.tokens[static_cast<size_t>(token.integer(0, 1 << 20))] = token.key();
+    for (const JsonView merge : model.at("merges").items()) {
+        std::string pair;
+        for (const JsonView token : merge.items()) pair += (pair.empty() ? "" : " ") + std::string(token.string());
+        out.merges.push_back(pair);
+    }
+    out.token_type.assign(out.tokens.size(), 1);
+    out.token_type[0] = out.token_type[1] = 3;
+    out.bos_token_id = 0;
+    out.eos_token_id = 1;
+    return out;
+}
+
+GgufVocabulary sentencepiece() {
+    GgufVocabulary out;
+    out.model = "llama";
+    const auto add = [&](const std::string &token, int32_t type, float score) {
+        out.tokens.push_back(token);
+        out.token_type.push_back(type);
+        out.scores.push_back(score);
+    };
+    add("<unk>", 2, 0);
+    add("<s>", 3, 0);
+    add("</s>", 3, 0);
+    for (unsigned byte = 0; byte < 256; ++byte) add(tokenizer::byte_token(static_cast<unsigned char>(byte)), 6, 0);
+    float score = -1;
+    for (const char *token : {"ab", "▁a", "bc", "abc", "▁ab", "▁", "a", "b", "c"}) add(token, 1, score--);
+    out.bos_token_id = 1;
+    out.eos_token_id = 2;
+    return out;
+}
+
+std::vector<std::string> tokens(const Tokenizer &tokenizer, const std::string &text) {
+    return tokenizer.encode(text).tokens;
+}
+
+using Tokens = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE("what GGUF says of a byte-level tokenizer makes the same one as its tokenizer.json") {
+    const Tokenizer gguf = tokenizer_of(byte_level()), json = Tokenizer::load(fixture("llama3.json"));
+    const JsonText expected(text_of(fixture("llama3.expected.json")), "llama3.expected.json");
+    for (const JsonView each : expected.root().items()) {
+        const std::string text((*each.items().begin()).string());
+        CAPTURE(text);
+        CHECK(gguf.encode(text) == json.encode(text));
+        CHECK(gguf.decode(json.encode(text).ids) == json.decode(json.encode(text).ids));
+    }
+    CHECK(gguf.encode("a", "b") == json.encode("a", "b"));
+}
+
+TEST_CASE("SentencePiece's tokens are merged by score, with bytes for what is unknown") {
+    const Tokenizer tokenizer = tokenizer_of(sentencepiece());
+    CHECK(tokens(tokenizer, "abc") == Tokens{"<s>", "▁ab", "c"}); // "ab" before "bc", then "▁ab" for lack of "▁abc"
+    CHECK(tokens(tokenizer, "c bc") == Tokens{"<s>", "▁", "c", "▁", "bc"});
+    CHECK(tokens(tokenizer, "é") == Tokens{"<s>", "▁", "<0xC3>", "<0xA9>"});
+    CHECK(tokens(tokenizer, "a</s>a") == Tokens{"<s>", "▁a", "</s>", "▁a"});
+    CHECK(tokens(tokenizer, "a</b>").size() == 7); // no special token: a, bytes of '<', '/' and '>'
+    for (const char *text : {"abc", "c bc", "é ab", " a"}) CHECK(tokenizer.decode(tokenizer.encode(text).ids) == text);
+}
+
+TEST_CASE("keys of GGUF decide about the ends of a text and the blank before it") {
+    GgufVocabulary file = sentencepiece();
+    file.add_bos_token = false;
+    file.add_eos_token = true;
+    file.add_space_prefix = false;
+    const Tokenizer tokenizer = tokenizer_of(file);
+    CHECK(tokens(tokenizer, "ab") == Tokens{"ab", "</s>"});
+    CHECK(tokenizer.decode(tokenizer.encode(" ab").ids) == " ab");
+}
+
+TEST_CASE("what GGUF says of a tokenizer and is not so is refused by key") {
+    const auto refusal = [](const GgufVocabulary &file) { return message_of([&] { (void)tokenizer_of(file); }); };
+    GgufVocabulary file = byte_level();
+    file.model = "rwkv";
+    CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported are gpt2, llama");
+    file = byte_level();
+    file.pre = "tekken";
+    CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'tekken' is not supported; supported are gpt-2, smollm"));
+    file = byte_level();
+    file.token_type.pop_back();
+    CHECK(refusal(file).starts_with("tokenizer.ggml.token_type: expected an entry for each of the "));
+    file = byte_level();
+    file.token_type[3] = 9;
+    CHECK(refusal(file) == "tokenizer.ggml.token_type: entry 3: expected 1 to 6, found 9");
+    file = byte_level();
+    file.merges[2] = "ab";
+    CHECK(refusal(file) == "tokenizer.ggml.merges: entry 2: expected two tokens with a blank between them, found 'ab'");
+    file = byte_level();
+    file.merges[2] = "nowhere x";
+    CHECK(refusal(file) ==
+          "tokenizer.ggml.merges: entry 2: the merge of 'nowhere' and 'x': 'nowhere' is not in the vocabulary");
+    file = byte_level();
+    file.tokens[5] = file.tokens[4];
+    CHECK(refusal(file).ends_with("the same token has the id 4"));
+    file = byte_level();
+    file.tokens[5] = "\xFF";
+    CHECK(refusal(file) == "tokenizer.ggml.tokens: entry 5: '\\xff' is not UTF-8");
+    file = byte_level();
+    file.bos_token_id = 1 << 20;
+    CHECK(refusal(file).starts_with("tokenizer.ggml.bos_token_id: expected the id of one of the "));
+    file = sentencepiece();
+    file.scores.clear();
+    CHECK(refusal(file) == "tokenizer.ggml.scores: expected an entry for each of the 268 tokens, found 0");
+    file = sentencepiece();
+    file.unknown_token_id = -5;
+    CHECK(refusal(file) == "tokenizer.ggml.unknown_token_id: expected the id of a token, found -5");
+    file = GgufVocabulary();
+    file.model = "llama";
+    CHECK(refusal(file) == "tokenizer.ggml.tokens: expected at least one");
+}
