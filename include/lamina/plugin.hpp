@@ -16,8 +16,8 @@
 //     };
 //     LAMINA_PLUGIN(Scale)
 //
-// `weights`, `states` and `check` may be left out. Functions report errors by throwing Invalid, Unsupported or another
-// std::exception. No exception crosses the boundary.
+// `inputs`, `weights`, `states` and `check` may be left out. Functions report errors by throwing Invalid, Unsupported
+// or another std::exception. No exception crosses the boundary.
 #pragma once
 
 #include <lamina/plugin/call.hpp>
@@ -88,7 +88,7 @@ template <class L> constexpr lamina_layer describe() {
     d.version = "1.0.0";
     if constexpr (requires { L::version; }) d.version = L::version;
     if constexpr (requires { L::params; }) d.params = std::data(L::params), d.n_params = count(L::params);
-    d.inputs = std::data(L::inputs), d.n_inputs = count(L::inputs);
+    if constexpr (requires { L::inputs; }) d.inputs = std::data(L::inputs), d.n_inputs = count(L::inputs);
     if constexpr (requires { L::weights; }) d.weights = std::data(L::weights), d.n_weights = count(L::weights);
     d.outputs = std::data(L::outputs), d.n_outputs = count(L::outputs);
     if constexpr (requires { L::states; }) d.states = std::data(L::states), d.n_states = count(L::states);

@@ -2,141 +2,16 @@
 #include <lamina/plugin.hpp>
 
 #include "attention.kernels.hpp"
+#include "reference.hpp"
+#include "setting.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace {
 using namespace lamina::plugin;
+using namespace attention;
 
 enum : uint32_t { tiled = 1, wide = 2, split = 3 }; // variants besides the baseline
-
-// What all parts of the layer need from a call.
-struct Setting {
-    Sequence q, k;
-    bool cached;
-    int64_t heads, kv_heads, head_dim, key_rows;
-    bool causal;
-    int64_t window; // 0: none
-    double scale, softcap;
-    Tensor position, key_lengths, mask, score_bias;
-    bool shared_mask; // one row for all queries of a sequence
-
-    explicit Setting(const Call &call)
-        : q(call.in("q"), call.flag("batch_first")), k(call.in("k"), call.flag("batch_first")),
-          cached(static_cast<bool>(call.state("key_cache"))), heads(call.integer("heads")),
-          kv_heads(call.integer("kv_heads")), head_dim(q.channels / heads),
-          key_rows(cached ? call.state("key_cache").dim(1) : k.length), causal(call.flag("causal")),
-          window(call.integer("window")),
-          scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),
-          softcap(call.real("softcap")), position(call.in("position")), key_lengths(call.in("key_lengths")),
-          mask(call.in(call.in("key_mask") ? "key_mask" : "keep_mask")), score_bias(call.in("score_bias")),
-          shared_mask(static_cast<bool>(call.in("key_mask"))) {}
-
-    [[nodiscard]] int64_t key_width() const { return kv_heads * head_dim; }
-    // Without a cache, queries and keys move together. Only their distance matters, so the position has no effect.
-    [[nodiscard]] bool positioned() const { return cached && position; }
-    // Rows of keys and values: as given, or (B, M) in a cache.
-    [[nodiscard]] int64_t key_batch_stride() const { return cached ? key_rows : k.batch_stride; }
-    [[nodiscard]] int64_t key_time_stride() const { return cached ? 1 : k.time_stride; }
-    [[nodiscard]] int64_t mask_batch_stride() const { return shared_mask ? k.length : q.length * k.length; }
-    [[nodiscard]] int64_t mask_query_stride() const { return shared_mask ? 0 : k.length; }
-};
-
-// The layer in plain loops, in double.
-class Reference {
-  public:
-    explicit Reference(const Call &call) : call_(call), s_(call) {}
-
-    void run() {
-        if (s_.cached) append("k", "key_cache"), append("v", "value_cache");
-        keys_ = rows_of("k", "key_cache"), values_ = rows_of("v", "value_cache");
-        for (int64_t b = 0; b < s_.q.batch; ++b)
-            for (int64_t t = 0; t < s_.q.length; ++t)
-                for (int64_t h = 0; h < s_.heads; ++h) attend(b, t, h);
-    }
-
-  private:
-    const Call &call_;
-    const Setting s_;
-    std::vector<std::vector<float>> keys_, values_; // by b * key_rows + j: (kv_heads D)
-
-    [[nodiscard]] int64_t position(int64_t b) const {
-        return s_.positioned() ? s_.position.i32()[static_cast<size_t>(b)] : 0;
-    }
-
-    void append(const char *input, const char *cache) const {
-        const Tensor rows = call_.in(input), state = call_.state(cache);
-        for (int64_t b = 0; b < s_.k.batch; ++b)
-            for (int64_t j = 0; j < s_.k.length && position(b) + j < s_.key_rows; ++j) {
-                const auto row = rows.row(s_.k.row(b, j));
-                const int64_t to = (b * s_.key_rows + position(b) + j) * state.cols();
-                if (state.dtype() == LAMINA_F16)
-                    std::ranges::transform(row, state.f16().begin() + to, narrow_f16);
-                else
-                    std::ranges::copy(row, state.f32().begin() + to);
-            }
-    }
-
-    [[nodiscard]] std::vector<std::vector<float>> rows_of(const char *input, const char *cache) const {
-        const Tensor all = s_.cached ? call_.state(cache) : call_.in(input);
-        std::vector<std::vector<float>> rows;
-        for (int64_t b = 0; b < s_.k.batch; ++b)
-            for (int64_t j = 0; j < s_.key_rows; ++j) {
-                const int64_t from = (b * s_.key_batch_stride() + j * s_.key_time_stride()) * all.cols();
-                std::vector<float> &row = rows.emplace_back(static_cast<size_t>(all.cols()));
-                if (all.dtype() == LAMINA_F16)
-                    std::transform(all.f16().begin() + from, all.f16().begin() + from + all.cols(), row.begin(),
-                                   widen_f16);
-                else
-                    std::copy_n(all.f32().begin() + from, all.cols(), row.begin());
-            }
-        return rows;
-    }
-
-    [[nodiscard]] bool may_attend(int64_t b, int64_t t, int64_t j) const {
-        const int64_t at = position(b) + t;
-        if (s_.cached && j >= position(b) + s_.q.length) return false;
-        if (s_.causal && j > at) return false;
-        if (s_.window != 0 && j <= at - s_.window) return false;
-        if (s_.key_lengths && j >= s_.key_lengths.i32()[static_cast<size_t>(b)]) return false;
-        const int64_t in_mask = b * s_.mask_batch_stride() + t * s_.mask_query_stride() + j;
-        return !s_.mask || s_.mask.i32()[static_cast<size_t>(in_mask)] != 0;
-    }
-
-    [[nodiscard]] double score(int64_t b, int64_t t, int64_t h, int64_t j, std::span<const float> query,
-                               std::span<const float> key) const {
-        double score = 0;
-        for (size_t i = 0; i < query.size(); ++i) score += static_cast<double>(query[i]) * key[i];
-        score *= s_.scale;
-        if (s_.softcap != 0) score = s_.softcap * std::tanh(score / s_.softcap);
-        if (!s_.score_bias) return score;
-        const int64_t in_bias = ((b * s_.heads + h) * s_.q.length + t) * s_.k.length + j;
-        return score + s_.score_bias.f32()[static_cast<size_t>(in_bias)];
-    }
-
-    void attend(int64_t b, int64_t t, int64_t h) const {
-        const auto d = static_cast<size_t>(s_.head_dim), q_at = static_cast<size_t>(h) * d;
-        const auto kv_at = static_cast<size_t>(h / (s_.heads / s_.kv_heads)) * d;
-        const auto query = call_.in("q").row(s_.q.row(b, t)).subspan(q_at, d);
-        const auto out = call_.out("y").row(s_.q.row(b, t)).subspan(q_at, d);
-        std::vector<std::pair<size_t, double>> scores; // of the keys that the query may attend to
-        double greatest = -1.7e38;                     // finite, so that a score of -infinity counts as masked
-        for (int64_t j = 0; j < s_.key_rows; ++j) {
-            if (!may_attend(b, t, j)) continue;
-            const auto key = static_cast<size_t>(b * s_.key_rows + j);
-            scores.emplace_back(key, score(b, t, h, j, query, std::span(keys_[key]).subspan(kv_at, d)));
-            greatest = std::max(greatest, scores.back().second);
-        }
-        double total = 0;
-        for (auto &[key, score] : scores) total += score = std::exp(score - greatest);
-        for (size_t i = 0; i < d; ++i) {
-            double sum = 0;
-            for (const auto &[key, share] : scores) sum += share * values_[key][kv_at + i];
-            out[i] = static_cast<float>(total == 0 ? 0 : sum / total);
-        }
-    }
-};
 
 // The dispatches: first append to the caches, then compute the heads.
 class Planner {
@@ -173,7 +48,7 @@ class Planner {
         const struct {
             uint32_t batch, queries, keys, key_rows, heads, kv_heads;
             uint32_t query_batch_stride, query_time_stride, key_batch_stride, key_time_stride;
-            uint32_t mask_batch_stride, mask_query_stride, window;
+            uint32_t mask_batch_stride, mask_query_stride, window, reach;
             float scale, softcap;
         } push{u32(s_.q.batch),
                u32(s_.q.length),
@@ -188,13 +63,15 @@ class Planner {
                u32(s_.mask_batch_stride()),
                u32(s_.mask_query_stride()),
                u32(std::min<int64_t>(s_.window, INT32_MAX)),
+               u32(s_.reach()),
                static_cast<float>(s_.scale),
                static_cast<float>(s_.softcap)};
         lamina_ref o = plan_.out("y");
         const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
             plan_.dispatch(kernel, plan_.spread(groups),
                            {plan_.in("q"), k, v, plan_.in("position"), plan_.in("key_lengths"),
-                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"), plan_.in("score_bias"), o},
+                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"),
+                            plan_.in(s_.distance_bias ? "distance_bias" : "score_bias"), o},
                            push,
                            {{0, u32(s_.head_dim)},
                             {1, s_.causal},
@@ -202,10 +79,11 @@ class Planner {
                             {3, s_.positioned()},
                             {4, static_cast<bool>(s_.key_lengths)},
                             {5, static_cast<bool>(s_.mask)},
-                            {6, static_cast<bool>(s_.score_bias)},
+                            {6, s_.score_bias || s_.distance_bias},
                             {7, s_.softcap != 0},
                             {10, dtype_of(s_.cached ? call_.state("key_cache") : call_.in("k"))},
                             {11, dtype_of(s_.cached ? call_.state("value_cache") : call_.in("v"))},
+                            {12, static_cast<bool>(s_.distance_bias)},
                             tile...});
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
@@ -305,6 +183,8 @@ struct Attention {
         optional(indices("key_mask", "B Tk", "0 2", "1: the key may be attended to; 0: it is padding")),
         optional(indices("keep_mask", "B Tq Tk", "0 2", "1: the query may attend to the key")),
         optional(input("score_bias", "B heads Tq Tk", "added to the scores")),
+        optional(input("distance_bias", "heads 2*R+1",
+                       "added to the scores of keys d positions after the query: column R + d; d is limited to +-R")),
         optional(indices("position", "B", "0 2147483647",
                          "row of a sequence's first query and key in the caches; 0 when left out")),
     };
@@ -354,6 +234,12 @@ struct Attention {
         "B=2 Tq=33 Tk=33 M=70 D=20 heads=3 +position +key_cache +value_cache value_cache=f16",
         "B=2 Tq=2 Tk=2 M=40 D=160 heads=8 kv_heads=2 causal=1 softcap=50 +v +position +key_cache +value_cache "
         "position=zeros",
+        "B=2 Tq=37 Tk=37 D=16 heads=3 R=9 scale=1 +v +key_mask +distance_bias",
+        "B=1 Tq=5 Tk=67 D=20 heads=2 kv_heads=1 R=40 batch_first=0 softcap=9 +v +distance_bias distance_bias=large",
+        "B=1 Tq=131 Tk=131 D=64 heads=2 R=128 causal=1 +v +distance_bias",
+        "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 R=32 causal=1 +v +distance_bias +position +key_cache "
+        "+value_cache",
+        "B=4 Tq=9 Tk=9 M=40 D=12 heads=2 R=7 causal=1 +v +distance_bias +position +key_cache +value_cache",
     };
 
     static void check(const Call &call) {
@@ -365,10 +251,12 @@ struct Attention {
             throw Invalid("key_cache and value_cache belong together: give both, or leave both out");
         if (call.in("key_mask") && call.in("keep_mask"))
             throw Invalid("key_mask and keep_mask are both given: give a keep_mask that is 0 where either of them is");
+        if (s.score_bias && s.distance_bias)
+            throw Invalid("score_bias and distance_bias are both given: give a score_bias that is the sum of the two");
         if (!s.cached) return;
         if (s.key_lengths || s.mask || s.score_bias)
             throw Invalid("key_lengths, masks and score_bias say nothing of the keys of earlier steps: leave them "
-                          "out where attention has a position, and with it a cache");
+                          "out where attention has a position, and with it a cache; distance_bias may stay");
         if (s.q.length != s.k.length)
             throw Invalid("over a cache, queries are as many as new keys: found " + text(s.q.length) + " and " +
                           text(s.k.length));

@@ -123,7 +123,8 @@ class Attention {
     // Turns the products of query i with the keys from `first` on into softmax weights. A query that may attend to no
     // key gets zeros.
     void softmax(int64_t b, int64_t h, int64_t i, int64_t first, std::span<float> row) const {
-        const Tensor bias = call_.in("score_bias"), mask = call_.in(call_.in("key_mask") ? "key_mask" : "keep_mask");
+        const Tensor bias = call_.in("score_bias"), by_distance = call_.in("distance_bias");
+        const Tensor mask = call_.in(call_.in("key_mask") ? "key_mask" : "keep_mask");
         const auto size = static_cast<int64_t>(row.size());
         const int64_t end = causal_ ? std::clamp<int64_t>(first_position(b) + i + 1 - first, 0, size) : size;
         const int64_t begin = std::clamp<int64_t>(begin_of(b, i) - first, 0, end);
@@ -136,6 +137,7 @@ class Attention {
         for (int64_t j = begin; j < end; ++j) {
             if (softcap_ != 0) at(j) = softcap_ * std::tanh(at(j) / softcap_);
             if (bias) at(j) += bias.f32()[static_cast<size_t>(bias_at + j)];
+            if (by_distance) at(j) += of_distance(by_distance.row(h), first + j - first_position(b) - i);
             if (kept(j)) greatest = std::max(greatest, at(j));
         }
         double total = 0;
@@ -144,6 +146,11 @@ class Attention {
         for (int64_t j = begin; j < end; ++j) at(j) *= share;
         std::fill(row.begin(), row.begin() + begin, 0.0f);
         std::fill(row.begin() + end, row.end(), 0.0f);
+    }
+
+    static float of_distance(std::span<const float> biases, int64_t distance) {
+        const auto reach = static_cast<int64_t>(biases.size() / 2);
+        return biases[static_cast<size_t>(reach + std::clamp(distance, -reach, reach))];
     }
 
     // A masked key has weight 0, and the product below multiplies its values by 0, which is wrong if they are not

@@ -12,8 +12,12 @@ struct CpuFallback {
             "attention",
             "heads kv_heads=heads scale causal window softcap batch_first; q: sequence B Tq heads*D, "
             "k: sequence B Tk kv_heads*D, v=k: sequence B Tk kv_heads*D, key_lengths?: i32 B, key_mask?: i32 B Tk, "
-            "keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, position?: i32 B -> y: sequence B Tq heads*D; "
-            "key_cache=position: B M kv_heads*D, value_cache=position: B M kv_heads*D"),
+            "keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, distance_bias?: heads 2*R+1, "
+            "position?: i32 B -> y: sequence B Tq heads*D; key_cache=position: B M kv_heads*D, value_cache=position: B "
+            "M kv_heads*D"),
+        cpu_kernel<cpu_fallback::conv1d>(
+            "conv1d", "stride padding end_padding=padding activation=none|relu|gelu|gelu_tanh|silu|tanh; "
+                      "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
         cpu_kernel<cpu_fallback::feed_forward>(
             "feed_forward",
             "activation=relu|gelu|gelu_tanh|silu; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "

@@ -8,7 +8,7 @@ using namespace lamina::plugin;
 
 struct Embedding {
     static constexpr auto id = "embedding";
-    static constexpr auto summary = "table[id] * scale";
+    static constexpr auto summary = "table[id] * scale + residual";
     static constexpr auto source = "Vaswani et al.: Attention Is All You Need, arXiv:1706.03762, section 3.4";
 
     static constexpr std::array params{
@@ -16,6 +16,7 @@ struct Embedding {
     };
     static constexpr std::array inputs{
         indices("ids", "...", "0 V", "token ids"),
+        optional(input("residual", "... C", "added to the result, such as the embeddings of other ids")),
     };
     static constexpr std::array weights{
         in_blocks(weight("table", "V C", "one row for each token of the vocabulary")),
@@ -28,7 +29,7 @@ struct Embedding {
     static constexpr std::array variants{
         baseline("one workgroup of 64 per id"),
     };
-    static constexpr std::array tolerances{tolerance(1e-6, 0)};
+    static constexpr std::array tolerances{tolerance(1e-6, 2e-6)};
     static constexpr std::array cases{
         "B=2 T=3 V=11 C=160",
         "B=2 T=37 V=97 C=113 scale=10.63 weights=f16",
@@ -36,14 +37,18 @@ struct Embedding {
         "B=3 T=2 V=1 C=1 weights=f16",
         "B=1 T=64 V=1009 C=64 scale=8",
         "B=2 T=9 V=31 C=160 scale=3 weights=q8_0",
+        "B=2 T=7 V=2 C=129 +residual",
+        "B=1 T=33 V=5 C=64 scale=8 +residual weights=q8_0",
     };
 
     static void reference(const Call &call) {
-        const Tensor ids = call.in("ids"), table = call.weight("table"), y = call.out("y");
+        const Tensor ids = call.in("ids"), residual = call.in("residual"), y = call.out("y");
+        const Tensor table = call.weight("table");
         const double scale = call.real("scale");
         for (int64_t i = 0; i < ids.size(); ++i) {
             const auto from = table.row(ids.i32()[static_cast<size_t>(i)]), to = y.row(i);
-            for (size_t c = 0; c < from.size(); ++c) to[c] = static_cast<float>(from[c] * scale);
+            for (size_t c = 0; c < from.size(); ++c)
+                to[c] = static_cast<float>(from[c] * scale + (residual ? residual.row(i)[c] : 0.0));
         }
     }
 
@@ -58,8 +63,9 @@ struct Embedding {
                 float scale;
             } push{u32(ids.size()), u32(cols), u32(window.first), u32(window.count),
                    static_cast<float>(call.real("scale"))};
-            plan.dispatch(kernel, plan.spread(ids.size()), {plan.in("ids"), window.ref, plan.out("y")}, push,
-                          {{0, dtype_of(table)}});
+            plan.dispatch(kernel, plan.spread(ids.size()),
+                          {plan.in("ids"), window.ref, plan.in("residual"), plan.out("y")}, push,
+                          {{0, dtype_of(table)}, {1, static_cast<bool>(call.in("residual"))}});
         }
     }
 };

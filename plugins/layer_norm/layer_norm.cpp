@@ -10,7 +10,7 @@ using namespace lamina::plugin;
 
 struct LayerNorm {
     static constexpr auto id = "layer_norm";
-    static constexpr auto summary = "(x - mean) / sqrt(variance + eps) * weight + bias, over the last axis";
+    static constexpr auto summary = "(x - mean) / sqrt(variance + eps) * weight + bias + residual, over the last axis";
     static constexpr auto source = "Ba, Kiros, Hinton: Layer Normalization, arXiv:1607.06450";
 
     static constexpr std::array params{
@@ -18,6 +18,7 @@ struct LayerNorm {
     };
     static constexpr std::array inputs{
         input("x", "... C", "rows to normalize"),
+        optional(input("residual", "... C", "added to the normalized rows")),
     };
     static constexpr std::array weights{
         optional(weight("weight", "C", "scale; 1 when left out")),
@@ -36,11 +37,12 @@ struct LayerNorm {
     static constexpr std::array cases{
         "B=2 T=3 C=160 +weight +bias", "B=1 T=2 C=768 eps=1e-6 +weight +bias weights=f16",
         "B=3 T=5 C=64 +weight",        "B=2 T=2 C=257 +weight +bias weights=bf16 x=offset",
-        "B=1 T=3 C=1 eps=1e-3 +bias",
+        "B=1 T=3 C=1 eps=1e-3 +bias",  "B=2 T=3 C=129 +weight +bias +residual weights=f16",
     };
 
     static void reference(const Call &call) {
-        const Tensor x = call.in("x"), weight = call.weight("weight"), bias = call.weight("bias"), y = call.out("y");
+        const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
+        const Tensor weight = call.weight("weight"), bias = call.weight("bias");
         const double eps = call.real("eps");
         const auto n = static_cast<double>(x.cols());
         for (int64_t r = 0; r < x.rows(); ++r) {
@@ -50,7 +52,8 @@ struct LayerNorm {
             for (const double v : in) variance += (v - mean) * (v - mean) / n;
             for (size_t c = 0; c < in.size(); ++c) {
                 const double normal = (in[c] - mean) / std::sqrt(variance + eps);
-                out[c] = static_cast<float>(normal * (weight ? weight.f32()[c] : 1.0) + (bias ? bias.f32()[c] : 0.0));
+                out[c] = static_cast<float>(normal * (weight ? weight.f32()[c] : 1.0) + (bias ? bias.f32()[c] : 0.0) +
+                                            (residual ? residual.row(r)[c] : 0.0));
             }
         }
     }
@@ -61,9 +64,13 @@ struct LayerNorm {
             uint32_t rows, cols;
             float eps;
         } push{u32(x.rows()), u32(x.cols()), static_cast<float>(call.real("eps"))};
-        plan.dispatch(plan.variant == 0 ? lamina_kernels::layer_norm : lamina_kernels::layer_norm_subgroup,
-                      plan.spread(x.rows()), {plan.in("x"), plan.weight("weight"), plan.weight("bias"), plan.out("y")},
-                      push, {{0, dtype_of(call.weight("weight"))}, {1, dtype_of(call.weight("bias"))}});
+        const auto kernel = plan.variant == 0 ? lamina_kernels::layer_norm : lamina_kernels::layer_norm_subgroup;
+        plan.dispatch(kernel, plan.spread(x.rows()),
+                      {plan.in("x"), plan.weight("weight"), plan.weight("bias"), plan.in("residual"), plan.out("y")},
+                      push,
+                      {{0, dtype_of(call.weight("weight"))},
+                       {1, dtype_of(call.weight("bias"))},
+                       {2, static_cast<bool>(call.in("residual"))}});
     }
 };
 

@@ -10,7 +10,8 @@ using namespace lamina::plugin;
 
 struct RmsNorm {
     static constexpr auto id = "rms_norm";
-    static constexpr auto summary = "x / root mean square of x * (weight_offset + weight), over the last axis";
+    static constexpr auto summary =
+        "x / root mean square of x * (weight_offset + weight) + residual, over the last axis";
     static constexpr auto source = "Zhang, Sennrich: Root Mean Square Layer Normalization, arXiv:1910.07467";
 
     static constexpr std::array params{
@@ -20,6 +21,7 @@ struct RmsNorm {
     };
     static constexpr std::array inputs{
         input("x", "... groups*C", "rows to normalize"),
+        optional(input("residual", "... groups*C", "added to the normalized rows")),
     };
     static constexpr std::array weights{
         optional(weight("weight", "C", "scale, the same for all groups; without it rows are not scaled")),
@@ -41,10 +43,13 @@ struct RmsNorm {
         "B=1 T=3 C=37 groups=2",
         "B=2 T=2 C=257 +weight x=offset",
         "B=1 T=1 C=1 eps=0 +weight",
+        "B=2 T=3 C=129 weight_offset=1 +weight +residual weights=bf16",
+        "B=1 T=5 C=33 groups=3 +residual",
     };
 
     static void reference(const Call &call) {
-        const Tensor x = call.in("x"), weight = call.weight("weight"), y = call.out("y");
+        const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
+        const Tensor weight = call.weight("weight");
         const double eps = call.real("eps"), offset = call.real("weight_offset");
         const auto cols = static_cast<size_t>(x.cols() / call.integer("groups"));
         for (size_t first = 0; first < x.f32().size(); first += cols) {
@@ -53,7 +58,8 @@ struct RmsNorm {
             for (const double v : in) square += v * v / static_cast<double>(cols);
             const double scale = 1 / std::sqrt(square + eps);
             for (size_t c = 0; c < cols; ++c)
-                out[c] = static_cast<float>(in[c] * scale * (weight ? offset + weight.f32()[c] : 1.0));
+                out[c] = static_cast<float>(in[c] * scale * (weight ? offset + weight.f32()[c] : 1.0) +
+                                            (residual ? residual.f32()[first + c] : 0.0));
         }
     }
 
@@ -65,8 +71,8 @@ struct RmsNorm {
         } push{u32(rows), u32(cols), static_cast<float>(call.real("eps")),
                static_cast<float>(call.real("weight_offset"))};
         plan.dispatch(plan.variant == 0 ? lamina_kernels::rms_norm : lamina_kernels::rms_norm_subgroup,
-                      plan.spread(rows), {plan.in("x"), plan.weight("weight"), plan.out("y")}, push,
-                      {{0, dtype_of(call.weight("weight"))}});
+                      plan.spread(rows), {plan.in("x"), plan.weight("weight"), plan.in("residual"), plan.out("y")},
+                      push, {{0, dtype_of(call.weight("weight"))}, {1, static_cast<bool>(call.in("residual"))}});
     }
 };
 

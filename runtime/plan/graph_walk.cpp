@@ -79,6 +79,7 @@ std::optional<WalkedStep> GraphWalk::next() {
 
     Indices in;
     for (const auto &[port, tensor] : node.inputs) {
+        if (port.empty() && contract.n_inputs == 0) continue; // the layer before it, of which it takes nothing
         const std::string name = port.empty() ? contract.inputs[0].name : port;
         in[name] = index_of(tensor, where + ": input '" + name + "'");
     }

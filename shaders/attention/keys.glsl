@@ -2,7 +2,8 @@
 //
 // Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O are ordered as in the layer's
 // sequence, (B, T) or (T, B). So are rows of K and V, unless they are a cache (B, M). Hence the strides, all in rows.
-// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), position (B): each may be left out.
+// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk) or by distance (heads, 2 R + 1),
+// position (B): each may be left out.
 
 #include "common/tanh.glsl"
 #include "common/weight.glsl"
@@ -21,6 +22,7 @@ layout(push_constant) uniform Push {
     uint mask_batch_stride;
     uint mask_query_stride; // 0 if all queries of a sequence share a row
     uint window;            // how many keys, up to its own position, a query attends to; 0: all
+    uint reach;             // R of a bias by distance
     float scale;
     float softcap;
 };
@@ -32,6 +34,7 @@ layout(constant_id = 4) const bool HAS_LENGTHS = false;
 layout(constant_id = 5) const bool HAS_MASK = false;
 layout(constant_id = 6) const bool HAS_BIAS = false;
 layout(constant_id = 7) const bool HAS_CAP = false;
+layout(constant_id = 12) const bool BY_DISTANCE = false; // the bias
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
 WEIGHT(k, 1, 10) // caches may hold halves
@@ -65,8 +68,13 @@ uint keys_begin(uint b, uint t) {
 bool is_kept(uint b, uint t, uint j) {
     return !HAS_MASK || mask[b * mask_batch_stride + t * mask_query_stride + j] != 0;
 }
+float bias_of(uint b, uint h, uint t, uint j) {
+    if (!BY_DISTANCE) return score_bias[((b * heads + h) * queries + t) * keys + j];
+    const int distance = int(j) - int(position_of(b, t)), most = int(reach);
+    return score_bias[h * (2u * reach + 1u) + uint(most + clamp(distance, -most, most))];
+}
 // A scaled product as a score.
 float score_of(float product, uint b, uint h, uint t, uint j) {
     const float score = HAS_CAP ? softcap * safe_tanh(product / softcap) : product;
-    return HAS_BIAS ? score + score_bias[((b * heads + h) * queries + t) * keys + j] : score;
+    return HAS_BIAS ? score + bias_of(b, h, t, j) : score;
 }

@@ -1,10 +1,11 @@
-// The activations of a feed-forward layer, safe at any finite x and accurate to a few 1e-7 of the result.
+// Activations, safe at any finite x and accurate to a few 1e-7 of the result.
 //
 // GLSL has no erf, and its tanh may overflow internally. Both are computed from exp with a bounded argument.
 
 #ifndef LAMINA_ACTIVATION_GLSL
 #define LAMINA_ACTIVATION_GLSL
 
+#include "common/tanh.glsl"
 #include "lamina/plugin/product_numbers.h"
 
 // Below -80 the true value is under 1e-32; the division then stays where Vulkan promises its precision.
@@ -34,6 +35,7 @@ float activate(uint activation, float x) {
     if (activation == LAMINA_GELU) return gelu(x);
     if (activation == LAMINA_GELU_TANH) return times_sigmoid(x, 1.5957691216057308 * (x + 0.044715 * x * x * x));
     if (activation == LAMINA_SILU) return times_sigmoid(x, x);
+    if (activation == LAMINA_TANH) return safe_tanh(x);
     return x;
 }
 

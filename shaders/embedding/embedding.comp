@@ -1,6 +1,6 @@
-// Embedding: y[i] = table[ids[i]] * scale.
+// Embedding: y[i] = table[ids[i]] * scale + residual[i].
 //
-// ids (n); table (V, C), of which rows [first, first + count) are bound; y (n, C).
+// ids (n); table (V, C), of which rows [first, first + count) are bound; residual (n, C), may be left out; y (n, C).
 // Dispatch: one workgroup per id. Its invocations go through the columns.
 //
 // A table that exceeds the device's binding limit is split into windows of rows, with one dispatch each. Each id is in
@@ -21,12 +21,17 @@ layout(push_constant) uniform Push {
 };
 layout(std430, set = 0, binding = 0) readonly buffer Ids { uint ids[]; }; // I32, checked by the host: 0 <= id < V
 WEIGHT_OR_BLOCKS(table, 1, 0)
-layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
+layout(constant_id = 1) const bool HAS_RESIDUAL = false;
+layout(std430, set = 0, binding = 2) readonly buffer Residual { float residual[]; };
+layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 
 void main() {
     const uint i = workgroup_number();
     if (i >= n) return;
     const uint row = ids[i] - first; // for an id before the window this wraps, so it is not below count
     if (row >= count) return;
-    for (uint c = gl_LocalInvocationID.x; c < cols; c += 64u) y[i * cols + c] = table(row * cols + c) * scale;
+    for (uint c = gl_LocalInvocationID.x; c < cols; c += 64u) {
+        const float value = table(row * cols + c) * scale;
+        y[i * cols + c] = HAS_RESIDUAL ? value + residual[i * cols + c] : value;
+    }
 }

@@ -1,6 +1,6 @@
-// Layer normalization: y = (x - mean) / sqrt(variance + eps) * weight + bias, over the last axis.
+// Layer normalization: y = (x - mean) / sqrt(variance + eps) * weight + bias + residual, over the last axis.
 //
-// x, y (rows, C); weight, bias (C), either may be left out.
+// x, residual, y (rows, C); weight, bias (C). Weight, bias and residual may be left out.
 // Dispatch: one workgroup per row. Its invocations go through the columns, and two barriers join their sums.
 //
 // Every value is shifted by the row's first value before it is summed. For a row of mean 10^4 and deviation 1, a float
@@ -21,7 +21,9 @@ layout(push_constant) uniform Push {
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT(weight, 1, 0)
 WEIGHT(bias, 2, 1)
-layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
+layout(constant_id = 2) const bool HAS_RESIDUAL = false;
+layout(std430, set = 0, binding = 3) readonly buffer Residual { float residual[]; };
+layout(std430, set = 0, binding = 4) writeonly buffer Y { float y[]; };
 
 void main() {
     const uint row = workgroup_number();
@@ -43,6 +45,7 @@ void main() {
 
     for (uint c = lane; c < cols; c += 64u) {
         const float normal = ((x[base + c] - shift) - mean) * scale;
-        y[base + c] = normal * (weight_dtype == 0u ? 1.0 : weight(c)) + bias(c);
+        const float scaled = normal * (weight_dtype == 0u ? 1.0 : weight(c)) + bias(c);
+        y[base + c] = HAS_RESIDUAL ? scaled + residual[base + c] : scaled;
     }
 }

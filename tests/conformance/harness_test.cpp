@@ -138,13 +138,25 @@ TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "
     CHECK(caught("attention", "B=2 Tq=5 Tk=5 D=8 heads=2 +v +key_mask", "'key_mask' left out"));
     CHECK(caught("attention", "B=8 Tq=2 Tk=2 M=40 D=8 heads=2 causal=1 +v +position +key_cache +value_cache",
                  "'position' off by one"));
+    CHECK(caught("attention", "B=2 Tq=5 Tk=7 D=8 heads=2 R=3 +v +distance_bias", "'distance_bias' left out"));
+    CHECK(caught("activation", "B=2 T=37 activation=gelu", "another 'activation'"));
+    CHECK(caught("conv1d", "B=2 S=9 Cin=7 Cout=16 K=3 padding=1 +bias", "'bias' left out"));
+    CHECK(caught("conv1d", "B=2 S=9 Cin=7 Cout=16 K=3 padding=1 +bias", "halves of 'weight' swapped"));
     CHECK(caught("embedding", "B=2 T=7 V=31 C=16", "'ids' off by one"));
+    CHECK(caught("embedding", "B=2 T=7 V=31 C=16 +residual", "'residual' left out"));
     CHECK(caught("feed_forward", "B=2 T=7 C=16 H=48 activation=gelu +up_bias", "another 'activation'"));
+    CHECK(caught("layer_norm", "B=2 T=7 C=16 +residual", "'residual' left out"));
     CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias +residual", "'bias' left out"));
     CHECK(caught("linear", "B=2 T=7 K=31 N=17 +bias +residual", "'residual' left out"));
     CHECK(caught("linear", "B=2 T=7 K=31 N=18", "halves of 'weight' swapped"));
     CHECK(caught("positional_encoding", "B=2 T=7 C=16 +offset", "'offset' off by one"));
     CHECK(caught("positional_encoding", "B=2 T=7 C=16", "another 'layout'"));
+    CHECK(caught("pooling", "B=4 T=7 C=16 +lengths", "'lengths' off by one"));
+    CHECK(caught("pooling", "B=4 T=7 C=16 +lengths", "another 'kind'"));
+    CHECK(caught("pooling", "B=4 T=7 C=16 +lengths", "another 'normalize'"));
+    CHECK(caught("relative_position_bias", "buckets=32 heads=4", "another 'bidirectional'"));
+    CHECK(caught("relative_position_bias", "buckets=32 heads=4", "halves of 'table' swapped"));
+    CHECK(caught("rms_norm", "B=2 T=7 C=16 +residual", "'residual' left out"));
 }
 
 TEST_CASE("a mutation that softmax takes out again is known to change nothing", "[harness]") {

@@ -26,7 +26,8 @@ enum class Activation : uint32_t {
     relu = LAMINA_RELU,
     gelu = LAMINA_GELU,
     gelu_tanh = LAMINA_GELU_TANH,
-    silu = LAMINA_SILU
+    silu = LAMINA_SILU,
+    tanh = LAMINA_TANH
 };
 
 // A layer's parameter, and its value in a call.
@@ -46,6 +47,8 @@ inline double activate(Activation activation, double x) {
         return x * 0.5 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     case Activation::silu:
         return x / (1 + std::exp(-x));
+    case Activation::tanh:
+        return std::tanh(x);
     }
     throw std::logic_error("an activation that does not exist");
 }

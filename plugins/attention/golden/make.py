@@ -73,3 +73,12 @@ for name, params, begin in (("cache", {}, -1), ("cache_window", {"window": 3}, s
     kept = (torch.arange(M) <= stands) & (torch.arange(M) > begin)
     case(name, {"causal": True} | params, new | {"position": position},
          attend(new["q"], after["key_cache"], after["value_cache"], keep=kept), states=before, states_after=after)
+
+# A bias by distance, in which all keys farther off than R count as R; over whole sequences, and over the caches.
+R, by_distance = 2, random(HEADS, 5)
+case("distance_bias", {}, every | {"distance_bias": by_distance},
+     attend(**every, bias=by_distance[:, (KEY - QUERY).clamp(-R, R) + R]))
+cached_bias = by_distance[:, (torch.arange(M) - stands).clamp(-R, R)[:, 0] + R].transpose(0, 1)
+case("cache_distance_bias", {"causal": True}, new | {"distance_bias": by_distance, "position": position},
+     attend(new["q"], after["key_cache"], after["value_cache"], keep=torch.arange(M) <= stands, bias=cached_bias),
+     states=before, states_after=after)

@@ -1,4 +1,4 @@
-"""Made by tools/golden.py: torch.nn.Embedding."""
+"""Made by tools/golden.py: torch.nn.Embedding, and a sum of two as in BERT."""
 
 import math
 
@@ -11,3 +11,7 @@ for case, dtype, scale in (("plain", torch.float32, 1.0), ("scaled", torch.float
     table = random(7, 10, dtype=dtype)
     y = torch.nn.Embedding.from_pretrained(table)(ids) * scale
     write(__file__, case, {"scale": scale}, {"ids": ids}, {"y": y}, {"table": table.to(dtype)})
+
+table, residual = random(7, 10), random(2, 3, 10)
+y = torch.nn.Embedding.from_pretrained(table)(ids) + residual
+write(__file__, "residual", {}, {"ids": ids, "residual": residual}, {"y": y}, {"table": table})

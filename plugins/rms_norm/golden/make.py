@@ -17,3 +17,7 @@ write(__file__, "weight_offset", {"weight_offset": 1}, {"x": x}, {"y": rms_norm(
 weight = random(5)
 write(__file__, "groups", {"groups": 4}, {"x": x}, {"y": rms_norm(x.unflatten(-1, (4, 5)), weight).flatten(-2)},
       {"weight": weight})
+
+residual = random(2, 3, 20)
+write(__file__, "residual", {"groups": 4}, {"x": x, "residual": residual},
+      {"y": rms_norm(x.unflatten(-1, (4, 5)), weight).flatten(-2) + residual}, {"weight": weight})

@@ -68,9 +68,20 @@ TEST_CASE("shapes are solved from the inputs through every layer") {
 TEST_CASE("a step is bound to its tensors, and what is left out to none") {
     const GraphPlan plan = TestModel().plan();
     const Step &norm = plan.steps[0];
-    CHECK(norm.in == std::vector<int32_t>{plan.tensor("x")});
+    CHECK(norm.in == std::vector<int32_t>{plan.tensor("x"), none});               // no residual
     CHECK(norm.weight == std::vector<int32_t>{plan.tensor("norm.weight"), none}); // no bias in the file
     CHECK(plan.steps[1].in == std::vector<int32_t>{norm.out[0], none});           // no residual
+}
+
+TEST_CASE("a layer without inputs takes nothing of the layer before it") {
+    TestModel test;
+    test.graph().nodes.push_back(node("bias", "relative_position_bias", "p"));
+    test.graph().nodes.back().params["max_distance"] = 20.0;
+    test.graph().outputs["bias"] = "bias";
+    test.weights["bias.table"] = Tensor(TensorType{DType::f32, {32, 3}});
+    const GraphPlan plan = test.plan();
+    CHECK(plan.steps.back().in.empty());
+    CHECK(plan.tensors[static_cast<size_t>(plan.tensor("bias"))].type == TensorType{DType::f32, {3, 41}});
 }
 
 TEST_CASE("one weight that two layers map to is one tensor") {

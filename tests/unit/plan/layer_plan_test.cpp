@@ -14,10 +14,14 @@ using namespace lamina::plan;
 
 namespace {
 
-// What a test makes of the one dispatch that layer_norm plans: x, weight, bias, y; 12 bytes; constants 0 and 1.
+// What a test makes of the one dispatch that layer_norm plans: x, weight, bias, residual, y; 12 bytes; constants 0
+// and 1 of three.
 struct Emitted {
-    std::vector<lamina_ref> bind{
-        {0, 0, LAMINA_IN, 0}, {0, 0, LAMINA_WEIGHT, 0}, {0, 0, LAMINA_WEIGHT, 1}, {0, 0, LAMINA_OUT, 0}};
+    std::vector<lamina_ref> bind{{0, 0, LAMINA_IN, 0},
+                                 {0, 0, LAMINA_WEIGHT, 0},
+                                 {0, 0, LAMINA_WEIGHT, 1},
+                                 {0, 0, LAMINA_IN, 1},
+                                 {0, 0, LAMINA_OUT, 0}};
     std::vector<lamina_spec> spec{{0, LAMINA_F32}, {1, 0}};
     std::array<uint32_t, 3> push{6, 37, 0};
     lamina_dispatch dispatch{};
@@ -95,13 +99,13 @@ class BadPlan {
 TEST_CASE("a kernel tells its bindings, constants, push size and workgroup size") {
     const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     const KernelInfo kernel = Kernels(registry->layer("layer_norm"))[0];
-    REQUIRE(kernel.bindings.size() == 4);
-    for (size_t i = 0; i < 4; ++i) {
-        CHECK(kernel.bindings[i].reads == (i < 3));
-        CHECK(kernel.bindings[i].writes == (i == 3));
+    REQUIRE(kernel.bindings.size() == 5);
+    for (size_t i = 0; i < 5; ++i) {
+        CHECK(kernel.bindings[i].reads == (i < 4));
+        CHECK(kernel.bindings[i].writes == (i == 4));
     }
     CHECK(kernel.push_bytes == 12);
-    CHECK(kernel.specs.size() == 2);
+    CHECK(kernel.specs.size() == 3);
     CHECK(kernel.local == std::array<uint32_t, 3>{64, 1, 1});
     std::string why_not;
     CHECK(kernel.shared.bytes({}, why_not) == 2 * 64 * 4);
@@ -119,10 +123,10 @@ TEST_CASE("a sound plan is kept with every binding resolved") {
     CHECK(plan->constants[0].size() == 16);
     REQUIRE(plan->dispatches.size() == 1);
     const auto &bindings = plan->dispatches[0].bindings;
-    REQUIRE(bindings.size() == 4);
+    REQUIRE(bindings.size() == 5);
     CHECK(bindings[0].bytes == 6 * 37 * 4 + 8); // padded to 16
     CHECK(bindings[2].bytes == 0);              // the bias is left out
-    CHECK(bindings[3].writes);
+    CHECK(bindings[4].writes);
 }
 
 TEST_CASE("a plan that breaks a rule is refused, with the layer, the variant, the dispatch and the kernel named") {
@@ -138,26 +142,26 @@ TEST_CASE("a plan that breaks a rule is refused, with the layer, the variant, th
     }
     SECTION("too few bindings") {
         emitted.bind.pop_back();
-        refused_for("expected 4 bindings, found 3");
+        refused_for("expected 5 bindings, found 4");
     }
     SECTION("an input that the kernel writes to") {
-        std::swap(emitted.bind[0], emitted.bind[3]);
+        std::swap(emitted.bind[0], emitted.bind[4]);
         refused_for("the kernel may write to it");
     }
     SECTION("a weight that was left out, written to") {
-        emitted.bind[3] = {0, 0, LAMINA_WEIGHT, 1};
+        emitted.bind[4] = {0, 0, LAMINA_WEIGHT, 1};
         refused_for("the kernel may write to it");
     }
     SECTION("a port that does not exist") {
-        emitted.bind[0].index = 1;
-        refused_for("no port 1");
+        emitted.bind[0].index = 2;
+        refused_for("no port 2");
     }
     SECTION("a role that does not exist") {
         emitted.bind[0].role = 6;
         refused_for("no such role");
     }
     SECTION("scratch that was never asked for") {
-        emitted.bind[3] = {0, 0, LAMINA_SCRATCH, 0};
+        emitted.bind[4] = {0, 0, LAMINA_SCRATCH, 0};
         refused_for("no such role or scratch block");
     }
     SECTION("an offset that bindings cannot have") {
@@ -238,31 +242,31 @@ constexpr lamina_ref weight_0{0, 0, LAMINA_WEIGHT, 0}, bias_1{0, 0, LAMINA_WEIGH
 TEST_CASE("what is prepared once is filled from weights, and read by the plan's own dispatches") {
     BadPlan test;
     emitted.prepared = 200;
-    emitted.prepare = {weight_0, weight_0, bias_1, block_0};
+    emitted.prepare = {weight_0, weight_0, bias_1, bias_1, block_0};
     emitted.bind[0] = block_0; // in place of x
     const auto plan = test.plan();
     REQUIRE(plan.has_value());
     CHECK(plan->preparation.memory == std::vector<uint64_t>{208});
     REQUIRE(plan->preparation.dispatches.size() == 1);
-    CHECK(plan->preparation.dispatches[0].bindings[3].writes);
+    CHECK(plan->preparation.dispatches[0].bindings[4].writes);
     CHECK(plan->dispatches[0].bindings[0].bytes == 208);
 }
 
 TEST_CASE("a preparation that breaks a rule is refused") {
     BadPlan test;
     emitted.prepared = 200;
-    emitted.prepare = {weight_0, weight_0, bias_1, block_0};
+    emitted.prepare = {weight_0, weight_0, bias_1, bias_1, block_0};
     SECTION("it reads a tensor of the run") {
         emitted.prepare[0] = {0, 0, LAMINA_IN, 0};
         CHECK_THAT(test.refusal(), matchers::contains("preparing dispatch 0 of kernel 'layer_norm': binding 0: what is "
                                                       "prepared once may read weights and constants"));
     }
     SECTION("it writes a tensor of the run") {
-        emitted.prepare[3] = {0, 0, LAMINA_OUT, 0};
-        CHECK_THAT(test.refusal(), matchers::contains("binding 3: what is prepared once"));
+        emitted.prepare[4] = {0, 0, LAMINA_OUT, 0};
+        CHECK_THAT(test.refusal(), matchers::contains("binding 4: what is prepared once"));
     }
     SECTION("a dispatch of the run writes what is prepared") {
-        emitted.bind[3] = block_0;
+        emitted.bind[4] = block_0;
         CHECK_THAT(test.refusal(), matchers::contains("prepared memory, but the kernel may write to it"));
     }
     SECTION("nothing fills the memory") {
@@ -270,7 +274,7 @@ TEST_CASE("a preparation that breaks a rule is refused") {
         CHECK_THAT(test.refusal(), matchers::contains("no dispatch fills block 0"));
     }
     SECTION("there is no such memory") {
-        emitted.prepare[3].index = 1;
+        emitted.prepare[4].index = 1;
         CHECK_THAT(test.refusal(), matchers::contains("no such role or scratch block"));
     }
 }

@@ -41,7 +41,7 @@ class GraphWriter {
         if (bias != plan::none) types.weight["bias"] = type(bias);
         abi::LayerCall call(layer, {}, types, "layer '" + name + "'");
         const int32_t y = add(name, type(x), PlannedTensor::Kind::activation);
-        graph.steps.push_back({name, std::move(call), {x}, {weight, bias}, {y}, {}});
+        graph.steps.push_back({name, std::move(call), {x, plan::none}, {weight, bias}, {y}, {}});
         return y;
     }
     int32_t running_sum(const abi::Layer &layer, const std::string &name, int32_t x) {
@@ -145,7 +145,7 @@ struct Norms {
         for (const plan::Step &step : writer.graph.steps) {
             std::vector<float> in = result.at(step.in[0]), out(in.size());
             abi::LayerCall::Data data;
-            data.in = {in.data()};
+            data.in = {in.data(), nullptr};
             for (const int32_t t : step.weight) data.weight.push_back(t == plan::none ? nullptr : w.data());
             data.out = {out.data()};
             step.call.reference(data);
@@ -249,7 +249,7 @@ TEST_CASE("program: I32 inputs outside the range of their contract are refused b
     types.weight["table"] = writer.graph.tensors[1].type;
     abi::LayerCall call(plugins->layer("embedding"), {}, types, "layer 'embed'");
     const int32_t y = writer.add("embed", call.types(abi::PortList::out)[0], PlannedTensor::Kind::activation);
-    writer.graph.steps.push_back({"embed", std::move(call), {ids}, {table}, {y}, {}});
+    writer.graph.steps.push_back({"embed", std::move(call), {ids, plan::none}, {table}, {y}, {}});
     writer.output("y", y);
 
     const test::TemporaryFolder folder;

@@ -1,0 +1,74 @@
+// An activation of every value, or a soft cap. README.md has the maths.
+#include <lamina/plugin/product.hpp> // activate()
+
+#include "activation.kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace {
+using namespace lamina::plugin;
+
+struct ActivationLayer {
+    static constexpr auto id = "activation";
+    static constexpr auto summary = "scale * activation(x / scale) of every value";
+    static constexpr auto source = "Hendrycks, Gimpel: Gaussian Error Linear Units, arXiv:1606.08415; soft cap: Gemma "
+                                   "Team: Gemma 2, arXiv:2408.00118, section 2";
+
+    static constexpr std::array params{
+        choice("activation", "gelu is the erf form", "relu|gelu|gelu_tanh|silu|tanh"),
+        real("scale", "what x is divided by before and multiplied by after; with tanh, y stays within +-scale", 1, 1e-3,
+             1e6),
+    };
+    static constexpr std::array inputs{
+        input("x", "...", "any tensor"),
+    };
+    static constexpr std::array outputs{
+        output("y", "...", "activated values"),
+    };
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{
+        baseline("one invocation per value"),
+    };
+    static constexpr std::array tolerances{tolerance(2e-6, 1e-6)};
+    static constexpr std::array cases{
+        "B=2 T=3",
+        "B=2 T=37 activation=gelu",
+        "B=1 T=129 activation=gelu_tanh",
+        "B=3 T=64 activation=silu",
+        "B=5 T=1009 activation=tanh",
+        "B=2 T=65 activation=tanh scale=30 x=large",
+        "B=2 T=63 activation=tanh scale=0.01 x=huge",
+        "B=1 T=127 activation=gelu x=large",
+        "B=1 T=33 activation=silu scale=2 x=huge",
+    };
+
+    static void reference(const Call &call) {
+        const Tensor x = call.in("x"), y = call.out("y");
+        const Activation activation = activation_of(call);
+        const double scale = call.real("scale");
+        for (size_t i = 0; i < x.f32().size(); ++i)
+            y.f32()[i] = static_cast<float>(scale * activated(activation, x.f32()[i] / scale));
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        const int64_t size = call.in("x").size();
+        const struct {
+            uint32_t size;
+            float scale;
+        } push{u32(size), static_cast<float>(call.real("scale"))};
+        plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 64)), {plan.in("x"), plan.out("y")}, push,
+                      {{0, static_cast<uint32_t>(activation_of(call))}});
+    }
+
+  private:
+    // Their limits at the infinities, where the formulas have 0 times infinity.
+    static double activated(Activation activation, double x) {
+        return std::isinf(x) && activation != Activation::tanh ? std::max(x, 0.0) : activate(activation, x);
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(ActivationLayer)

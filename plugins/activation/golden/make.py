@@ -1,0 +1,14 @@
+"""Made by tools/golden.py: PyTorch's activations, and the soft cap of Gemma 2."""
+
+import torch
+from golden import random, write
+
+x = random(3, 21, scale=3.0)
+gelu, silu = torch.nn.functional.gelu, torch.nn.functional.silu
+for name, f in (("relu", torch.relu), ("gelu", gelu), ("silu", silu), ("tanh", torch.tanh),
+                ("gelu_tanh", lambda v: gelu(v, approximate="tanh"))):
+    write(__file__, name, {"activation": name}, {"x": x}, {"y": f(x)})
+
+logits = random(3, 21, scale=80.0)
+logits[0, 3], logits[1, 7] = torch.inf, -torch.inf
+write(__file__, "softcap", {"activation": "tanh", "scale": 30}, {"x": logits}, {"y": 30 * torch.tanh(logits / 30)})

@@ -1,0 +1,46 @@
+// A call of attention, read once for the reference and the plan.
+#pragma once
+
+#include <lamina/plugin.hpp>
+
+#include <cmath>
+
+namespace attention {
+
+using namespace lamina::plugin;
+
+// What all parts of the layer need from a call.
+struct Setting {
+    Sequence q, k;
+    bool cached;
+    int64_t heads, kv_heads, head_dim, key_rows;
+    bool causal;
+    int64_t window; // 0: none
+    double scale, softcap;
+    Tensor position, key_lengths, mask, score_bias, distance_bias;
+    bool shared_mask; // one row for all queries of a sequence
+
+    explicit Setting(const Call &call)
+        : q(call.in("q"), call.flag("batch_first")), k(call.in("k"), call.flag("batch_first")),
+          cached(static_cast<bool>(call.state("key_cache"))), heads(call.integer("heads")),
+          kv_heads(call.integer("kv_heads")), head_dim(q.channels / heads),
+          key_rows(cached ? call.state("key_cache").dim(1) : k.length), causal(call.flag("causal")),
+          window(call.integer("window")),
+          scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),
+          softcap(call.real("softcap")), position(call.in("position")), key_lengths(call.in("key_lengths")),
+          mask(call.in(call.in("key_mask") ? "key_mask" : "keep_mask")), score_bias(call.in("score_bias")),
+          distance_bias(call.in("distance_bias")), shared_mask(static_cast<bool>(call.in("key_mask"))) {}
+
+    [[nodiscard]] int64_t key_width() const { return kv_heads * head_dim; }
+    // Without a cache, queries and keys move together. Only their distance matters, so the position has no effect.
+    [[nodiscard]] bool positioned() const { return cached && position; }
+    // R: the distance that all keys farther off count as.
+    [[nodiscard]] int64_t reach() const { return distance_bias ? distance_bias.cols() / 2 : 0; }
+    // Rows of keys and values: as given, or (B, M) in a cache.
+    [[nodiscard]] int64_t key_batch_stride() const { return cached ? key_rows : k.batch_stride; }
+    [[nodiscard]] int64_t key_time_stride() const { return cached ? 1 : k.time_stride; }
+    [[nodiscard]] int64_t mask_batch_stride() const { return shared_mask ? k.length : q.length * k.length; }
+    [[nodiscard]] int64_t mask_query_stride() const { return shared_mask ? 0 : k.length; }
+};
+
+} // namespace attention

@@ -1,0 +1,100 @@
+// Pooling: one vector for each sequence. README.md has the maths.
+#include <lamina/plugin.hpp>
+
+#include "pooling.kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace {
+using namespace lamina::plugin;
+
+enum Kind : int64_t { mean, first, last, maximum };
+constexpr double least_norm = 1e-12; // as in torch.nn.functional.normalize
+
+struct Pooling {
+    static constexpr auto id = "pooling";
+    static constexpr auto summary = "mean, first, last or maximum of a sequence's rows, optionally of length 1";
+    static constexpr auto source = "Reimers, Gurevych: Sentence-BERT, arXiv:1908.10084, section 3";
+
+    static constexpr std::array params{
+        choice("kind", "what becomes of a sequence's rows", "mean|first|last|max"),
+        boolean("normalize", "divide the result by its length: max(norm, 1e-12)", false),
+        batch_first,
+    };
+    static constexpr std::array inputs{
+        sequence(input("x", "B T C", "sequences")),
+        optional(indices("lengths", "B", "0 T+1", "how many rows of a sequence count; all when left out")),
+    };
+    static constexpr std::array outputs{
+        output("y", "B C", "a row for each sequence; zeros for one of length 0"),
+    };
+
+    static constexpr auto &kernels = lamina_kernels::all;
+    static constexpr std::array variants{
+        baseline("a workgroup takes 32 channels of a sequence, eight rows at a time"),
+    };
+    static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
+    static constexpr std::array cases{
+        "B=2 T=9 C=33",
+        "B=3 T=67 C=129 +lengths normalize=1",
+        "B=1 T=512 C=64",
+        "B=2 T=17 C=31 kind=first",
+        "B=4 T=5 C=65 kind=first +lengths lengths=zeros",
+        "B=5 T=7 C=32 kind=last +lengths batch_first=0",
+        "B=3 T=19 C=97 kind=last normalize=1",
+        "B=3 T=37 C=63 kind=max +lengths",
+        "B=2 T=8 C=257 kind=max normalize=1 batch_first=0",
+        "B=2 T=257 C=40 batch_first=0 +lengths x=offset",
+        "B=2 T=4 C=37 normalize=1 x=tiny",
+        "B=1 T=1 C=1 +lengths lengths=one",
+    };
+
+    static void reference(const Call &call) {
+        const Tensor x = call.in("x"), lengths = call.in("lengths"), y = call.out("y");
+        const Sequence s(x, call.flag("batch_first"));
+        for (int64_t b = 0; b < s.batch; ++b) {
+            const int64_t length = lengths ? lengths.i32()[static_cast<size_t>(b)] : s.length;
+            std::vector<double> pooled(static_cast<size_t>(s.channels));
+            double square = 0;
+            for (size_t c = 0; c < pooled.size(); ++c) {
+                pooled[c] = pool(call.integer("kind"), length, [&](int64_t t) { return x.row(s.row(b, t))[c]; });
+                square += pooled[c] * pooled[c];
+            }
+            const double norm = call.flag("normalize") ? std::max(std::sqrt(square), least_norm) : 1;
+            std::ranges::transform(pooled, y.row(b).begin(), [&](double v) { return static_cast<float>(v / norm); });
+        }
+    }
+
+    static void plan(const Call &call, Plan &plan) {
+        const Tensor x = call.in("x");
+        const Sequence s(x, call.flag("batch_first"));
+        (void)u32(x.size()); // the kernels count elements in 32 bits
+        const struct {
+            uint32_t batch, length, cols, batch_stride, time_stride;
+        } push{u32(s.batch), u32(s.length), u32(s.channels), u32(s.batch_stride), u32(s.time_stride)};
+        const bool normalize = call.flag("normalize");
+        const lamina_ref pooled = normalize ? plan.scratch(s.batch * s.channels * 4) : plan.out("y");
+        plan.dispatch(lamina_kernels::pooling, plan.spread(s.batch * ceil_div(s.channels, 32)),
+                      {plan.in("x"), plan.in("lengths"), pooled}, push,
+                      {{0, u32(call.integer("kind"))}, {1, static_cast<bool>(call.in("lengths"))}});
+        if (!normalize) return;
+        const struct { uint32_t rows, cols; } rows{u32(s.batch), u32(s.channels)};
+        plan.dispatch(lamina_kernels::normalize, plan.spread(s.batch), {pooled, plan.out("y")}, rows);
+    }
+
+  private:
+    // Of one channel, whose value at each position `at` gives.
+    template <class At> static double pool(int64_t kind, int64_t length, const At &at) {
+        if (length == 0) return 0;
+        if (kind == first) return at(0);
+        if (kind == last) return at(length - 1);
+        double sum = 0, greatest = at(0);
+        for (int64_t t = 0; t < length; ++t) sum += at(t), greatest = std::max<double>(greatest, at(t));
+        return kind == mean ? sum / static_cast<double>(length) : greatest;
+    }
+};
+
+} // namespace
+
+LAMINA_PLUGIN(Pooling)

@@ -1,0 +1,53 @@
+// Pooling: the mean, first, last or greatest row of each sequence, of as many rows as its length says.
+//
+// x (B, T) or (T, B) rows of C, as the strides say, in rows; lengths (B), may be left out; y (B, C).
+// Dispatch: a workgroup of 256 takes one sequence and 32 channels, as 32 x 8. Each invocation takes every eighth row of
+// its channel, and the first row of invocations joins what the eight found, always in the same order.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 256) in;
+
+const uint MEAN = 0u, FIRST = 1u, LAST = 2u, MAXIMUM = 3u;
+layout(constant_id = 0) const uint KIND = MEAN;
+layout(constant_id = 1) const bool HAS_LENGTHS = false;
+
+layout(push_constant) uniform Push {
+    uint batch;
+    uint rows; // of a sequence: T
+    uint cols;
+    uint batch_stride;
+    uint time_stride;
+};
+layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(std430, set = 0, binding = 1) readonly buffer Lengths { int lengths[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
+
+shared float part[8][32];
+
+float join(float a, float b) { return KIND == MAXIMUM ? max(a, b) : a + b; }
+
+void main() {
+    const uint slices = (cols + 31u) / 32u, n = workgroup_number();
+    const uint b = n / slices;
+    if (b >= batch) return; // the same for the whole workgroup
+    const uint low = gl_LocalInvocationID.x % 32u, high = gl_LocalInvocationID.x / 32u;
+    const uint c = n % slices * 32u + low;
+
+    // The rows that count: the first and the last are a sum of one.
+    const uint rows_given = HAS_LENGTHS ? uint(lengths[b]) : rows;
+    const uint begin = KIND == LAST && rows_given != 0u ? rows_given - 1u : 0u;
+    const uint end = KIND == FIRST ? min(rows_given, 1u) : rows_given;
+
+    const uint at = min(c, cols - 1u); // a channel behind the last repeats it, and is not written
+    float joined = 0.0;
+    if (KIND == MAXIMUM && end != 0u) joined = x[b * batch_stride * cols + at]; // of a row that counts anyway
+    for (uint t = begin + high; t < end; t += 8u)
+        joined = join(joined, x[(b * batch_stride + t * time_stride) * cols + at]);
+    part[high][low] = joined;
+    barrier();
+    if (high != 0u || c >= cols) return;
+    for (uint i = 1u; i < 8u; ++i) joined = join(joined, part[i][low]);
+    y[b * cols + c] = KIND == MEAN && end != 0u ? joined / float(end) : joined;
+}
