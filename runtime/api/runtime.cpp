@@ -2,6 +2,7 @@
 #include "api/access.hpp"
 
 #include "api/model_check.hpp"
+#include "architectures/open.hpp"
 
 #include <thread>
 
@@ -143,7 +144,7 @@ Device Runtime::device(const std::string &id) const {
 }
 
 Model Runtime::load(const std::filesystem::path &folder) const {
-    return detail::Access::checked(model::Model::load(folder), *state_->plugins);
+    return detail::Access::checked(architectures::open(folder), *state_->plugins);
 }
 
 Model Runtime::load(const ModelDescription &description) const {

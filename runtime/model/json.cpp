@@ -111,6 +111,7 @@ JsonDocument::JsonDocument(std::string_view text, std::string file)
 
 JsonDocument::~JsonDocument() = default;
 
+bool JsonValue::is_null() const { return value_->is_null(); }
 bool JsonValue::is_boolean() const { return value_->is_boolean(); }
 bool JsonValue::is_number() const { return value_->is_number(); }
 bool JsonValue::is_string() const { return value_->is_string(); }

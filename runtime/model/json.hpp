@@ -36,6 +36,7 @@ class JsonValue {
     [[nodiscard]] std::vector<JsonValue> items() const;
 
     // ---- Scalars ----
+    [[nodiscard]] bool is_null() const;
     [[nodiscard]] bool is_boolean() const;
     [[nodiscard]] bool is_number() const;
     [[nodiscard]] bool is_string() const;

@@ -1,0 +1,61 @@
+#include "architectures/assemble.hpp"
+
+#include "base/nearest.hpp"
+#include "model/utf8.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace lamina::architectures {
+namespace {
+
+const Architecture &find(const std::string &model_type, const Config &config) {
+    std::vector<std::string> known;
+    for (const Architecture &a : all()) {
+        if (a.model_type == model_type) return a;
+        known.emplace_back(a.model_type);
+    }
+    std::string list;
+    for (const std::string &name : known) list += (list.empty() ? "" : ", ") + name;
+    config.fail("model_type", "the architecture " + model::in_quotes(model_type) + " is not supported" +
+                                  did_you_mean(model_type, known) + "; supported are " + list);
+}
+
+// The last part of the path, as model.json allows a name to be.
+std::string name_of(const std::filesystem::path &path) {
+    std::string name = (path.has_filename() ? path : path.parent_path()).stem().string();
+    for (char &c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.') c = '-';
+    return name.empty() ? "model" : name.substr(0, 100);
+}
+
+// The weights less those that change nothing.
+model::Weights used(const Draft &draft) {
+    model::Weights out(draft.weights.file());
+    for (const auto &[name, weight] : draft.weights.entries())
+        if (!draft.unused.contains(name)) out.add(name, weight);
+    for (const auto &[name, dtype] : draft.weights.others()) out.add_other(name, dtype);
+    return out;
+}
+
+} // namespace
+
+std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config) {
+    const Architecture &architecture = find(model_type, config);
+    if (architecture.gguf.empty())
+        config.fail("model_type",
+                    model::in_quotes(model_type) + " is read from Hugging Face folders only, not from GGUF");
+    return architecture.gguf;
+}
+
+std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,
+                                             const std::filesystem::path &path) {
+    find(model_type, draft.config).build(draft);
+    draft.config.finish();
+    Json graphs = Json::object();
+    for (const auto &[name, graph] : draft.graphs) graphs[name] = graph.json();
+    const Json json{{"format", "lamina/1"}, {"name", name_of(path)}, {"summary", model_type}, {"graphs", graphs}};
+    return model::Model::parse(json.in_one_line(), used(draft), {}, path.string());
+}
+
+} // namespace lamina::architectures

@@ -1,0 +1,84 @@
+// GPT-2: Radford et al.: Language Models are Unsupervised Multitask Learners, 2019.
+#include "architectures/architecture.hpp"
+#include "architectures/weight_parts.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+// Its files hold matrices transposed, columns for outputs, and the three projections of attention side by side.
+class Transposed {
+  public:
+    Transposed(Draft &draft, const std::string &prefix) : draft_(draft), prefix_(prefix) {}
+
+    // Part `part` of `parts` of MODULE's columns becomes the linear layer `name`.
+    std::string operator()(const std::string &module, const std::string &name, int64_t part = 0, int64_t parts = 1) {
+        const std::string weight = prefix_ + module + ".weight", bias = prefix_ + module + ".bias";
+        draft_.weights.add(name + ".weight", transposed_columns(draft_.weights.at(weight), part, parts));
+        draft_.weights.add(name + ".bias", part_of(draft_.weights.at(bias), part, parts));
+        draft_.unused.insert(weight), draft_.unused.insert(bias);
+        return name;
+    }
+
+  private:
+    Draft &draft_;
+    std::string prefix_;
+};
+
+void build(Draft &draft) {
+    const Config &config = draft.config;
+    const int64_t width = config.positive("n_embd"), layers = config.integer("n_layer");
+    const int64_t heads = config.positive("n_head"), positions = config.positive("n_positions");
+    const double eps = config.real("layer_norm_epsilon", 1e-5);
+    const std::string activation = config.activation("activation_function", "gelu_new");
+    const bool scaled = config.flag("scale_attn_weights", true), tied = config.flag("tie_word_embeddings", true);
+    const bool by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
+    config.expect("add_cross_attention", false);
+    config.ignore({"n_ctx", "n_inner", "reorder_and_upcast_attn", "attn_pdrop", "embd_pdrop", "resid_pdrop",
+                   "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+                   "summary_use_proj"});
+
+    const std::string prefix = draft.weights.entries().contains("wte.weight") ? "" : "transformer.";
+    Transposed transposed(draft, prefix);
+    GraphWriter &graph = draft.graph("decode");
+    const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
+    Tensor x = graph.learned_positions(prefix + "wpe", graph.embedding(prefix + "wte", ids), position, positions);
+    for (int64_t i = 0; i < layers; ++i) {
+        const std::string block = "h." + std::to_string(i), layer = prefix + block;
+        const Tensor tokens = graph.layer_norm(layer + ".ln_1", x, eps);
+        const auto part = [&](const char *name, int64_t which) {
+            return graph.linear(transposed(block + ".attn.c_attn", layer + ".attn." + name, which, 3), tokens, {});
+        };
+        const Tensor q = part("query", 0), k = part("key", 1), v = part("value", 2);
+        const double scale = (scaled ? 1 / std::sqrt(static_cast<double>(width / heads)) : 1) /
+                             (by_layer ? static_cast<double>(i + 1) : 1);
+        const Tensor attended =
+            graph.attention(layer + ".attn.heads", q, k, v,
+                            {.heads = heads, .kv_heads = heads, .causal = true, .scale = scale, .position = position});
+        x = graph.linear(transposed(block + ".attn.c_proj", layer + ".attn.out"), attended, {.residual = x});
+        (void)transposed(block + ".mlp.c_fc", layer + ".mlp.up");
+        (void)transposed(block + ".mlp.c_proj", layer + ".mlp.down");
+        x = graph.feed_forward(layer + ".mlp", graph.layer_norm(layer + ".ln_2", x, eps),
+                               {.activation = activation, .up = "up", .down = "down", .residual = x});
+        for (const char *mask : {".attn.bias", ".attn.masked_bias"}) draft.unused.insert(layer + mask);
+    }
+    x = graph.layer_norm(prefix + "ln_f", x, eps);
+    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = tied ? prefix + "wte.weight" : ""}));
+    if (tied) draft.unused.insert("lm_head.weight");
+}
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> gpt2() {
+    static constexpr std::array<Architecture, 1> kinds{{{"gpt2", build}}};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures

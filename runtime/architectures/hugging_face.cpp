@@ -1,0 +1,86 @@
+#include "architectures/hugging_face.hpp"
+
+#include "architectures/assemble.hpp"
+#include "base/file.hpp"
+#include "model/utf8.hpp"
+
+#include <array>
+#include <utility>
+
+namespace lamina::architectures {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t largest_config = 16u << 20;
+
+std::string text_of(const fs::path &file) {
+    const std::vector<std::byte> bytes = read_file(file, largest_config, FileReader::Kind::ordinary);
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+// The kinds of pooling in 1_Pooling/config.json, and Lamina's. (sentence-transformers, models/Pooling.py.)
+constexpr std::array<std::pair<const char *, const char *>, 4> poolings{{
+    {"pooling_mode_cls_token", "first"},
+    {"pooling_mode_max_tokens", "max"},
+    {"pooling_mode_mean_tokens", "mean"},
+    {"pooling_mode_lasttoken", "last"},
+}};
+
+Pooling read_pooling(const fs::path &file) {
+    const model::JsonDocument document(text_of(file), file.string());
+    const Config config(document.root());
+    config.expect("pooling_mode_mean_sqrt_len_tokens", false);
+    config.expect("pooling_mode_weightedmean_tokens", false);
+    config.ignore({"word_embedding_dimension", "include_prompt"});
+    Pooling out;
+    for (const auto &[theirs, ours] : poolings) {
+        if (!config.flag(theirs, false)) continue;
+        if (!out.kind.empty()) config.fail(theirs, "a second kind of pooling is not supported");
+        out.kind = ours;
+    }
+    config.finish();
+    if (out.kind.empty()) document.root().fail("no kind of pooling is true");
+    return out;
+}
+
+// modules.json: a transformer, pooling, and maybe the division by the length.
+std::optional<Pooling> read_modules(const fs::path &folder) {
+    const fs::path file = folder / "modules.json";
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(file, error))) return std::nullopt;
+    const model::JsonDocument document(text_of(file), file.string());
+    std::optional<Pooling> out;
+    for (const model::JsonValue &module : document.root().items()) {
+        const std::string &type = module.at("type").string();
+        const std::string kind = type.substr(type.rfind('.') + 1);
+        const fs::path path = module.at("path").string();
+        if (path.is_absolute() || path.string().find("..") != std::string::npos)
+            module.at("path").fail("expected a folder within this one, found " + model::in_quotes(path.string()));
+        if (kind == "Transformer") {
+            if (!path.empty()) module.at("path").fail("expected \"\": the transformer's files in this folder");
+        } else if (kind == "Pooling" && !out) {
+            out = read_pooling(folder / path / "config.json");
+        } else if (kind == "Normalize" && out) {
+            out->normalize = true;
+        } else {
+            module.at("type").fail(model::in_quotes(type) +
+                                   " is not supported here; supported are a Transformer, then " +
+                                   "Pooling, then Normalize");
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
+    const fs::path file = folder / "config.json";
+    const model::JsonDocument document(text_of(file), file.string());
+    const Config config(document.root());
+    model::Weights weights = model::open_safetensors_folder(folder);
+    Draft draft{.config = config, .weights = weights, .pooling = read_modules(folder)};
+    return assemble(draft, config.text("model_type"), folder);
+}
+
+} // namespace lamina::architectures

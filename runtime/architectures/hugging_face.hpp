@@ -1,0 +1,14 @@
+// A Hugging Face folder: config.json, weights in one or several safetensors files, and, of a model that embeds
+// sentences, modules.json (sentence-transformers).
+#pragma once
+
+#include "model/model.hpp"
+
+#include <filesystem>
+#include <memory>
+
+namespace lamina::architectures {
+
+[[nodiscard]] std::shared_ptr<const model::Model> read_hugging_face(const std::filesystem::path &folder);
+
+} // namespace lamina::architectures

@@ -1,0 +1,40 @@
+#include "architectures/weight_parts.hpp"
+
+#include <lamina/error.hpp>
+
+#include <cstring>
+
+namespace lamina::architectures {
+namespace {
+
+int64_t size_of_part(int64_t size, int64_t parts) {
+    if (size % parts == 0) return size / parts;
+    throw Error(ErrorCode::input, "an axis of " + std::to_string(size) + " cannot be split into " +
+                                      std::to_string(parts) + " equal parts");
+}
+
+} // namespace
+
+model::Weight transposed_columns(const model::Weight &matrix, int64_t part, int64_t parts) {
+    const Shape &shape = matrix.type.shape;
+    const auto &storage = storage_of(matrix.type.dtype);
+    if (shape.size() != 2 || storage.block_values != 1)
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(shape) + " and dtype " +
+                                          name_of(matrix.type.dtype) + " cannot be transposed; expected a matrix");
+    const int64_t columns = size_of_part(shape[1], parts), rows = shape[0];
+    const size_t value = storage.block_bytes;
+    Tensor out(TensorType{matrix.type.dtype, {columns, rows}});
+    std::byte *to = out.bytes().data();
+    for (int64_t c = 0; c < columns; ++c)
+        for (int64_t r = 0; r < rows; ++r, to += value)
+            std::memcpy(to, matrix.bytes.data() + static_cast<size_t>(r * shape[1] + part * columns + c) * value,
+                        value);
+    return model::Weight::of(std::move(out));
+}
+
+model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts) {
+    const int64_t rows = size_of_part(weight.type.shape.empty() ? 0 : weight.type.shape.front(), parts);
+    return weight.rows(part * rows, (part + 1) * rows);
+}
+
+} // namespace lamina::architectures

@@ -1,0 +1,91 @@
+// Models as people have them, against what the package that wrote them computes: make.py made models/.
+#include "catch.hpp"
+#include "places.hpp"
+#include "vulkan_devices.hpp"
+
+#include "model/safetensors.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace lamina;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path models = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models";
+
+struct Golden {
+    std::string graph;
+    TensorMap inputs, outputs;
+};
+
+Tensor copy_of(const model::Weight &weight) {
+    Tensor out(weight.type);
+    std::ranges::copy(weight.bytes, out.bytes().begin());
+    return out;
+}
+
+Golden golden_of(const fs::path &folder) {
+    const model::Safetensors file = model::open_safetensors(folder / "golden.safetensors");
+    Golden golden{file.metadata.at("graph"), {}, {}};
+    for (const auto &[name, weight] : file.weights.entries()) {
+        const size_t dot = name.find('.');
+        (name.substr(0, dot) == "in" ? golden.inputs : golden.outputs).emplace(name.substr(dot + 1), copy_of(weight));
+    }
+    return golden;
+}
+
+// Rows behind the end of a sequence mean nothing: they are zeros in the file.
+void clear_padding(Tensor &tensor, const TensorMap &inputs) {
+    const auto lengths = inputs.find("lengths");
+    if (lengths == inputs.end() || tensor.shape().size() != 3) return;
+    const auto time = static_cast<size_t>(tensor.shape()[1]), width = static_cast<size_t>(tensor.shape()[2]);
+    for (size_t b = 0; b < lengths->second.i32().size(); ++b) {
+        const auto end = static_cast<size_t>(lengths->second.i32()[b]);
+        std::ranges::fill(tensor.f32().subspan((b * time + end) * width, (time - end) * width), 0.0F);
+    }
+}
+
+// The largest difference, over the largest value.
+double difference(const Tensor &found, const Tensor &expected) {
+    REQUIRE(found.shape() == expected.shape());
+    double largest = 0, worst = 0;
+    for (size_t i = 0; i < expected.f32().size(); ++i) {
+        const double e = expected.f32()[i], f = found.f32()[i];
+        largest = std::max(largest, std::abs(e));
+        worst = std::isfinite(f) ? std::max(worst, std::abs(f - e)) : INFINITY;
+    }
+    return worst / largest;
+}
+
+void computes_the_same(const std::string &device) {
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options);
+    size_t count = 0;
+    for (const auto &entry : fs::directory_iterator(models)) {
+        const Golden golden = golden_of(entry.path());
+        Session session = runtime.session(runtime.load(entry.path()), runtime.device(device));
+        TensorMap outputs = session.run(golden.graph, golden.inputs);
+        for (const auto &[name, expected] : golden.outputs) {
+            INFO(device << ", " << entry.path().filename().string() << ": " << name);
+            REQUIRE(outputs.contains(name));
+            clear_padding(outputs.at(name), golden.inputs);
+            CHECK(difference(outputs.at(name), expected) < 1e-4);
+        }
+        ++count;
+    }
+    CHECK(count > 20);
+}
+
+} // namespace
+
+TEST_CASE("architectures: references compute what transformers computes") { computes_the_same("reference"); }
+TEST_CASE("architectures: the CPU computes what transformers computes") { computes_the_same("cpu"); }
+TEST_CASE("architectures: every Vulkan driver computes what transformers computes") {
+    for (const Device &device : test::vulkan_devices(Runtime())) computes_the_same(device.id);
+}

@@ -1,0 +1,181 @@
+"""Tiny random models of every architecture, as the PyPI package transformers saves them, and what it computes of them.
+
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors
+    venv/bin/python tests/architectures/make.py            makes all of models/ anew
+    venv/bin/python tests/architectures/make.py gpt2 bert  makes those whose names begin so
+
+models/NAME is what save_pretrained() writes, and golden.safetensors: the inputs of Lamina's graph as "in.NAME" and what
+it gives as "out.NAME"; "graph" in its metadata names the graph. Sizes are odd on purpose. Weights are stored in half
+precision and computed with in double, so that the files carry no rounding but that of the stored outputs.
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+here = pathlib.Path(__file__).parent / "models"
+vocabulary = 53
+
+
+def randomized(model, scale=0.4):
+    """Every parameter random, norms and biases included: nothing that a default hides."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            values = torch.randn(parameter.shape, dtype=torch.float64) * scale
+            if "norm" in name.lower() and name.endswith("weight") or ".ln_" in name and name.endswith("weight"):
+                values = 1 + values * 0.5
+            parameter.copy_(values)
+    return model
+
+
+def save(name, model, graph, inputs, outputs, dtype=torch.float16):
+    folder = here / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    model = randomized(model).to(dtype).eval()
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    with torch.no_grad():
+        results = outputs(model.to(torch.float64))
+    tensors = {"in." + k: v.to(torch.int32).contiguous() for k, v in inputs.items()}
+    tensors |= {"out." + k: v.to(torch.float32).contiguous() for k, v in results.items()}
+    save_file(tensors, folder / "golden.safetensors", metadata={"graph": graph})
+
+
+def ids(batch, length):
+    return torch.randint(3, vocabulary, (batch, length))
+
+
+# ---- Decoders ----
+
+def decoder(name, model_class, config, length=13, dtype=torch.float16):
+    tokens = ids(2, length)
+    config._attn_implementation = "eager"  # the others leave the soft cap out
+    save(name, model_class(config), "decode", {"ids": tokens, "position": torch.zeros(2)},
+         lambda m: {"logits": m(input_ids=tokens).logits}, dtype)
+
+
+def llama_like(**more):
+    return dict(vocab_size=vocabulary, hidden_size=36, intermediate_size=44, num_hidden_layers=2, num_attention_heads=6,
+                num_key_value_heads=2, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0) | more
+
+
+def rope(kind, **more):
+    return {"rope_type": kind, "rope_theta": 500.0} | more
+
+
+def decoders():
+    T = transformers
+    llama = lambda **more: T.LlamaConfig(**llama_like(**more))
+    decoder("llama", T.LlamaForCausalLM, llama())
+    decoder("llama_tied_biased", T.LlamaForCausalLM,
+            llama(tie_word_embeddings=True, attention_bias=True, mlp_bias=True, head_dim=10), dtype=torch.bfloat16)
+    decoder("llama_linear", T.LlamaForCausalLM, llama(rope_parameters=rope("linear", factor=2.5)))
+    decoder("llama_dynamic", T.LlamaForCausalLM, llama(rope_parameters=rope("dynamic", factor=4.0)))
+    decoder("llama_yarn", T.LlamaForCausalLM, llama(
+        head_dim=16, rope_parameters=rope("yarn", factor=8.0, original_max_position_embeddings=32)),
+        length=48)
+    decoder("llama_longrope", T.LlamaForCausalLM, llama(
+        rope_parameters=rope("longrope", short_factor=[1.0, 1.5, 2.0], long_factor=[2.0, 3.0, 5.0],
+                             original_max_position_embeddings=32)))
+    decoder("llama_llama3", T.LlamaForCausalLM, llama(
+        head_dim=16, rope_parameters=rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                          original_max_position_embeddings=32)), length=48)
+    decoder("mistral", T.MistralForCausalLM, T.MistralConfig(**llama_like(sliding_window=5)))
+    decoder("mistral_full", T.MistralForCausalLM, T.MistralConfig(**llama_like(sliding_window=None)))
+    decoder("qwen2", T.Qwen2ForCausalLM, T.Qwen2Config(**llama_like(use_sliding_window=True, sliding_window=4,
+                                                                    max_window_layers=1)))
+    decoder("qwen3", T.Qwen3ForCausalLM, T.Qwen3Config(**llama_like(head_dim=8, attention_bias=True)))
+    decoder("gemma2", T.Gemma2ForCausalLM, T.Gemma2Config(
+        **llama_like(head_dim=8, query_pre_attn_scalar=20, sliding_window=4, attn_logit_softcapping=5.0,
+                     final_logit_softcapping=3.0)))
+    decoder("gemma3", T.Gemma3ForCausalLM, T.Gemma3TextConfig(
+        **llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=4,
+                     layer_types=["sliding_attention", "full_attention"])))
+    gpt2 = dict(vocab_size=vocabulary, n_embd=36, n_layer=2, n_head=4, n_positions=32)
+    decoder("gpt2", T.GPT2LMHeadModel, T.GPT2Config(**gpt2))
+    decoder("gpt2_scaled", T.GPT2LMHeadModel, T.GPT2Config(
+        **gpt2, n_inner=52, activation_function="relu", scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=False))
+
+
+# ---- Encoders ----
+
+def encoder(name, model, outputs, types=0):
+    tokens, lengths = ids(3, 11), torch.tensor([11, 4, 7])
+    mask = torch.arange(11)[None] < lengths[:, None]
+    tokens = tokens * mask + model.config.pad_token_id * ~mask
+    kinds = torch.randint(0, max(types, 1), tokens.shape)
+    given = {"ids": tokens, "lengths": lengths} | ({"token_types": kinds} if types else {})
+
+    def run(m):
+        more = {"token_type_ids": kinds} if types else {}
+        results = outputs(m(input_ids=tokens, attention_mask=mask.to(torch.int64), **more))
+        # What stands behind a sequence's end means nothing, in either.
+        return {k: v * mask[:, :, None] if v.dim() == 3 else v for k, v in results.items()}
+
+    save(name, model, "encode", given, run)
+
+
+def encoders():
+    T = transformers
+    sizes = dict(vocab_size=vocabulary, hidden_size=36, num_hidden_layers=2, num_attention_heads=4, intermediate_size=44,
+                 max_position_embeddings=32, pad_token_id=0)
+    bert = lambda **more: T.BertConfig(**sizes | more)
+    hidden = lambda r: {"hidden": r.last_hidden_state, "pooled": r.pooler_output}
+    logits = lambda r: {"logits": r.logits}
+    encoder("bert", T.BertModel(bert()), hidden, types=2)
+    encoder("bert_relu", T.BertModel(bert(hidden_act="relu", layer_norm_eps=1e-5)), hidden, types=2)
+    encoder("bert_texts", T.BertForSequenceClassification(bert(num_labels=3)), logits, types=2)
+    encoder("bert_tokens", T.BertForTokenClassification(bert(num_labels=5)), logits, types=2)
+    encoder("bert_masked", T.BertForMaskedLM(bert()), logits, types=2)
+    roberta = lambda **more: T.RobertaConfig(**sizes | dict(type_vocab_size=1, pad_token_id=1) | more)
+    encoder("roberta", T.RobertaModel(roberta()), hidden, types=1)
+    encoder("roberta_texts", T.RobertaForSequenceClassification(roberta(num_labels=3)), logits, types=1)
+    encoder("roberta_masked", T.RobertaForMaskedLM(roberta()), logits, types=1)
+    distil = lambda **more: T.DistilBertConfig(**dict(vocab_size=vocabulary, dim=36, n_layers=2, n_heads=4, hidden_dim=44,
+                                                      max_position_embeddings=32) | more)
+    encoder("distilbert", T.DistilBertModel(distil()), lambda r: {"hidden": r.last_hidden_state})
+    encoder("distilbert_texts", T.DistilBertForSequenceClassification(distil(num_labels=3)), logits)
+    encoder("distilbert_masked", T.DistilBertForMaskedLM(distil()), logits)
+    sentences()
+
+
+def sentences():
+    """The folder that sentence-transformers writes: a BERT, mean pooling, length 1."""
+    encoder("sentences", transformers.BertModel(transformers.BertConfig(
+        vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=3, intermediate_size=44,
+        max_position_embeddings=32), add_pooling_layer=False), lambda r: {"hidden": r.last_hidden_state}, types=2)
+    folder = here / "sentences"
+    module = "sentence_transformers.models."
+    (folder / "modules.json").write_text(json.dumps([
+        {"idx": 0, "name": "0", "path": "", "type": module + "Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": module + "Pooling"},
+        {"idx": 2, "name": "2", "path": "2_Normalize", "type": module + "Normalize"}]))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text(json.dumps(
+        {"word_embedding_dimension": 36, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True,
+         "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False}))
+    from safetensors.torch import load_file
+    tensors = load_file(folder / "golden.safetensors")
+    total = tensors["out.hidden"].to(torch.float64).sum(1)  # zeros behind the ends
+    mean = total / tensors["in.lengths"][:, None]
+    tensors["out.embedding"] = torch.nn.functional.normalize(mean).to(torch.float32)
+    save_file(tensors, folder / "golden.safetensors", metadata={"graph": "encode"})
+
+
+if __name__ == "__main__":
+    torch.manual_seed(7)
+    wanted = sys.argv[1:]
+    if wanted:
+        whole = save
+
+        def save(name, *rest, **more):
+            if any(name.startswith(w) for w in wanted):
+                whole(name, *rest, **more)
+    decoders()
+    encoders()
