@@ -1,7 +1,7 @@
 #include "architectures/assemble.hpp"
 
 #include "base/nearest.hpp"
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -17,7 +17,7 @@ const Architecture &find(const std::string &model_type, const Config &config) {
     }
     std::string list;
     for (const std::string &name : known) list += (list.empty() ? "" : ", ") + name;
-    config.fail("model_type", "the architecture " + model::in_quotes(model_type) + " is not supported" +
+    config.fail("model_type", "the architecture " + in_quotes(model_type) + " is not supported" +
                                   did_you_mean(model_type, known) + "; supported are " + list);
 }
 
@@ -43,8 +43,7 @@ model::Weights used(const Draft &draft) {
 std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config) {
     const Architecture &architecture = find(model_type, config);
     if (architecture.gguf.empty())
-        config.fail("model_type",
-                    model::in_quotes(model_type) + " is read from Hugging Face folders only, not from GGUF");
+        config.fail("model_type", in_quotes(model_type) + " is read from Hugging Face folders only, not from GGUF");
     return architecture.gguf;
 }
 

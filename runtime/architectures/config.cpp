@@ -1,6 +1,6 @@
 #include "architectures/config.hpp"
 
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <lamina/error.hpp>
 
@@ -123,7 +123,7 @@ std::optional<model::JsonValue> Config::find(std::string_view key) const {
 
 model::JsonValue Config::get(std::string_view key) const {
     if (const auto value = find(key)) return *value;
-    object_.fail("the key " + model::in_quotes(std::string(key)) + " is missing");
+    object_.fail("the key " + in_quotes(std::string(key)) + " is missing");
 }
 
 bool Config::is_null(std::string_view key) const {
@@ -178,7 +178,7 @@ std::vector<std::string> Config::layer_types(int64_t layers) const {
     for (const std::string &type : types)
         if (type != "full_attention" && type != "sliding_attention")
             fail("layer_types",
-                 model::in_quotes(type) + " is not supported; supported are full_attention and sliding_attention");
+                 in_quotes(type) + " is not supported; supported are full_attention and sliding_attention");
     return types;
 }
 
@@ -188,7 +188,7 @@ std::string Config::activation(std::string_view key, std::string_view otherwise)
         if (name == theirs) return std::string(ours);
     std::string known;
     for (const auto &[theirs, ours] : activations) known += (known.empty() ? "" : ", ") + std::string(theirs);
-    fail(key, "the activation " + model::in_quotes(name) + " is not supported; supported are " + known);
+    fail(key, "the activation " + in_quotes(name) + " is not supported; supported are " + known);
 }
 
 void Config::expect(std::string_view key, bool value) const {
@@ -202,7 +202,7 @@ void Config::expect(std::string_view key, double value) const {
 }
 void Config::expect(std::string_view key, std::string_view value) const {
     if (const std::string found = text(key, value); found != value)
-        fail(key, model::in_quotes(found) + " is not supported; supported is " + model::in_quotes(std::string(value)));
+        fail(key, in_quotes(found) + " is not supported; supported is " + in_quotes(std::string(value)));
 }
 
 void Config::ignore(std::initializer_list<const char *> keys) const { read_->insert(keys.begin(), keys.end()); }

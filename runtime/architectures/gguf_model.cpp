@@ -3,8 +3,8 @@
 #include "architectures/gguf_model.hpp"
 
 #include "architectures/assemble.hpp"
+#include "base/utf8.hpp"
 #include "model/gguf.hpp"
-#include "model/utf8.hpp"
 
 #include <algorithm>
 #include <array>

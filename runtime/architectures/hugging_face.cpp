@@ -2,7 +2,8 @@
 
 #include "architectures/assemble.hpp"
 #include "base/file.hpp"
-#include "model/utf8.hpp"
+#include "base/utf8.hpp"
+#include "model/safetensors.hpp"
 
 #include <array>
 #include <utility>
@@ -56,7 +57,7 @@ std::optional<Pooling> read_modules(const fs::path &folder) {
         const std::string kind = type.substr(type.rfind('.') + 1);
         const fs::path path = module.at("path").string();
         if (path.is_absolute() || path.string().find("..") != std::string::npos)
-            module.at("path").fail("expected a folder within this one, found " + model::in_quotes(path.string()));
+            module.at("path").fail("expected a folder within this one, found " + in_quotes(path.string()));
         if (kind == "Transformer") {
             if (!path.empty()) module.at("path").fail("expected \"\": the transformer's files in this folder");
         } else if (kind == "Pooling" && !out) {
@@ -64,8 +65,7 @@ std::optional<Pooling> read_modules(const fs::path &folder) {
         } else if (kind == "Normalize" && out) {
             out->normalize = true;
         } else {
-            module.at("type").fail(model::in_quotes(type) +
-                                   " is not supported here; supported are a Transformer, then " +
+            module.at("type").fail(in_quotes(type) + " is not supported here; supported are a Transformer, then " +
                                    "Pooling, then Normalize");
         }
     }
