@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 6> known{"attention.value_length", "rope.
                                                 "rope.scaling.factor",    "rope.scaling.original_context_length",
                                                 "rope.scaling.type",      "rope.scaling.attn_factor"};
 
-constexpr std::string_view stretched = "rope_freqs.weight"; // what frequencies are divided by
+constexpr std::string_view frequency_factors = "rope_freqs.weight"; // what frequencies are divided by
 
 // Converters' and quantizers' notes, and what the tokenizer is made of.
 bool says_nothing_of_layers(std::string_view key) {
@@ -70,7 +70,7 @@ class Reader {
     [[nodiscard]] model::Weights weights(std::span<const TensorName> names) const {
         model::Weights out(gguf_.weights.file());
         for (const auto &[name, weight] : gguf_.weights.entries())
-            if (name != stretched) out.add(renamed(name, names), weight);
+            if (name != frequency_factors) out.add(renamed(name, names), weight);
         for (const auto &[name, dtype] : gguf_.weights.others()) out.add_other(renamed(name, names), dtype);
         return out;
     }
@@ -92,7 +92,7 @@ class Reader {
     }
 
     void add_rotary(Json &config) const {
-        const auto factors = gguf_.weights.entries().find(stretched);
+        const auto factors = gguf_.weights.entries().find(frequency_factors);
         const GgufValue *type = find("rope.scaling.type");
         Json rotary = Json::object();
         if (factors != gguf_.weights.entries().end()) {
@@ -119,7 +119,8 @@ class Reader {
     }
 
     static std::vector<double> values(const model::Weight &weight) {
-        if (weight.type.dtype != DType::f32) throw Error(ErrorCode::input, std::string(stretched) + ": expected f32");
+        if (weight.type.dtype != DType::f32)
+            throw Error(ErrorCode::input, std::string(frequency_factors) + ": expected f32");
         std::vector<float> out(weight.bytes.size() / sizeof(float));
         std::memcpy(out.data(), weight.bytes.data(), weight.bytes.size());
         return {out.begin(), out.end()};

@@ -4,16 +4,14 @@
 
 namespace lamina::architectures {
 
-using Tensor = GraphWriter::Tensor;
-
-Tensor GraphWriter::input(const std::string &name, DType dtype, const std::string &dims) {
+GraphWriter::Tensor GraphWriter::input(const std::string &name, DType dtype, const std::string &dims) {
     inputs_[name] = {{"dtype", name_of(dtype)}, {"dims", dims}};
     return name;
 }
 
-Tensor GraphWriter::layer(const std::string &name, const char *type,
-                          const std::vector<std::pair<const char *, Tensor>> &inputs, const Json &params,
-                          const Json &weights) {
+GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type,
+                                       const std::vector<std::pair<const char *, Tensor>> &inputs, const Json &params,
+                                       const Json &weights) {
     Json given = Json::object();
     for (const auto &[port, tensor] : inputs)
         if (!tensor.empty()) given[port] = tensor;
@@ -24,23 +22,24 @@ Tensor GraphWriter::layer(const std::string &name, const char *type,
     return name;
 }
 
-Tensor GraphWriter::embedding(const std::string &module, const Tensor &ids, double scale, const Tensor &residual) {
+GraphWriter::Tensor GraphWriter::embedding(const std::string &module, const Tensor &ids, double scale,
+                                           const Tensor &residual) {
     Json params;
     if (scale != 1) params["scale"] = scale;
     return layer(module, "embedding", {{"ids", ids}, {"residual", residual}}, params, {{"table", module + ".weight"}});
 }
 
-Tensor GraphWriter::learned_positions(const std::string &module, const Tensor &x, const Tensor &position,
-                                      int64_t max_len) {
+GraphWriter::Tensor GraphWriter::learned_positions(const std::string &module, const Tensor &x, const Tensor &position,
+                                                   int64_t max_len) {
     return layer(module, "positional_encoding", {{"x", x}, {"offset", position}}, {{"max_len", max_len}},
                  {{"table", module + ".weight"}});
 }
 
-Tensor GraphWriter::layer_norm(const std::string &module, const Tensor &x, double eps) {
+GraphWriter::Tensor GraphWriter::layer_norm(const std::string &module, const Tensor &x, double eps) {
     return layer(module, "layer_norm", {{"x", x}}, {{"eps", eps}});
 }
 
-Tensor GraphWriter::rms_norm(const std::string &module, const Tensor &x, const RmsNorm &options) {
+GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tensor &x, const RmsNorm &options) {
     Json params{{"eps", options.eps}};
     if (options.weight_offset != 0) params["weight_offset"] = options.weight_offset;
     if (options.groups != 1) params["groups"] = options.groups;
@@ -54,14 +53,14 @@ void GraphWriter::check_bias(const std::string &module, bool biased) const {
                         module + ".bias', but by its config the model " + (biased ? "has" : "has no") + " bias there");
 }
 
-Tensor GraphWriter::linear(const std::string &module, const Tensor &x, const Linear &options) {
+GraphWriter::Tensor GraphWriter::linear(const std::string &module, const Tensor &x, const Linear &options) {
     check_bias(module, options.biased);
     Json weights;
     if (!options.weight.empty()) weights["weight"] = options.weight;
     return layer(module, "linear", {{"x", x}, {"residual", options.residual}}, {}, weights);
 }
 
-Tensor GraphWriter::feed_forward(const std::string &module, const Tensor &x, const FeedForward &options) {
+GraphWriter::Tensor GraphWriter::feed_forward(const std::string &module, const Tensor &x, const FeedForward &options) {
     Json weights = Json::object();
     const std::pair<std::string, std::string> parts[]{
         {"up", options.up}, {"gate", options.gate}, {"down", options.down}};
@@ -76,8 +75,8 @@ Tensor GraphWriter::feed_forward(const std::string &module, const Tensor &x, con
                  {{"activation", options.activation}}, weights);
 }
 
-Tensor GraphWriter::attention(const std::string &name, const Tensor &q, const Tensor &k, const Tensor &v,
-                              const Attention &options) {
+GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor &q, const Tensor &k, const Tensor &v,
+                                           const Attention &options) {
     Json params{{"heads", options.heads}};
     if (options.kv_heads != options.heads) params["kv_heads"] = options.kv_heads;
     if (options.causal) params["causal"] = true;
