@@ -11,7 +11,8 @@ Weight Weight::of(Tensor tensor) {
 }
 
 Weight Weight::rows(int64_t begin, int64_t end) const {
-    const int64_t all = type.shape.size() < 2 ? 0 : type.shape.front(); // a row may be cut nowhere: it may be blocks
+    const bool cuttable = type.shape.size() > 1 || (type.shape.size() == 1 && storage_of(type.dtype).block_values == 1);
+    const int64_t all = cuttable ? type.shape.front() : 0; // a row of blocks may be cut nowhere
     if (begin < 0 || begin > end || end > all)
         throw Error(ErrorCode::input, "rows " + std::to_string(begin) + " to " + std::to_string(end) +
                                           " of a tensor of shape " + to_string(type.shape));

@@ -68,11 +68,12 @@ void computes_the_same(const std::string &device) {
     const Runtime runtime(options);
     size_t count = 0;
     for (const auto &entry : fs::directory_iterator(models)) {
+        INFO(device << ", " << entry.path().filename().string());
         const Golden golden = golden_of(entry.path());
         Session session = runtime.session(runtime.load(entry.path()), runtime.device(device));
         TensorMap outputs = session.run(golden.graph, golden.inputs);
         for (const auto &[name, expected] : golden.outputs) {
-            INFO(device << ", " << entry.path().filename().string() << ": " << name);
+            INFO(name);
             REQUIRE(outputs.contains(name));
             clear_padding(outputs.at(name), golden.inputs);
             CHECK(difference(outputs.at(name), expected) < 1e-4);

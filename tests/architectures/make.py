@@ -37,11 +37,16 @@ def save(name, model, graph, inputs, outputs, dtype=torch.float16):
     folder = here / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}  # frequencies: never in half precision
     model = randomized(model).to(dtype).eval()
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
+    model.to(torch.float64)
+    for name, buffer in buffers.items():
+        module, _, last = name.rpartition(".")
+        setattr(model.get_submodule(module), last, buffer)
     with torch.no_grad():
-        results = outputs(model.to(torch.float64))
+        results = outputs(model)
     tensors = {"in." + k: v.to(torch.int32).contiguous() for k, v in inputs.items()}
     tensors |= {"out." + k: v.to(torch.float32).contiguous() for k, v in results.items()}
     save_file(tensors, folder / "golden.safetensors", metadata={"graph": graph})
