@@ -67,7 +67,8 @@ std::string graph_as_text(const ModelContents &model, const NamedGraph &named, c
     const ModelGraph &graph = named.second;
     std::string out = "\n" + output.styled("graph " + named.first, Style::bold) + "\n";
     for (const ModelTensor &input : graph.inputs) out += "  takes " + input.name + ": " + type_of(input) + "\n";
-    for (const auto &[name, tensor] : graph.outputs) out += "  gives " + name + " = " + tensor + "\n";
+    for (const auto &[name, tensor] : graph.outputs)
+        out += "  gives " + name + (tensor == name ? "" : " = " + tensor) + "\n";
 
     Table table({"LAYER", "TYPE", "GIVES", {"WEIGHTS", Align::right}, "PARAMETERS", "INPUTS"});
     for (const ModelLayer &layer : graph.layers) {
