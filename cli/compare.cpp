@@ -5,7 +5,6 @@
 #include "model_arguments.hpp"
 #include "table.hpp"
 
-#include "api/access.hpp"
 #include "base/file.hpp"
 
 #include <lamina/proof.hpp>
@@ -80,7 +79,6 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
         throw Error(ErrorCode::usage, "--graph goes with --input NAME=FILE.npy");
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
-    const model::Model &content = *detail::Access::model(model);
     const Device device = runtime.device(global.device);
     if (device.id == options.against)
         throw Error(ErrorCode::usage, "--device " + device.id + " and --reference " + options.against +
@@ -88,9 +86,9 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     note_device(device, output);
 
     CompareOptions how;
-    if (!options.texts.empty()) how.texts = texts_of(options.texts, content);
+    if (!options.texts.empty()) how.texts = texts_of(options.texts, model);
     how.inputs = input_tensors(options.inputs);
-    if (!options.inputs.empty()) how.graph = graph_name(options.graph, content);
+    if (!options.inputs.empty()) how.graph = graph_name(options.graph, inspect(model));
     how.against = options.against;
     how.variants = variants(options.variants, runtime, device);
     how.replay_folder = options.replay;

@@ -6,11 +6,10 @@
 #include "table.hpp"
 
 #include "base/binary_size.hpp"
-#include "base/file.hpp"
 #include "base/nearest.hpp"
-#include "model/vocabulary.hpp"
 
 #include <lamina/transformer.hpp>
+#include <lamina/vocabulary.hpp>
 
 #include <algorithm>
 #include <set>
@@ -19,7 +18,6 @@ namespace lamina::cli {
 namespace {
 
 constexpr int64_t largest_number = INT64_C(1) << 31;
-constexpr uint64_t largest_vocabulary = 64u << 20; // bytes of a file
 
 struct InitOptions {
     std::filesystem::path folder;
@@ -101,16 +99,14 @@ EmbeddingsWithPositionalEncoding embedding_of(const InitOptions &o, int64_t voca
 
 // ---- Vocabularies ----
 
-std::string text_of(const std::filesystem::path &file) {
-    if (file.empty()) return "";
-    const std::vector<std::byte> bytes = read_file(file, largest_vocabulary);
-    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
-}
+using Tokens = std::vector<std::string>;
 
-// Tokens of a vocabulary: those of the file, or --vocab.
-int64_t size_of(const std::string &text, const std::filesystem::path &file, const InitOptions &o) {
-    if (!text.empty()) return static_cast<int64_t>(model::Vocabulary::parse(text, file).size());
-    if (!file.empty()) throw Error(ErrorCode::input, file.string() + ": empty; expected one token a line");
+// None where there is no file.
+Tokens tokens_of(const std::filesystem::path &file) { return file.empty() ? Tokens{} : read_vocabulary(file); }
+
+// How many tokens there are: those of the file, or --vocab.
+int64_t size_of(const Tokens &tokens, const InitOptions &o) {
+    if (!tokens.empty()) return static_cast<int64_t>(tokens.size());
     if (o.vocabulary != 0) return o.vocabulary;
     throw Error(ErrorCode::usage, "how many tokens are there? Give --vocab N, or a file of tokens (--source-vocab, "
                                   "--target-vocab)");
@@ -121,8 +117,7 @@ int64_t size_of(const std::string &text, const std::filesystem::path &file, cons
 ModelDescription make_encoder(const InitOptions &o, const BuildOptions &build_options) {
     if (!o.target_file.empty())
         throw Error(ErrorCode::usage, "--target-vocab does not go with --arch encoder, which generates no text");
-    const std::string source = text_of(o.source_file);
-    return build(EncoderOnly{.embedding = embedding_of(o, size_of(source, o.source_file, o)),
+    return build(EncoderOnly{.embedding = embedding_of(o, size_of(tokens_of(o.source_file), o)),
                              .encoder = {.layer = layer_of(o), .layers = o.layers, .mask = mask_of(o)}},
                  build_options);
 }
@@ -155,15 +150,15 @@ void refuse_without_text(const InitOptions &o) {
                                           std::string("steps; expected none"));
 }
 
-TextVocabularies text_options(const InitOptions &o, const std::string &source, const std::string &target) {
+TextVocabularies text_options(const InitOptions &o, const Tokens &source, const Tokens &target) {
     refuse_without_text(o);
     const bool characters = chosen<bool>("--split", o.split, {{"characters", true}, {"words", false}});
     if (o.start == o.end)
         throw Error(ErrorCode::usage, "--start and --end are both '" + o.start + "': expected two tokens, since what " +
                                           "is generated begins with one and ends at the other");
     const std::set<std::string> special{o.start, o.end};
-    if (!source.empty()) refuse_unreadable(model::Vocabulary::parse(source, o.source_file), characters, special);
-    refuse_unreadable(model::Vocabulary::parse(target, o.target_file), characters, special);
+    refuse_unreadable(source, o.source_file, characters, special);
+    refuse_unreadable(target, o.target_file, characters, special);
     return {.source = source,
             .target = target,
             .source_characters = characters,
@@ -177,9 +172,9 @@ ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
     BuildOptions build_options = given;
     if (!o.source_file.empty())
         throw Error(ErrorCode::usage, "--source-vocab does not go with --arch decoder, which has no source");
-    const std::string target = text_of(o.target_file);
-    const int64_t vocabulary = size_of(target, o.target_file, o);
-    if (!target.empty()) build_options.text = text_options(o, "", target);
+    const Tokens target = tokens_of(o.target_file);
+    const int64_t vocabulary = size_of(target, o);
+    if (!target.empty()) build_options.text = text_options(o, {}, target);
     // Padding behind a causal sequence changes nothing before it: lengths would be idle.
     const Mask mask = mask_of(o) == Mask::keep ? Mask::keep : Mask::none;
     return build(DecoderOnly{.embedding = embedding_of(o, vocabulary),
@@ -190,10 +185,10 @@ ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
 
 ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &given) {
     BuildOptions build_options = given;
-    const std::string source = text_of(o.source_file), target = text_of(o.target_file);
+    const Tokens source = tokens_of(o.source_file), target = tokens_of(o.target_file);
     if (o.source_file.empty() != o.target_file.empty())
         throw Error(ErrorCode::usage, "--source-vocab and --target-vocab belong together: give both, or --vocab N");
-    const int64_t source_size = size_of(source, o.source_file, o), target_size = size_of(target, o.target_file, o);
+    const int64_t source_size = size_of(source, o), target_size = size_of(target, o);
     if (!target.empty()) build_options.text = text_options(o, source, target);
     const TransformerLayer layer = layer_of(o);
     const Mask mask = mask_of(o);

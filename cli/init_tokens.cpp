@@ -18,12 +18,13 @@ bool is_readable(const std::string &token, bool characters) {
 
 } // namespace
 
-void refuse_unreadable(const model::Vocabulary &vocabulary, bool characters, const std::set<std::string> &special) {
-    for (int32_t id = 0; id < static_cast<int32_t>(vocabulary.size()); ++id) {
-        const std::string &token = vocabulary.token(id);
+void refuse_unreadable(const std::vector<std::string> &tokens, const std::filesystem::path &file, bool characters,
+                       const std::set<std::string> &special) {
+    for (size_t id = 0; id < tokens.size(); ++id) {
+        const std::string &token = tokens[id];
         if (is_readable(token, characters) || special.contains(token) || is_in_brackets(token)) continue;
         throw Error(ErrorCode::input,
-                    vocabulary.file().string() + ": line " + std::to_string(id + 1) + ": " + in_quotes(token) +
+                    file.string() + ": line " + std::to_string(id + 1) + ": " + in_quotes(token) +
                         (characters ? " is several characters, and --split characters makes a token of each: expected "
                                       "one, or a special token like <pad>"
                                     : " has a blank, where --split words begins another token: expected a word"));

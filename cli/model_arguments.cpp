@@ -4,6 +4,7 @@
 
 #include <lamina/npy.hpp>
 #include <lamina/plugins.hpp>
+#include <lamina/texts.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -66,7 +67,7 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
     return out;
 }
 
-std::string graph_name(const std::string &given, const model::Model &model) {
+std::string graph_name(const std::string &given, const ModelContents &model) {
     const std::vector<std::string> names = names_of(model.graphs);
     if (given.empty() && names.size() == 1) return names.front();
     if (given.empty())
@@ -77,10 +78,10 @@ std::string graph_name(const std::string &given, const model::Model &model) {
     return given;
 }
 
-std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model) {
-    if (!model.generation || !model.generation->input().characters) return arguments;
-    const model::Generation &g = *model.generation;
-    if (g.encode.empty() || model.vocabularies.at(g.source.vocabulary).id(" ")) return arguments;
+std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const Model &model) {
+    const std::optional<TextGeneration> generation = inspect(model).generation;
+    if (!generation || generation->encode.empty() || !generation->source.characters) return arguments;
+    if (!tokenize(model, {" "}).refused) return arguments; // a blank is one of its characters
     std::vector<std::string> out;
     for (const std::string &argument : arguments) {
         std::istringstream words(argument);

@@ -1,8 +1,7 @@
 // What `run` and `compare` are given beside a model: texts, tensors, a graph, variants.
 #pragma once
 
-#include "model/model.hpp"
-
+#include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
 
 #include <filesystem>
@@ -26,10 +25,10 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Assignments variants(const std::vector<std::string> &given, const Runtime &runtime, const Device &device);
 
 // --graph, or the only graph of the model. Throws Error(usage).
-[[nodiscard]] std::string graph_name(const std::string &given, const model::Model &model);
+[[nodiscard]] std::string graph_name(const std::string &given, const ModelContents &model);
 
 // Arguments of the command line as texts: of a model that reads a source by characters, none of which is a blank, each
 // word between blanks is a text of its own, and an argument without words an empty one.
-[[nodiscard]] std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const model::Model &model);
+[[nodiscard]] std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const Model &model);
 
 } // namespace lamina::cli

@@ -3,11 +3,11 @@
 #include "chart.hpp"
 #include "command.hpp"
 
-#include "abi/call.hpp"
 #include "base/file.hpp"
 
 #include <charconv>
 #include <set>
+#include <span>
 #include <sstream>
 
 namespace lamina::cli {
@@ -22,24 +22,23 @@ struct PlotOptions {
 
 constexpr int64_t most_values = int64_t{1} << 28; // 1 GiB of them: far beyond what a picture shows
 
-// (max_len, d_model), row-major
-std::vector<float> positional_encoding(const abi::Registry &plugins, const PlotOptions &options) {
+// What the layer makes of zeros, (1, max_len, d_model), in a model that is nothing else.
+Tensor positional_encoding(const Runtime &runtime, const PlotOptions &options) {
     if (options.max_len > most_values / options.d_model)
         throw Error(ErrorCode::usage, "--max-len " + std::to_string(options.max_len) + " x --d-model " +
                                           std::to_string(options.d_model) + " is more than " +
                                           std::to_string(most_values) + " values; choose fewer");
-    const TensorType type{DType::f32, {1, options.max_len, options.d_model}};
-    const abi::LayerCall call(plugins.layer("positional_encoding"),
-                              {{"layout", options.layout}, {"max_len", static_cast<double>(options.max_len)}},
-                              {.in = {{"x", type}}, .weight = {}, .state = {}}, "plot pe");
-    std::vector<float> zeros(static_cast<size_t>(element_count(type.shape))), values(zeros.size());
-    const lamina_layer &contract = *call.layer().contract;
-    abi::LayerCall::Data data{std::vector<void *>(contract.n_inputs), std::vector<void *>(contract.n_weights),
-                              std::vector<void *>(contract.n_outputs), std::vector<void *>(contract.n_states)};
-    data.in.at(0) = zeros.data();
-    data.out.at(0) = values.data();
-    call.reference(data);
-    return values;
+    const Json layer{{"name", "y"},
+                     {"type", "positional_encoding"},
+                     {"inputs", {{"x", "x"}}},
+                     {"params", {{"layout", options.layout}, {"max_len", options.max_len}}}};
+    const Json graph{{"inputs", {{"x", {{"dtype", "f32"}, {"dims", "B T C"}}}}},
+                     {"layers", Json::array({layer})},
+                     {"outputs", {{"y", "y"}}}};
+    const Json json{{"format", "lamina/1"}, {"name", "plot"}, {"graphs", {{"pe", graph}}}};
+    const Model model = runtime.load(ModelDescription{"plot pe", json.in_one_line(), {}, {}});
+    const Tensor zeros(TensorType{DType::f32, {1, options.max_len, options.d_model}});
+    return runtime.session(model, runtime.device("reference")).run("pe", {{"x", zeros}}).at("y");
 }
 
 int64_t dimension(std::string_view text, const PlotOptions &options) {
@@ -77,8 +76,7 @@ std::vector<int64_t> chosen_dimensions(const PlotOptions &options, bool lines) {
 }
 
 // The chosen columns of the table alone.
-std::vector<float> columns(const std::vector<float> &table, const std::vector<int64_t> &dims,
-                           const PlotOptions &options) {
+std::vector<float> columns(std::span<const float> table, const std::vector<int64_t> &dims, const PlotOptions &options) {
     std::vector<float> out;
     out.reserve(static_cast<size_t>(options.max_len) * dims.size());
     for (int64_t p = 0; p < options.max_len; ++p)
@@ -86,7 +84,7 @@ std::vector<float> columns(const std::vector<float> &table, const std::vector<in
     return out;
 }
 
-std::string line_chart(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+std::string line_chart(std::span<const float> table, const std::vector<int64_t> &dims, const PlotOptions &options) {
     if (dims.size() > LineChart::most_series)
         throw Error(ErrorCode::usage, std::to_string(dims.size()) + " lines cannot be told apart; choose at most " +
                                           std::to_string(LineChart::most_series) + " with --dims, or take --heat");
@@ -99,7 +97,7 @@ std::string line_chart(const std::vector<float> &table, const std::vector<int64_
     return draw(chart);
 }
 
-std::string heat_map(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+std::string heat_map(std::span<const float> table, const std::vector<int64_t> &dims, const PlotOptions &options) {
     const std::vector<float> values = columns(table, dims, options);
     const bool all = dims.size() == static_cast<size_t>(options.d_model);
     return draw(HeatMap{.title = options.title,
@@ -112,7 +110,7 @@ std::string heat_map(const std::vector<float> &table, const std::vector<int64_t>
                         .limit = 1});
 }
 
-std::string csv(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+std::string csv(std::span<const float> table, const std::vector<int64_t> &dims, const PlotOptions &options) {
     std::string out = "position";
     for (const int64_t d : dims) out += ",dim " + std::to_string(d);
     out += '\n';
@@ -130,7 +128,7 @@ std::string csv(const std::vector<float> &table, const std::vector<int64_t> &dim
     return out;
 }
 
-std::string json(const std::vector<float> &table, const std::vector<int64_t> &dims, const PlotOptions &options) {
+std::string json(std::span<const float> table, const std::vector<int64_t> &dims, const PlotOptions &options) {
     Json rows = Json::array();
     const std::vector<float> values = columns(table, dims, options);
     for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(dims.size()))
@@ -150,12 +148,11 @@ int plot(const PlotOptions &options, const GlobalOptions &global, Output &output
     if (output.json() && (options.csv || options.heat))
         throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
                                           " and --json exclude each other: each is another form of the same numbers");
-    const auto plugins = abi::Registry::discover(abi::Registry::search_path(global.plugin_folders));
     const bool lines = !options.heat && !options.csv && !output.json();
     const std::vector<int64_t> dims = chosen_dimensions(options, lines);
-    const std::vector<float> table = positional_encoding(*plugins, options);
+    const Tensor table = positional_encoding(Runtime(global.runtime(output)), options);
     const auto form = output.json() ? json : options.csv ? csv : options.heat ? heat_map : line_chart;
-    const std::string text = form(table, dims, options);
+    const std::string text = form(table.f32(), dims, options);
     if (options.file.empty()) {
         output.print(text);
     } else {

@@ -7,8 +7,6 @@
 #include "taps.hpp"
 #include "text_run.hpp"
 
-#include "api/access.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -79,7 +77,7 @@ std::string as_text(const TensorMap &tensors, const Output &output) {
 }
 
 // Where each tensor goes: --output NAME=FILE, and with --output-dir every output of the graph besides.
-Assignments files_of(const RunOptions &options, const model::Graph &graph) {
+Assignments files_of(const RunOptions &options, const ModelGraph &graph) {
     Assignments files = assignments(options.outputs, "--output");
     for (const auto &[name, file] : files)
         if (is_pattern(name))
@@ -99,16 +97,15 @@ void make_output_folder(const std::filesystem::path &folder) {
 
 void run_tensors(const RunOptions &options, const Runtime &runtime, const Model &model, const Device &device,
                  SessionOptions session_options, Output &output) {
-    const model::Model &content = *detail::Access::model(model);
-    const std::string graph = graph_name(options.graph, content);
-    const Assignments files = files_of(options, content.graphs.at(graph));
+    const ModelContents contents = inspect(model);
+    const std::string graph = graph_name(options.graph, contents);
+    const Assignments files = files_of(options, contents.graphs.at(graph));
     const Taps taps(options.taps);
     std::vector<std::string> inside = taps.patterns(); // tensors inside the graph that --tap or --output name
     for (const auto &[name, file] : files)
-        if (!content.graphs.at(graph).outputs.contains(name)) inside.push_back(name);
+        if (!contents.graphs.at(graph).outputs.contains(name)) inside.push_back(name);
     session_options.keep_all = !inside.empty();
-    std::vector<Destination> destinations =
-        taps.destinations(tensor_names(content.graphs.at(graph), *detail::Access::state(runtime)->plugins));
+    std::vector<Destination> destinations = taps.destinations(tensor_names(contents.graphs.at(graph)));
     for (const auto &[name, file] : files) destinations.push_back({name, file});
     refuse_shared_files(destinations);
 
@@ -123,17 +120,16 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
         output.print(as_text(tensors, output));
 }
 
-void tap_texts(const RunOptions &options, const Runtime &runtime, const Model &model, Session session, Output &output) {
-    const model::Model &content = *detail::Access::model(model);
+void tap_texts(const RunOptions &options, const Model &model, Session session, Output &output) {
+    const ModelContents contents = inspect(model);
     const Taps taps(options.taps);
     std::vector<std::string> names;
-    for (const auto &[name, graph] : content.graphs)
-        for (std::string &tensor : tensor_names(graph, *detail::Access::state(runtime)->plugins))
-            names.push_back(std::move(tensor));
+    for (const auto &[name, graph] : contents.graphs)
+        for (std::string &tensor : tensor_names(graph)) names.push_back(std::move(tensor));
     std::vector<Destination> destinations = taps.destinations(names);
     refuse_shared_files(destinations);
 
-    const TensorMap tensors = taps.of_texts(session, texts_of(options.texts, content));
+    const TensorMap tensors = taps.of_texts(session, texts_of(options.texts, model));
     std::erase_if(destinations, [&](const Destination &d) { return !tensors.contains(d.tensor); }); // other graphs
     const Assignments written = write(destinations, tensors, output);
     if (output.json())
@@ -184,18 +180,16 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         run_tensors(options, runtime, model, device, session_options, output);
         return 0;
     }
-    const model::Model &content = *detail::Access::model(model);
     if (!options.taps.empty()) {
         session_options.keep_all = true;
-        tap_texts(options, runtime, model, runtime.session(model, device, session_options), output);
+        tap_texts(options, model, runtime.session(model, device, session_options), output);
         return 0;
     }
-    TextRun texts(runtime.session(model, device, session_options), content, *detail::Access::state(runtime)->plugins,
-                  output, options.generate);
+    TextRun texts(model, runtime.session(model, device, session_options), output, options.generate);
     if (options.texts.empty())
         texts.lines(LineReader(STDIN_FILENO));
     else
-        texts.words(texts_of(options.texts, content));
+        texts.words(texts_of(options.texts, model));
     return 0;
 }
 

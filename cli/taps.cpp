@@ -1,11 +1,9 @@
 #include "taps.hpp"
 
-#include "api/access.hpp"
-#include "generation/text_inputs.hpp"
-
 #include "base/nearest.hpp"
 
 #include <lamina/npy.hpp>
+#include <lamina/texts.hpp>
 
 #include <filesystem>
 #include <set>
@@ -60,8 +58,7 @@ TensorMap Taps::of_texts(Session &session, const std::vector<std::string> &texts
     TensorMap out;
     std::vector<bool> found(taps_.size());
     std::vector<std::string> names;
-    for (const auto &[graph, inputs] :
-         generation::inputs_of_texts(detail::Access::state(session), texts, generation::Rows::of_texts).graphs)
+    for (const auto &[graph, inputs] : graph_runs(session, texts))
         for (auto &[name, tensor] : session.run(graph, inputs, {"*"})) {
             names.push_back(name);
             for (size_t i = 0; i < taps_.size(); ++i)
@@ -82,13 +79,10 @@ std::vector<Destination> Taps::destinations(const std::vector<std::string> &name
     return out;
 }
 
-std::vector<std::string> tensor_names(const model::Graph &graph, const abi::Registry &plugins) {
+std::vector<std::string> tensor_names(const ModelGraph &graph) {
     std::set<std::string> names;
-    for (const model::Node &node : graph.nodes) {
-        const lamina_layer &contract = *plugins.layer(node.type).contract;
-        for (uint32_t i = 0; i < contract.n_outputs; ++i)
-            names.insert(i == 0 ? node.name : node.name + "." + contract.outputs[i].name);
-    }
+    for (const ModelLayer &layer : graph.layers)
+        for (const ModelTensor &output : layer.outputs) names.insert(output.name);
     for (const auto &[name, tensor] : graph.outputs) names.insert(name);
     return {names.begin(), names.end()};
 }

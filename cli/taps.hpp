@@ -20,7 +20,7 @@ struct Destination {
 [[nodiscard]] bool is_pattern(const std::string &name);
 
 // What --tap and --output can name in a graph: what its layers give, and its outputs.
-[[nodiscard]] std::vector<std::string> tensor_names(const model::Graph &graph, const abi::Registry &plugins);
+[[nodiscard]] std::vector<std::string> tensor_names(const ModelGraph &graph);
 
 // Throws Error(usage) where two tensors would go to one file: the second would take the first one's place.
 void refuse_shared_files(const std::vector<Destination> &destinations);

@@ -2,7 +2,7 @@
 
 #include "interrupt.hpp"
 
-#include "generation/texts.hpp"
+#include <lamina/texts.hpp>
 
 namespace lamina::cli {
 namespace {
@@ -61,8 +61,7 @@ void TextRun::finish() {
 }
 
 std::optional<Error> TextRun::cut_at_refused(std::vector<std::string> &texts) const {
-    if (!model_.generation) return std::nullopt; // hypotheses() says so
-    const std::optional<generation::Refused> refused = generation::read_texts(model_, plugins_, texts).refused;
+    const std::optional<RefusedText> refused = tokenize(model_, texts).refused;
     if (!refused) return std::nullopt;
     texts.resize(refused->text);
     return Error(ErrorCode::input,

@@ -4,9 +4,6 @@
 #include "lines.hpp"
 #include "output.hpp"
 
-#include "abi/library.hpp"
-#include "model/model.hpp"
-
 #include <lamina/lamina.hpp>
 
 #include <optional>
@@ -19,18 +16,16 @@ namespace lamina::cli {
 // hypothesis.
 class TextRun {
   public:
-    TextRun(Session session, const model::Model &model, const abi::Registry &plugins, Output &output,
-            const GenerateOptions &options)
-        : session_(std::move(session)), model_(model), plugins_(plugins), output_(output), options_(options) {}
+    TextRun(Model model, Session session, Output &output, const GenerateOptions &options)
+        : model_(std::move(model)), session_(std::move(session)), output_(output), options_(options) {}
 
     void words(const std::vector<std::string> &texts);
     // Answers all lines before one that the model cannot take, then throws Error(input) with its number.
     void lines(LineReader lines);
 
   private:
+    Model model_;
     Session session_;
-    const model::Model &model_;
-    const abi::Registry &plugins_;
     Output &output_;
     GenerateOptions options_;
     size_t answered_ = 0;

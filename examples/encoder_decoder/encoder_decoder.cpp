@@ -20,8 +20,9 @@ lamina::ModelDescription build_translator() {
         .decoder = {.layer = layer.with_source_attention(), .layers = 2},
         .generator = {.d_model = d_model, .vocabulary = target_tokens},
     };
-    const lamina::TextVocabularies text{
-        .source = "the\ncat\nsat\non\nmat\n", .target = "<s>\n</s>\nle\nchat\nest\nassis\n", .max_length = 8};
+    const lamina::TextVocabularies text{.source = {"the", "cat", "sat", "on", "mat"},
+                                        .target = {"<s>", "</s>", "le", "chat", "est", "assis"},
+                                        .max_length = 8};
     return lamina::build(translator, {.name = "translator", .seed = 7, .text = text});
 }
 

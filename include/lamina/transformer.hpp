@@ -26,6 +26,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lamina {
 
@@ -128,8 +129,9 @@ struct DecoderOnly { // as GPT: a language model
 // What makes a model take text and give text. Needs batch_first, a causal decoder, Decoder::mask none, and lengths as
 // Encoder::mask and Decoder::source_mask.
 struct TextVocabularies {
-    std::string source = {},
-                target = {}; // one token a line, as many as the embeddings' tables have rows; no source: DecoderOnly
+    // Tokens, as many as the embeddings' tables have rows; read_vocabulary() of vocabulary.hpp takes them from a file.
+    // No source: DecoderOnly.
+    std::vector<std::string> source = {}, target = {};
     bool source_characters = false, target_characters = false; // tokens are characters; else words between blanks
     std::string start = "<s>", end = "</s>";                   // entries of the target vocabulary
     int64_t max_length = 64;                                   // generated tokens, the end not counted

@@ -7,15 +7,17 @@ namespace lamina::detail {
 
 struct ModelState {
     std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const abi::Registry> plugins; // that it was held to
 };
 
 // Runtime, Model and Session are handles; the API and the tests reach what is behind them here.
 struct Access {
     static const std::shared_ptr<RuntimeState> &state(const Runtime &r);
     static const std::shared_ptr<const model::Model> &model(const Model &m);
+    static const std::shared_ptr<const abi::Registry> &plugins(const Model &m);
     static SessionState &state(Session &s);
     // The handle of a model, which the plugins are asked about first. Throws Error.
-    static Model checked(std::shared_ptr<const model::Model> content, const abi::Registry &plugins);
+    static Model checked(std::shared_ptr<const model::Model> content, std::shared_ptr<const abi::Registry> plugins);
 };
 
 } // namespace lamina::detail

@@ -63,7 +63,7 @@ void check_generation(const model::Model &model, const abi::Registry &plugins) {
 
 } // namespace
 
-void check_model(const model::Model &model, const abi::Registry &plugins) {
+void expect_plugins(const model::Model &model, const abi::Registry &plugins) {
     for (const auto &[name, graph] : model.graphs)
         for (const model::Node &node : graph.nodes) {
             try {
@@ -73,6 +73,10 @@ void check_model(const model::Model &model, const abi::Registry &plugins) {
                                           node.name + "': " + e.what());
             }
         }
+}
+
+void check_model(const model::Model &model, const abi::Registry &plugins) {
+    expect_plugins(model, plugins);
     for (const auto &[name, graph] : model.graphs) plan::check_graph(model, graph, plugins);
     refuse_unused_weights(model, plugins);
     if (model.generation) check_generation(model, plugins);

@@ -6,6 +6,9 @@
 
 namespace lamina::api {
 
+// Every layer has a plugin. Throws Error(plugin) that names the layer's place in model.json.
+void expect_plugins(const model::Model &model, const abi::Registry &plugins);
+
 // Every layer has a plugin, every weight of the file is used, and where the model says how it generates, its graphs fit
 // together: they are planned once for a small batch. Throws Error(input) or Error(plugin).
 void check_model(const model::Model &model, const abi::Registry &plugins);

@@ -92,11 +92,12 @@ namespace detail {
 
 const std::shared_ptr<RuntimeState> &Access::state(const Runtime &r) { return r.state_; }
 const std::shared_ptr<const model::Model> &Access::model(const Model &m) { return m.state_->model; }
+const std::shared_ptr<const abi::Registry> &Access::plugins(const Model &m) { return m.state_->plugins; }
 SessionState &Access::state(Session &s) { return *s.state_; }
-Model Access::checked(std::shared_ptr<const model::Model> content, const abi::Registry &plugins) {
-    api::check_model(*content, plugins);
+Model Access::checked(std::shared_ptr<const model::Model> content, std::shared_ptr<const abi::Registry> plugins) {
+    api::check_model(*content, *plugins);
     Model model;
-    model.state_ = std::make_shared<const ModelState>(ModelState{std::move(content)});
+    model.state_ = std::make_shared<const ModelState>(ModelState{std::move(content), std::move(plugins)});
     return model;
 }
 
@@ -144,13 +145,13 @@ Device Runtime::device(const std::string &id) const {
 }
 
 Model Runtime::load(const std::filesystem::path &folder) const {
-    return detail::Access::checked(architectures::open(folder), *state_->plugins);
+    return detail::Access::checked(architectures::open(folder), state_->plugins);
 }
 
 Model Runtime::load(const ModelDescription &description) const {
     return detail::Access::checked(model::Model::parse(description.json, model::Weights::of(description.weights),
                                                        description.vocabularies, description.name),
-                                   *state_->plugins);
+                                   state_->plugins);
 }
 
 Session Runtime::session(const Model &model, const Device &device, const SessionOptions &options) const {

@@ -165,8 +165,9 @@ ModelDescription finish(const std::vector<NamedGraph> &graphs, const std::string
     if (first_invalid_utf8(out.json) != out.json.size())
         throw Error(ErrorCode::usage, "the summary is not valid UTF-8");
     out.weights = make_weights(weights, options);
-    if (options.text && !options.text->source.empty()) out.vocabularies["source.txt"] = options.text->source;
-    if (options.text) out.vocabularies["target.txt"] = options.text->target;
+    if (options.text && !options.text->source.empty())
+        out.vocabularies["source.txt"] = builder::lines_of(options.text->source);
+    if (options.text) out.vocabularies["target.txt"] = builder::lines_of(options.text->target);
     return out;
 }
 

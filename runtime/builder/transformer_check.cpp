@@ -60,9 +60,12 @@ void check_same_layout(const TransformerLayer &layer, const std::string &block, 
 
 [[noreturn]] void refuse_text(const std::string &why) { throw Error(ErrorCode::usage, "text: " + why); }
 
-void check_vocabulary(const std::string &tokens, const char *file, const std::string &block, int64_t rows) {
-    if (tokens.empty()) refuse_text(std::string("there is no ") + file + ": give it one token a line");
-    const auto size = static_cast<int64_t>(model::Vocabulary::parse(tokens, file).size());
+void check_vocabulary(const std::vector<std::string> &tokens, const char *file, const std::string &block,
+                      int64_t rows) {
+    if (tokens.empty()) refuse_text(std::string("there are no tokens for ") + file);
+    if (model::Vocabulary::parse(lines_of(tokens), file).tokens() != tokens)
+        refuse_text(std::string("tokens for ") + file + " have line breaks; expected none: each token is a line");
+    const auto size = static_cast<int64_t>(tokens.size());
     if (size != rows)
         refuse(block, "vocabulary", rows, std::to_string(size) + ", one for each token of " + std::string(file));
 }
@@ -70,9 +73,8 @@ void check_vocabulary(const std::string &tokens, const char *file, const std::st
 void check_target(const TextVocabularies &text, const EmbeddingsWithPositionalEncoding &embedding,
                   const std::string &block, const Decoder &decoder) {
     check_vocabulary(text.target, "target.txt", block, embedding.vocabulary);
-    const model::Vocabulary target = model::Vocabulary::parse(text.target, "target.txt");
     for (const std::string &token : {text.start, text.end})
-        if (!target.id(token))
+        if (std::ranges::find(text.target, token) == text.target.end())
             refuse_text("'" + token + "' is not in the target vocabulary; choose another start or end");
     check_range("text", "max_length", text.max_length, 1, std::min(longest_generation, embedding.max_len - 1));
     if (!decoder.layer.batch_first) refuse_text("needs batch_first");
@@ -81,6 +83,12 @@ void check_target(const TextVocabularies &text, const EmbeddingsWithPositionalEn
 }
 
 } // namespace
+
+std::string lines_of(const std::vector<std::string> &tokens) {
+    std::string out;
+    for (const std::string &token : tokens) out += token + "\n";
+    return out;
+}
 
 void check_settings(const TransformerLayer &layer, const std::string &block) {
     check_d_model(block, layer.d_model);

@@ -20,4 +20,7 @@ void check_settings(const EncoderDecoder &model, const BuildOptions &options);
 void check_settings(const EncoderOnly &model, const BuildOptions &options);
 void check_settings(const DecoderOnly &model, const BuildOptions &options);
 
+// A vocabulary's file: one token a line.
+[[nodiscard]] std::string lines_of(const std::vector<std::string> &tokens);
+
 } // namespace lamina::builder

@@ -74,9 +74,9 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
         const TensorMap encoded = session.surviving_loss([&] { return session.run(g.encode, encode); });
         for (const std::string &name : g.encoded) decode[name] = encoded.at(name);
         if (g.decode_takes_lengths) decode[g.source_lengths] = encode.at(g.source_lengths);
-        out.graphs.emplace_back(g.encode, std::move(encode));
+        out.graphs.push_back({g.encode, std::move(encode)});
     }
-    out.graphs.emplace_back(g.decode, std::move(decode));
+    out.graphs.push_back({g.decode, std::move(decode)});
     return out;
 }
 

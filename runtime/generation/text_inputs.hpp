@@ -3,17 +3,16 @@
 
 #include "model/model.hpp"
 
-#include <lamina/lamina.hpp>
+#include <lamina/texts.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lamina::generation {
 
 struct TextInputs {
-    std::vector<std::pair<std::string, TensorMap>> graphs; // and their inputs, in the order in which they run
-    size_t length = 0;                                     // tokens that a sequence may come to have
+    std::vector<GraphRun> graphs; // in the order in which they run
+    size_t length = 0;            // tokens that a sequence may come to have
 };
 
 // As many rows as there are texts, none longer than the longest; or what generation gives its programs, which round up:

@@ -30,7 +30,8 @@ std::string why_no_source(const model::Model &model, const abi::Registry &plugin
 }
 
 // The first text that is too long. What a graph takes of a length it takes of shorter ones, too.
-std::optional<Refused> too_long(const model::Model &model, const abi::Registry &plugins, const std::vector<Ids> &ids) {
+std::optional<RefusedText> too_long(const model::Model &model, const abi::Registry &plugins,
+                                    const std::vector<Ids> &ids) {
     const bool prompts = model.generation->encode.empty();
     size_t longest = 0;
     for (const Ids &text : ids) longest = std::max(longest, text.size());
@@ -38,15 +39,15 @@ std::optional<Refused> too_long(const model::Model &model, const abi::Registry &
         const size_t limit = longest_target(model, plugins) - 1; // the start token comes first
         const auto at = std::find_if(ids.begin(), ids.end(), [&](const Ids &text) { return text.size() > limit; });
         if (at == ids.end()) return std::nullopt;
-        return Refused{static_cast<size_t>(at - ids.begin()),
-                       std::to_string(at->size()) + " tokens; expected at most " + std::to_string(limit) +
-                           ", as many as the model has positions for: shorten the text"};
+        return RefusedText{static_cast<size_t>(at - ids.begin()),
+                           std::to_string(at->size()) + " tokens; expected at most " + std::to_string(limit) +
+                               ", as many as the model has positions for: shorten the text"};
     }
     if (longest == 0 || takes_sources(model, plugins, longest)) return std::nullopt;
     for (size_t i = 0; i < ids.size(); ++i) {
         if (ids[i].empty()) continue;
         const std::string why = why_no_source(model, plugins, ids[i].size());
-        if (!why.empty()) return Refused{i, std::to_string(ids[i].size()) + " tokens: " + why};
+        if (!why.empty()) return RefusedText{i, std::to_string(ids[i].size()) + " tokens: " + why};
     }
     return std::nullopt;
 }
@@ -79,15 +80,15 @@ size_t longest_target(const model::Model &model, const abi::Registry &plugins) {
     return static_cast<size_t>(end_of_values(plan_decode_step(model, plugins), model.generation->position));
 }
 
-ReadTexts read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts) {
+TextIds read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts) {
     const model::TextCodec &codec = generation_of(model).input();
     const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
-    ReadTexts out;
+    TextIds out;
     for (size_t i = 0; i < texts.size() && !out.refused; ++i) {
         try {
             out.ids.push_back(vocabulary.encode(texts[i], codec.characters, codec.lowercase));
         } catch (const Error &e) {
-            out.refused = Refused{i, e.what()};
+            out.refused = RefusedText{i, e.what()};
         }
     }
     if (auto refused = too_long(model, plugins, out.ids)) {
@@ -99,7 +100,7 @@ ReadTexts read_texts(const model::Model &model, const abi::Registry &plugins, co
 
 std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
                           const std::vector<std::string> &texts) {
-    ReadTexts read = read_texts(model, plugins, texts);
+    TextIds read = read_texts(model, plugins, texts);
     if (read.refused)
         throw Error(ErrorCode::input, "text " + std::to_string(read.refused->text + 1) + ": " + read.refused->why);
     return std::move(read.ids);

@@ -4,8 +4,9 @@
 #include "abi/library.hpp"
 #include "model/model.hpp"
 
+#include <lamina/texts.hpp>
+
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,19 +14,9 @@ namespace lamina::generation {
 
 using Ids = std::vector<int32_t>;
 
-struct Refused {
-    size_t text = 0; // from 0
-    std::string why; // a token that is not in the vocabulary, or more tokens than the graphs take
-};
-
-struct ReadTexts {
-    std::vector<Ids> ids;           // of all texts, or of those before the refused one
-    std::optional<Refused> refused; // the first that the model cannot take
-};
-
 // Throws Error(input) for a model that takes no text.
-[[nodiscard]] ReadTexts read_texts(const model::Model &model, const abi::Registry &plugins,
-                                   const std::vector<std::string> &texts);
+[[nodiscard]] TextIds read_texts(const model::Model &model, const abi::Registry &plugins,
+                                 const std::vector<std::string> &texts);
 // The same; throws Error(input) that says which text is refused.
 [[nodiscard]] std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
                                         const std::vector<std::string> &texts);

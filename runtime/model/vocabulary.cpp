@@ -5,10 +5,12 @@
 #include "base/utf8.hpp"
 
 #include <lamina/error.hpp>
+#include <lamina/vocabulary.hpp>
 
 #include <algorithm>
 
-namespace lamina::model {
+namespace lamina {
+namespace model {
 namespace {
 
 constexpr uint64_t largest_file = 64u << 20;
@@ -29,11 +31,15 @@ size_t column(std::string_view text, size_t at) {
     return code_points + 1;
 }
 
+Vocabulary vocabulary_of(const std::filesystem::path &file, FileReader::Kind kind) {
+    const std::vector<std::byte> bytes = read_file(file, largest_file, kind);
+    return Vocabulary::parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file);
+}
+
 } // namespace
 
 Vocabulary Vocabulary::open(const std::filesystem::path &file) {
-    const std::vector<std::byte> bytes = read_file(file, largest_file, FileReader::Kind::ordinary);
-    return parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file);
+    return vocabulary_of(file, FileReader::Kind::ordinary);
 }
 
 Vocabulary Vocabulary::parse(std::string_view text, const std::filesystem::path &file) {
@@ -107,4 +113,10 @@ std::string Vocabulary::decode(const std::vector<int32_t> &ids, std::string_view
     return text;
 }
 
-} // namespace lamina::model
+} // namespace model
+
+std::vector<std::string> read_vocabulary(const std::filesystem::path &file) {
+    return model::vocabulary_of(file, FileReader::Kind::any).tokens();
+}
+
+} // namespace lamina

@@ -22,6 +22,7 @@ class Vocabulary {
 
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
     [[nodiscard]] const std::string &token(int32_t id) const { return tokens_.at(static_cast<size_t>(id)); }
+    [[nodiscard]] const std::vector<std::string> &tokens() const { return tokens_; }
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
     [[nodiscard]] size_t size() const { return tokens_.size(); }
 

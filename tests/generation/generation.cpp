@@ -41,8 +41,8 @@ Model g2p() { return runtime().load(std::string(LAMINA_SOURCE_DIR) + "/models/g2
 
 // An untrained language model over single letters: its scores mean nothing, but they are all different.
 ModelDescription language_model_description(Generator::Output output) {
-    std::string letters = "<pad>\n<s>\n</s>\n";
-    for (char c = 'a'; c <= 'z'; ++c) letters += std::string(1, c) + "\n";
+    std::vector<std::string> letters{"<pad>", "<s>", "</s>"};
+    for (char c = 'a'; c <= 'z'; ++c) letters.emplace_back(1, c);
     const TransformerLayer layer{.d_model = 32, .heads = 4, .ffn = 64};
     const DecoderOnly model{.embedding = {.d_model = 32, .vocabulary = 29},
                             .decoder = {.layer = layer, .layers = 2},

@@ -15,7 +15,7 @@ using namespace lamina;
 
 namespace {
 
-constexpr const char *words = "<s>\n</s>\nto\nbe\nor\nnot\n";
+const std::vector<std::string> words{"<s>", "</s>", "to", "be", "or", "not"};
 constexpr TransformerLayer small{.d_model = 16, .heads = 2, .ffn = 16};
 
 const Runtime &runtime() {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr TransformerLayer layer{.d_model = 16, .heads = 4, .ffn = 24, .dropout = 0.1};
 const TextVocabularies text{
-    .source = "a\nb\nc\n", .target = "<s>\n</s>\nx\ny\nz\n", .source_characters = true, .max_length = 6};
+    .source = {"a", "b", "c"}, .target = {"<s>", "</s>", "x", "y", "z"}, .source_characters = true, .max_length = 6};
 
 ModelDescription translator(DType dtype) {
     return build(EncoderDecoder{.source_embedding = {.d_model = 16, .vocabulary = 3, .dropout = 0.1},

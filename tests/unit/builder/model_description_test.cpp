@@ -20,7 +20,7 @@ ModelDescription small_model(uint64_t seed = 0) {
     return build(DecoderOnly{.embedding = {.d_model = 4, .vocabulary = 2},
                              .decoder = {.layer = {.d_model = 4, .heads = 1, .ffn = 4}, .layers = 1},
                              .generator = {.d_model = 4, .vocabulary = 2}},
-                 {.name = "small", .seed = seed, .text = TextVocabularies{.target = "<s>\n</s>\n"}});
+                 {.name = "small", .seed = seed, .text = TextVocabularies{.target = {"<s>", "</s>"}}});
 }
 
 std::set<std::string> names_in(const fs::path &folder) {

@@ -25,7 +25,9 @@ EncoderDecoder small_translator() {
             .decoder = {.layer = small.with_source_attention(), .layers = 3},
             .generator = {.d_model = 8, .vocabulary = 4}};
 }
-TextVocabularies small_text() { return {.source = "a\nb\nc\n", .target = "<s>\n</s>\nx\ny\n", .max_length = 5}; }
+TextVocabularies small_text() {
+    return {.source = {"a", "b", "c"}, .target = {"<s>", "</s>", "x", "y"}, .max_length = 5};
+}
 
 template <class System> std::string refusal(const System &system, const BuildOptions &options = {}) {
     std::string message;
@@ -235,9 +237,10 @@ TEST_CASE("transformer: text needs vocabularies that fit, and graphs that genera
         return refusal(model, {.text = text});
     };
     REQUIRE(with([](auto &, auto &) {}).empty());
-    CHECK(with([](auto &, auto &t) { t.source += "d\n"; }) ==
+    CHECK(with([](auto &, auto &t) { t.source.emplace_back("d"); }) ==
           "source_embedding: vocabulary is 3; expected 4, one for each token of source.txt");
-    CHECK_THAT(with([](auto &, auto &t) { t.target.clear(); }), matchers::contains("there is no target.txt"));
+    CHECK_THAT(with([](auto &, auto &t) { t.target.clear(); }), matchers::contains("no tokens for target.txt"));
+    CHECK_THAT(with([](auto &, auto &t) { t.source = {"a", "b\nc"}; }), matchers::contains("have line breaks"));
     CHECK(with([](auto &, auto &t) { t.end = "</S>"; }) ==
           "text: '</S>' is not in the target vocabulary; choose another start or end");
     CHECK_THAT(with([](auto &, auto &t) { t.max_length = 5000; }), matchers::contains("max_length is 5000"));

@@ -3,6 +3,8 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <lamina/vocabulary.hpp>
+
 using lamina::model::Vocabulary;
 using matchers::contains;
 
@@ -61,4 +63,12 @@ TEST_CASE("vocabulary: an unknown token is quoted with its column in code points
                contains("column 3: 'AH1'") && contains("; did you mean 'AH0'?"));
     CHECK_THAT(message_of([&] { (void)phones.decode({0, 2}, " "); }), contains("no token has the id 2; it has 2"));
     CHECK_THAT(message_of([&] { (void)phones.decode({-1}, " "); }), contains("no token has the id -1"));
+}
+
+TEST_CASE("read_vocabulary: the tokens of a file, in their order") {
+    const TemporaryFolder folder;
+    CHECK(lamina::read_vocabulary(folder.write("v.txt", "b\r\na b\n<s>")) ==
+          std::vector<std::string>{"b", "a b", "<s>"});
+    CHECK_THAT(message_of([&] { (void)lamina::read_vocabulary(folder.write("twice.txt", "a\na\n")); }),
+               contains("twice.txt: line 2: 'a' is already in line 1"));
 }

@@ -1,0 +1,93 @@
+// What a model holds: its graphs with their layers, its weights, and how it generates text. `lamina inspect` prints it.
+//
+//     const lamina::ModelContents contents = lamina::inspect(runtime.load("models/g2p"));
+//     for (const lamina::ModelLayer &layer : contents.graphs.at("encode").layers)
+//         std::cout << layer.name << ": " << layer.type << '\n';
+//
+// These are copies. They may outlive the model and the runtime.
+#pragma once
+
+#include <lamina/lamina.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lamina {
+
+// A tensor of a graph: an input, or what a layer gives.
+struct ModelTensor {
+    std::string name;
+    DType dtype = DType::f32;
+    // "B S 160": numbers, names, and expressions of both ("2*S"). A name is one size all over the graph. Empty if a
+    // layer before it does not fit: see ModelContents::fault.
+    std::string dims;
+};
+
+// A tensor that a layer takes, and the port of its contract that takes it.
+struct PortTensor {
+    std::string port, tensor;
+};
+
+// A layer of a graph. layer_contract() in plugins.hpp describes its type.
+struct ModelLayer {
+    using Param = std::variant<bool, double, std::string>;
+
+    std::string name;                                 // unique in the model
+    std::string type;                                 // the layer's id
+    std::map<std::string, Param, std::less<>> params; // as given; the others have the contract's defaults
+    // In the contract's order, without the inputs and weights that the model leaves out.
+    std::vector<PortTensor> inputs;   // inputs of the graph, or outputs of earlier layers
+    std::vector<PortTensor> weights;  // names in ModelContents::weights
+    std::vector<ModelTensor> outputs; // one for each output of the contract; the first has the layer's name
+};
+
+struct ModelGraph {
+    std::vector<ModelTensor> inputs; // as Session::run() takes them; dims as the model declares them
+    std::vector<ModelLayer> layers;  // in the order in which they run
+    std::map<std::string, std::string, std::less<>> outputs; // name -> the tensor of a layer
+};
+
+struct ModelWeight {
+    TensorType type;
+    bool used = false; // by a layer; Runtime::load() refuses a model with unused weights
+};
+
+// How text becomes token ids, and ids become text.
+struct TextFormat {
+    std::string vocabulary; // its file name
+    size_t entries = 0;     // of the vocabulary
+    bool characters = true; // each character is a token; else each word between blanks
+    bool lowercase = false; // ASCII letters are made lower case first
+};
+
+// How a model generates text.
+struct TextGeneration {
+    std::string encode, decode; // graphs; `encode` is empty for a language model, which continues its input
+    TextFormat source, target;  // of the input and of the output
+    std::string start, end;     // tokens of the target that begin and end every output
+    int64_t max_length = 0;     // tokens in an output at most, the end not counted
+};
+
+struct ModelContents {
+    std::string name, summary;
+    std::filesystem::path folder; // or the name of a model in memory
+    std::map<std::string, ModelGraph, std::less<>> graphs;
+    std::map<std::string, ModelWeight, std::less<>> weights;
+    std::optional<TextGeneration> generation; // if the model takes text
+    std::optional<Error> fault;               // why Runtime::load() refuses the folder
+};
+
+[[nodiscard]] ModelContents inspect(const Model &model);
+
+// The same for a folder, even if its parts do not fit together: then `fault` says why. Throws Error(input) if a part
+// cannot be read, Error(plugin) if a layer has no plugin.
+[[nodiscard]] ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder);
+
+} // namespace lamina

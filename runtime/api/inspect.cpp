@@ -1,0 +1,108 @@
+// inspect() of inspect.hpp: a model as values.
+#include <lamina/inspect.hpp>
+
+#include "api/access.hpp"
+#include "api/model_check.hpp"
+#include "plan/symbolic_types.hpp"
+
+#include <span>
+
+namespace lamina {
+namespace {
+
+// Port -> tensor, with the first input by its name.
+std::vector<PortTensor> inputs_of(const model::Node &node, const lamina_layer &contract) {
+    std::vector<PortTensor> out;
+    for (uint32_t i = 0; i < contract.n_inputs; ++i) {
+        auto input = node.inputs.find(contract.inputs[i].name);
+        if (input == node.inputs.end() && i == 0) input = node.inputs.find("");
+        if (input != node.inputs.end()) out.push_back({contract.inputs[i].name, input->second});
+    }
+    return out;
+}
+
+std::vector<PortTensor> weights_of(const model::Node &node, const lamina_layer &contract,
+                                   const model::Safetensors &weights) {
+    std::vector<PortTensor> out;
+    for (const lamina_port &port : std::span(contract.weights, contract.n_weights))
+        if (std::string name = plan::weight_name(node, port.name); weights.entries().contains(name))
+            out.push_back({port.name, std::move(name)});
+    return out;
+}
+
+std::vector<ModelTensor> outputs_of(const model::Node &node, const lamina_layer &contract,
+                                    const plan::SymbolicTypes &types) {
+    std::vector<ModelTensor> out;
+    for (uint32_t i = 0; i < contract.n_outputs; ++i) {
+        ModelTensor &tensor = out.emplace_back();
+        tensor.name = i == 0 ? node.name : node.name + "." + contract.outputs[i].name;
+        if (const auto type = types.find(tensor.name); type != types.end())
+            tensor.dtype = type->second.dtype, tensor.dims = type->second.dims;
+    }
+    return out;
+}
+
+ModelGraph graph_of(const model::Graph &graph, const model::Model &model, const abi::Registry &plugins) {
+    ModelGraph out;
+    for (const model::GraphInput &input : graph.inputs) out.inputs.push_back({input.name, input.dtype, input.dims});
+    const plan::SymbolicTypes types = plan::symbolic_types(model, graph, plugins);
+    for (const model::Node &node : graph.nodes) {
+        const lamina_layer &contract = *plugins.layer(node.type).contract;
+        out.layers.push_back({.name = node.name,
+                              .type = node.type,
+                              .params = node.params,
+                              .inputs = inputs_of(node, contract),
+                              .weights = weights_of(node, contract, model.weights),
+                              .outputs = outputs_of(node, contract, types)});
+    }
+    out.outputs = graph.outputs;
+    return out;
+}
+
+TextFormat format_of(const model::TextCodec &codec, const model::Model &model) {
+    return {.vocabulary = codec.vocabulary,
+            .entries = model.vocabularies.at(codec.vocabulary).size(),
+            .characters = codec.characters,
+            .lowercase = codec.lowercase};
+}
+
+ModelContents contents_of(const model::Model &model, const abi::Registry &plugins) {
+    ModelContents out;
+    out.name = model.name, out.summary = model.summary, out.folder = model.folder;
+    for (const auto &[name, entry] : model.weights.entries()) out.weights[name].type = entry.type;
+    for (const auto &[name, graph] : model.graphs)
+        for (const ModelLayer &layer : (out.graphs[name] = graph_of(graph, model, plugins)).layers)
+            for (const PortTensor &weight : layer.weights) out.weights.at(weight.tensor).used = true;
+    if (model.generation) {
+        const model::Generation &g = *model.generation;
+        out.generation = TextGeneration{.encode = g.encode,
+                                        .decode = g.decode,
+                                        .source = format_of(g.input(), model),
+                                        .target = format_of(g.target, model),
+                                        .start = g.start,
+                                        .end = g.end,
+                                        .max_length = g.max_length};
+    }
+    return out;
+}
+
+} // namespace
+
+ModelContents inspect(const Model &model) {
+    return contents_of(*detail::Access::model(model), *detail::Access::plugins(model));
+}
+
+ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder) {
+    const abi::Registry &plugins = *detail::Access::state(runtime)->plugins;
+    const auto model = model::Model::load(folder);
+    api::expect_plugins(*model, plugins);
+    ModelContents out = contents_of(*model, plugins);
+    try {
+        api::check_model(*model, plugins);
+    } catch (const Error &fault) {
+        out.fault = fault;
+    }
+    return out;
+}
+
+} // namespace lamina
