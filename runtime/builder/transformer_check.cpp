@@ -61,7 +61,7 @@ void check_same_layout(const TransformerLayer &layer, const std::string &block, 
 [[noreturn]] void refuse_text(const std::string &why) { throw Error(ErrorCode::usage, "text: " + why); }
 
 void check_vocabulary(const std::string &tokens, const char *file, const std::string &block, int64_t rows) {
-    if (tokens.empty()) refuse_text(std::string("there is no ") + file + ": give it one token a line");
+    if (tokens.empty()) refuse_text(std::string("there is no ") + file + ": give it one token per line");
     const auto size = static_cast<int64_t>(model::Vocabulary::parse(tokens, file).size());
     if (size != rows)
         refuse(block, "vocabulary", rows, std::to_string(size) + ", one for each token of " + std::string(file));
