@@ -72,5 +72,5 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK_THAT(admitted.out, matchers::contains("barred"));
     const Finished forgotten =
         lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "--no-cache", "-d", "vulkan:0"});
-    CHECK_THAT(forgotten.err, matchers::contains("what is proved here is not remembered"));
+    CHECK_THAT(forgotten.err, matchers::contains("these results are not saved"));
 }
