@@ -74,7 +74,7 @@ std::string summary(const CheckReport &report, const Device &device) {
     if (report.results.empty()) return "nothing to check on " + place + ": these layers run by their references there";
     const std::string beside = skipped == 0 ? "" : ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
     if (const auto unproved = report.unproved(); failed == 0 && !unproved.empty())
-        return "nothing is known of " + unproved.front() + ": it skipped every case on " + place;
+        return "nothing is known about " + unproved.front() + ": it skipped every case on " + place;
     if (!report.passed() && failed == 0) return "nothing was checked on " + place + ": every case was skipped";
     if (failed == 0)
         return count_of(report.count(Status::passed), "case", "cases") + " on " + place + " agree with the references" +
@@ -109,7 +109,7 @@ std::string as_text(const CheckReport &report, const Device &device, const Outpu
 
 // --admit: what may run on this device is proved anew, in full, and remembered where that is kept.
 int admit(const CheckOptions &options, const Runtime &runtime, const Device &device, bool keep, Output &output) {
-    if (!keep) output.note("--no-cache: what is proved here is not remembered");
+    if (!keep) output.note("--no-cache: these results are not saved");
     Json json = Json::array();
     Table table({"LAYER", "VARIANT", {"CASES", Align::right}, "VERDICT"});
     size_t done = 0;
@@ -129,7 +129,7 @@ int admit(const CheckOptions &options, const Runtime &runtime, const Device &dev
                    grouped(static_cast<int64_t>(v.passed)),
                    {!v.why.empty() ? "barred: " + v.why
                     : v.admitted   ? "admitted"
-                                   : "not admitted: none of its cases can be run with it here",
+                                   : "not admitted: it cannot run any of its layer's cases here",
                     v.admitted ? Style::green : Style::red}});
     }
     output.clear_progress();
@@ -150,24 +150,24 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
     const CheckOptions &options = all.check;
     if (all.admit)
         refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay"},
-                     "does not go with --admit, which runs all that a variant has to pass");
+                     "does not go with --admit, which runs all cases that a variant has to pass");
     if (!options.replay.empty())
         refuse_given(app, {"--case", "--seed", "--thorough", "--own-cases"},
-                     "does not go with --replay, which is one case with its own values");
+                     "does not go with --replay, which runs one case with its own values");
     if (!options.replay.empty() && !options.layers.empty())
         throw Error(ErrorCode::usage, "LAYER does not go with --replay, which names its own");
     if (!options.case_text.empty() && options.layers.size() != 1)
-        throw Error(ErrorCode::usage, "--case needs the one LAYER that it is a case of");
+        throw Error(ErrorCode::usage, "--case needs exactly one LAYER");
     if (!options.case_text.empty())
-        refuse_given(app, {"--thorough", "--own-cases"}, "does not go with --case, which is the only one to be run");
+        refuse_given(app, {"--thorough", "--own-cases"}, "does not go with --case, which runs only that case");
     if ((" " + options.case_text).find(" seed=") != std::string::npos)
-        refuse_given(app, {"--seed"}, "does not go with a --case that has a seed itself");
+        refuse_given(app, {"--seed"}, "does not go with a --case that contains a seed");
     if (options.own_cases_only)
-        refuse_given(app, {"--thorough"}, "does not go with --own-cases: it is about those made from contracts");
+        refuse_given(app, {"--thorough"}, "does not go with --own-cases: it is about generated cases");
     const Runtime runtime(global.runtime(output));
     const Device device = runtime.device(global.device);
     if (device.id == "reference")
-        throw Error(ErrorCode::usage, "the device 'reference' is what others are checked against: name another one");
+        throw Error(ErrorCode::usage, "other devices are checked against 'reference': name another device");
     note_device(device, output);
     if (all.admit) return admit(options, runtime, device, !global.no_cache, output);
     size_t done = 0;
@@ -187,27 +187,28 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
 } // namespace
 
 Command add_check(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("check", "Prove every kernel on a device against its layer's reference.");
-    app.footer("Runs the cases that layers declare and more, made from their contracts: sizes beside tiles, every\n"
-               "optional port, every dtype of weights. A case passes when all results are within the layer's\n"
-               "tolerance, a second run gives the same bits, and nothing was written beside a tensor. Exit status 7\n"
-               "when one fails or all are skipped; the report has the command that runs it again.\n"
+    const Arguments app = lamina.command("check", "Check every kernel on a device against its layer's reference.");
+    app.footer("Runs the cases that layers declare, and others that are generated from their contracts: sizes around\n"
+               "tile sizes, every optional port, every dtype of weights. A case passes if all results are within the\n"
+               "layer's tolerance, a second run gives the same bits, and nothing was written outside of a tensor.\n"
+               "The exit status is 7 if a case fails or all are skipped. For each failure the report has the command\n"
+               "that runs the case again.\n"
                "Examples: lamina check --device vulkan:0\n"
                "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16 x=offset seed=7\"");
     auto all = std::make_shared<CheckCommandOptions>();
     CheckOptions *options = &all->check;
-    app.positional("LAYER", options->layers, "the layers to check; all by default");
-    app.option("--variant", options->variants, "NAME", "check this variant; may be repeated; all by default");
-    app.option("--case", options->case_text, "TEXT", "run this case alone").not_empty();
-    add_seed(app, options->seed, "what cases are made from, and the values of all of them");
-    app.flag("--thorough", options->thorough, "200 cases made for each layer, and larger ones, instead of 24");
-    app.flag("--own-cases", options->own_cases_only, "the cases that layers declare, and none made from contracts");
+    app.positional("LAYER", options->layers, "layers to check; default: all");
+    app.option("--variant", options->variants, "NAME", "variant to check; may be repeated; default: all");
+    app.option("--case", options->case_text, "TEXT", "run only this case").not_empty();
+    add_seed(app, options->seed, "seed of the generated cases, and of all values");
+    app.flag("--thorough", options->thorough, "generate 200 cases per layer instead of 24, and larger ones");
+    app.flag("--own-cases", options->own_cases_only, "run only the cases that layers declare, no generated ones");
     app.option("--replay", options->replay, "PATH",
-               "run the call that 'lamina compare --replay' wrote: its file or folder")
+               "run the case that 'lamina compare --replay' saved in this file or folder")
         .not_empty();
     app.flag("--admit", all->admit,
-             "prove anew which variants may run on this device, on all cases that layers declare and those of models "
-             "that were run here, and remember it");
+             "prove which variants may run on this device, with all cases that layers declare and those of models "
+             "that were run here, and save the result");
     return {app, [all, app, &global](Output &output) { return check(*all, app, global, output); }};
 }
 

@@ -65,7 +65,7 @@ void note_device(const Device &device, Output &output) {
 }
 
 Command add_devices(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("devices", "List the devices, usable or not, and why not.");
+    const Arguments app = lamina.command("devices", "List the devices, and why a device cannot be used.");
     return {app, [&global](Output &output) { return show_devices(global, output); }};
 }
 

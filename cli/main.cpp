@@ -1,4 +1,4 @@
-// lamina: the command. One file a subcommand; this one dispatches and turns failures into exit codes.
+// lamina: the command. Each subcommand has its own file; this one dispatches and turns failures into exit codes.
 #include "command.hpp"
 #include "command_line.hpp"
 #include "interrupt.hpp"
@@ -12,7 +12,7 @@ namespace lamina::cli {
 namespace {
 
 constexpr auto footer =
-    "Data goes to stdout, progress and logs to stderr.\n"
+    "Results go to stdout, progress and messages to stderr.\n"
     "Exit status: 0 success, 1 failure, 2 usage, 3 bad model or input, 4 no such device, 5 out of memory,\n"
     "6 device lost, 7 comparison out of tolerance, 8 plugin missing or broken, 130 interrupted.";
 
@@ -21,18 +21,18 @@ void add_global_options(const Arguments &lamina, GlobalOptions &global) {
         .shows_default();
     lamina
         .option("--plugin-dir", global.plugin_folders, "DIR",
-                "folder to look for plugins in before $LAMINA_PLUGIN_PATH and Lamina's own; may be repeated, or "
-                "several separated by ':'")
+                "folder to search for plugins, before $LAMINA_PLUGIN_PATH and Lamina's own; may be repeated, or "
+                "list several separated by ':'")
         .separated_by(':');
     lamina.flag("--validate", global.validation,
-                "run under Vulkan's validation layers, and say on stderr what they say");
-    lamina.flag("--no-cache", global.no_cache, "neither read nor keep what was proved and measured on earlier runs");
-    lamina.flag("-q,--quiet", global.quiet, "nothing on stderr but errors");
-    lamina.flag("--json", global.json, "data as JSON");
+                "run with Vulkan's validation layers, and print their messages on stderr");
+    lamina.flag("--no-cache", global.no_cache, "do not use or save the proofs and timings of earlier runs");
+    lamina.flag("-q,--quiet", global.quiet, "print only errors on stderr");
+    lamina.flag("--json", global.json, "print results as JSON");
 }
 
 int run(int argc, char **argv) {
-    CommandLine line("lamina", "Runs transformer models on any Vulkan GPU; every layer a plugin, every kernel proved.",
+    CommandLine line("lamina", "Runs transformer models on any Vulkan GPU, and checks every kernel before it is used.",
                      LAMINA_VERSION, footer);
     const Arguments lamina = line.global();
     GlobalOptions global;
@@ -49,7 +49,7 @@ int run(int argc, char **argv) {
         std::find_if(commands.begin(), commands.end(), [](const Command &each) { return each.arguments.chosen(); });
     const std::string name = command->arguments.name();
     for (const char *idle : {"devices", "plugins", "inspect", "plot pe", "new-plugin", "init", "tokenize"})
-        if (name == idle) refuse_given(lamina, {"--device"}, "does not go with " + name + ", which runs on none");
+        if (name == idle) refuse_given(lamina, {"--device"}, "does not go with " + name + ", which uses no device");
     Output output(global.json, global.quiet);
     return command->run(output);
 }

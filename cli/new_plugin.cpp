@@ -1,4 +1,4 @@
-// lamina new-plugin: a layer that works as it stands, to be made into another one.
+// lamina new-plugin: creates a layer that already works, as a start for a new one.
 #include "command.hpp"
 
 #include "skeleton_files.hpp"
@@ -55,9 +55,9 @@ void check_name(const std::string &name, const Plugins &plugins) {
     if (!spelt)
         refuse("expected lower_case words of letters and digits joined by single '_', at most " +
                std::to_string(longest) + " characters, such as 'rms_norm'");
-    if (taken.contains(name)) refuse("the word has a meaning in the code that is made for it");
+    if (taken.contains(name)) refuse("the word has a meaning in the generated code");
     if (const auto known = plugins.layers.find(name); known != plugins.layers.end())
-        refuse("there is a layer of that name already, in " + known->second.path.string());
+        refuse("a layer with that name exists, in " + known->second.path.string());
 }
 
 // "rms_norm" as "RmsNorm".
@@ -106,7 +106,7 @@ fs::path source_tree() {
     }
     throw Error(ErrorCode::usage, here.string() + " is not inside Lamina's source tree (a folder with plugins/, "
                                                   "shaders/ and a CMakeLists.txt of project Lamina): go there, or make "
-                                                  "a project of its own with --out-of-tree DIR");
+                                                  "a separate project with --out-of-tree DIR");
 }
 
 // CMakeLists.txt comes last: it is what makes a plugin of the folder.
@@ -134,7 +134,7 @@ void refuse_occupied(const fs::path &folder) {
     std::error_code error;
     if (fs::symlink_status(folder, error).type() == fs::file_type::not_found) return;
     if (fs::is_directory(folder, error) && fs::is_empty(folder, error) && !error) return;
-    throw Error(ErrorCode::usage, folder.string() + " is there already, and nothing is overwritten: choose another "
+    throw Error(ErrorCode::usage, folder.string() + " exists, and nothing is overwritten: choose another "
                                                     "name or folder, or remove it");
 }
 
@@ -155,12 +155,12 @@ void write_all(const std::vector<NewFile> &files, const std::vector<fs::path> &f
     } catch (const Error &error) {
         std::error_code ignored;
         for (const fs::path &folder : folders) fs::remove_all(folder, ignored);
-        throw Error(error.code(), std::string("no layer was made: ") + error.what());
+        throw Error(error.code(), std::string("no layer was created: ") + error.what());
     }
 }
 
 std::string next_in_tree(const std::string &name) {
-    return "It works as it stands. Build it and prove it:\n"
+    return "The new layer already works. Build and check it:\n"
            "    cmake --build build --target lamina lamina_plugin_" +
            name + "\n    build/bin/lamina check " + name +
            "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it. "
@@ -169,7 +169,7 @@ std::string next_in_tree(const std::string &name) {
 
 std::string next_out_of_tree(const std::string &name, const fs::path &project) {
     const std::string build = shell_word((project / "build").string());
-    return "It works as it stands. Build it and prove it (-DCMAKE_PREFIX_PATH=... where Lamina is not in /usr):\n"
+    return "The new layer already works. Build and check it (with -DCMAKE_PREFIX_PATH=... if Lamina is not in /usr):\n"
            "    cmake -S " +
            shell_word(project.string()) + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
            " --plugin-dir " + shell_word((project / "build/lib/lamina/plugins").string()) + "\n    ctest --test-dir " +
@@ -207,13 +207,15 @@ int new_plugin(const NewPluginOptions &options, const GlobalOptions &global, Out
 } // namespace
 
 Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("new-plugin", "Make a new layer that works as it stands, to be changed.");
-    app.footer("Without --out-of-tree the layer is added to Lamina's source tree, which the current folder lies in:\n"
-               "plugins/NAME and shaders/NAME. The files are listed on stdout. Nothing is overwritten.\n"
+    const Arguments app =
+        lamina.command("new-plugin", "Create a new layer that already works, as a start for your own.");
+    app.footer("Without --out-of-tree the layer is added to the Lamina source tree that the current folder is in, as\n"
+               "plugins/NAME and shaders/NAME. The new files are listed on stdout. Nothing is overwritten.\n"
                "Example: lamina new-plugin group_norm --out-of-tree ~/group_norm");
     auto options = std::make_shared<NewPluginOptions>();
-    app.positional("NAME", options->name, "the layer's id: lower_case").required();
-    app.option("--out-of-tree", options->out_of_tree, "DIR", "make a project of its own in this folder, new or empty")
+    app.positional("NAME", options->name, "the layer's id, in lower_case").required();
+    app.option("--out-of-tree", options->out_of_tree, "DIR",
+               "create a separate project in this folder, which must be new or empty")
         .not_empty();
     return {app, [options, &global](Output &output) { return new_plugin(*options, global, output); }};
 }

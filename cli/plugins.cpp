@@ -77,9 +77,9 @@ int show_plugins(const std::string &name, const GlobalOptions &global, Output &o
 } // namespace
 
 Command add_plugins(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("plugins", "List the plugins that were found, or print one layer's contract.");
+    const Arguments app = lamina.command("plugins", "List the plugins, or print the contract of one layer.");
     auto name = std::make_shared<std::string>();
-    app.positional("LAYER", *name, "print this layer's contract: parameters, ports, variants, tolerances");
+    app.positional("LAYER", *name, "print the contract of this layer: parameters, ports, variants, tolerances");
     return {app, [name, &global](Output &output) { return show_plugins(*name, global, output); }};
 }
 

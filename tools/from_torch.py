@@ -496,14 +496,14 @@ def vocabulary(option, path):
         text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise Refused(f"{flag(option)} {path}: {reason}; expected a text file with one token a line") from None
+        raise Refused(f"{flag(option)} {path}: {reason}; expected a text file with one token per line") from None
     tokens = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
     if tokens[-1] == "":
         tokens.pop()  # behind the last line's end
     numbers = {}
     for number, token in enumerate(tokens, 1):
         if token == "":
-            raise Refused(f"{flag(option)} {path}: line {number} is empty; expected one token a line")
+            raise Refused(f"{flag(option)} {path}: line {number} is empty; expected one token per line")
         if token in numbers:
             raise Refused(f"{flag(option)} {path}: line {number}: '{token}' is already in line {numbers[token]}")
         numbers[token] = number

@@ -96,12 +96,12 @@ struct AdmittedVariant {
     std::string why; // if it is barred: the case that failed, and the command that replays it; else empty
 };
 
-// Proves from scratch which variants of these layers (all, if empty) may run on a Vulkan device. It runs every case
+// Proves from scratch which variants of these layers (all, if empty) may run on a device. It runs every case
 // that the layers declare, and the cases like the steps of models that were run there. Sessions do the same a little at
 // a time. The results are kept in the runtime's cache (RuntimeOptions::cache).
 //
 // `progress` is called after every variant. It may throw to stop; what has been proved is kept. Throws Error(usage) for
-// the CPU (use check() for its fast kernels) and Error(plugin) for an unknown layer.
+// "reference", and Error(plugin) for an unknown layer.
 std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
                                    const std::vector<std::string> &layers = {},
                                    const std::function<void(const AdmittedVariant &)> &progress = {});

@@ -53,7 +53,7 @@ std::string fault_of_params(const lamina_layer &layer) {
         if (!(p.min <= p.max)) return name + ": min exceeds max";
         if ((p.flags & LAMINA_REQUIRED) == 0 && p.follows == nullptr && !(p.dflt >= p.min && p.dflt <= p.max))
             return name + ": the default is out of its own range";
-        if (!seen.insert(p.name).second) return name + " stands twice";
+        if (!seen.insert(p.name).second) return name + " appears twice";
     }
     return "";
 }
@@ -85,7 +85,7 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
             return name + ": only outputs are probabilities";
         if (p.capacity != nullptr && std::string_view(list) != "state") return name + ": only states have a capacity";
-        if (!seen.insert(p.name).second) return name + " stands twice";
+        if (!seen.insert(p.name).second) return name + " appears twice";
         try {
             (void)names_in(p.dims);
             if (p.values != nullptr && std::istringstream(p.values).str().find(' ') == std::string::npos)
@@ -133,7 +133,7 @@ std::string fault_of_kernels(const lamina_layer &layer) {
         if (blank(layer.variants[i].name)) return "variant " + std::to_string(i) + " has no name";
         for (uint32_t j = 0; j < i; ++j)
             if (std::string(layer.variants[i].name) == layer.variants[j].name)
-                return std::string("variant '") + layer.variants[i].name + "' stands twice";
+                return std::string("variant '") + layer.variants[i].name + "' appears twice";
     }
     if (layer.variants[0].needs != 0)
         return std::string("variant 0, '") + layer.variants[0].name + "', is the baseline and may need no features";

@@ -174,7 +174,7 @@ void Admission::expect_proved(const plan::Step &step, const std::string &variant
     const abi::Layer &layer = step.call.layer();
     (void)prove(layer, variant, all_cases);
     const Verdicts::Admitted verdict = prove_like(layer, variant, texts_of(cases_of(step, variant).cases), true);
-    const std::string asked = step.call.where() + ": variant '" + variant + "' was asked for and ";
+    const std::string asked = step.call.where() + ": variant '" + variant + "' was requested, but it ";
     if (verdict.barred()) throw Error(ErrorCode::input, asked + "is barred on " + target_.name + ": " + verdict.why);
     if (verdict.passed == 0 && verdict.shapes.empty())
         throw Error(ErrorCode::input,

@@ -11,9 +11,8 @@ std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
                                    const std::function<void(const AdmittedVariant &)> &progress) {
     const auto admission = detail::Access::state(runtime)->admission(device);
     if (admission == nullptr)
-        throw Error(ErrorCode::usage, "nothing is admitted on " + device.id +
-                                          ": on the CPU layers run by their references, and its fast kernels are "
-                                          "checked by 'lamina check --device cpu'; name a Vulkan device");
+        throw Error(ErrorCode::usage, "there is nothing to admit on " + device.id +
+                                          ": layers run by their references there; name a Vulkan device or cpu");
     std::vector<AdmittedVariant> out;
     (void)admission->redo(layers, [&](const admission::Admission::Proof &proof) {
         out.push_back({proof.layer, proof.variant, proof.verdict.passed, proof.verdict.complete(), proof.verdict.why});

@@ -11,7 +11,7 @@ TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const 
     if (!state_->model->graphs.contains(graph))
         throw Error(ErrorCode::input, state_->model->folder.string() + " has no graph '" + graph + "'");
     if (!taps.empty() && !state_->options.keep_all)
-        throw Error(ErrorCode::usage, "tensors inside a graph can be read by sessions with keep_all only");
+        throw Error(ErrorCode::usage, "only a session with keep_all can return tensors inside a graph");
     return state_->surviving_loss([&] { return state_->run(graph, inputs, taps); });
 }
 

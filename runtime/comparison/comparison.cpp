@@ -257,14 +257,16 @@ std::string Comparison::summary() const {
     const LayerComparison *wrong = first_wrong();
     if (wrong == nullptr && !changed_outputs.empty())
         return "output '" + changed_outputs.front() + "' on " + place +
-               " has other bits when the graph runs as a whole than layer by layer, though each layer agrees with the "
-               "reference: memory or barriers between layers are at fault, or a layer that uses what it never wrote";
+               " has other bits when the graph runs as a whole than when it runs layer by layer, although each layer "
+               "agrees "
+               "with the reference: the fault is in memory or barriers between layers, or a layer reads what it never "
+               "wrote";
     if (wrong == nullptr)
         return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
     return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
-           wrong->variant + ") is the first to go wrong on " + place +
+           wrong->variant + ") is the first that is wrong on " + place +
            (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
-           (wrong->own.passed ? "right by itself, and in the running model " + wrong->accumulated.text()
+           (wrong->own.passed ? "right by itself, but in the running model " + wrong->accumulated.text()
                               : wrong->own.text());
 }
 

@@ -17,7 +17,7 @@ void check_options(const GenerateOptions &o) {
     if (o.batch < 1) refuse("batch", "at least 1", static_cast<double>(o.batch));
     if (o.beams < 1 || o.beams > 1024) refuse("beams", "1 to 1024", static_cast<double>(o.beams));
     if (o.hypotheses < 0 || o.hypotheses > o.beams)
-        refuse("hypotheses", "0 (one a beam) to as many as there are beams", static_cast<double>(o.hypotheses));
+        refuse("hypotheses", "0 (one per beam) up to the number of beams", static_cast<double>(o.hypotheses));
     if (!(o.temperature >= 0 && o.temperature <= 1e6)) refuse("temperature", "0 (greedy) or above", o.temperature);
     if (!(o.top_p > 0 && o.top_p <= 1)) refuse("top_p", "above 0, at most 1", o.top_p);
     if (!(o.length_penalty >= -10 && o.length_penalty <= 10)) refuse("length_penalty", "-10 to 10", o.length_penalty);

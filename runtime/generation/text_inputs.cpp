@@ -42,7 +42,7 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
     std::vector<Ids> sources = tokenize(model, plugins, texts);
     if (!g.encode.empty()) std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
     if (sources.empty())
-        throw Error(ErrorCode::usage, "there is no text to run the model on: all that is given is empty");
+        throw Error(ErrorCode::usage, "there is no text to run the model on: all given texts are empty");
 
     const size_t positions = longest_target(model, plugins);
     size_t longest_prefix = 1;

@@ -88,7 +88,7 @@ void check_name(const std::string &name, const JsonValue &place) {
     if (!name.empty() && name.size() <= longest_name && std::all_of(name.begin(), name.end(), allowed)) return;
     const bool stray_index = name.find("{i}") != std::string::npos;
     place.fail(in_quotes(name) + " cannot be a name: expected 1 to " + std::to_string(longest_name) +
-               " letters, digits, '_', '-' and '.'" + (stray_index ? "; {i} belongs into a repeat" : ""));
+               " letters, digits, '_', '-' and '.'" + (stray_index ? "; {i} belongs in a repeat" : ""));
 }
 
 // What names refer to at one place of a graph: their latest bindings.

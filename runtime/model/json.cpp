@@ -49,7 +49,7 @@ class Watch {
         case json::parse_event_t::key: {
             const auto &key = parsed.get_ref<const std::string &>();
             if (!open_.back().keys.insert(key).second)
-                refuse(*file_, place(), "the key " + in_quotes(key) + " stands here twice");
+                refuse(*file_, place(), "the key " + in_quotes(key) + " appears twice here");
             open_.back().last_key = key;
             break;
         }
@@ -152,7 +152,7 @@ void JsonValue::allow_keys(std::initializer_list<const char *> keys) const {
         const std::vector<std::string> known(keys.begin(), keys.end());
         std::string list;
         for (const std::string &name : known) list += (list.empty() ? "" : ", ") + name;
-        fail("no key " + in_quotes(key) + " belongs here" + did_you_mean(key, known) + " (" + list + ")");
+        fail("unknown key " + in_quotes(key) + did_you_mean(key, known) + " (expected: " + list + ")");
     }
 }
 

@@ -34,7 +34,7 @@ class Literal {
         while (!take('}')) {
             const std::string key = string();
             expect(':');
-            if (!seen.insert(key).second) fail("the key " + in_quotes(key) + " stands twice");
+            if (!seen.insert(key).second) fail("the key " + in_quotes(key) + " appears twice");
             if (key == "descr")
                 read_type(header);
             else if (key == "fortran_order")
@@ -117,15 +117,15 @@ class Literal {
         if (at('[') || at('(')) fail("a structured dtype; expected a plain one, like '<f4'");
         const std::string type = string();
         const auto refuse_type = [&](const std::string &why) { fail("the dtype " + in_quotes(type) + " " + why); };
-        if (type.size() < 2) refuse_type("is none that is read here (f2, f4, f8, i1 to i8, u1 to u8, b1)");
-        if (type[1] == 'O') refuse_type("holds Python objects, which would have to be unpickled; that is not done");
+        if (type.size() < 2) refuse_type("is not supported (supported: f2, f4, f8, i1 to i8, u1 to u8, b1)");
+        if (type[1] == 'O') refuse_type("holds Python objects; Lamina does not unpickle them");
         if (type[0] == '>')
             refuse_type("is big-endian; save it with array.astype('<" + printable(type.substr(1)) + "')");
         const std::string_view width = std::string_view(type).substr(1);
         constexpr std::array<std::string_view, 12> known{"f2", "f4", "f8", "i1", "i2", "i4",
                                                          "i8", "u1", "u2", "u4", "u8", "b1"};
         if ((type[0] != '<' && type[0] != '|') || std::find(known.begin(), known.end(), width) == known.end())
-            refuse_type("is none that is read here (f2, f4, f8, i1 to i8, u1 to u8, b1)");
+            refuse_type("is not supported (supported: f2, f4, f8, i1 to i8, u1 to u8, b1)");
         header.kind = width[0];
         header.item_bytes = static_cast<size_t>(width[1] - '0');
     }
@@ -168,10 +168,10 @@ NpyHeader NpyHeader::read(FileReader &in) {
     if (text(in, magic.size()) != magic) refuse_npy(file, "not a .npy file: it does not begin with \\x93NUMPY");
     const uint64_t version = number(header_text(in, 2).substr(0, 1)); // the other byte: the minor one, always 0
     if (version < 1 || version > 3)
-        refuse_npy(file, "version " + std::to_string(version) + " of the .npy format; 1 to 3 are read");
+        refuse_npy(file, "version " + std::to_string(version) + " of the .npy format; versions 1 to 3 are supported");
     const uint64_t length = number(header_text(in, version == 1 ? 2 : 4));
     if (length > longest_npy_header)
-        refuse_npy(file, "a .npy header of " + std::to_string(length) + " bytes; at most 65536 are read");
+        refuse_npy(file, "a .npy header of " + std::to_string(length) + " bytes; the limit is 65536");
     NpyHeader header = Literal(header_text(in, length), file).read();
     header.data_bytes = lamina::model::data_bytes(header, file);
     return header;

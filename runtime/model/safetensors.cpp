@@ -33,7 +33,7 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
     uint64_t length = 0;
     std::memcpy(&length, bytes.data(), sizeof length);
     const std::string claim = "not a safetensors file: its header would be " + std::to_string(length) + " bytes; ";
-    if (length > longest_header) refuse(file, claim + "at most " + std::to_string(longest_header) + " are read");
+    if (length > longest_header) refuse(file, claim + "the limit is " + std::to_string(longest_header));
     if (length > bytes.size() - length_bytes)
         refuse(file, claim + "the file has " + std::to_string(bytes.size() - length_bytes) + " (cut short?)");
     return {reinterpret_cast<const char *>(bytes.data()) + length_bytes, static_cast<size_t>(length)};
@@ -58,7 +58,7 @@ Shape shape_of_values(const SafetensorsHeader::Tensor &tensor, const plugin::Sto
     Shape shape = tensor.shape;
     if (tensor.dtype != type.safetensors || shape.size() < 2 || shape.back() != type.block_bytes)
         refuse(file, "tensor " + in_quotes(tensor.name) + " is " + type.name + " by the metadata: expected " +
-                         type.safetensors + " of shape (..., blocks of a row, " + std::to_string(type.block_bytes) +
+                         type.safetensors + " of shape (..., blocks per row, " + std::to_string(type.block_bytes) +
                          "), found " + tensor.dtype + " " + printable(to_string(tensor.shape)));
     shape.pop_back();
     if (__builtin_mul_overflow(shape.back(), type.block_values, &shape.back()))

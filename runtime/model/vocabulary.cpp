@@ -57,13 +57,13 @@ Vocabulary Vocabulary::parse(std::string_view text, const std::filesystem::path 
         const auto refuse = [&](const std::string &why) {
             throw Error(ErrorCode::input, file.string() + ": line " + std::to_string(out.size() + 1) + ": " + why);
         };
-        if (token.empty()) refuse("an empty line; expected one token a line");
+        if (token.empty()) refuse("an empty line; expected one token per line");
         if (first_invalid_utf8(token) != token.size()) refuse("invalid UTF-8: " + in_quotes(token));
         const auto [first, inserted] = out.ids_.emplace(token, static_cast<int32_t>(out.size()));
         if (!inserted) refuse(in_quotes(token) + " is already in line " + std::to_string(first->second + 1));
         out.tokens_.emplace_back(token);
     }
-    if (out.tokens_.empty()) throw Error(ErrorCode::input, file.string() + ": empty; expected one token a line");
+    if (out.tokens_.empty()) throw Error(ErrorCode::input, file.string() + ": empty; expected one token per line");
     return out;
 }
 

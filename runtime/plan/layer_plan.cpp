@@ -80,7 +80,7 @@ class Recorder {
     void check_phase(const lamina_ref &ref, const std::string &name) const {
         const bool lasting = ref.role == LAMINA_WEIGHT || ref.role == LAMINA_CONSTANT || ref.role == LAMINA_PREPARED;
         if (phase_ == Phase::preparation && !lasting)
-            fail(name + ": what is prepared once may read weights and constants, and touch no tensor of a run");
+            fail(name + ": a dispatch that prepares memory may use only weights, constants and prepared memory");
     }
 
     [[noreturn]] void fail(const std::string &why) const {

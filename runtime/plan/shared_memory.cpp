@@ -167,7 +167,7 @@ class Layouts {
         case SpvOpSpecConstantOp:
             return operation(w);
         default:
-            throw Unknown{"the size of a shared array is no integer constant"};
+            throw Unknown{"the size of a shared array is not an integer constant"};
         }
     }
 
@@ -182,7 +182,7 @@ class Layouts {
     [[nodiscard]] uint32_t integer(const SharedMemory::Words &w) const {
         const SharedMemory::Words &type = definition(word(w, 1));
         if ((type[0] & 0xffffu) != SpvOpTypeInt || word(type, 2) != 32)
-            throw Unknown{"the size of a shared array is no 32-bit integer"};
+            throw Unknown{"the size of a shared array is not a 32-bit integer"};
         return word(w, 3);
     }
 
@@ -209,7 +209,7 @@ class Layouts {
         const auto found = operations.find(w[3]);
         if (found == operations.end())
             throw Unknown{"the size of a shared array depends on SPIR-V operation " + std::to_string(w[3]) +
-                          "; Lamina computes sizes by integer arithmetic, shifts, bits, comparisons and choices alone"};
+                          "; Lamina supports integer arithmetic, shifts, bit operations, comparisons and selections"};
         return found->second(value_of(word(w, 4)), value_of(word(w, 5)));
     }
 

@@ -31,12 +31,12 @@ void SessionState::let_go() {
 
 void SessionState::recover(const Error &lost) {
     if (const auto &notify = runtime->options.notify)
-        notify(device.id + " was lost; it is opened anew, and the work begins again (" + lost.what() + ")");
+        notify(device.id + " was lost; Lamina reopens it and starts the work again (" + lost.what() + ")");
     let_go();
     try {
         connect();
     } catch (const Error &e) {
-        throw Error(ErrorCode::device_lost, std::string(lost.what()) + " It could not be opened anew: " + e.what());
+        throw Error(ErrorCode::device_lost, std::string(lost.what()) + " It could not be reopened: " + e.what());
     }
 }
 

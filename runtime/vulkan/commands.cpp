@@ -68,8 +68,8 @@ void Fence::wait(const std::string &what) const {
                             ". Its driver reset it; see the system log, or try another device.");
         fail(result, "waiting for " + what);
     }
-    throw Error(ErrorCode::device_lost, device() + " has not finished " + what + " within " +
-                                            std::to_string(limit.count()) + " seconds; it is given up.");
+    throw Error(ErrorCode::device_lost, device() + " did not finish " + what + " within " +
+                                            std::to_string(limit.count()) + " seconds; Lamina gave up waiting.");
 }
 
 void place(const LogicalDevice &device, VkCommandBuffer commands, const Barrier &barrier) {

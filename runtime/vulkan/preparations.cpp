@@ -59,7 +59,7 @@ std::vector<Region> Preparations::make(const Request &request, std::span<const P
     std::vector<MemoryRequest> requests;
     for (const uint64_t bytes : plan.preparation.memory)
         requests.push_back({"prepared weights of '" + request.step.name + "'", bytes});
-    std::vector<Region> memory = allocate(device_, requests, "what is prepared of the weights");
+    std::vector<Region> memory = allocate(device_, requests, "the prepared weights");
     requests.clear();
     for (const auto &constant : plan.constants)
         requests.push_back({"a constant of '" + request.step.name + "'", constant.size()});

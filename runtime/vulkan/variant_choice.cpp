@@ -14,7 +14,7 @@ ChosenVariant take_wanted(const plan::Step &step, const plan::Kernels &kernels, 
         std::string why_not;
         if (auto plan = plan::plan_layer(step.call, kernels, v, device, why_not)) return {v, std::move(*plan)};
         throw Error(ErrorCode::input, step.call.where() + ": variant '" + std::string(wanted) +
-                                          "' was asked for and does not fit: " + why_not);
+                                          "' was requested, but it does not fit: " + why_not);
     }
     throw Error(ErrorCode::input, step.call.where() + ": layer '" + contract.id + "' has no variant '" +
                                       std::string(wanted) + "'; it has " + known);
@@ -33,7 +33,7 @@ ChosenVariant choose_variant(const plan::Step &step, const plan::Kernels &kernel
         reasons += std::string("; ") + contract.variants[v].name + ": " + why_not;
     }
     throw Error(ErrorCode::no_device, step.call.where() + ": no variant of layer '" + contract.id +
-                                          "' runs these shapes on this device" + reasons);
+                                          "' can compute these shapes on this device" + reasons);
 }
 
 } // namespace lamina::vulkan

@@ -63,6 +63,6 @@ TEST_CASE("new-plugin: nothing is overwritten") {
 TEST_CASE("new-plugin: where nothing can be written nothing is left behind") {
     const Finished f = run_lamina({"new-plugin", "group_norm", "--out-of-tree", "/proc/group_norm"});
     CHECK(f.status == 1);
-    CHECK_THAT(f.err, matchers::contains("no layer was made"));
+    CHECK_THAT(f.err, matchers::contains("no layer was created"));
     CHECK_FALSE(fs::exists("/proc/group_norm"));
 }

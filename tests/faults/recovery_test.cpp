@@ -40,7 +40,7 @@ class Subject {
     }
     // How many losses there were since the last call.
     size_t losses() {
-        const size_t all = said("vulkan:0 was lost; it is opened anew");
+        const size_t all = said("vulkan:0 was lost; Lamina reopens it");
         return all - std::exchange(seen_, all);
     }
     [[nodiscard]] std::string messages() const {
@@ -218,7 +218,7 @@ TEST_CASE("recovery: a device that cannot be opened again is lost for good, unti
     faults->opens = false;
     const test::Thrown thrown = test::thrown_by([&] { (void)session.run("encode", encoder_inputs()); });
     CHECK(thrown.is(ErrorCode::device_lost));
-    CHECK_THAT(thrown.message, matchers::contains("It could not be opened anew"));
+    CHECK_THAT(thrown.message, matchers::contains("It could not be reopened"));
     CHECK(test::thrown_by([&] { (void)session.run("encode", encoder_inputs()); }).is(ErrorCode::no_device));
     faults->opens = true;
     CHECK(close(session.run("encode", encoder_inputs()).at("memory"), expected));

@@ -55,7 +55,7 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK(text.status == 7);
     CHECK_THAT(text.out,
                matchers::contains("layer 'second' of graph 'run' (wrong_when_long, variant fast) is the first "
-                                  "to go wrong on vulkan:0"));
+                                  "that is wrong on vulkan:0"));
 
     const Finished replayed =
         lamina_with_wrong_layers(folder, {"check", "--device", "vulkan:0", "--replay", replay, "--variant", "fast"});
@@ -72,5 +72,5 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK_THAT(admitted.out, matchers::contains("barred"));
     const Finished forgotten =
         lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "--no-cache", "-d", "vulkan:0"});
-    CHECK_THAT(forgotten.err, matchers::contains("what is proved here is not remembered"));
+    CHECK_THAT(forgotten.err, matchers::contains("these results are not saved"));
 }

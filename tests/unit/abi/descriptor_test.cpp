@@ -75,11 +75,11 @@ TEST_CASE("a kernel that the build left out is no fault, and one without SPIR-V 
 
 TEST_CASE("names are lower_case and stand once") {
     CHECK_THAT(fault_after([](auto &l) { l.contract.id = "Layer Norm"; }), matchers::contains("id"));
-    CHECK_THAT(fault_after([](auto &l) { l.params[1].name = "heads"; }), matchers::contains("'heads' stands twice"));
-    CHECK_THAT(fault_after([](auto &l) { l.inputs[2].name = "query"; }), matchers::contains("'query' stands twice"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[1].name = "heads"; }), matchers::contains("'heads' appears twice"));
+    CHECK_THAT(fault_after([](auto &l) { l.inputs[2].name = "query"; }), matchers::contains("'query' appears twice"));
     CHECK_THAT(fault_after([](auto &l) { l.weights[0].name = ""; }), matchers::contains("no lower_case name"));
     CHECK_THAT(fault_after([](auto &l) { l.variants.push_back(l.variants[0]); }),
-               matchers::contains("'baseline' stands twice"));
+               matchers::contains("'baseline' appears twice"));
 }
 
 TEST_CASE("a port stands in for one of its list, and a state goes with an optional input") {

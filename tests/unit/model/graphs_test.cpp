@@ -130,7 +130,7 @@ TEST_CASE("model: the format is stated and known") {
     CHECK_THAT(refusal(R"("format": "lamina/1", )", ""),
                contains(R"(model.json: the key 'format' is missing; expected "format": "lamina/1")"));
     CHECK_THAT(refusal("lamina/1", "lamina/2"), contains("/format: expected \"lamina/1\", found 'lamina/2'"));
-    CHECK_THAT(refusal("\"summary\"", "\"sumary\""), contains("no key 'sumary' belongs here; did you mean 'summary'?"));
+    CHECK_THAT(refusal("\"summary\"", "\"sumary\""), contains("unknown key 'sumary'; did you mean 'summary'?"));
     CHECK_THAT(refusal("\"small\"", "\"sm all\""), contains("/name: 'sm all' cannot be a name"));
     CHECK_THAT(refusal("\"name\": \"small\", ", ""), contains("model.json: the key 'name' is missing"));
     CHECK_THAT(message_of([] { (void)ModelFolder(R"({"format": "lamina/1", "name": "m", "graphs": {}})").load(); }),
@@ -155,7 +155,7 @@ TEST_CASE("model: layers have a name of their own") {
     CHECK_THAT(refusal("\"{i}.norm\"", "\"n\""),
                contains("/layers/1/layers/0/name: a second layer called 'n'; write {i} where"));
     CHECK_THAT(refusal("\"generator\", \"type\"", "\"generator{i}\", \"type\""),
-               contains("'generator{i}' cannot be a name") && contains("{i} belongs into a repeat"));
+               contains("'generator{i}' cannot be a name") && contains("{i} belongs in a repeat"));
     CHECK_THAT(refusal("\"generator\", \"type\"", "\"\", \"type\""), contains("'' cannot be a name"));
     CHECK_THAT(refusal("\"generator\", \"type\"", "\"memory\", \"type\""),
                contains("/name: 'memory' is an input of the graph"));
@@ -212,7 +212,7 @@ TEST_CASE("model: a repeat is bounded and stands alone") {
     CHECK_THAT(refusal("\"repeat\": 2", "\"repeat\": 0"),
                contains("/layers/1/repeat: expected a whole number from 1 to 1024, found 0"));
     CHECK_THAT(refusal("\"repeat\": 2", "\"repeat\": 1025"), contains("found 1025"));
-    CHECK_THAT(refusal("\"repeat\": 2", "\"repeat\": 2, \"name\": \"r\""), contains("no key 'name' belongs here"));
+    CHECK_THAT(refusal("\"repeat\": 2", "\"repeat\": 2, \"name\": \"r\""), contains("unknown key 'name'"));
     CHECK_THAT(layers_refusal(R"({"repeat": 2, "layers": []})"),
                contains("/layers/0/layers: expected at least one layer"));
     CHECK_THAT(layers_refusal(R"({"repeat": 2, "layers": [{"repeat": 2, "layers": []}]})"),

@@ -79,8 +79,7 @@ TEST_CASE("safetensors: values in blocks are bytes, and the metadata say which")
     CHECK(open_safetensors(folder.write("w", file_of(header, 136))).weights.entries().at("t").type ==
           TensorType{DType::q8_0, {2, 64}});
 
-    const char *expected =
-        "tensor 't' is q8_0 by the metadata: expected U8 of shape (..., blocks of a row, 34), found ";
+    const char *expected = "tensor 't' is q8_0 by the metadata: expected U8 of shape (..., blocks per row, 34), found ";
     CHECK_THAT(refusal(blocks + R"("U8", "shape": [2, 68])" + offsets, 136),
                contains(expected + std::string("U8 (2, 68)")));
     CHECK_THAT(refusal(blocks + R"("F32", "shape": [1, 34])" + offsets, 136),
@@ -165,8 +164,10 @@ TEST_CASE("safetensors: a file without tensors is a file") {
 TEST_CASE("safetensors: the header's length must be there and make sense") {
     CHECK_THAT(refusal_of(""), contains("w.safetensors: not a safetensors file: 0 bytes"));
     CHECK_THAT(refusal_of("1234567"), contains("7 bytes; expected 8"));
-    CHECK_THAT(refusal_of(std::string(8, '\xFF')), contains("would be 18446744073709551615 bytes; at most 100000000"));
-    CHECK_THAT(refusal_of(std::string("\x01\xE1\xF5\x05\0\0\0\0", 8)), contains("100000001 bytes; at most 100000000"));
+    CHECK_THAT(refusal_of(std::string(8, '\xFF')),
+               contains("would be 18446744073709551615 bytes; the limit is 100000000"));
+    CHECK_THAT(refusal_of(std::string("\x01\xE1\xF5\x05\0\0\0\0", 8)),
+               contains("100000001 bytes; the limit is 100000000"));
     CHECK_THAT(refusal_of(std::string("\x03\0\0\0\0\0\0\0{}", 10)),
                contains("would be 3 bytes; the file has 2 (cut short?)"));
 }
@@ -184,9 +185,9 @@ TEST_CASE("safetensors: the header must be one JSON object of UTF-8") {
 
 TEST_CASE("safetensors: a name stands once") {
     const std::string t = R"({"dtype": "F32", "shape": [], "data_offsets": [0, 4]})";
-    CHECK_THAT(refusal(R"({"t": )" + t + R"(, "t": )" + t + "}", 4), contains("the key 't' stands here twice"));
+    CHECK_THAT(refusal(R"({"t": )" + t + R"(, "t": )" + t + "}", 4), contains("the key 't' appears twice here"));
     CHECK_THAT(refusal(R"({"__metadata__": {"k": "1", "k": "2"}})"),
-               contains("/__metadata__: the key 'k' stands here twice"));
+               contains("/__metadata__: the key 'k' appears twice here"));
 }
 
 TEST_CASE("safetensors: metadata maps strings to strings") {

@@ -263,7 +263,7 @@ TEST_CASE("a preparation that breaks a rule is refused") {
     }
     SECTION("it writes a tensor of the run") {
         emitted.prepare[4] = {0, 0, LAMINA_OUT, 0};
-        CHECK_THAT(test.refusal(), matchers::contains("binding 4: what is prepared once"));
+        CHECK_THAT(test.refusal(), matchers::contains("binding 4: a dispatch that prepares memory"));
     }
     SECTION("a dispatch of the run writes what is prepared") {
         emitted.bind[4] = block_0;
