@@ -17,8 +17,10 @@ std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, cons
         steps.push_back(
             choose_variant(plan.steps[s], kernels(plan.steps[s].call.layer()), device_->info().capabilities, wanted));
     }
+    // Held from here on, so that none is uploaded for what is prepared of it, and then again.
+    const std::map<std::string, Region> weights = residents_.weights(weights_of(plan, steps));
     const ProgramPipelines pipelines = build_pipelines(plan, steps);
-    std::vector<std::vector<Region>> prepared = prepare(plan, steps, pipelines.preparation);
+    std::vector<Prepared> prepared = prepare(plan, steps, pipelines.preparation);
     return std::make_unique<VulkanProgram>(device_, pipelines_, residents_, std::move(plan), std::move(steps),
                                            pipelines.run, std::move(prepared), options);
 }
@@ -44,10 +46,9 @@ VulkanBackend::ProgramPipelines VulkanBackend::build_pipelines(const plan::Graph
     return {{all.begin(), all.begin() + of_run}, {all.begin() + of_run, all.end()}};
 }
 
-std::vector<std::vector<Region>> VulkanBackend::prepare(const plan::GraphPlan &plan,
-                                                        std::span<const ChosenVariant> steps,
-                                                        std::span<const Pipeline> pipelines) {
-    std::vector<std::vector<Region>> out(steps.size());
+std::vector<Prepared> VulkanBackend::prepare(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps,
+                                             std::span<const Pipeline> pipelines) {
+    std::vector<Prepared> out(steps.size());
     for (size_t s = 0; s < steps.size(); ++s) {
         const size_t n = steps[s].plan.preparation.dispatches.size();
         if (n == 0) continue;

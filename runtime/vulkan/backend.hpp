@@ -30,8 +30,8 @@ class VulkanBackend final : public plan::Backend {
     };
     [[nodiscard]] ProgramPipelines build_pipelines(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps);
     // By step: what its plan has prepared.
-    [[nodiscard]] std::vector<std::vector<Region>>
-    prepare(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps, std::span<const Pipeline> pipelines);
+    [[nodiscard]] std::vector<Prepared> prepare(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps,
+                                                std::span<const Pipeline> pipelines);
 
     std::shared_ptr<LogicalDevice> device_;
     std::shared_ptr<Pipelines> pipelines_;

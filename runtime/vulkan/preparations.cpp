@@ -12,6 +12,13 @@ struct Preparations::Request {
     [[nodiscard]] const std::string &weight(const plan::Binding &b) const {
         return graph.tensors[static_cast<size_t>(step.weight[b.index])].name;
     }
+    [[nodiscard]] std::set<std::string> weights() const {
+        std::set<std::string> out;
+        for (const plan::Dispatch &d : plan.preparation.dispatches)
+            for (const plan::Binding &b : d.bindings)
+                if (b.role == LAMINA_WEIGHT && b.bytes != 0) out.insert(weight(b));
+        return out;
+    }
 };
 
 namespace {
@@ -31,9 +38,8 @@ class KeyWriter {
 
 } // namespace
 
-const std::vector<Region> &Preparations::of(const plan::Step &step, const plan::GraphPlan &graph,
-                                            const plan::LayerPlan &plan, std::span<const Pipeline> pipelines,
-                                            Residents &residents) {
+Prepared Preparations::of(const plan::Step &step, const plan::GraphPlan &graph, const plan::LayerPlan &plan,
+                          std::span<const Pipeline> pipelines, Residents &residents) {
     const Request request{step, graph, plan};
     KeyWriter writer;
     writer.value(step.call.layer().contract);
@@ -48,9 +54,13 @@ const std::vector<Region> &Preparations::of(const plan::Step &step, const plan::
             if (b.role == LAMINA_CONSTANT) writer.bytes(plan.constants[b.index]);
         }
     }
-    const auto known = made_.find(writer.key);
-    if (known != made_.end()) return known->second;
-    return made_.emplace(std::move(writer.key), make(request, pipelines, residents)).first->second;
+    std::weak_ptr<const std::vector<Region>> &made = made_[writer.key];
+    Prepared prepared = made.lock();
+    if (prepared == nullptr) {
+        prepared = std::make_shared<const std::vector<Region>>(make(request, pipelines, residents));
+        made = prepared;
+    }
+    return prepared;
 }
 
 std::vector<Region> Preparations::make(const Request &request, std::span<const Pipeline> pipelines,
@@ -68,14 +78,14 @@ std::vector<Region> Preparations::make(const Request &request, std::span<const P
     for (size_t i = 0; i < constants.size(); ++i) uploads.push_back({plan.constants[i], constants[i]});
     upload(device_, uploads);
 
+    const std::map<std::string, Region> weights = residents.weights(request.weights());
     std::vector<BoundDispatch> dispatches;
     for (const plan::Dispatch &d : plan.preparation.dispatches) {
         std::vector<Region> bound;
         for (const plan::Binding &b : d.bindings) {
             const bool given = b.bytes != 0;
-            if (b.role == LAMINA_WEIGHT && given) residents.load({request.weight(b)});
             const Region &whole = !given                      ? residents.zeros()
-                                  : b.role == LAMINA_WEIGHT   ? residents.weight(request.weight(b))
+                                  : b.role == LAMINA_WEIGHT   ? weights.at(request.weight(b))
                                   : b.role == LAMINA_CONSTANT ? constants[b.index]
                                                               : memory[b.index];
             bound.push_back({whole.buffer, whole.offset + b.offset, given ? b.bytes : whole.bytes});

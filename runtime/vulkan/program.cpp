@@ -7,7 +7,7 @@ namespace lamina::vulkan {
 
 VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner,
                              Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
-                             std::span<const Pipeline> pipelines, std::vector<std::vector<Region>> prepared,
+                             std::span<const Pipeline> pipelines, std::vector<Prepared> prepared,
                              const plan::ProgramOptions &options)
     : plan::Program(std::move(plan), options.keep_all), device_(std::move(device)), pipelines_(std::move(owner)),
       steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, std::move(prepared), options) {

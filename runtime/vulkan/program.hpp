@@ -16,7 +16,7 @@ class VulkanProgram final : public plan::Program {
     // prepared memory of each step.
     VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner, Residents &residents,
                   plan::GraphPlan plan, std::vector<ChosenVariant> steps, std::span<const Pipeline> pipelines,
-                  std::vector<std::vector<Region>> prepared, const plan::ProgramOptions &options);
+                  std::vector<Prepared> prepared, const plan::ProgramOptions &options);
 
     [[nodiscard]] std::string overrun() override;
     [[nodiscard]] std::string variant(size_t step) const override;

@@ -29,9 +29,19 @@ const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
 
 } // namespace
 
+std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const ChosenVariant> steps) {
+    std::set<std::string> out;
+    for (size_t s = 0; s < steps.size(); ++s)
+        for (const plan::Dispatch &d : steps[s].plan.dispatches)
+            for (const plan::Binding &b : d.bindings)
+                if (b.role == LAMINA_WEIGHT && b.bytes != 0)
+                    out.insert(graph.tensors[static_cast<size_t>(graph.steps[s].weight[b.index])].name);
+    return out;
+}
+
 ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents,
                              const plan::GraphPlan &graph, std::span<const ChosenVariant> steps,
-                             std::vector<std::vector<Region>> prepared, const plan::ProgramOptions &options)
+                             std::vector<Prepared> prepared, const plan::ProgramOptions &options)
     : tensors_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()), prepared_(std::move(prepared)),
       zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
       poison_(options.poisoned_with().value_or(plan::poison_word)) {
@@ -39,22 +49,21 @@ ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Resid
         scratch_[s].resize(steps[s].plan.scratch.size());
         constants_[s].resize(steps[s].plan.constants.size());
     }
-    take_residents(residents, graph);
+    take_residents(residents, graph, steps);
     allocate_all(device, graph, steps, plan::lay_out_memory(graph, scratch_of(steps), options, region_align(*device)));
 }
 
-void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &graph) {
-    std::set<std::string> weights;
+void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &graph,
+                                   std::span<const ChosenVariant> steps) {
     std::vector<MemoryRequest> states;
-    for (const plan::PlannedTensor &t : graph.tensors) {
-        if (t.kind == Kind::weight) weights.insert(t.name);
+    for (const plan::PlannedTensor &t : graph.tensors)
         if (t.kind == Kind::state) states.push_back({t.name, padded(t.type.bytes()) + 2 * guard_});
-    }
-    residents.load(weights);
+    const std::map<std::string, Region> weights = residents.weights(weights_of(graph, steps));
     states_ = residents.states(states);
     for (size_t i = 0, next = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
-        if (t.kind == Kind::weight) tensors_[i] = residents.weight(t.name);
+        if (const auto weight = weights.find(t.name); t.kind == Kind::weight && weight != weights.end())
+            tensors_[i] = weight->second;
         if (t.kind != Kind::state) continue;
         tensors_[i] = inside(*states_[next++], "'" + t.name + "'", 0);
     }
@@ -125,7 +134,7 @@ Region ProgramMemory::bound(const plan::Step &step, size_t step_index, const pla
     if (binding.bytes == 0) return zeros_;
     const Region &whole = binding.role == LAMINA_SCRATCH    ? scratch_[step_index][binding.index]
                           : binding.role == LAMINA_CONSTANT ? constants_[step_index][binding.index]
-                          : binding.role == LAMINA_PREPARED ? prepared_[step_index][binding.index]
+                          : binding.role == LAMINA_PREPARED ? (*prepared_[step_index])[binding.index]
                                                             : tensor(tensors_of(step, binding.role)[binding.index]);
     // The guard after a tensor is part of its binding, because many drivers drop writes outside of a binding and read
     // zeros there.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/lifetimes.hpp"
-#include "vulkan/residents.hpp"
+#include "vulkan/preparations.hpp"
 #include "vulkan/variant_choice.hpp"
 
 #include <memory>
@@ -12,6 +12,9 @@
 
 namespace lamina::vulkan {
 
+// The names of the weights that runs read. Of other weights they read what was prepared.
+[[nodiscard]] std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const ChosenVariant> steps);
+
 // Activations and scratch are placed by plan::MemoryLayout; inputs have memory of their own. Weights and states belong
 // to the backend.
 class ProgramMemory {
@@ -20,7 +23,7 @@ class ProgramMemory {
     // guard_bytes on both sides of everything that kernels write. Throws Error(memory) with the memory needed, the
     // memory available and the biggest tensors. `prepared`: the prepared memory of each step.
     ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents, const plan::GraphPlan &graph,
-                  std::span<const ChosenVariant> steps, std::vector<std::vector<Region>> prepared,
+                  std::span<const ChosenVariant> steps, std::vector<Prepared> prepared,
                   const plan::ProgramOptions &options);
 
     // Padded to a multiple of 16 bytes.
@@ -40,13 +43,14 @@ class ProgramMemory {
   private:
     void allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
                       std::span<const ChosenVariant> steps, const plan::MemoryLayout &layout);
-    void take_residents(Residents &residents, const plan::GraphPlan &graph);
+    void take_residents(Residents &residents, const plan::GraphPlan &graph, std::span<const ChosenVariant> steps);
     // The memory between the guards of `whole`, which contain `word`; all of `whole` if there are none.
     [[nodiscard]] Region inside(const Region &whole, const std::string &name, uint32_t word);
 
     std::vector<Region> tensors_;
-    std::vector<std::shared_ptr<Region>> states_;                     // held: see plan::StateCache
-    std::vector<std::vector<Region>> scratch_, constants_, prepared_; // by step
+    std::vector<std::shared_ptr<Region>> states_;          // held: see plan::StateCache
+    std::vector<std::vector<Region>> scratch_, constants_; // by step
+    std::vector<Prepared> prepared_;
     std::vector<Region> volatile_;
     Region zeros_;
     uint64_t guard_;  // bytes; 0: no guards

@@ -23,25 +23,33 @@ Residents::Residents(std::shared_ptr<LogicalDevice> device, model::Weights weigh
     zeros_ = make_zeros(device_, {&request, 1}, "the zeros of absent ports").front();
 }
 
-void Residents::load(const std::set<std::string> &names) {
+std::map<std::string, Region> Residents::weights(const std::set<std::string> &names) {
+    std::map<std::string, Region> out;
     std::vector<MemoryRequest> requests;
     std::vector<std::span<const std::byte>> data;
+    std::vector<Region *> missing;
     for (const std::string &name : names) {
-        if (weights_.contains(name)) continue;
+        Region &region = out[name];
+        if (const auto known = weights_.find(name); known != weights_.end())
+            region = {known->second.buffer.lock(), known->second.offset, known->second.bytes};
+        if (region.buffer != nullptr) continue;
         const auto entry = file_.entries().find(name);
         if (entry == file_.entries().end())
             throw Error(ErrorCode::input, file_.file().string() + " has no tensor '" + name + "'");
         requests.push_back({"'" + name + "'", entry->second.bytes.size()});
         data.push_back(entry->second.bytes);
+        missing.push_back(&region);
     }
-    if (requests.empty()) return;
+    if (requests.empty()) return out;
     const std::vector<Region> regions = allocate(device_, requests, "the weights");
     std::vector<Upload> uploads;
-    for (size_t i = 0; i < regions.size(); ++i) uploads.push_back({data[i], regions[i]});
+    for (size_t i = 0; i < regions.size(); ++i) {
+        *missing[i] = regions[i];
+        uploads.push_back({data[i], regions[i]});
+    }
     upload(device_, uploads);
-    size_t i = 0;
-    for (const std::string &name : names)
-        if (!weights_.contains(name)) weights_.emplace(name, regions[i++]);
+    for (const auto &[name, region] : out) weights_[name] = {region.buffer, region.offset, region.bytes};
+    return out;
 }
 
 std::vector<std::shared_ptr<Region>> Residents::states(std::span<const MemoryRequest> requests) {

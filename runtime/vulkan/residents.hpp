@@ -16,12 +16,12 @@ class Residents {
   public:
     Residents(std::shared_ptr<LogicalDevice> device, model::Weights weights);
 
-    // Uploads the weights that are not on the device yet, as they are in the file, padded with zeros to a multiple of
-    // 16 bytes. Throws Error(memory), before anything is allocated, or Error(input) for a name that is not in the file.
-    void load(const std::set<std::string> &names);
-    [[nodiscard]] const Region &weight(const std::string &name) const { return weights_.at(name); }
+    // These weights as they are in the file, padded with zeros to a multiple of 16 bytes. Those that nobody holds are
+    // uploaded. A weight stays on the device as long as somebody holds it. Throws Error(memory), before anything is
+    // allocated, or Error(input) for a name that is not in the file.
+    [[nodiscard]] std::map<std::string, Region> weights(const std::set<std::string> &names);
 
-    // These states, in order. Missing ones are created with zeros. Throws Error(memory), as load().
+    // These states, in order. Missing ones are created with zeros. Throws Error(memory), as weights().
     [[nodiscard]] std::vector<std::shared_ptr<Region>> states(std::span<const MemoryRequest> requests);
 
     [[nodiscard]] const Region &zeros() const { return zeros_; }
@@ -29,7 +29,11 @@ class Residents {
   private:
     std::shared_ptr<LogicalDevice> device_;
     model::Weights file_;
-    std::map<std::string, Region> weights_;
+    struct Place { // of a weight in a buffer that somebody holds, or that is gone
+        std::weak_ptr<const Buffer> buffer;
+        uint64_t offset, bytes;
+    };
+    std::map<std::string, Place> weights_;
     plan::StateCache<Region> states_;
     Region zeros_;
 };

@@ -24,6 +24,11 @@ const uint F32 = 1u, F16 = 2u, BF16 = 4u, Q8_0 = 16u; // as in plugin.h
 
 // ---- One value each ----
 
+vec4 halves(uint dtype, uvec2 w) { // of f16 or bf16
+    if (dtype == F16) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
+    return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u));
+}
+
 #define WEIGHT(name, BINDING, SPEC_ID)                                                             \
     WEIGHT_WORDS(name, BINDING, SPEC_ID)                                                           \
     float name(uint i) {                                                                           \
@@ -36,12 +41,15 @@ const uint F32 = 1u, F16 = 2u, BF16 = 4u, Q8_0 = 16u; // as in plugin.h
     vec4 name##4(uint i) {                                                                         \
         if (name##_dtype == F32) return uintBitsToFloat(name##_words4[i]);                         \
         if (name##_dtype == 0u) return vec4(0.0);                                                  \
-        const uvec2 w = name##_words2[i];                                                          \
-        if (name##_dtype == F16) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));            \
-        return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u)); \
+        return halves(name##_dtype, name##_words2[i]);                                             \
     }
 
 // ---- In blocks: a function for each format, of values 4 i to 4 i + 3 ----
+
+vec4 signed_bytes(uint word) {
+    const int bytes = int(word);
+    return vec4(bitfieldExtract(ivec4(bytes, bytes >> 8, bytes >> 16, bytes >> 24), 0, 8));
+}
 
 // Blocks of 34 bytes, an f16 scale and 32 signed bytes. Two blocks are 17 words; the second begins within a word, and
 // the bytes of the first lie across words.
@@ -51,8 +59,7 @@ const uint F32 = 1u, F16 = 2u, BF16 = 4u, Q8_0 = 16u; // as in plugin.h
         const bool second = i % 16u >= 8u;                                                              \
         const float scale = unpackHalf2x16(name##_words[second ? pair + 8u : pair])[second ? 1 : 0];    \
         const uint next = name##_words[at + 1u];                                                        \
-        const int bytes = int(second ? next : name##_words[at] >> 16 | next << 16);                     \
-        return scale * vec4(bitfieldExtract(ivec4(bytes, bytes >> 8, bytes >> 16, bytes >> 24), 0, 8)); \
+        return scale * signed_bytes(second ? next : name##_words[at] >> 16 | next << 16);               \
     }
 
 #ifdef BLOCKS

@@ -30,11 +30,12 @@ void add_builds_of(const abi::Layer &layer, const lamina_device &device, std::ve
             std::string why_not;
             const auto plan = plan::plan_layer(call, *kernels, variant, device, why_not);
             if (!plan) continue;
-            for (const plan::Dispatch &d : plan->dispatches) {
-                Build &build = found.try_emplace(key_of(d), Build{&layer, kernels, d.kernel, d.specs, {}, to_string(c)})
-                                   .first->second;
-                build.variants.insert(contract.variants[variant].name);
-            }
+            for (const auto *list : {&plan->preparation.dispatches, &plan->dispatches})
+                for (const plan::Dispatch &d : *list) {
+                    Build made{&layer, kernels, d.kernel, d.specs, {}, to_string(c)};
+                    Build &build = found.try_emplace(key_of(d), std::move(made)).first->second;
+                    build.variants.insert(contract.variants[variant].name);
+                }
         }
     }
     for (auto &[key, build] : found) out.push_back(std::move(build));

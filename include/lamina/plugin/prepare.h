@@ -1,9 +1,10 @@
 /* The extension "lamina.prepare/1": memory that is filled once.
  *
  * A variant may want a weight in another order or dtype than it is stored in: rearranged for its loads, widened from
- * halves. In `plan` it asks for memory, and for dispatches that fill it. The host runs these before the first run, and
- * keeps the memory as long as the session. Plans of the session that ask for the same dispatches over the same weights
- * share the memory: prompts of every length do.
+ * halves. In `plan` it asks for memory, and for dispatches that fill it. The host runs these before the first run.
+ * Plans of the session that ask for the same dispatches over the same weights share the memory: prompts of every length
+ * do. It stays on the device as long as a program with such a plan exists. A weight that only these dispatches read
+ * does not stay there.
  *
  *     const lamina_prepare *prepare = host->extension(host, LAMINA_PREPARE);   // NULL: take another variant
  *

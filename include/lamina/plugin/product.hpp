@@ -12,6 +12,7 @@
 
 #include <lamina/plugin.hpp>
 #include <lamina/plugin/product_numbers.h>
+#include <lamina/plugin/product_packed.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -73,6 +74,7 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
 struct ProductKernels {
     uint32_t few_rows, few_rows_vec4, few_rows_blocks;
     uint32_t few_rows_subgroup, few_rows_subgroup_vec4, few_rows_subgroup_blocks;
+    uint32_t pack, packed, packed_blocks, pad;
     uint32_t registers, registers_vec4, registers_blocks;
     uint32_t tiled, tiled_blocks;
 };
@@ -81,7 +83,10 @@ inline constexpr std::array product_variants{
     baseline("sums in registers, no shared memory"),
     variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
     variant("subgroup", "up to 8 rows: invocations along K, their sums joined by subgroups first", subgroup_sums),
+    variant("packed", "as baseline, by few loads of 16 bytes: X shared by subgroups, weights packed once where need be",
+            subgroup_shuffles),
 };
+inline constexpr uint32_t packed_variant = 3;
 
 // ---- The plan ----
 
@@ -145,6 +150,43 @@ inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, int64_t rows, c
     return {kernel, rows, LAMINA_FEW_COLS};
 }
 
+inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
+    const Tensor weight = call.weight(product.weight);
+    const int64_t cols = weight.rows(), inner = packed_inner(weight);
+    const uint32_t share = packed_share(call.device());
+    const std::vector<Window> windows = packed_windows(call, plan, product.weight, kernels.pad, kernels.pack);
+    const bool pad = inner != weight.cols();
+    const lamina_ref padded = pad ? plan.scratch(product.rows * inner * 4) : product.x;
+    const int64_t block = rows_per_binding(call, product.rows, std::max(inner, cols));
+    for (int64_t first = 0; first < product.rows; first += block) {
+        const int64_t rows = std::min(block, product.rows - first), tile = tile_rows(rows);
+        const auto part = [&](lamina_ref ref, int64_t row_values) {
+            return block == product.rows ? ref : rows_of(ref, first, rows, row_values * 4);
+        };
+        const lamina_ref x = part(padded, inner), y = part(product.y, cols);
+        const lamina_ref z = product.combine == Combine::none ? x : part(product.z, cols);
+        if (pad) {
+            const Packing push{u32(rows), u32(weight.cols() * 2), u32(inner / 4), 0};
+            plan.dispatch(kernels.pad, plan.spread(ceil_div(push.invocations(1), 64)),
+                          {part(product.x, weight.cols()), x}, push);
+        }
+        for (const Window &w : windows) {
+            const struct {
+                uint32_t rows, inner, cols, first_col, y_cols;
+            } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
+            plan.dispatch(weight.in_blocks() ? kernels.packed_blocks : kernels.packed,
+                          plan.spread(ceil_div(rows, tile) * ceil_div(w.count, LAMINA_REGISTER_COLS)),
+                          {x, w.ref, plan.weight(product.bias), z, y}, push,
+                          {{LAMINA_OF_WEIGHT, dtype_of(weight)},
+                           {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
+                           {LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)},
+                           {LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)},
+                           {LAMINA_OF_TILE_ROWS, u32(tile)},
+                           {LAMINA_OF_SHARE, share}});
+        }
+    }
+}
+
 } // namespace detail
 
 // Emits the dispatches of one product, by the plan's variant: one of product_variants.
@@ -153,6 +195,7 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
     const Tensor weight = call.weight(product.weight);
     const int64_t cols = weight.rows(), inner = weight.cols();
     if (product.rows == 0 || cols == 0) return;
+    if (plan.variant == packed_variant) return detail::plan_packed(call, plan, kernels, product);
 
     const int64_t block = detail::rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {

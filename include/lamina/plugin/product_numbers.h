@@ -19,6 +19,7 @@
 #define LAMINA_OF_ACTIVATION 2
 #define LAMINA_OF_COMBINE 3
 #define LAMINA_OF_TILE_ROWS 4
+#define LAMINA_OF_SHARE 5
 
 /* Tiles: rows x columns of Y that a workgroup computes. */
 #define LAMINA_REGISTER_ROWS 16u /* at most: a specialization constant */
@@ -27,5 +28,11 @@
 #define LAMINA_SHARED_COLS 64u
 #define LAMINA_FEW_ROWS 8u /* at most: a specialization constant */
 #define LAMINA_FEW_COLS 4u
+
+/* Weights in blocks, packed: columns of a tile, and groups of 16 bytes that hold a block of 34 bytes of each. */
+#define LAMINA_PACKED_COLS 32u
+#define LAMINA_PACKED_BLOCK_GROUPS 68u
+/* How many invocations load values of X for each other, or half as many: a specialization constant. */
+#define LAMINA_PACKED_SHARE 8u
 
 #endif

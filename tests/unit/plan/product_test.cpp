@@ -1,6 +1,7 @@
 // plan_product(): how a product is cut where the device's bindings are smaller than its matrices.
 #include "catch.hpp"
 
+#include <lamina/plugin/prepare.h>
 #include <lamina/plugin/product.hpp>
 
 #include <map>
@@ -8,7 +9,7 @@
 namespace {
 using namespace lamina::plugin;
 
-constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
 
 struct Emitted {
     uint32_t kernel;
@@ -16,7 +17,31 @@ struct Emitted {
     uint32_t rows, inner, cols, first_col, y_cols;
 };
 
-// A linear layer's contract, and a host that notes the dispatches.
+struct Notes {
+    std::vector<Emitted> dispatches, preparation;
+    std::vector<uint64_t> scratch, prepared; // bytes
+};
+Notes &notes_of(const lamina_host *host) { return *static_cast<Notes *>(host->context); }
+
+Emitted emitted(const lamina_dispatch *d) {
+    const auto *push = static_cast<const uint32_t *>(d->push);
+    const auto value = [&](uint32_t i) { return i < d->push_bytes / 4 ? push[i] : 0; };
+    return {d->kernel, {d->bind, d->bind + d->n_bind}, value(0), value(1), value(2), value(3), value(4)};
+}
+
+constexpr lamina_prepare preparing{
+    sizeof(lamina_prepare),
+    [](const lamina_host *host, uint64_t bytes, lamina_ref *out) -> lamina_status {
+        *out = {0, 0, LAMINA_PREPARED, static_cast<uint32_t>(notes_of(host).prepared.size())};
+        notes_of(host).prepared.push_back(bytes);
+        return LAMINA_OK;
+    },
+    [](const lamina_host *host, const lamina_dispatch *d) -> lamina_status {
+        notes_of(host).preparation.push_back(emitted(d));
+        return LAMINA_OK;
+    }};
+
+// A linear layer's contract, and a host that notes what is planned.
 class Harness {
   public:
     Harness(int64_t rows, int64_t inner, int64_t cols, uint64_t max_binding_bytes, uint32_t weight_dtype = LAMINA_F32) {
@@ -31,26 +56,31 @@ class Harness {
         call_.in = &x_, call_.weight = weights_.data(), call_.device = &device_;
         layer_.port_size = sizeof(lamina_port);
         call_.layer = &layer_, call_.tensor_size = sizeof(lamina_tensor);
-        host_.context = &emitted_;
+        device_.subgroup = 8;
+        host_.context = &notes_;
         host_.dispatch = [](const lamina_host *host, const lamina_dispatch *d) -> lamina_status {
-            Emitted e{};
-            e.kernel = d->kernel;
-            e.bind.assign(d->bind, d->bind + d->n_bind);
-            const auto *push = static_cast<const uint32_t *>(d->push);
-            e.rows = push[0], e.inner = push[1], e.cols = push[2], e.first_col = push[3], e.y_cols = push[4];
-            static_cast<std::vector<Emitted> *>(host->context)->push_back(e);
+            notes_of(host).dispatches.push_back(emitted(d));
             return LAMINA_OK;
         };
+        host_.scratch = [](const lamina_host *host, uint64_t bytes, lamina_ref *out) -> lamina_status {
+            *out = {0, 0, LAMINA_SCRATCH, static_cast<uint32_t>(notes_of(host).scratch.size())};
+            notes_of(host).scratch.push_back(bytes);
+            return LAMINA_OK;
+        };
+        host_.extension = [](const lamina_host *, const char *) -> const void * { return &preparing; };
     }
 
     std::vector<Emitted> plan(uint32_t variant = 0) {
-        emitted_.clear();
+        notes_ = {};
         const Call call(call_);
         Plan plan(call, variant, host_);
         plan_product(call, plan, kernels,
                      {.rows = x_.dim[0], .x = plan.in("x"), .weight = "weight", .bias = "bias", .y = plan.out("y")});
-        return emitted_;
+        return notes_.dispatches;
     }
+
+    [[nodiscard]] const Notes &notes() const { return notes_; }
+    void set_subgroup(uint32_t size) { device_.subgroup = size; }
 
   private:
     lamina_port x_port_ = input("x", "... K", ""), y_port_ = output("y", "... N", "");
@@ -61,7 +91,7 @@ class Harness {
     lamina_device device_{};
     lamina_call call_{};
     lamina_host host_{};
-    std::vector<Emitted> emitted_;
+    Notes notes_;
 };
 
 TEST_CASE("plan_product: what fits is one dispatch of whole bindings") {
@@ -124,6 +154,68 @@ TEST_CASE("plan_product: the kernel follows from the variant and the shape") {
     CHECK(kernel(8, 64, 1, LAMINA_Q8_0) == kernels.few_rows_blocks);
     CHECK(kernel(8, 64, 2, LAMINA_Q8_0) == kernels.few_rows_subgroup_blocks);
     REQUIRE_THROWS_AS(kernel(9, 64, 2), Unsupported);
+}
+
+TEST_CASE("plan_product: rows of whole 16 bytes are read as they are, all others are packed once") {
+    struct Expected {
+        uint32_t dtype;
+        int64_t inner;
+        uint64_t packed; // bytes of 30 rows; 0: read as they are
+        int64_t with_zeros;
+    };
+    const Expected expected = GENERATE(Expected{LAMINA_F32, 64, 0, 64}, Expected{LAMINA_F32, 63, 30 * 64 * 4, 64},
+                                       Expected{LAMINA_F16, 64, 0, 64}, Expected{LAMINA_BF16, 60, 30 * 64 * 2, 64},
+                                       Expected{LAMINA_Q8_0, 64, 32 * 2 * 34, 64});
+    Harness harness(10, expected.inner, 30, 1 << 20, expected.dtype);
+    const auto emitted = harness.plan(packed_variant);
+    CAPTURE(expected.dtype, expected.inner);
+    const Notes &notes = harness.notes();
+    CHECK(notes.prepared == (expected.packed != 0 ? std::vector{expected.packed} : std::vector<uint64_t>{}));
+    CHECK(notes.preparation.size() == notes.prepared.size());
+    const bool blocks = expected.dtype == LAMINA_Q8_0;
+    for (const Emitted &e : notes.preparation) CHECK(e.kernel == (blocks ? kernels.pack : kernels.pad));
+    CHECK(emitted.back().kernel == (blocks ? kernels.packed_blocks : kernels.packed));
+    CHECK(emitted.back().inner == expected.with_zeros);
+    CHECK(emitted.back().bind[1].role == (expected.packed != 0 ? LAMINA_PREPARED : LAMINA_WEIGHT));
+    // X gets as many zeros, in every run.
+    const bool pads_x = expected.inner != expected.with_zeros;
+    CHECK(emitted.size() == (pads_x ? 2 : 1));
+    CHECK(notes.scratch == (pads_x ? std::vector<uint64_t>{10 * 64 * 4} : std::vector<uint64_t>{}));
+}
+
+TEST_CASE("plan_product: packed weights are within the binding limit, and cover every column once") {
+    constexpr int64_t rows = 20, inner = 61, cols = 523;
+    constexpr uint64_t limit = 100000;
+    const bool blocks = GENERATE(false, true);
+    Harness harness(rows, blocks ? 1024 : inner, cols, limit, blocks ? LAMINA_Q8_0 : LAMINA_F32);
+    std::vector<int> times(cols);
+    for (const Emitted &e : harness.plan(packed_variant)) {
+        if (e.kernel == kernels.pad) continue;
+        CHECK(e.bind[1].index < harness.notes().prepared.size());
+        for (uint32_t c = e.first_col; c < e.first_col + e.cols; ++c) ++times.at(c);
+    }
+    CHECK(times == std::vector<int>(cols, 1));
+    CHECK(harness.notes().prepared.size() > 1);
+    for (const uint64_t bytes : harness.notes().prepared) CHECK(bytes <= limit);
+    for (const Emitted &e : harness.notes().preparation) CHECK(e.bind[0].bytes <= limit);
+}
+
+TEST_CASE("plan_product: what cannot be packed is refused with the reason") {
+    const auto refusal = [](Harness &harness) -> std::string {
+        try {
+            (void)harness.plan(packed_variant);
+        } catch (const Unsupported &e) {
+            return e.what();
+        }
+        return "";
+    };
+    Harness small_subgroups(10, 64, 30, 1 << 20);
+    small_subgroups.set_subgroup(4);
+    CHECK(refusal(small_subgroups) == "");
+    small_subgroups.set_subgroup(2);
+    CHECK(refusal(small_subgroups) == "subgroups of fewer than 4");
+    Harness long_rows(10, 1 << 12, 30, 100000, LAMINA_Q8_0);
+    CHECK(refusal(long_rows) == "32 packed rows of 4096 values exceed the device's binding limit");
 }
 
 TEST_CASE("plan_product: register tiles are of at most 16 rows, and no more of them than of 16 rows each") {
