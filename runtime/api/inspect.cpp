@@ -22,7 +22,7 @@ std::vector<PortTensor> inputs_of(const model::Node &node, const lamina_layer &c
 }
 
 std::vector<PortTensor> weights_of(const model::Node &node, const lamina_layer &contract,
-                                   const model::Safetensors &weights) {
+                                   const model::Weights &weights) {
     std::vector<PortTensor> out;
     for (const lamina_port &port : std::span(contract.weights, contract.n_weights))
         if (std::string name = plan::weight_name(node, port.name); weights.entries().contains(name))

@@ -92,7 +92,7 @@ TEST_CASE("preparation: a device that is lost meanwhile, and one that is lost la
     const TemporaryFolder folder;
     Tensor weight(TensorType{DType::f32, {67, 63}}); // rows of no whole 16 bytes
     for (size_t i = 0; i < weight.f32().size(); ++i) weight.f32()[i] = static_cast<float>(i % 11) - 5;
-    model::Safetensors::write(folder.path() / "model.safetensors", {{"out.weight", weight}});
+    model::write_safetensors(folder.path() / "model.safetensors", {{"out.weight", weight}});
     folder.write("model.json", R"({"format": "lamina/1", "name": "one", "graphs": {"main": {
         "inputs": {"x": {"dtype": "f32", "dims": "T 63"}},
         "layers": [{"name": "out", "type": "linear", "inputs": {"x": "x"}}], "outputs": {"y": "out"}}}})");
