@@ -99,7 +99,7 @@ TEST_CASE("check: what makes no sense is refused") {
         CHECK(f.out.empty());
         CHECK_THAT(f.err, matchers::contains(why));
     };
-    refused({"check", "--device", "cpu", "--case", "B=2"}, 2, "--case needs the one LAYER");
+    refused({"check", "--device", "cpu", "--case", "B=2"}, 2, "--case needs exactly one LAYER");
     refused({"check", "linear", "--device", "reference"}, 2, "checked against");
     refused({"check", "linear", "--device", "cpu", "--case", ""}, 2, "expected a value, found nothing");
     refused({"check", "linear", "--device", "cpu", "--replay", "x"}, 2, "LAYER does not go with --replay");
@@ -110,7 +110,7 @@ TEST_CASE("check: what makes no sense is refused") {
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 K=0"}, 3, "a size from 1");
     refused({"check", "linear", "--device", "cpu", "--case", "K=5 K=6"}, 3, "'K' is given twice");
     refused({"check", "dropout", "--device", "cpu", "--case", "Q=5"}, 3, "nothing is called 'Q'");
-    refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2, "--seed does not go with a --case that has");
+    refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2, "--seed does not go with a --case that contains");
     for (const std::string option : {"--thorough", "--own-cases"})
         refused({"check", "linear", "--case", "K=3", option}, 2, option + " does not go with --case");
     refused({"check", "linear", "--own-cases", "--thorough"}, 2, "--thorough does not go with --own-cases");
