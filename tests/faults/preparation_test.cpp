@@ -4,6 +4,7 @@
 #include "conformance/case_graph.hpp"
 #include "conformance/verdict.hpp"
 #include "faulty_driver.hpp"
+#include "model/safetensors.hpp"
 #include "places.hpp"
 #include "small_model.hpp"
 
