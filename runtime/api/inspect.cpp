@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "api/model_check.hpp"
+#include "architectures/open.hpp"
 #include "plan/symbolic_types.hpp"
 
 #include <span>
@@ -94,7 +95,7 @@ ModelContents inspect(const Model &model) {
 
 ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder) {
     const abi::Registry &plugins = *detail::Access::state(runtime)->plugins;
-    const auto model = model::Model::load(folder);
+    const auto model = architectures::open(folder);
     api::expect_plugins(*model, plugins);
     ModelContents out = contents_of(*model, plugins);
     try {

@@ -200,9 +200,9 @@ void Config::expect(std::string_view key, double value) const {
     if (const double found = real(key, value); found != value)
         fail(key, shown(found) + " is not supported; supported is " + shown(value));
 }
-void Config::expect(std::string_view key, std::string_view value) const {
+void Config::expect(std::string_view key, const char *value) const {
     if (const std::string found = text(key, value); found != value)
-        fail(key, in_quotes(found) + " is not supported; supported is " + in_quotes(std::string(value)));
+        fail(key, in_quotes(found) + " is not supported; supported is " + in_quotes(value));
 }
 
 void Config::ignore(std::initializer_list<const char *> keys) const { read_->insert(keys.begin(), keys.end()); }

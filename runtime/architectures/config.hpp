@@ -42,7 +42,7 @@ class Config {
     // Absent, or just this: anything else is not supported.
     void expect(std::string_view key, bool value) const;
     void expect(std::string_view key, double value) const;
-    void expect(std::string_view key, std::string_view value) const;
+    void expect(std::string_view key, const char *value) const;
 
     // These keys change nothing that is computed.
     void ignore(std::initializer_list<const char *> keys) const;

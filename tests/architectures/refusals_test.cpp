@@ -1,0 +1,86 @@
+// Settings that Lamina does not know, or that the weights do not agree with, are errors that name them.
+#include "../temporary_folder.hpp"
+#include "catch.hpp"
+#include "places.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace lamina;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path models = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models";
+
+// What loading one of models/ says after config.json was changed; "" where it loads.
+std::string refusal(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
+    const TemporaryFolder folder;
+    fs::copy(models / name, folder.path(), fs::copy_options::recursive);
+    fs::remove(folder.path() / "golden.safetensors");
+    nlohmann::json config = nlohmann::json::parse(std::ifstream(folder.path() / "config.json"));
+    change(config);
+    folder.write("config.json", config.dump());
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    try {
+        (void)Runtime(options).load(folder.path());
+        return "";
+    } catch (const Error &e) {
+        CHECK(e.code() == ErrorCode::input);
+        return e.what();
+    }
+}
+
+std::string refusal(const std::string &name, const char *key, const nlohmann::json &value) {
+    return refusal(name, [&](nlohmann::json &config) { config[key] = value; });
+}
+
+} // namespace
+
+TEST_CASE("architectures: keys of older files that change nothing are taken") {
+    CHECK(refusal("bert", "position_embedding_type", "absolute") == "");
+    CHECK(refusal("bert", "gradient_checkpointing", false) == "");
+    CHECK(refusal("llama", "pretraining_tp", 1) == "");
+    CHECK(refusal("llama", [](nlohmann::json &config) { // before transformers 5
+              config["rope_theta"] = config["rope_parameters"]["rope_theta"];
+              config["rope_scaling"] = nullptr;
+              config.erase("rope_parameters");
+          }) == "");
+}
+
+TEST_CASE("architectures: what is not known or not supported is named") {
+    using matchers::contains;
+    CHECK_THAT(refusal("llama", "quantization_config", {{"bits", 4}}),
+               contains("/quantization_config") && contains("does not know this key"));
+    CHECK_THAT(refusal("llama", "model_type", "lama"),
+               contains("/model_type") && contains("llama") && contains("bert"));
+    CHECK_THAT(refusal("llama", "hidden_act", "mish"), contains("/hidden_act") && contains("mish") && contains("silu"));
+    CHECK_THAT(refusal("bert", "position_embedding_type", "relative_key"),
+               contains("/position_embedding_type") && contains("relative_key") && contains("absolute"));
+    CHECK_THAT(refusal("llama_yarn", [](nlohmann::json &c) { c["rope_parameters"]["rope_type"] = "xpos"; }),
+               contains("/rope_parameters/rope_type") && contains("xpos"));
+    CHECK_THAT(refusal("llama_yarn", [](nlohmann::json &c) { c["rope_parameters"]["twist"] = 2; }),
+               contains("/rope_parameters/twist"));
+    CHECK_THAT(refusal("llama_yarn", [](nlohmann::json &c) { c["rope_parameters"].erase("factor"); }),
+               contains("/rope_parameters") && contains("factor"));
+    CHECK_THAT(refusal("llama", [](nlohmann::json &c) { c.erase("num_attention_heads"); }),
+               contains("num_attention_heads"));
+    CHECK_THAT(refusal("llama", "num_attention_heads", 0), contains("/num_attention_heads"));
+    CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention"}), contains("/layer_types") && contains("found 1"));
+    CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention", "chunked"}), contains("chunked"));
+}
+
+TEST_CASE("architectures: a config that the weights do not agree with is refused") {
+    using matchers::contains;
+    CHECK_THAT(refusal("llama", "attention_bias", true), contains("q_proj.bias"));
+    CHECK_THAT(refusal("qwen3", "attention_bias", false), contains("q_proj.bias"));
+    CHECK_THAT(refusal("llama", "num_attention_heads", 9), contains("self_attn"));
+    CHECK_THAT(refusal("llama", "num_hidden_layers", 1), contains("model.layers.1"));
+    CHECK_THAT(refusal("llama", "num_hidden_layers", 3), contains("model.layers.2"));
+    CHECK_THAT(refusal("gpt2", "n_head", 5), contains("h.0.attn"));
+    CHECK_THAT(refusal("bert", "max_position_embeddings", 31), contains("position_embeddings"));
+}
