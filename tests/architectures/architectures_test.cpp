@@ -70,7 +70,9 @@ void computes_the_same(const std::string &device) {
     for (const auto &entry : fs::directory_iterator(models)) {
         INFO(device << ", " << entry.path().filename().string());
         const Golden golden = golden_of(entry.path());
-        Session session = runtime.session(runtime.load(entry.path()), runtime.device(device));
+        const fs::path gguf = entry.path() / "model.gguf";
+        const Model model = runtime.load(fs::exists(gguf) ? gguf : entry.path());
+        Session session = runtime.session(model, runtime.device(device));
         TensorMap outputs = session.run(golden.graph, golden.inputs);
         for (const auto &[name, expected] : golden.outputs) {
             INFO(name);

@@ -1,10 +1,10 @@
 """Tiny random models of every architecture, as the PyPI package transformers saves them, and what it computes of them.
 
-    python3 -m venv venv && venv/bin/pip install torch transformers safetensors
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors gguf
     venv/bin/python tests/architectures/make.py            makes all of models/ anew
     venv/bin/python tests/architectures/make.py gpt2 bert  makes those whose names begin so
 
-models/NAME is what save_pretrained() writes, and golden.safetensors: the inputs of Lamina's graph as "in.NAME" and what
+models/NAME is what save_pretrained() writes, or model.gguf, and golden.safetensors: the inputs of Lamina's graph as "in.NAME" and what
 it gives as "out.NAME"; "graph" in its metadata names the graph. Sizes are odd on purpose. Weights are stored in half
 precision and computed with in double, so that the files carry no rounding but that of the stored outputs.
 """
@@ -22,6 +22,10 @@ here = pathlib.Path(__file__).parent / "models"
 vocabulary = 53
 
 
+def is_wanted(name):
+    return len(sys.argv) == 1 or any(name.startswith(start) for start in sys.argv[1:])
+
+
 def randomized(model, scale=0.4):
     """Every parameter random, norms and biases included: nothing that a default hides."""
     with torch.no_grad():
@@ -34,6 +38,8 @@ def randomized(model, scale=0.4):
 
 
 def save(name, model, graph, inputs, outputs, dtype=torch.float16):
+    if not is_wanted(name):
+        return
     folder = here / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -96,6 +102,9 @@ def decoders():
     decoder("qwen2", T.Qwen2ForCausalLM, T.Qwen2Config(**llama_like(use_sliding_window=True, sliding_window=4,
                                                                     max_window_layers=1)))
     decoder("qwen3", T.Qwen3ForCausalLM, T.Qwen3Config(**llama_like(head_dim=8, attention_bias=True)))
+    # Without what GGUF does not say.
+    decoder("qwen2_full", T.Qwen2ForCausalLM, T.Qwen2Config(**llama_like()))
+    decoder("qwen3_plain", T.Qwen3ForCausalLM, T.Qwen3Config(**llama_like(head_dim=8, tie_word_embeddings=True)))
     decoder("gemma2", T.Gemma2ForCausalLM, T.Gemma2Config(
         **llama_like(head_dim=8, query_pre_attn_scalar=20, sliding_window=4, attn_logit_softcapping=5.0,
                      final_logit_softcapping=3.0)))
@@ -106,6 +115,65 @@ def decoders():
     decoder("gpt2", T.GPT2LMHeadModel, T.GPT2Config(**gpt2))
     decoder("gpt2_scaled", T.GPT2LMHeadModel, T.GPT2Config(
         **gpt2, n_inner=52, activation_function="relu", scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=False))
+
+
+# ---- GGUF ----
+
+gguf_names = {  # github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py
+    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
+    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+
+
+def interleaved(matrix, heads):
+    """Rows of a head from halves (0 1 2 | 3 4 5) to pairs (0 3 | 1 4 | 2 5), as `llama` has them in GGUF."""
+    return matrix.reshape(heads, 2, -1, *matrix.shape[1:]).swapaxes(1, 2).reshape(matrix.shape)
+
+
+def as_gguf(name, source):
+    """The model in models/SOURCE as a GGUF file, whose golden.safetensors is the same."""
+    import gguf
+    from safetensors.torch import load_file
+    config = json.loads((here / source / "config.json").read_text())
+    kind, heads, kv_heads = config["model_type"], config["num_attention_heads"], config["num_key_value_heads"]
+    shutil.rmtree(here / name, ignore_errors=True)
+    (here / name).mkdir()
+    shutil.copy(here / source / "golden.safetensors", here / name)
+    writer = gguf.GGUFWriter(here / name / "model.gguf", kind)
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
+    head_dim = config.get("head_dim") or config["hidden_size"] // heads
+    writer.add_key_length(head_dim)
+    writer.add_value_length(head_dim)
+    writer.add_rope_dimension_count(head_dim)
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    rope = config["rope_parameters"]
+    writer.add_rope_freq_base(rope["rope_theta"])
+    if rope["rope_type"] == "llama3":  # what frequencies are divided by, as the converter of llama.cpp writes it
+        model = transformers.AutoModelForCausalLM.from_pretrained(here / source)
+        plain = rope["rope_theta"] ** -(torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
+        writer.add_tensor("rope_freqs.weight", (plain / model.model.rotary_emb.inv_freq).to(torch.float32).numpy())
+    for tensor, values in load_file(here / source / "model.safetensors").items():
+        values = values.to(torch.float32).numpy()
+        module, suffix = tensor.rsplit(".", 1)
+        prefix = ""
+        if module.startswith("model.layers."):
+            number, module = module.removeprefix("model.layers.").split(".", 1)
+            prefix = f"blk.{number}."
+        if kind == "llama" and module in ("self_attn.q_proj", "self_attn.k_proj"):
+            values = interleaved(values, heads if module.endswith("q_proj") else kv_heads)
+        half = values.ndim == 2
+        writer.add_tensor(f"{prefix}{gguf_names[module]}.{suffix}", values.astype("float16") if half else values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 # ---- Encoders ----
@@ -155,6 +223,8 @@ def sentences():
     encoder("sentences", transformers.BertModel(transformers.BertConfig(
         vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=3, intermediate_size=44,
         max_position_embeddings=32), add_pooling_layer=False), lambda r: {"hidden": r.last_hidden_state}, types=2)
+    if not is_wanted("sentences"):
+        return
     folder = here / "sentences"
     module = "sentence_transformers.models."
     (folder / "modules.json").write_text(json.dumps([
@@ -175,12 +245,9 @@ def sentences():
 
 if __name__ == "__main__":
     torch.manual_seed(7)
-    wanted = sys.argv[1:]
-    if wanted:
-        whole = save
-
-        def save(name, *rest, **more):
-            if any(name.startswith(w) for w in wanted):
-                whole(name, *rest, **more)
     decoders()
     encoders()
+    for name, source in {"gguf_llama": "llama", "gguf_llama3": "llama_llama3", "gguf_qwen2": "qwen2_full",
+                         "gguf_qwen3": "qwen3_plain"}.items():
+        if is_wanted(name):
+            as_gguf(name, source)
