@@ -74,7 +74,7 @@ std::string as_text(const Comparison &comparison, const Output &output) {
 
 int compare(const CompareCommandOptions &options, const GlobalOptions &global, Output &output) {
     if (!options.inputs.empty() && !options.texts.empty())
-        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a comparison takes words or tensors");
+        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: give words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
         throw Error(ErrorCode::usage, "--graph goes with --input NAME=FILE.npy");
     const Runtime runtime(global.runtime(output));
@@ -108,23 +108,26 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
 Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("compare", "Compare a model on a device with the references, layer by layer.");
     app.footer(
-        "A layer's own error is that of its kernel alone, fed with what the references computed; the accumulated\n"
-        "error has those of all layers before it, too. A layer agrees when its own error is within its limit:\n"
-        "the tolerance that its contract declares. Exit status 7 when one does not.\n"
+        "OWN ERROR is the error of a layer's kernel alone: its inputs are what the references computed.\n"
+        "ACCUMULATED is the error in the running model, with the errors of all layers before it. / LIMIT is the\n"
+        "error as a fraction of the tolerance that the layer declares. A layer agrees if its own error is within\n"
+        "the tolerance. The exit status is 7 if a layer does not agree.\n"
         "Example: lamina compare models/g2p --device vulkan:0");
     auto options = std::make_shared<CompareCommandOptions>();
     app.positional("MODEL", options->model, "model folder").required();
     app.positional("TEXT", options->texts, "words to run the model on");
-    app.option("-i,--input", options->inputs, "NAME=FILE.npy", "run a graph on this tensor instead; may be repeated");
-    app.option("--graph", options->graph, "NAME", "the graph that --input is for; by default the only one").not_empty();
-    app.option("--reference", options->against, "DEVICE",
-               "reference: the layers' references; cpu: the CPU's fast kernels, for large models")
+    app.option("-i,--input", options->inputs, "NAME=FILE.npy",
+               "run a graph on this tensor instead of words; may be repeated");
+    app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
+    app.option(
+           "--reference", options->against, "DEVICE",
+           "what to compare with: reference (the layers' references) or cpu (the CPU's fast kernels, for large models)")
         .shows_default()
         .one_of({"reference", "cpu"});
-    app.option("--variant", options->variants, "LAYER=NAME", "compute a layer by this variant; may be repeated");
+    app.option("--variant", options->variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
     app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
     app.option("--replay", options->replay, "DIR",
-               "write the first layer that is wrong into this folder, for 'lamina check --replay'")
+               "save the first wrong layer in this folder, for 'lamina check --replay'")
         .not_empty();
     return {app, [options, &global](Output &output) { return compare(*options, global, output); }};
 }

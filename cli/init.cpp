@@ -108,8 +108,9 @@ Tokens tokens_of(const std::filesystem::path &file) { return file.empty() ? Toke
 int64_t size_of(const Tokens &tokens, const InitOptions &o) {
     if (!tokens.empty()) return static_cast<int64_t>(tokens.size());
     if (o.vocabulary != 0) return o.vocabulary;
-    throw Error(ErrorCode::usage, "how many tokens are there? Give --vocab N, or a file of tokens (--source-vocab, "
-                                  "--target-vocab)");
+    throw Error(ErrorCode::usage,
+                "the number of tokens is missing: give --vocab N, or a file of tokens (--source-vocab, "
+                "--target-vocab)");
 }
 
 // ---- The models ----
@@ -133,7 +134,7 @@ int64_t max_length_of(const InitOptions &o) {
         throw Error(ErrorCode::usage, "--max-length " + std::to_string(o.max_length) + ": expected at most " +
                                           std::to_string(most_tokens) + ", since --max-len " +
                                           std::to_string(o.max_len) +
-                                          " positions hold the start token, too: lower it, or raise --max-len");
+                                          " positions include the start token: lower it, or raise --max-len");
     return o.max_length != 0 ? o.max_length : std::min(by_default, most_tokens);
 }
 
@@ -154,8 +155,9 @@ TextVocabularies text_options(const InitOptions &o, const Tokens &source, const 
     refuse_without_text(o);
     const bool characters = chosen<bool>("--split", o.split, {{"characters", true}, {"words", false}});
     if (o.start == o.end)
-        throw Error(ErrorCode::usage, "--start and --end are both '" + o.start + "': expected two tokens, since what " +
-                                          "is generated begins with one and ends at the other");
+        throw Error(ErrorCode::usage, "--start and --end are both '" + o.start +
+                                          "': expected different tokens, since " +
+                                          "generation begins with one and ends at the other");
     const std::set<std::string> special{o.start, o.end};
     refuse_unreadable(source, o.source_file, characters, special);
     refuse_unreadable(target, o.target_file, characters, special);
@@ -230,18 +232,18 @@ void refuse_idle(const InitOptions &o, const Arguments &app) {
         refuse_given(app, {"--source-vocab"}, "does not go with --arch decoder, which has no source");
         if (o.mask == "lengths" || o.mask == "keys")
             refuse_given(app, {"--mask"},
-                         o.mask + " does not go with --arch decoder: padding behind a causal sequence changes "
+                         o.mask + " does not go with --arch decoder: padding after a causal sequence changes "
                                   "nothing before it; expected none or keep");
     }
     if (o.target_file.empty() && o.source_file.empty())
         refuse_given(app, {"--split", "--start", "--end", "--max-length"},
-                     "is about text: it goes with --target-vocab FILE");
+                     "is about text: it needs --target-vocab FILE");
 }
 
 int init(const InitOptions &o, const Arguments &app, Output &output) {
     refuse_idle(o, app);
     if (o.vocabulary != 0 && !(o.source_file.empty() && o.target_file.empty()))
-        throw Error(ErrorCode::usage, "--vocab does not go with files of tokens, which say how many there are");
+        throw Error(ErrorCode::usage, "--vocab does not go with files of tokens, which determine the number");
     refuse_filled(o);
     BuildOptions build_options;
     build_options.seed = o.seed;
@@ -275,10 +277,10 @@ int init(const InitOptions &o, const Arguments &app, Output &output) {
 } // namespace
 
 Command add_init(const Arguments &lamina, const GlobalOptions &) {
-    const Arguments app = lamina.command("init", "Make a new transformer with untrained weights.");
-    app.footer("Matrices are drawn evenly from +-sqrt(6 / (rows + columns)); the same seed gives the same model on "
+    const Arguments app = lamina.command("init", "Create a transformer with untrained weights.");
+    app.footer("Matrices are drawn uniformly from +-sqrt(6 / (rows + columns)). The same seed gives the same model on "
                "every machine.\n"
-               "With vocabularies, one token a line, the model takes and gives text.\n"
+               "With vocabularies, one token per line, the model takes and gives text.\n"
                "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
                "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
     auto o = std::make_shared<InitOptions>();
@@ -293,33 +295,34 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
         if (value != 0) option.shows_default(); // 0: what follows from others
     };
     word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");
-    number("--d-model", o->d_model, "width of tokens; even");
-    number("--heads", o->heads, "of attention; a divisor of --d-model");
-    number("--layers", o->layers, "of the encoder, and as many of the decoder");
-    number("--ffn", o->ffn, "width of the feed-forward network's hidden layer; by default 4 times --d-model");
-    number("--vocab", o->vocabulary, "tokens, where no file lists them");
+    number("--d-model", o->d_model, "width of tokens; must be even");
+    number("--heads", o->heads, "attention heads; must divide --d-model");
+    number("--layers", o->layers, "layers of the encoder, and of the decoder");
+    number("--ffn", o->ffn, "width of the feed-forward network's hidden layer; default: 4 times --d-model");
+    number("--vocab", o->vocabulary, "number of tokens, if no file lists them");
     app.option("--source-vocab", o->source_file, "FILE", "tokens of the encoder").not_empty();
     app.option("--target-vocab", o->target_file, "FILE", "tokens of the decoder").not_empty();
-    word("--split", o->split, "NAME", "what the tokens of text are: words between blanks, or characters");
-    word("--start", o->start, "TOKEN", "entry of --target-vocab that generation begins with");
-    word("--end", o->end, "TOKEN", "entry of --target-vocab that ends it");
-    number("--max-length", o->max_length,
-           "tokens to generate at most; by default 64, or as many as --max-len has room for");
-    number("--max-len", o->max_len, "positions: no sequence may be longer");
+    word("--split", o->split, "NAME", "how text is split into tokens: words (between blanks) or characters");
+    word("--start", o->start, "TOKEN", "token of --target-vocab that generation begins with");
+    word("--end", o->end, "TOKEN", "token of --target-vocab that generation ends at");
+    number("--max-length", o->max_length, "the most tokens to generate; default: 64, or as many as --max-len allows");
+    number("--max-len", o->max_len, "number of positions, the greatest length of a sequence");
     word("--positions", o->positions, "NAME",
-         "added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or learned, a table");
-    add_seed(app, o->seed, "what weights are drawn from");
-    word("--dtype", o->dtype, "NAME", "of matrices: " + plugin::dtype_names(plugin::weight_dtypes));
+         "what is added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or a learned "
+         "table");
+    add_seed(app, o->seed, "seed of the weights");
+    word("--dtype", o->dtype, "NAME", "dtype of matrices: " + plugin::dtype_names(plugin::weight_dtypes));
     word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
-    word("--generator", o->generator, "NAME", "what the decoder gives: probabilities, log-probabilities or logits");
+    word("--generator", o->generator, "NAME", "output of the decoder: probabilities, log-probabilities or logits");
     word("--mask", o->mask, "NAME",
-         "how padding is told: lengths, keys (a 1 or 0 for each token), keep (for each query and key) or none");
-    app.option("--dropout", o->dropout, "P", "probability, written down; inference drops nothing").shows_default();
-    app.option("--eps", o->eps, "X", "of the norms").shows_default();
-    const Argument norm_first = app.flag("--norm-first", o->norm_first, "norms before the sublayers: the default");
-    app.flag("--post-norm", o->post_norm, "norms behind them, as in the paper of 2017").excludes(norm_first);
+         "how graphs get padding: lengths, keys (a 1 or 0 for each token), keep (for each query and key) or none");
+    app.option("--dropout", o->dropout, "P", "dropout probability, only recorded in the model; inference drops nothing")
+        .shows_default();
+    app.option("--eps", o->eps, "X", "eps of the norms").shows_default();
+    const Argument norm_first = app.flag("--norm-first", o->norm_first, "norms before the sublayers; the default");
+    app.flag("--post-norm", o->post_norm, "norms after the sublayers, as in the paper of 2017").excludes(norm_first);
     app.flag("--sequence-first", o->sequence_first, "sequences are (T, B, C) instead of (B, T, C)");
-    word("--name", o->name, "NAME", "of the model; by default the folder's");
+    word("--name", o->name, "NAME", "name of the model; default: the folder's");
     app.flag("--force", o->force, "replace the model in a folder that is not empty");
     return {app, [o, app](Output &output) { return init(*o, app, output); }};
 }

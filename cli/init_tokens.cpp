@@ -25,9 +25,9 @@ void refuse_unreadable(const std::vector<std::string> &tokens, const std::filesy
         if (is_readable(token, characters) || special.contains(token) || is_in_brackets(token)) continue;
         throw Error(ErrorCode::input,
                     file.string() + ": line " + std::to_string(id + 1) + ": " + in_quotes(token) +
-                        (characters ? " is several characters, and --split characters makes a token of each: expected "
+                        (characters ? " has several characters, but --split characters makes each a token: expected "
                                       "one, or a special token like <pad>"
-                                    : " has a blank, where --split words begins another token: expected a word"));
+                                    : " contains a blank, at which --split words splits tokens: expected a word"));
     }
 }
 

@@ -99,7 +99,7 @@ std::string weights_as_text(const ModelContents &model, const Output &output) {
 }
 
 std::string format_as_text(const TextFormat &format) {
-    return format.vocabulary + ", " + std::to_string(format.entries) + " entries, one a " +
+    return format.vocabulary + ", " + std::to_string(format.entries) + " entries, one per " +
            (format.characters ? "character" : "word") + (format.lowercase ? ", lower case" : "");
 }
 
@@ -193,11 +193,12 @@ int inspect(const std::filesystem::path &folder, bool with_weights, const Global
 } // namespace
 
 Command add_inspect(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("inspect", "Print what a model holds, and check that it fits together.");
+    const Arguments app =
+        lamina.command("inspect", "Print the graphs, shapes and weights of a model, and check that they fit together.");
     auto folder = std::make_shared<std::filesystem::path>();
     auto with_weights = std::make_shared<bool>(false);
     app.positional("MODEL", *folder, "model folder").required();
-    app.flag("--weights", *with_weights, "list every weight with its dtype and shape, too");
+    app.flag("--weights", *with_weights, "also list every weight with its dtype and shape");
     return {app, [folder, with_weights, &global](Output &output) {
                 return inspect(*folder, *with_weights, global, output);
             }};

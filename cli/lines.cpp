@@ -25,7 +25,7 @@ std::vector<std::string> LineReader::next(size_t most) {
         if (too_long()) {
             if (!lines.empty()) break; // they are answered first
             throw Error(ErrorCode::input, "stdin, line " + std::to_string(handed_out_ + 1) +
-                                              ": longer than 1 MiB; expected one text a line");
+                                              ": longer than 1 MiB; expected one text per line");
         }
         if (take_line(line))
             lines.push_back(line);

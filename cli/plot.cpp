@@ -86,7 +86,7 @@ std::vector<float> columns(std::span<const float> table, const std::vector<int64
 
 std::string line_chart(std::span<const float> table, const std::vector<int64_t> &dims, const PlotOptions &options) {
     if (dims.size() > LineChart::most_series)
-        throw Error(ErrorCode::usage, std::to_string(dims.size()) + " lines cannot be told apart; choose at most " +
+        throw Error(ErrorCode::usage, std::to_string(dims.size()) + " lines cannot be distinguished; choose at most " +
                                           std::to_string(LineChart::most_series) + " with --dims, or take --heat");
     LineChart chart{options.title, "position", "value", {}};
     for (const int64_t d : dims) {
@@ -171,20 +171,21 @@ Command add_plot(const Arguments &lamina, const GlobalOptions &global) {
         group.command("pe", "Draw the positional encoding: lines over positions, a heat map, or its numbers.");
     app.footer("Example: lamina plot pe --d-model 20 --max-len 100 --dims 4-7 -o pe.svg");
     auto options = std::make_shared<PlotOptions>();
-    app.option("--d-model", options->d_model, "N", "size of an encoding; even")
+    app.option("--d-model", options->d_model, "N", "size of an encoding; must be even")
         .shows_default()
         .within(int64_t{1}, most_values);
-    app.option("--max-len", options->max_len, "N", "positions, from 0").shows_default().within(int64_t{1}, most_values);
-    app.option("--dims", options->dims, "LIST",
-               "dimensions, like 4-7 or 0,2,4-7; all of them by default, 4-7 for lines")
+    app.option("--max-len", options->max_len, "N", "number of positions, from 0")
+        .shows_default()
+        .within(int64_t{1}, most_values);
+    app.option("--dims", options->dims, "LIST", "dimensions, like 4-7 or 0,2,4-7; default: all, or 4-7 for lines")
         .not_empty();
     app.option("--layout", options->layout, "NAME", "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
         .one_of({"interleaved", "halves"})
         .shows_default();
-    app.option("--title", options->title, "TEXT", "over the picture").shows_default();
-    app.option("-o,--output", options->file, "FILE", "write here instead of to stdout").not_empty();
-    const Argument heat = app.flag("--heat", options->heat, "a heat map, positions by dimensions");
-    app.flag("--csv", options->csv, "numbers, one position a line").excludes(heat);
+    app.option("--title", options->title, "TEXT", "title of the picture").shows_default();
+    app.option("-o,--output", options->file, "FILE", "write to this file instead of stdout").not_empty();
+    const Argument heat = app.flag("--heat", options->heat, "draw a heat map of positions and dimensions");
+    app.flag("--csv", options->csv, "print numbers, one position per line").excludes(heat);
     return {app, [options, &global](Output &output) { return plot(*options, global, output); }};
 }
 

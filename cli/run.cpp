@@ -146,20 +146,20 @@ const std::vector<std::string> generate_options{"--batch",       "--beams", "--h
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
-        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: a run takes words or tensors");
+        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: give words or tensors");
     if (options.inputs.empty() &&
         (!options.graph.empty() || !options.outputs.empty() || !options.output_folder.empty()))
         throw Error(ErrorCode::usage, "--graph, --output and --output-dir go with --input NAME=FILE.npy");
     if (!options.taps.empty() && options.inputs.empty() && options.texts.empty())
-        throw Error(ErrorCode::usage, "--tap goes with TEXT or --input: what is tapped is one run");
+        throw Error(ErrorCode::usage, "--tap needs TEXT or --input, because it shows a single run");
     if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)
         throw Error(ErrorCode::usage, "nothing to run on: give words, lines on stdin, or --input NAME=FILE.npy");
 
     const GenerateOptions &g = options.generate;
     if (!options.inputs.empty() || !options.taps.empty())
-        refuse_given(app, generate_options, "is about text that is generated: it does not go with --input or --tap");
+        refuse_given(app, generate_options, "is about generating text: it does not go with --input or --tap");
     if (g.temperature == 0)
-        refuse_given(app, {"--top-k", "--top-p", "--seed"}, "goes with --temperature: nothing is drawn without");
+        refuse_given(app, {"--top-k", "--top-p", "--seed"}, "goes with --temperature: without it nothing is sampled");
     if (!json) refuse_given(app, {"--hypotheses"}, "goes with --json, which shows more than the best one");
     if (g.hypotheses > g.beams)
         throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
@@ -199,47 +199,46 @@ void add_generate_options(const Arguments &app, GenerateOptions &generate) {
         app.option(name, value, "N", description).shows_default().within(least, most);
     };
     constexpr int64_t many = 1 << 20;
-    number("--batch", generate.batch, "texts that are run side by side", size_t{1}, size_t{4096});
-    number("--beams", generate.beams, "beam search over so many hypotheses; 1: greedy", int64_t{1}, int64_t{64});
-    number("--hypotheses", generate.hypotheses, "how many of each text --json shows, best first; 0: one a beam",
+    number("--batch", generate.batch, "how many texts to run side by side", size_t{1}, size_t{4096});
+    number("--beams", generate.beams, "number of beams; 1: greedy", int64_t{1}, int64_t{64});
+    number("--hypotheses", generate.hypotheses, "how many of each text --json shows, best first; 0: one per beam",
            int64_t{0}, int64_t{64});
-    number("--length-penalty", generate.length_penalty, "hypotheses rank by log probability / length^N", 0.0, 10.0);
-    number("--temperature", generate.temperature, "above 0: sample", 0.0, 100.0);
+    number("--length-penalty", generate.length_penalty, "rank hypotheses by log probability / length^N", 0.0, 10.0);
+    number("--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
     number("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});
-    number("--top-p", generate.top_p, "sample among the fewest tokens that together are this likely", 0.0, 1.0);
-    add_seed(app, generate.seed, "of the samples");
-    number("--max-length", generate.max_length, "tokens to generate at most; 0: as the model says", int64_t{0}, many);
+    number("--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0, 1.0);
+    add_seed(app, generate.seed, "seed of the samples");
+    number("--max-length", generate.max_length, "the most tokens to generate; 0: as the model says", int64_t{0}, many);
 }
 
 } // namespace
 
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("run", "Run a model on texts, or one of its graphs on tensors.");
-    app.footer(
-        "Texts come as words, or as lines on stdin; each gives a line: the text, a tab, what the model makes of it.\n"
-        "Examples: lamina run models/g2p vulkan transformer\n"
-        "          lamina run models/g2p < words.txt > phones.tsv\n"
-        "          lamina run MODEL --graph encode --input ids=ids.npy --output-dir out");
+    app.footer("Texts are arguments, or lines on stdin. Each gives a line: the text, a tab, the model's answer.\n"
+               "Examples: lamina run models/g2p vulkan transformer\n"
+               "          lamina run models/g2p < words.txt > phones.tsv\n"
+               "          lamina run MODEL --graph encode --input ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
     app.positional("MODEL", options->model, "model folder").required();
-    app.positional("TEXT", options->texts, "words to run on; without any, lines on stdin");
+    app.positional("TEXT", options->texts, "texts to run on; if there are none, lines on stdin");
     const auto repeated = [&](const std::string &name, std::vector<std::string> &values, const std::string &description,
                               const std::string &type) { app.option(name, values, type, description); };
     repeated("-i,--input", options->inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
-    repeated("-o,--output", options->outputs, "write an output, or any tensor of the graph; may be repeated",
-             "NAME=FILE.npy");
+    repeated("-o,--output", options->outputs,
+             "write an output, or another tensor of the graph, to a file; may be repeated", "NAME=FILE.npy");
     repeated(
         "--tap", options->taps,
-        "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it; in FILE a '*' "
-        "becomes its name; may be repeated",
+        "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it to a file; a '*' "
+        "in FILE becomes the tensor's name; may be repeated",
         "NAME[=FILE.npy]");
     app.option("--output-dir", options->output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
-    app.option("--graph", options->graph, "NAME", "the graph that --input is for; by default the only one").not_empty();
+    app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
     app.option("--cache", options->cache, "f32|f16",
-               "dtype of the keys and values of earlier tokens; f16: half the memory")
+               "dtype of the keys and values of earlier tokens; f16 takes half the memory")
         .shows_default()
         .one_of({"f32", "f16"});
-    repeated("--variant", options->variants, "compute a layer by this variant; may be repeated", "LAYER=NAME");
+    repeated("--variant", options->variants, "use this variant of a layer; may be repeated", "LAYER=NAME");
     add_generate_options(app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};
 }

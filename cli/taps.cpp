@@ -42,7 +42,7 @@ Taps::Taps(const std::vector<std::string> &arguments) {
             throw Error(ErrorCode::usage, "--tap " + argument + ": expected NAME or NAME=FILE.npy");
         if (is_pattern(tap.pattern) && !tap.file.empty() && tap.file.find('*') == std::string::npos)
             throw Error(ErrorCode::usage, "--tap " + argument +
-                                              ": several tensors cannot go to one file: put a '*' into it, " +
+                                              ": several tensors cannot go to one file: put a '*' into its name, " +
                                               "which becomes the tensor's name");
         taps_.push_back(std::move(tap));
     }
@@ -93,7 +93,7 @@ void refuse_shared_files(const std::vector<Destination> &destinations) {
         const auto [first, fresh] = taken.emplace(identity_of(file), tensor);
         if (!fresh && first->second != tensor)
             throw Error(ErrorCode::usage, "'" + first->second + "' and '" + tensor + "' would both be written to " +
-                                              file + ": give each a file of its own");
+                                              file + ": give each its own file");
     }
 }
 

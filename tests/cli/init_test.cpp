@@ -174,7 +174,7 @@ TEST_CASE("init: wrong settings are named, and nothing is written") {
         CHECK_FALSE(std::filesystem::exists(folder.path() / "m"));
         return f.err;
     };
-    CHECK_THAT(refusal({}), matchers::contains("how many tokens are there? Give --vocab N"));
+    CHECK_THAT(refusal({}), matchers::contains("the number of tokens is missing: give --vocab N"));
     CHECK_THAT(refusal({"--vocab", "5", "--heads", "3"}),
                matchers::contains("expected a divisor of d_model, which is 8"));
     CHECK_THAT(refusal({"--vocab", "5", "--d-model", "7", "--heads", "7"}),
