@@ -10,13 +10,13 @@
 //     };
 //     lamina::build(translator, {.name = "translator", .seed = 1}).save("translator");
 //
-// A block is a struct of settings; build() makes a model of it: graphs in the format of model.json, and weights. Every
-// copy of a layer has weights of its own: matrices drawn evenly from +-sqrt(6 / (rows + columns)) (Glorot, Bengio:
-// Understanding the difficulty of training deep feedforward neural networks, AISTATS 2010), biases 0, scales of
-// norms 1. A weight depends on the seed and its name alone, and is the same on every machine.
+// A block is a struct of settings. build() makes a model of it: graphs in the format of model.json, and weights. Every
+// copy of a layer has its own weights: matrices drawn uniformly from +-sqrt(6 / (rows + columns)) (Glorot, Bengio:
+// Understanding the difficulty of training deep feedforward neural networks, AISTATS 2010), biases 0, scales of norms
+// 1. A weight depends on the seed and its name alone, and is the same on every machine.
 //
-// Shapes are those of batch_first, (B, T, C); where a layer says batch_first = false they are (T, B, C) and ids (T, B).
-// Masks and lengths have the batch first in either layout.
+// Shapes are (B, T, C). With batch_first = false they are (T, B, C), and ids are (T, B). Masks and lengths always have
+// the batch first.
 #pragma once
 
 #include <lamina/model_description.hpp>
@@ -35,17 +35,17 @@ enum class Activation { relu, gelu, gelu_tanh, silu };
 // How a graph is told which keys may be attended to.
 enum class Mask {
     none,    // all of them
-    lengths, // I32 "B": the first so many of each sequence
+    lengths, // I32 "B": how many, from the beginning of each sequence
     keys,    // I32 "B Tk": 1 where a key may be attended to by every query, 0 for padding
-    keep,    // I32 "B Tq Tk": 1 where a query may attend to a key; what is 0 for all keys attends to nothing
+    keep,    // I32 "B Tq Tk": 1 where a query may attend to a key
 };
 
-// Attention to itself, attention to a source if wanted, and a feed-forward network, each with a norm and a residual:
+// Self attention, optional attention to a source, and a feed-forward network, each with a norm and a residual:
 //     norm_first (Xiong et al., arXiv:2002.04745):    x + dropout(f(norm(x)))
 //     otherwise (Vaswani et al., arXiv:1706.03762):   norm(x + dropout(f(x)))
 struct TransformerLayer {
     int64_t d_model = 512; // width of tokens; even
-    int64_t heads = 8;     // of attention; divides d_model
+    int64_t heads = 8;     // attention heads; must divide d_model
     int64_t ffn = 2048;    // width of the feed-forward network's hidden layer
     double dropout = 0;    // probability, 0 to 1; inference drops nothing, but 0 leaves the layers out altogether
     double eps = 1e-5;     // of the norms
@@ -53,7 +53,7 @@ struct TransformerLayer {
     bool norm_first = true;
     bool bias = true; // in attention and the feed-forward network; norms always have one
     bool batch_first = true;
-    bool source_attention = false; // attends to the memory of an encoder, too
+    bool source_attention = false; // also attends to the memory of an encoder
 
     [[nodiscard]] TransformerLayer with_source_attention() const {
         TransformerLayer copy = *this;
@@ -70,7 +70,7 @@ struct Encoder {
     bool final_norm = true;
 };
 
-// The same, causal; with a layer that has source attention, a decoder of an encoder's memory.
+// The same, but causal. If the layer has source attention, the decoder attends to an encoder's memory.
 struct Decoder {
     TransformerLayer layer = TransformerLayer{}.with_source_attention();
     int64_t layers = 6;
@@ -80,7 +80,7 @@ struct Decoder {
     bool final_norm = true;
 };
 
-// table[id] * sqrt(d_model) + what its position adds.
+// table[id] * sqrt(d_model) + the encoding of its position.
 struct EmbeddingsWithPositionalEncoding {
     enum class Positions {
         interleaved, // sinusoids: sin, cos, sin, cos, ... (Vaswani et al., section 3.5)
@@ -95,7 +95,7 @@ struct EmbeddingsWithPositionalEncoding {
     bool batch_first = true;
 };
 
-// From tokens to the vocabulary: a linear layer, then what it is to give.
+// From tokens to the vocabulary: a linear layer, then softmax, log softmax or nothing.
 struct Generator {
     enum class Output { probabilities, log_probabilities, logits }; // softmax, log_softmax, neither
     int64_t d_model = 512;
@@ -146,7 +146,7 @@ struct BuildOptions {
     std::function<void(size_t done, size_t all)> progress = {}; // after every weight
 };
 
-// All throw Error(usage) that names the block's setting, what it is and what was expected; Error(memory).
+// All throw Error(usage) with the block's setting, its value and what was expected, and Error(memory).
 //
 // Graphs, their inputs and their outputs (dims of batch_first; "M": as the mask says):
 //
@@ -162,15 +162,15 @@ struct BuildOptions {
 // keys        source_mask "B S"                                    target_mask "B T"
 // keep        source_mask "B S S"; in decode: memory_mask "B T S"  target_mask "B T T"
 //
-// `position` is where each sequence of targets begins, so that it can be decoded step by step over a key-value cache;
-// 0 for whole sequences. It is there when Decoder::mask is none: nothing could mask keys of earlier steps.
+// `position` is where each target sequence begins, so that it can be decoded step by step with a key-value cache; 0 for
+// whole sequences. The input exists only if Decoder::mask is none, because nothing could mask keys of earlier steps.
 [[nodiscard]] ModelDescription build(const EncoderDecoder &model, const BuildOptions &options = {});
 [[nodiscard]] ModelDescription build(const EncoderOnly &model, const BuildOptions &options = {});
 [[nodiscard]] ModelDescription build(const DecoderOnly &model, const BuildOptions &options = {});
 
-// Blocks on their own are models, too; where the ones above take ids, these take vectors ("B S C"). An encoder is the
-// graph `encode`, a decoder the graph `decode` (input: `memory` "B S C", output: `decoded`). A layer is an encoder of
-// one layer without a final norm, or, with source attention, a decoder, with the masks of those.
+// Single blocks are models, too. They take vectors ("B S C") instead of ids. An encoder becomes the graph `encode`, a
+// decoder the graph `decode` (input: `memory` "B S C", output: `decoded`). A layer becomes an encoder of one layer
+// without a final norm, or, with source attention, a decoder, with their masks.
 [[nodiscard]] ModelDescription build(const TransformerLayer &layer, const BuildOptions &options = {});
 [[nodiscard]] ModelDescription build(const Encoder &encoder, const BuildOptions &options = {});
 [[nodiscard]] ModelDescription build(const Decoder &decoder, const BuildOptions &options = {});
