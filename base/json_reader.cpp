@@ -210,7 +210,7 @@ class JsonParser {
             return;
         }
         const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-        put((0xF00u >> more & 0xFFu) | code >> (6 * more));
+        put((0xFF00u >> (more + 1) & 0xFFu) | code >> (6 * more)); // as many ones as there are bytes
         for (int i = more - 1; i >= 0; --i) put(0x80u | (code >> (6 * i) & 0x3Fu));
     }
     uint32_t four_digits() {

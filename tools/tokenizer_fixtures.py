@@ -379,7 +379,7 @@ def write_sentencepiece(folder):
             normalization_rule_name="identity",
         )
     processor = sentencepiece.SentencePieceProcessor(model_file=path)
-    with open(os.path.join(folder, "spm.expected.json"), "w") as out:
+    with open(os.path.join(folder, "spm_texts.json"), "w") as out:
         lines = []
         for text in ["hello world", "  the  quick\tfox ", "\uff48\uff45llo \u00bd", "Привет мир 你好", "", "a" * 30]:
             pieces = processor.encode(text, return_type="proto").pieces

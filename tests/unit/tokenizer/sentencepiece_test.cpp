@@ -22,8 +22,8 @@ std::vector<int32_t> integers(const JsonView &view) {
 
 TEST_CASE("a SentencePiece model gives the original's ids, offsets and texts") {
     const Tokenizer tokenizer = Tokenizer::load(folder + "spm.model");
-    const std::vector<std::byte> bytes = read_file(folder + "spm.expected.json");
-    const JsonText expected({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, "spm.expected.json");
+    const std::vector<std::byte> bytes = read_file(folder + "spm_texts.json");
+    const JsonText expected({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, "spm_texts.json");
     REQUIRE(expected.root().items().size() == 6);
     for (const JsonView each : expected.root().items()) { // [text, ids, begins and ends, decoded]
         auto part = each.items().begin();
