@@ -254,10 +254,10 @@ TEST_CASE("init: a token that no text can hold is refused by its line, special o
     };
     const Finished blank = result("BOS\n</s>\nNew York\n", "words");
     CHECK(blank.status == 3);
-    CHECK_THAT(blank.err, matchers::contains("tokens.txt: line 3: 'New York' has a blank"));
+    CHECK_THAT(blank.err, matchers::contains("tokens.txt: line 3: 'New York' contains a blank"));
     const Finished several = result("BOS\n</s>\n\u00e9\nab\n", "characters");
     CHECK(several.status == 3);
-    CHECK_THAT(several.err, matchers::contains("tokens.txt: line 4: 'ab' is several characters"));
+    CHECK_THAT(several.err, matchers::contains("tokens.txt: line 4: 'ab' has several characters"));
     CHECK(result("BOS\n</s>\n<pad>\n[UNK]\n\u00e9\n \n", "characters").status == 0);
     CHECK(result("BOS\n</s>\nNew\nYork\n", "words").status == 0);
 }

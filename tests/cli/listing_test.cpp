@@ -76,7 +76,7 @@ TEST_CASE("inspect: graphs, layers, weights, vocabularies and generation") {
     CHECK_THAT(text.out, matchers::contains("2 915 912 parameters"));
     CHECK_THAT(text.out, matchers::contains("  gives decoder.0.source_attention.key\n")); // named as its layer
     CHECK_THAT(text.out, matchers::contains("  gives log_probabilities = generator.log_softmax\n"));
-    CHECK_THAT(text.out, matchers::contains("letters.txt, 28 entries, one a character, lower case"));
+    CHECK_THAT(text.out, matchers::contains("letters.txt, 28 entries, one per character, lower case"));
 
     const json model = json::parse(data.out);
     CHECK(model["name"] == "g2p");

@@ -99,7 +99,7 @@ TEST_CASE("plot pe: what makes no sense is refused before anything is written") 
     refused({"--dims", ","}, 2, "found ''");
     refused({"--layout", "half"}, 2, "interleaved,halves");
     refused({"--max-len", "0"}, 2, "expected a whole number from 1 to 268435456, found '0'");
-    refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be told apart");
+    refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be distinguished");
     refused({"--d-model", "100000", "--max-len", "100000"}, 2, "choose fewer");
     refused({"--csv", "--heat"}, 2, "excludes");
     refused({"--csv", "--json"}, 2, "--csv and --json exclude each other");

@@ -158,7 +158,7 @@ TEST_CASE("run: an option that would change nothing is refused, by name") {
     };
     for (const std::string option : {"--top-k", "--seed"})
         CHECK_THAT(refusal({option, "5"}), matchers::contains(option + " goes with --temperature"));
-    CHECK_THAT(refusal({"--tap", "*", "--beams", "2"}), matchers::contains("--beams is about text"));
+    CHECK_THAT(refusal({"--tap", "*", "--beams", "2"}), matchers::contains("--beams is about generating text"));
     CHECK_THAT(refusal({"--beams", "2", "--hypotheses", "2"}), matchers::contains("--hypotheses goes with --json"));
     CHECK_THAT(refusal({"--json", "--hypotheses", "2"}), matchers::contains("at most as many as --beams, 1"));
     CHECK_THAT(refusal({"--temperature", "1", "--top-p", "0"}), matchers::contains("--top-p: expected"));
