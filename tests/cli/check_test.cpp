@@ -110,7 +110,8 @@ TEST_CASE("check: what makes no sense is refused") {
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 K=0"}, 3, "a size from 1");
     refused({"check", "linear", "--device", "cpu", "--case", "K=5 K=6"}, 3, "'K' is given twice");
     refused({"check", "dropout", "--device", "cpu", "--case", "Q=5"}, 3, "nothing is called 'Q'");
-    refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2, "--seed does not go with a --case that contains");
+    refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2,
+            "--seed does not go with a --case that contains");
     for (const std::string option : {"--thorough", "--own-cases"})
         refused({"check", "linear", "--case", "K=3", option}, 2, option + " does not go with --case");
     refused({"check", "linear", "--own-cases", "--thorough"}, 2, "--thorough does not go with --own-cases");
