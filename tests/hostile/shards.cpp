@@ -39,7 +39,7 @@ TEST_CASE("hostile: an index of shards is a JSON object with a map of names") {
     CHECK_THAT(folder.refusal(R"({"weight_map": []})"), contains("/weight_map: expected an object"));
     CHECK_THAT(folder.refusal(R"({"weight_map": {}})"), contains("expected the names of tensors, found none"));
     CHECK_THAT(folder.refusal(R"({"weight_map": {"a": "1.safetensors", "a": "1.safetensors"}})"),
-               contains("the key 'a' stands here twice"));
+               contains("the key 'a' appears twice here"));
     CHECK_THAT(folder.refusal(std::string(1 << 20, '[')), contains("model.safetensors.index.json"));
 }
 
