@@ -147,7 +147,7 @@ class JsonParser {
     void refuse_repeated(uint32_t node, std::vector<std::string_view> &keys) const {
         std::sort(keys.begin(), keys.end());
         const auto twice = std::adjacent_find(keys.begin(), keys.end());
-        if (twice != keys.end()) JsonView(out_, node).fail("the key " + in_quotes(*twice) + " stands here twice");
+        if (twice != keys.end()) JsonView(out_, node).fail("the key " + in_quotes(*twice) + " appears twice here");
     }
 
     void scalar(uint32_t node) {

@@ -10,7 +10,7 @@ unset LAMINA_PLUGIN_PATH
 lamina=$build/bin/lamina copy=$scratch/copy
 rm -rf "$scratch"
 mkdir -p "$copy"
-for part in CMakeLists.txt cli cmake include plugins runtime shaders; do cp -R "$source/$part" "$copy/"; done
+for part in CMakeLists.txt base cli cmake include plugins runtime shaders; do cp -R "$source/$part" "$copy/"; done
 
 sums() { (cd "$copy" && find . -type f -exec sha256sum {} + | sort); }
 expect_status() { # STATUS TEXT COMMAND...: it ends with the status and says the text on stderr

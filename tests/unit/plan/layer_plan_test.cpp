@@ -258,8 +258,8 @@ TEST_CASE("a preparation that breaks a rule is refused") {
     emitted.prepare = {weight_0, weight_0, bias_1, bias_1, block_0};
     SECTION("it reads a tensor of the run") {
         emitted.prepare[0] = {0, 0, LAMINA_IN, 0};
-        CHECK_THAT(test.refusal(), matchers::contains("preparing dispatch 0 of kernel 'layer_norm': binding 0: what is "
-                                                      "prepared once may read weights and constants"));
+        CHECK_THAT(test.refusal(), matchers::contains("preparing dispatch 0 of kernel 'layer_norm': binding 0: a "
+                                                      "dispatch that prepares memory may use only weights"));
     }
     SECTION("it writes a tensor of the run") {
         emitted.prepare[4] = {0, 0, LAMINA_OUT, 0};

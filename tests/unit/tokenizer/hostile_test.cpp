@@ -46,7 +46,7 @@ TEST_CASE("what is no JSON is refused with its place") {
     CHECK(refusal("{\"a\": \"\\ud800x\"}").starts_with("not JSON: line 1, offset 13: half a surrogate pair"));
     CHECK(refusal("{\"a\": 01}").starts_with("not JSON: line 1, offset 6: expected a value"));
     CHECK(refusal("{\"a\": 1} x") == "not JSON: line 1, offset 9: expected the end, found 'x'");
-    CHECK(refusal("{\"model\": 1, \"model\": 2}") == "the key 'model' stands here twice");
+    CHECK(refusal("{\"model\": 1, \"model\": 2}") == "the key 'model' appears twice here");
     CHECK(refusal(std::string(100'000, '[')).ends_with("nested more than 64 deep"));
 }
 
