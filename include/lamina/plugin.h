@@ -11,11 +11,12 @@
  *   - Nothing is allocated on one side and freed on the other. No exception crosses the boundary.
  *
  * What grows, and how:
- *   - Version 1.0 is kept. A later minor version appends fields to structs, and nothing else: no field moves, changes
- *     its meaning or goes.
+ *   - Version 1.0 is kept. A later minor version appends fields to structs and dtypes to their set, and nothing else:
+ * no field moves, changes its meaning or goes.
  *   - Whoever reads a struct reads no further than its writer's `struct_size`, or, of an array, the size that stands
  *     beside it. Fields beyond that count as zero, and zero means what 1.0 did. So plugins and hosts of different minor
  *     versions work together; the host takes every descriptor that holds what 1.0 did.
+ *   - Of a port's dtypes the host takes those that it knows. A plugin meets no dtype that it did not name.
  *   - A plugin that cannot do without something newer looks at the host's minor version and returns NULL.
  *   - What a host may or may not offer is asked for by name: lamina_host.extension.
  *   - lamina_prefix, lamina_kernel, lamina_ref and lamina_spec never change.
@@ -34,7 +35,7 @@ extern "C" {
 
 #define LAMINA_MAGIC 0x414E4D4Cu /* "LMNA" in memory */
 #define LAMINA_ABI_MAJOR 1u      /* host and plugin differ: refused */
-#define LAMINA_ABI_MINOR 0u      /* may differ: see above */
+#define LAMINA_ABI_MINOR 1u      /* may differ: see above */
 #define LAMINA_MAX_RANK 8
 #define LAMINA_MAX_PUSH_BYTES 128 /* what every Vulkan device offers */
 
@@ -49,9 +50,19 @@ enum {
 /* No enum type stands in a struct: its size is the compiler's choice. */
 enum { LAMINA_LAYER = 1, LAMINA_EXECUTOR = 2 };                   /* lamina_prefix.kind */
 enum { LAMINA_SANITIZER_NONE = 0, LAMINA_SANITIZER_ADDRESS = 1 }; /* lamina_prefix.sanitizer */
-/* dtypes, as bits of a set. Q8_0, for weights alone: blocks of 32 values along a row, each an f16 scale and 32 signed
- * bytes to multiply it with. <lamina/plugin/dtype.hpp> has the sizes of all. */
+/* dtypes, as bits of a set. Those from Q8_0 on are for weights alone: blocks of 32 values along a row, of the K formats
+ * 256. <lamina/plugin/dtype.hpp> has the sizes of all and says what a block is. */
 enum { LAMINA_F32 = 1, LAMINA_F16 = 2, LAMINA_BF16 = 4, LAMINA_I32 = 8, LAMINA_Q8_0 = 16 };
+/* Since 1.1. */
+enum {
+    LAMINA_Q4_0 = 32,
+    LAMINA_Q4_1 = 64,
+    LAMINA_Q5_0 = 128,
+    LAMINA_Q5_1 = 256,
+    LAMINA_Q4_K = 512,
+    LAMINA_Q5_K = 1024,
+    LAMINA_Q6_K = 2048
+};
 enum { LAMINA_INT = 1, LAMINA_REAL = 2, LAMINA_BOOL = 3, LAMINA_CHOICE = 4 }; /* lamina_param.kind */
 enum { LAMINA_REQUIRED = 1 };                                                 /* lamina_param.flags */
 enum {

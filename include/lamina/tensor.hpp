@@ -19,7 +19,14 @@ enum class DType : uint32_t {
     f16 = LAMINA_F16,
     bf16 = LAMINA_BF16,
     i32 = LAMINA_I32,
-    q8_0 = LAMINA_Q8_0
+    q8_0 = LAMINA_Q8_0,
+    q4_0 = LAMINA_Q4_0,
+    q4_1 = LAMINA_Q4_1,
+    q5_0 = LAMINA_Q5_0,
+    q5_1 = LAMINA_Q5_1,
+    q4_k = LAMINA_Q4_K,
+    q5_k = LAMINA_Q5_K,
+    q6_k = LAMINA_Q6_K
 };
 
 [[nodiscard]] constexpr const plugin::StorageType &storage_of(DType d) {

@@ -141,7 +141,7 @@ struct BuildOptions {
     std::string name = "transformer"; // letters, digits, '_', '-' and '.'
     std::string summary = {};         // empty: one is made
     uint64_t seed = 0;
-    DType dtype = DType::f32;                                   // of matrices: f32, f16, bf16 or q8_0; vectors are f32
+    DType dtype = DType::f32;                                   // of matrices: any but i32; vectors are f32
     std::optional<TextVocabularies> text = {};                  // for EncoderDecoder and DecoderOnly
     std::function<void(size_t done, size_t all)> progress = {}; // after every weight
 };

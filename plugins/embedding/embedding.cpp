@@ -39,6 +39,13 @@ struct Embedding {
         "B=2 T=9 V=31 C=160 scale=3 weights=q8_0",
         "B=2 T=7 V=2 C=129 +residual",
         "B=1 T=33 V=5 C=64 scale=8 +residual weights=q8_0",
+        "B=1 T=9 V=7 C=96 weights=q4_0",
+        "B=1 T=9 V=7 C=32 weights=q4_1",
+        "B=1 T=9 V=7 C=96 weights=q5_0",
+        "B=1 T=9 V=7 C=96 weights=q5_1",
+        "B=1 T=9 V=5 C=512 scale=16 weights=q4_k",
+        "B=1 T=9 V=5 C=256 scale=16 weights=q5_k",
+        "B=1 T=9 V=5 C=256 scale=16 weights=q6_k",
     };
 
     static void reference(const Call &call) {

@@ -47,6 +47,9 @@ struct FeedForward {
         "B=1 T=11 C=36 H=48 activation=gelu_tanh +gate_weight x=huge",
         "B=1 T=2 C=48 H=64 activation=silu +up_bias x=large",
         "B=2 T=9 C=64 H=96 activation=silu +gate_weight +up_bias +residual weights=q8_0",
+        "B=1 T=3 C=32 H=96 activation=gelu +down_bias weights=q4_1",
+        "B=1 T=9 C=64 H=96 activation=silu +gate_weight weights=q4_0 gate_weight=q5_0 down_weight=q5_1",
+        "B=1 T=9 C=256 H=256 activation=silu +gate_weight weights=q4_k gate_weight=q5_k down_weight=q6_k",
     };
 
     static void check(const Call &call) {

@@ -43,6 +43,13 @@ struct Linear {
         "B=1 T=3 K=33 N=130 +residual",
         "B=2 T=37 K=96 N=131 +bias weights=q8_0",
         "B=1 T=3 K=32 N=7 weights=q8_0",
+        "B=1 T=9 K=96 N=67 weights=q4_0",
+        "B=1 T=3 K=160 N=9 +bias weights=q4_1",
+        "B=1 T=37 K=96 N=33 weights=q5_0",
+        "B=1 T=2 K=64 N=11 weights=q5_1",
+        "B=1 T=9 K=512 N=35 weights=q4_k",
+        "B=1 T=3 K=256 N=7 weights=q5_k",
+        "B=2 T=9 K=256 N=67 +bias weights=q6_k",
     };
 
     static void reference(const Call &call) {

@@ -48,6 +48,8 @@ struct PositionalEncoding {
         "B=2 T=5 C=130 max_len=64 +table +offset weights=f16",
         "B=3 T=4 C=6 max_len=11 batch_first=0 +table +offset weights=bf16",
         "B=2 T=6 C=160 max_len=16 +table +offset weights=q8_0",
+        "B=1 T=3 C=96 max_len=5 +table weights=q4_0",
+        "B=1 T=3 C=256 max_len=5 +table weights=q5_k",
     };
 
     static void check(const Call &call) {

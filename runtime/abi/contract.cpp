@@ -1,5 +1,7 @@
 #include "abi/contract.hpp"
 
+#include <lamina/plugin/dtype.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -18,6 +20,13 @@ template <class T> std::vector<T> known_parts(const T *foreign, uint32_t n, uint
     std::vector<T> own;
     const auto *at = reinterpret_cast<const std::byte *>(foreign);
     for (uint32_t i = 0; i < n; ++i, at += foreign_size) own.push_back(known_part<T>(at, foreign_size));
+    return own;
+}
+
+// Of the dtypes those that this side knows, too: a later version may have more.
+std::vector<lamina_port> known_ports(const lamina_port *foreign, uint32_t n, uint32_t foreign_size) {
+    std::vector<lamina_port> own = known_parts(foreign, n, foreign_size);
+    for (lamina_port &port : own) port.dtypes &= plugin::weight_dtypes | LAMINA_I32;
     return own;
 }
 
@@ -68,10 +77,10 @@ std::shared_ptr<const lamina_layer> read_contract(const lamina_layer &foreign) {
     lamina_layer &l = copy->layer;
     l = known_part<lamina_layer>(&foreign, foreign.prefix.struct_size);
     l.params = (copy->params = known_parts(l.params, l.n_params, l.param_size)).data();
-    l.inputs = (copy->inputs = known_parts(l.inputs, l.n_inputs, l.port_size)).data();
-    l.weights = (copy->weights = known_parts(l.weights, l.n_weights, l.port_size)).data();
-    l.outputs = (copy->outputs = known_parts(l.outputs, l.n_outputs, l.port_size)).data();
-    l.states = (copy->states = known_parts(l.states, l.n_states, l.port_size)).data();
+    l.inputs = (copy->inputs = known_ports(l.inputs, l.n_inputs, l.port_size)).data();
+    l.weights = (copy->weights = known_ports(l.weights, l.n_weights, l.port_size)).data();
+    l.outputs = (copy->outputs = known_ports(l.outputs, l.n_outputs, l.port_size)).data();
+    l.states = (copy->states = known_ports(l.states, l.n_states, l.port_size)).data();
     l.variants = (copy->variants = known_parts(l.variants, l.n_variants, l.variant_size)).data();
     l.tolerances = (copy->tolerances = known_parts(l.tolerances, l.n_tolerances, l.tolerance_size)).data();
     l.prefix.struct_size = sizeof l;

@@ -28,8 +28,6 @@ constexpr size_t layer_1_0 = LAMINA_UP_TO(lamina_layer, plan),
                  cpu_kernel_1_0 = LAMINA_UP_TO(lamina_cpu_kernel, run);
 #undef LAMINA_UP_TO
 
-constexpr uint32_t all_dtypes = plugin::weight_dtypes | LAMINA_I32;
-
 bool blank(const char *text) { return text == nullptr || *text == '\0'; }
 
 bool is_identifier(const char *text) {
@@ -74,8 +72,7 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         if (!is_identifier(p.name)) return std::string(list) + " " + std::to_string(i) + " has no lower_case name";
         const std::string name = std::string(list) + " '" + p.name + "'";
         if (blank(p.dims)) return name + " has no dims";
-        if (p.dtypes == 0 || (p.dtypes & ~all_dtypes) != 0)
-            return name + ": unknown dtypes " + std::to_string(p.dtypes);
+        if (p.dtypes == 0) return name + " has no dtype that this host knows";
         if ((p.dtypes & plugin::block_dtypes) != 0 && std::string_view(list) != "weight")
             return name + ": only weights are stored in blocks";
         if (p.follows != nullptr && !(stand_in ? seen : leaders).contains(p.follows))

@@ -70,21 +70,32 @@ struct Menu {
     }
 };
 
-// The dtypes that some weight of the layer allows; each gets its turn.
-std::vector<DType> weight_types(const lamina_layer &layer) {
-    uint32_t taken = LAMINA_F32;
-    for (const lamina_port &p : std::span(layer.weights, layer.n_weights)) taken |= p.dtypes;
-    std::vector<DType> out;
-    for (const plugin::StorageType &type : plugin::storage_types)
-        if ((type.dtype & taken & plugin::weight_dtypes) != 0) out.push_back(DType{type.dtype});
-    return out;
-}
+// The dtypes that some weight of the layer allows. Each that has one value per block gets its turn, and the formats of
+// several values one turn together, since kernels differ between the two kinds most.
+class WeightTypes {
+  public:
+    explicit WeightTypes(const lamina_layer &layer) {
+        uint32_t taken = LAMINA_F32;
+        for (const lamina_port &p : std::span(layer.weights, layer.n_weights)) taken |= p.dtypes;
+        for (const plugin::StorageType &type : plugin::storage_types)
+            if ((type.dtype & taken & plugin::weight_dtypes) != 0)
+                (type.in_blocks() ? blocks_ : values_).push_back(DType{type.dtype});
+    }
+
+    [[nodiscard]] DType of_case(size_t number) const {
+        const size_t turns = values_.size() + (blocks_.empty() ? 0 : 1), turn = number % turns;
+        return turn < values_.size() ? values_[turn] : blocks_[number / turns % blocks_.size()];
+    }
+
+  private:
+    std::vector<DType> values_, blocks_;
+};
 
 class Generator {
   public:
     Generator(const abi::Layer &layer, const GeneratorOptions &options)
-        : layer_(layer), contract_(*layer.contract), options_(options), menu_(contract_),
-          weight_types_(weight_types(contract_)), random_(options.seed, layer.id()) {}
+        : layer_(layer), contract_(*layer.contract), options_(options), menu_(contract_), weight_types_(contract_),
+          random_(options.seed, layer.id()) {}
 
     GeneratedCases run() {
         const size_t some_random = 6;
@@ -121,7 +132,7 @@ class Generator {
     Case draw(size_t number) {
         Case c;
         c.seed = random_.below(1'000'000);
-        c.weights = weight_types_[number % weight_types_.size()];
+        c.weights = weight_types_.of_case(number);
         draw_params(c, number);
         draw_dims(c);
         fill_blocks(c);
@@ -240,7 +251,7 @@ class Generator {
     const lamina_layer &contract_;
     const GeneratorOptions options_;
     const Menu menu_;
-    const std::vector<DType> weight_types_;
+    const WeightTypes weight_types_;
     Random random_;
     GeneratedCases out_;
 };

@@ -7,13 +7,13 @@
 // The plan sets the constant with dtype_of(call.weight("...")).
 //
 // WEIGHT_OR_BLOCKS(...) is the same for a weight that the contract has in_blocks(). A kernel with one is compiled
-// twice: for f32, f16 and bf16, and with BLOCKS for weights that are in blocks; the plan asks the weight which it is.
+// twice: for f32, f16 and bf16, and with BLOCKS for blocks of any format; the plan asks the weight which it is.
 // One kernel for both is slower on SwiftShader, even where no weight is in blocks.
 
 #ifndef LAMINA_WEIGHT_GLSL
 #define LAMINA_WEIGHT_GLSL
 
-const uint F32 = 1u, F16 = 2u, BF16 = 4u, Q8_0 = 16u; // as in plugin.h
+const uint F32 = 1u, F16 = 2u, BF16 = 4u; // as in plugin.h
 
 // Macros, because GLSL cannot hand a buffer to a function. The buffer is there as words and as groups of 2 and 4.
 #define WEIGHT_WORDS(name, BINDING, SPEC_ID)                                                              \
@@ -44,29 +44,13 @@ vec4 halves(uint dtype, uvec2 w) { // of f16 or bf16
         return halves(name##_dtype, name##_words2[i]);                                             \
     }
 
-// ---- In blocks: a function for each format, of values 4 i to 4 i + 3 ----
-
-vec4 signed_bytes(uint word) {
-    const int bytes = int(word);
-    return vec4(bitfieldExtract(ivec4(bytes, bytes >> 8, bytes >> 16, bytes >> 24), 0, 8));
-}
-
-// Blocks of 34 bytes, an f16 scale and 32 signed bytes. Two blocks are 17 words; the second begins within a word, and
-// the bytes of the first lie across words.
-#define VALUES_Q8_0(name)                                                                               \
-    vec4 name##_q8_0(uint i) {                                                                          \
-        const uint pair = i / 16u * 17u, at = pair + i % 16u;                                           \
-        const bool second = i % 16u >= 8u;                                                              \
-        const float scale = unpackHalf2x16(name##_words[second ? pair + 8u : pair])[second ? 1 : 0];    \
-        const uint next = name##_words[at + 1u];                                                        \
-        return scale * signed_bytes(second ? next : name##_words[at] >> 16 | next << 16);               \
-    }
+// ---- In blocks ----
 
 #ifdef BLOCKS
-#define WEIGHT_OR_BLOCKS(name, BINDING, SPEC_ID)                                       \
-    WEIGHT_WORDS(name, BINDING, SPEC_ID)                                               \
-    VALUES_Q8_0(name)                                                                  \
-    vec4 name##4(uint i) { return name##_dtype == Q8_0 ? name##_q8_0(i) : vec4(0.0); } \
+#include "common/blocks.glsl"
+#define WEIGHT_OR_BLOCKS(name, BINDING, SPEC_ID) \
+    WEIGHT_WORDS(name, BINDING, SPEC_ID)         \
+    VALUES_IN_BLOCKS(name)                       \
     float name(uint i) { return name##4(i / 4u)[i % 4u]; }
 #else
 #define WEIGHT_OR_BLOCKS WEIGHT

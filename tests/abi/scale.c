@@ -1,6 +1,6 @@
 /* A layer in C11 against one version of plugin.h and nothing else of Lamina: y = x * factor + bias. Built against the
- * header of 1.0 and against a later one, whose new fields it sets, reads where the host has them, and may not do without
- * when NEEDS_LATER is defined. */
+ * header of 1.0 and against a later one, whose new fields it sets, reads where the host has them, and may not do
+ * without when NEEDS_LATER is defined. */
 #include <lamina/plugin.h>
 
 #include "scale.spv.h"
@@ -16,8 +16,13 @@ static const lamina_port inputs[] = {
     {.name = "x", .summary = "any tensor", .dims = "... C", .dtypes = LAMINA_F32},
     {.name = "mask", .summary = "unused", .dims = "C", .values = "0 2", .dtypes = LAMINA_I32, .flags = LAMINA_OPTIONAL},
 };
+#ifdef LAMINA_LATER_DTYPE
+enum { BIAS_DTYPES = LAMINA_F32 | LAMINA_LATER_DTYPE };
+#else
+enum { BIAS_DTYPES = LAMINA_F32 };
+#endif
 static const lamina_port weights[] = {
-    {.name = "bias", .summary = "what is added", .dims = "1", .dtypes = LAMINA_F32},
+    {.name = "bias", .summary = "what is added", .dims = "1", .dtypes = BIAS_DTYPES},
     {.name = "other", .summary = "unused", .dims = "C", .dtypes = LAMINA_F32, .flags = LAMINA_OPTIONAL},
 };
 static const lamina_port outputs[] = {{.name = "y", .summary = "the result", .dims = "... C", .dtypes = LAMINA_F32}};
@@ -62,7 +67,7 @@ static lamina_status plan(const lamina_call *call, uint32_t variant, const lamin
                                 .push = &push,
                                 .push_bytes = sizeof push,
                                 .groups = {(push.n + 63) / 64, 1, 1}};
-#if LAMINA_ABI_MINOR >= 1
+#ifdef LAMINA_LATER_DTYPE
     if (host->struct_size >= UP_TO(lamina_host, later)) dispatch.later = host->later;
 #endif
     if (host->extension(host, "nobody.has.this/1") != NULL) return LAMINA_INTERNAL;
@@ -97,7 +102,7 @@ static const lamina_layer layer = {
     .tolerance_size = sizeof *tolerances,
     .reference = reference,
     .plan = plan,
-#if LAMINA_ABI_MINOR >= 1
+#ifdef LAMINA_LATER_DTYPE
     .later = 11,
 #endif
 };

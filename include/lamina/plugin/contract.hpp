@@ -40,7 +40,7 @@ constexpr lamina_port indices(const char *name, const char *dims, const char *va
 constexpr lamina_port weight(const char *name, const char *dims, const char *summary) {
     return {name, summary, dims, nullptr, nullptr, nullptr, value_dtypes, 0};
 }
-constexpr lamina_port in_blocks(lamina_port weight) { // its rows may also be stored in blocks: Q8_0
+constexpr lamina_port in_blocks(lamina_port weight) { // its rows may also be stored in blocks, such as Q8_0
     weight.dtypes |= block_dtypes;
     return weight;
 }

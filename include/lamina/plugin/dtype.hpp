@@ -3,94 +3,17 @@
 #pragma once
 
 #include <lamina/plugin.h>
+#include <lamina/plugin/blocks.hpp>
+#include <lamina/plugin/k_blocks.hpp>
+#include <lamina/plugin/single_values.hpp>
 
 #include <array>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
 namespace lamina::plugin {
-
-// ---- The formats: how a block of values becomes floats and back ----
-
-// 32-bit values, copied bit by bit, so it serves integers, too.
-struct Words {
-    static constexpr int64_t values = 1, bytes = 4;
-    static void widen(const std::byte *block, float *out) { std::memcpy(out, block, bytes); }
-    static void narrow(const float *in, std::byte *block) { std::memcpy(block, in, bytes); }
-};
-
-inline float widen_f16(uint16_t bits) { // IEEE 754 binary16, subnormals, infinities and NaNs included
-    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-    const uint32_t exponent = (bits >> 10) & 0x1fu;
-    const uint32_t mantissa = bits & 0x3ffu;
-    if (exponent == 0x1fu) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-    if (exponent == 0) { // zero or subnormal: mantissa * 2^-24
-        const float value = static_cast<float>(mantissa) * 0x1p-24F;
-        return sign != 0 ? -value : value;
-    }
-    return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-}
-inline float widen_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-namespace detail {
-// Rounds away the lowest `bits` bits, to the nearest, ties to even.
-constexpr uint32_t round_off(uint32_t value, uint32_t bits) {
-    const uint32_t half = 1u << (bits - 1u), odd = (value >> bits) & 1u;
-    return (value + half - 1u + odd) >> bits;
-}
-} // namespace detail
-
-inline uint16_t narrow_f16(float value) {
-    const auto bits = std::bit_cast<uint32_t>(value);
-    const auto sign = static_cast<uint32_t>((bits >> 16u) & 0x8000u);
-    const uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);  // NaN
-    if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u); // rounds beyond 65504
-    if (magnitude >= 0x38800000u) // normal: the exponent's bias falls from 127 to 15
-        return static_cast<uint16_t>(sign | detail::round_off(magnitude - (112u << 23u), 13));
-    // Subnormal: multiples of 2^-24.
-    const double steps = std::nearbyint(std::bit_cast<float>(magnitude) * 16777216.0);
-    return static_cast<uint16_t>(sign | static_cast<uint32_t>(steps));
-}
-inline uint16_t narrow_bf16(float value) { // of a value that is not NaN
-    return static_cast<uint16_t>(detail::round_off(std::bit_cast<uint32_t>(value), 16));
-}
-
-template <float Widen(uint16_t), uint16_t Narrow(float)> struct Halves {
-    static constexpr int64_t values = 1, bytes = 2;
-    static void widen(const std::byte *block, float *out) {
-        uint16_t bits = 0;
-        std::memcpy(&bits, block, sizeof bits);
-        *out = Widen(bits);
-    }
-    static void narrow(const float *in, std::byte *block) {
-        const uint16_t bits = Narrow(*in);
-        std::memcpy(block, &bits, sizeof bits);
-    }
-};
-
-// 32 values of a row: an f16 scale, then 32 signed bytes, each to be multiplied by it. The same bits as in GGML.
-struct Q8_0 {
-    static constexpr int64_t values = 32, bytes = 34;
-    static void widen(const std::byte *block, float *out) {
-        float scale = 0;
-        Halves<widen_f16, narrow_f16>::widen(block, &scale);
-        for (int64_t i = 0; i < values; ++i) out[i] = scale * static_cast<float>(static_cast<int8_t>(block[2 + i]));
-    }
-    static void narrow(const float *in, std::byte *block) {
-        float largest = 0;
-        for (int64_t i = 0; i < values; ++i) largest = std::fmax(largest, std::fabs(in[i]));
-        const float scale = largest / 127, inverse = std::isnormal(scale) ? 1 / scale : 0;
-        Halves<widen_f16, narrow_f16>::narrow(&scale, block);
-        for (int64_t i = 0; i < values; ++i)
-            block[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(in[i] * inverse)));
-    }
-};
 
 // ---- The table ----
 
@@ -123,11 +46,12 @@ template <class Format> constexpr StorageType storage(uint32_t dtype, const char
 }
 
 inline constexpr std::array storage_types{
-    storage<Words>(LAMINA_F32, "f32", "F32"),
-    storage<Halves<widen_f16, narrow_f16>>(LAMINA_F16, "f16", "F16"),
-    storage<Halves<widen_bf16, narrow_bf16>>(LAMINA_BF16, "bf16", "BF16"),
-    storage<Words>(LAMINA_I32, "i32", "I32"),
-    storage<Q8_0>(LAMINA_Q8_0, "q8_0", "U8"),
+    storage<Words>(LAMINA_F32, "f32", "F32"),   storage<F16>(LAMINA_F16, "f16", "F16"),
+    storage<BF16>(LAMINA_BF16, "bf16", "BF16"), storage<Words>(LAMINA_I32, "i32", "I32"),
+    storage<Q8_0>(LAMINA_Q8_0, "q8_0", "U8"),   storage<Q4_0>(LAMINA_Q4_0, "q4_0", "U8"),
+    storage<Q4_1>(LAMINA_Q4_1, "q4_1", "U8"),   storage<Q5_0>(LAMINA_Q5_0, "q5_0", "U8"),
+    storage<Q5_1>(LAMINA_Q5_1, "q5_1", "U8"),   storage<Q4_K>(LAMINA_Q4_K, "q4_k", "U8"),
+    storage<Q5_K>(LAMINA_Q5_K, "q5_k", "U8"),   storage<Q6_K>(LAMINA_Q6_K, "q6_k", "U8"),
 };
 
 // Throws std::logic_error for a dtype that the table does not have.

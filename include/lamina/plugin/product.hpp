@@ -152,6 +152,7 @@ inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, int64_t rows, c
 
 inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     const Tensor weight = call.weight(product.weight);
+    if (weight.in_blocks() && weight.dtype() != LAMINA_Q8_0) throw Unsupported("blocks of another format than q8_0");
     const int64_t cols = weight.rows(), inner = packed_inner(weight);
     const uint32_t share = packed_share(call.device());
     const std::vector<Window> windows = packed_windows(call, plan, product.weight, kernels.pad, kernels.pack);

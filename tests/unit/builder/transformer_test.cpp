@@ -133,8 +133,9 @@ TEST_CASE("transformer: narrow dtypes are for matrices; vectors stay f32") {
     }
     CHECK_THAT(refusal(small, {.dtype = DType::q8_0}),
                matchers::contains("(8, 8) cannot be q8_0, which stores 32 values of a row together"));
-    CHECK_THAT(refusal(small, {.dtype = DType::i32}),
-               matchers::contains("dtype is i32; expected f32, f16, bf16 or q8_0"));
+    CHECK_THAT(
+        refusal(small, {.dtype = DType::i32}),
+        matchers::contains("dtype is i32; expected f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k"));
 }
 
 TEST_CASE("transformer: layers without bias have no bias weights, but norms do") {

@@ -6,23 +6,60 @@
 #include "places.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <vector>
 
 using namespace lamina;
 
-TEST_CASE("blocks: narrowing makes GGML's bytes, and widening GGML's values, bit for bit") {
-    const auto file = model::open_safetensors(LAMINA_SOURCE_DIR "/tests/unit/model/golden/blocks.safetensors").weights;
-    const auto tensor = [&](const std::string &name) { return file.entries().at(name); };
-    const auto values = tensor("values");
-    Tensor wide(values.type);
-    std::ranges::copy(values.bytes, wide.bytes().begin());
-    for (const plugin::StorageType &type : plugin::storage_types) {
-        if (!type.in_blocks()) continue;
+namespace {
+
+model::Weights golden() {
+    return model::open_safetensors(LAMINA_SOURCE_DIR "/tests/unit/model/golden/blocks.safetensors").weights;
+}
+
+Tensor copy_of(const model::Weight &weight) {
+    Tensor out(weight.type);
+    std::ranges::copy(weight.bytes, out.bytes().begin());
+    return out;
+}
+
+std::vector<plugin::StorageType> block_types() {
+    std::vector<plugin::StorageType> out;
+    std::ranges::copy_if(plugin::storage_types, std::back_inserter(out), &plugin::StorageType::in_blocks);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("blocks: widening makes GGML's values, bit for bit") {
+    const model::Weights file = golden();
+    for (const plugin::StorageType &type : block_types()) {
         INFO(type.name);
-        const auto blocks = tensor(type.name), expected = tensor(std::string(type.name) + ".widened");
-        REQUIRE(blocks.type == TensorType{DType{type.dtype}, values.type.shape});
-        CHECK(std::ranges::equal(narrowed(wide, DType{type.dtype}).bytes(), blocks.bytes));
-        Tensor back(values.type);
-        widen(blocks.type.dtype, blocks.bytes, back.f32());
-        CHECK(std::ranges::equal(back.bytes(), expected.bytes));
+        const Tensor blocks = copy_of(file.at(type.name));
+        REQUIRE(blocks.dtype() == DType{type.dtype});
+        CHECK(std::ranges::equal(widened(blocks).bytes(), file.at(std::string(type.name) + ".widened").bytes));
+    }
+}
+
+TEST_CASE("blocks: narrowing makes GGML's bytes, where its package narrows") {
+    const model::Weights file = golden();
+    const Tensor values = copy_of(file.at("values"));
+    for (const char *name : {"q8_0", "q4_0", "q4_1", "q5_0", "q5_1"}) {
+        INFO(name);
+        const model::Weight &blocks = file.at(name);
+        CHECK(std::ranges::equal(narrowed(values, blocks.type.dtype).bytes(), blocks.bytes));
+    }
+}
+
+TEST_CASE("blocks: what they hold is off by at most a step of their format") {
+    const Tensor values = copy_of(golden().at("values").rows(0, 1));
+    const auto size = [](float v) { return std::abs(v); };
+    const float largest = size(*std::ranges::max_element(values.f32(), {}, size));
+    for (const plugin::StorageType &type : block_types()) {
+        INFO(type.name);
+        const float step = largest / std::exp2(static_cast<float>(type.block_bytes * 8 / type.block_values - 1));
+        const Tensor back = widened(narrowed(values, DType{type.dtype}));
+        for (size_t i = 0; i < values.f32().size(); ++i) CHECK(size(back.f32()[i] - values.f32()[i]) <= 1.05F * step);
     }
 }

@@ -198,7 +198,8 @@ TEST_CASE("model: mapped weights exist and have a usable dtype") {
     folder.write("model.safetensors",
                  std::string{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0} + header + "12345678");
     CHECK_THAT(message_of([&] { (void)folder.load(); }),
-               contains("/weights/table: tensor 'embedding.table' is F64; expected f32, f16, bf16, i32 or q8_0"));
+               contains("/weights/table: tensor 'embedding.table' is F64; expected f32, f16, bf16, i32, q8_0, q4_0, "
+                        "q4_1, q5_0, q5_1, q4_k, q5_k or q6_k"));
 }
 
 TEST_CASE("model: parameters are numbers, strings or truth values") {

@@ -12,20 +12,35 @@ from gguf import quants
 from safetensors.numpy import save_file
 
 random = np.random.default_rng(20170612)
-values = random.standard_normal((8, 96)).astype(np.float32)
+values = random.standard_normal((8, 256)).astype(np.float32)
 values[1] *= np.float32(1e-5)  # scales that are subnormal as f16
 values[2] *= np.float32(1e-9)  # and such as are 0 then
 values[3] = 0
-values[4] = np.arange(96, dtype=np.float32) / 2  # halfway between two bytes where the largest is 127
+values[4] = np.arange(256, dtype=np.float32) / 2  # halfway between two bytes where the largest is 127
 values[4, ::32] = 127
-values[5] *= np.float32(1e6)
+values[5] *= np.float32(1e4)
 values[6, 7] = -300
 
-tensors = {"values": values}
-for kind in (gguf.GGMLQuantizationType.Q8_0,):
+tensors, notes = {"values": values}, {}
+
+
+def add(kind, blocks):
+    """Blocks of the rows of values, and the values that they are widened to."""
     name = kind.name.lower()
-    blocks = quants.quantize(values, kind)
-    count, size = gguf.GGML_QUANT_SIZES[kind]
-    tensors[name] = blocks.reshape(len(values), -1, size)
+    notes[name + ".dtype"] = name
+    tensors[name] = blocks.reshape(len(blocks), -1, gguf.GGML_QUANT_SIZES[kind][1])
     tensors[name + ".widened"] = quants.dequantize(blocks, kind)
-save_file(tensors, pathlib.Path(__file__).parent / "blocks.safetensors", {"q8_0.dtype": "q8_0"})
+
+
+Kind = gguf.GGMLQuantizationType
+for kind in (Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_0, Kind.Q5_1):
+    add(kind, quants.quantize(values, kind))
+# The package does not quantize to these: any bytes are blocks, as long as their scales are finite.
+for kind, scales in ((Kind.Q4_K, (0, 2)), (Kind.Q5_K, (0, 2)), (Kind.Q6_K, (208,))):
+    blocks = random.integers(0, 256, (8, gguf.GGML_QUANT_SIZES[kind][1]), dtype=np.uint8)
+    for at in scales:
+        halves = (random.standard_normal(len(blocks)) * 0.01).astype(np.float16)
+        halves[:4] = np.array([0, -0.0, 6e-8, 60000], dtype=np.float16)
+        blocks[:, at : at + 2] = halves.view(np.uint8).reshape(-1, 2)
+    add(kind, blocks)
+save_file(tensors, pathlib.Path(__file__).parent / "blocks.safetensors", notes)
