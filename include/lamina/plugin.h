@@ -166,7 +166,7 @@ typedef struct lamina_variant {
 
 /* Dense, row-major. `rank` 0: an optional port that was left out. `data` is NULL except in `reference` and in CPU
  * kernels. There inputs, outputs and weights are F32 or I32: the host widens what is stored otherwise, exactly. States
- * are what `dtype` says. */
+ * are what `dtype` says, and so are weights that a CPU kernel takes as they are stored. */
 typedef struct lamina_tensor {
     void *data;
     int64_t dim[LAMINA_MAX_RANK];
@@ -290,6 +290,9 @@ typedef struct lamina_cpu_kernel {
     const char *layer;
     const char *signature;
     lamina_status (*run)(const lamina_call *, const lamina_host *); /* LAMINA_UNSUPPORTED: the reference runs instead */
+    /* Since 1.1: weights of these dtypes come as they are stored, at any address; 0: all are widened. */
+    uint32_t stored_dtypes;
+    uint32_t reserved;
 } lamina_cpu_kernel;
 
 /* The plugin that makes the device `cpu`: every layer runs by its reference, or faster where there is a kernel here. */

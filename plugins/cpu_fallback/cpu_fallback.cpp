@@ -6,7 +6,8 @@ using namespace lamina::plugin;
 
 struct CpuFallback {
     static constexpr auto id = "cpu_fallback";
-    static constexpr auto summary = "layers on the CPU: matrix products by OpenBLAS, everything else by the references";
+    static constexpr auto summary =
+        "layers on the CPU: matrix products by OpenBLAS and SIMD, everything else by the references";
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::attention>(
             "attention",
@@ -18,11 +19,15 @@ struct CpuFallback {
         cpu_kernel<cpu_fallback::conv1d>(
             "conv1d", "stride padding end_padding=padding activation=none|relu|gelu|gelu_tanh|silu|tanh; "
                       "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
+        cpu_kernel<cpu_fallback::embedding>(
+            "embedding", "scale; ids: i32 ..., residual?: ... C; table: V C -> y: ... C", weight_dtypes),
         cpu_kernel<cpu_fallback::feed_forward>(
             "feed_forward",
             "activation=relu|gelu|gelu_tanh|silu; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
-            "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C"),
-        cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N"),
+            "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
+            block_dtypes),
+        cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N",
+                                         block_dtypes),
     };
 };
 

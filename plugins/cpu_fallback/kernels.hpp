@@ -7,6 +7,7 @@ namespace lamina::plugin::cpu_fallback {
 
 void attention(const Call &call);
 void conv1d(const Call &call);
+void embedding(const Call &call);
 void feed_forward(const Call &call);
 void linear(const Call &call);
 

@@ -1,11 +1,46 @@
 #include "product.hpp"
 
+#include "blocks.hpp"
+#include "threads.hpp"
+
 #include <cblas.h>
 
 #include <algorithm>
 #include <functional>
 
 namespace lamina::plugin::cpu_fallback {
+
+namespace {
+
+constexpr int64_t few_rows = 8;             // to which weights in blocks are read as they are
+constexpr int64_t part_values = 1 << 15;    // of a weight, for a thread at a time
+constexpr int64_t widened_values = 1 << 18; // of a weight at a time, for OpenBLAS
+
+BlockRow row_of(const Tensor &weight, int64_t n) { return {weight.dtype(), weight.stored_row(n), weight.cols()}; }
+
+// y (rows, N) += x (rows, K) * transpose(weight (N, K)), the weight in blocks.
+void add_block_product(int64_t rows, const float *x, const Tensor &weight, float *y) {
+    const int64_t cols = weight.rows(), inner = weight.cols();
+    const auto for_columns = [&](int64_t first, int64_t end, const std::function<void(int64_t)> &column) {
+        const int64_t part = std::max<int64_t>(part_values / inner, 1);
+        in_parallel(ceil_div(end - first, part), [&](int64_t p) {
+            const int64_t begin = first + p * part;
+            for (int64_t n = begin; n < std::min(begin + part, end); ++n) column(n);
+        });
+    };
+    if (rows <= few_rows)
+        return for_columns(0, cols, [&](int64_t n) { add_dots(row_of(weight, n), x, rows, y + n, cols); });
+    const int64_t tile = std::min(std::max<int64_t>(widened_values / inner, 1), cols);
+    const Matrix widened(tile, inner);
+    for (int64_t first = 0; first < cols; first += tile) {
+        const int64_t end = std::min(first + tile, cols);
+        for_columns(first, end, [&](int64_t n) { widen(row_of(weight, n), widened.data() + (n - first) * inner); });
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, blas_int(rows), blas_int(end - first), blas_int(inner),
+                    1.0f, x, blas_int(inner), widened.data(), blas_int(inner), 1.0f, y + first, blas_int(cols));
+    }
+}
+
+} // namespace
 
 int blas_int(int64_t n) {
     if (n > std::numeric_limits<int>::max()) throw Unsupported(std::to_string(n) + " does not fit OpenBLAS's integers");
@@ -23,8 +58,11 @@ void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &b
             std::copy_n(residual + r * n, n, row);
         else if (bias)
             std::copy(b.begin(), b.end(), row);
+        else if (weight.in_blocks())
+            std::fill_n(row, n, 0.0f);
     }
     if (m == 0 || n == 0) return;
+    if (weight.in_blocks()) return add_block_product(rows, x, weight, y);
     const float beta = residual != nullptr || bias ? 1.0f : 0.0f;
     const float *w = weight.f32().data();
     if (m == 1) // one token; OpenBLAS's matrix product is slow for it

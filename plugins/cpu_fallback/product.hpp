@@ -16,7 +16,8 @@ struct Matrix {
 };
 
 // y (rows, N) = x (rows, K) * transpose(weight (N, K)) + bias (N) + residual (rows, N); both may be left out. Neither x
-// nor the residual may overlap y. Throws Unsupported if a size exceeds OpenBLAS's integers.
+// nor the residual may overlap y. A weight in blocks is read as it is stored. Throws Unsupported if a size exceeds
+// OpenBLAS's integers.
 void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &bias, float *y,
              const float *residual = nullptr);
 

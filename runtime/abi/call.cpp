@@ -96,9 +96,9 @@ struct LayerCall::Arguments {
     std::vector<lamina_tensor> in, weight, out, state;
     lamina_call call{};
 
-    Arguments(const LayerCall &c, const Data *data, const lamina_device *device)
+    Arguments(const LayerCall &c, const Data *data, const lamina_device *device, uint32_t stored_dtypes = 0)
         : in(tensors(c, PortList::in, data ? &data->in : nullptr)),
-          weight(tensors(c, PortList::weight, data ? &data->weight : nullptr)),
+          weight(tensors(c, PortList::weight, data ? &data->weight : nullptr, stored_dtypes)),
           out(tensors(c, PortList::out, data ? &data->out : nullptr)),
           state(tensors(c, PortList::state, data ? &data->state : nullptr)) {
         call.struct_size = sizeof call;
@@ -109,12 +109,14 @@ struct LayerCall::Arguments {
         call.tensor_size = sizeof(lamina_tensor);
     }
 
-    static std::vector<lamina_tensor> tensors(const LayerCall &c, PortList which, const std::vector<void *> *data) {
+    static std::vector<lamina_tensor> tensors(const LayerCall &c, PortList which, const std::vector<void *> *data,
+                                              uint32_t stored_dtypes = 0) {
         const auto &types = c.types(which);
         std::vector<lamina_tensor> out(types.size());
         for (size_t i = 0; i < types.size(); ++i) {
             lamina_tensor &t = out[i];
-            const bool widened = data != nullptr && which != PortList::state && types[i].dtype != DType::i32;
+            const bool stored = (static_cast<uint32_t>(types[i].dtype) & (stored_dtypes | LAMINA_I32)) != 0;
+            const bool widened = data != nullptr && which != PortList::state && !stored;
             t.dtype = static_cast<uint32_t>(widened ? DType::f32 : types[i].dtype);
             t.rank = static_cast<uint32_t>(types[i].shape.size());
             std::copy(types[i].shape.begin(), types[i].shape.end(), t.dim);
@@ -184,7 +186,7 @@ void LayerCall::reference(const Data &data) const {
 bool LayerCall::run(const lamina_cpu_kernel &kernel, const Data &data) const {
     HostState state;
     const lamina_host host = make_host(state);
-    const Arguments arguments(*this, &data, nullptr);
+    const Arguments arguments(*this, &data, nullptr, kernel.stored_dtypes);
     return succeeded(kernel.run(&arguments.call, &host), state, where_);
 }
 

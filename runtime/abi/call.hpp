@@ -42,7 +42,8 @@ class LayerCall {
     using Range = std::pair<int64_t, int64_t>;
     [[nodiscard]] const std::optional<Range> &values(uint32_t input) const { return ranges_[input]; }
 
-    // Host memory for each port in the contract's order; null if the port was left out. Floating-point data is F32.
+    // Host memory for each port in the contract's order; null if the port was left out. Floating-point data is F32,
+    // except for weights that a kernel takes as they are stored.
     struct Data {
         std::vector<void *> in, weight, out, state;
     };

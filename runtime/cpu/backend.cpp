@@ -18,6 +18,33 @@ using Memory = std::vector<float>; // 32-bit words: I32 tensors live in them, to
 
 Memory zeros(uint64_t bytes) { return Memory(static_cast<size_t>((bytes + 3) / 4)); }
 
+// The weights of a backend and all its programs.
+class CpuWeights {
+  public:
+    explicit CpuWeights(model::Weights stored) : stored_(std::move(stored)) {}
+
+    // As they are stored, at any address.
+    const std::byte *stored(const std::string &name) const { return stored_.entries().at(name).bytes.data(); }
+
+    // In F32 or I32: the file's own bytes where they are that and aligned, else widened once.
+    const void *words(const std::string &name) {
+        const model::Weight &weight = stored_.entries().at(name);
+        const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
+        if (words && reinterpret_cast<uintptr_t>(weight.bytes.data()) % alignof(float) == 0) return weight.bytes.data();
+        auto found = widened_.find(name);
+        if (found == widened_.end()) {
+            Memory memory(static_cast<size_t>(element_count(weight.type.shape)));
+            widen(weight.type.dtype, weight.bytes, memory);
+            found = widened_.emplace(name, std::move(memory)).first;
+        }
+        return found->second.data();
+    }
+
+  private:
+    model::Weights stored_;
+    std::map<std::string, Memory> widened_;
+};
+
 class CpuBackend;
 
 class CpuProgram final : public plan::Program {
@@ -58,6 +85,25 @@ class CpuProgram final : public plan::Program {
         return out;
     }
 
+    // Those that the kernel of a step takes as they are stored.
+    [[nodiscard]] uint32_t stored_dtypes(size_t step) const {
+        return kernels_[step] != nullptr ? kernels_[step]->stored_dtypes : 0;
+    }
+    // Weights are only read, whatever the ABI's pointers say.
+    [[nodiscard]] std::vector<void *> weights_of(size_t step, uint32_t stored_dtypes) const {
+        std::vector<void *> out;
+        for (const int32_t t : plan_.steps[step].weight) {
+            if (t == plan::none) {
+                out.push_back(nullptr);
+                continue;
+            }
+            const plan::PlannedTensor &weight = plan_.tensors[static_cast<size_t>(t)];
+            const bool stored = (static_cast<uint32_t>(weight.type.dtype) & stored_dtypes) != 0;
+            out.push_back(const_cast<void *>(stored ? weights_->stored(weight.name) : weights_->words(weight.name)));
+        }
+        return out;
+    }
+
     struct Guard { // on both sides of a tensor; no kernel may write here
         std::string name;
         std::span<const float> words;
@@ -71,14 +117,16 @@ class CpuProgram final : public plan::Program {
     std::vector<Memory> activations_;                // the arena, and blocks of their own
     std::vector<Guard> guards_;
     std::vector<Memory> inputs_;
-    std::vector<std::shared_ptr<Memory>> shared_; // weights and states
-    std::vector<void *> memory_;                  // one per tensor
+    std::vector<std::shared_ptr<Memory>> states_;
+    std::shared_ptr<CpuWeights> weights_;
+    std::vector<void *> memory_; // one per tensor; null for weights
 };
 
 class CpuBackend final : public plan::Backend {
   public:
     CpuBackend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights, const abi::Executor *executor)
-        : plugins_(std::move(plugins)), file_(std::move(weights)), executor_(executor) {}
+        : plugins_(std::move(plugins)), weights_(std::make_shared<CpuWeights>(std::move(weights))),
+          executor_(executor) {}
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override {
@@ -92,16 +140,7 @@ class CpuBackend final : public plan::Backend {
                                            "' do not fit the host's memory. Take smaller batches or shorter inputs.");
     }
 
-    // F32, widened from the file once and shared by all programs.
-    std::shared_ptr<Memory> weight(const std::string &name) {
-        std::shared_ptr<Memory> &memory = weights_[name];
-        if (memory == nullptr) {
-            const model::Weight &entry = file_.entries().at(name);
-            memory = std::make_shared<Memory>(static_cast<size_t>(element_count(entry.type.shape)));
-            widen(entry.type.dtype, entry.bytes, *memory);
-        }
-        return memory;
-    }
+    [[nodiscard]] const std::shared_ptr<CpuWeights> &weights() const { return weights_; }
 
     [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {
         return states_.get(requests, [](const std::vector<plan::MemoryRequest> &missing) {
@@ -115,9 +154,8 @@ class CpuBackend final : public plan::Backend {
 
   private:
     std::shared_ptr<const abi::Registry> plugins_; // keeps the layers' contracts alive
-    model::Weights file_;
+    std::shared_ptr<CpuWeights> weights_;
     const abi::Executor *executor_;
-    std::map<std::string, std::shared_ptr<Memory>> weights_;
     plan::StateCache<Memory> states_;
 };
 
@@ -132,7 +170,7 @@ const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wa
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
     : Program(std::move(graph), options.keep_all), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
-      poison_(options.poisoned_with()), memory_(plan_.tensors.size()) {
+      poison_(options.poisoned_with()), weights_(backend.weights()), memory_(plan_.tensors.size()) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (size_t s = 0; s < plan_.steps.size(); ++s)
@@ -140,8 +178,8 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(zeros(tensor.type.bytes())).data();
-        if (tensor.kind == Kind::weight) memory_[t] = shared_.emplace_back(backend.weight(tensor.name))->data();
     }
+    for (size_t s = 0; s < plan_.steps.size(); ++s) (void)weights_of(s, stored_dtypes(s)); // widened here, not in a run
     take_states(backend);
     place(plan::lay_out_memory(plan_, {}, options, 64)); // references and CPU kernels have no scratch
 }
@@ -155,8 +193,8 @@ void CpuProgram::take_states(CpuBackend &backend) {
     for (size_t t = 0, next = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind != Kind::state) continue;
-        shared_.push_back(states[next++]);
-        memory_[t] = inside("'" + tensor.name + "'", *shared_.back(), tensor.type.bytes(), 0);
+        states_.push_back(states[next++]);
+        memory_[t] = inside("'" + tensor.name + "'", *states_.back(), tensor.type.bytes(), 0);
     }
 }
 
@@ -188,9 +226,11 @@ void CpuProgram::execute() {
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
         const plan::Step &step = plan_.steps[s];
-        const abi::LayerCall::Data data{pointers(step.in), pointers(step.weight), pointers(step.out),
-                                        pointers(step.state)};
-        if (kernels_[s] == nullptr || !step.call.run(*kernels_[s], data)) step.call.reference(data);
+        abi::LayerCall::Data data{pointers(step.in), weights_of(s, stored_dtypes(s)), pointers(step.out),
+                                  pointers(step.state)};
+        if (kernels_[s] != nullptr && step.call.run(*kernels_[s], data)) continue;
+        if (kernels_[s] != nullptr) data.weight = weights_of(s, 0);
+        step.call.reference(data);
     }
 }
 

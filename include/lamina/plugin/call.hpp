@@ -44,6 +44,10 @@ class Tensor {
     [[nodiscard]] std::span<float> f32() const { return {static_cast<float *>(t_->data), data_size()}; }
     [[nodiscard]] std::span<uint16_t> f16() const { return {static_cast<uint16_t *>(t_->data), data_size()}; } // bits
     [[nodiscard]] std::span<int32_t> i32() const { return {static_cast<int32_t *>(t_->data), data_size()}; }
+    // As it is stored, at any address: the first byte of a row.
+    [[nodiscard]] const std::byte *stored_row(int64_t r) const {
+        return static_cast<const std::byte *>(t_->data) + r * row_bytes();
+    }
     [[nodiscard]] std::span<float> row(int64_t r) const {
         return f32().subspan(static_cast<size_t>(r * cols()), static_cast<size_t>(cols()));
     }

@@ -36,9 +36,10 @@ template <class E> constexpr lamina_executor describe_executor() {
 
 } // namespace detail
 
+// `stored_dtypes`: those of weights that the kernel reads as they are stored, by Tensor::stored_row().
 template <void (*Kernel)(const Call &)>
-constexpr lamina_cpu_kernel cpu_kernel(const char *layer, const char *signature) {
-    return {layer, signature, detail::run_on_cpu<Kernel>};
+constexpr lamina_cpu_kernel cpu_kernel(const char *layer, const char *signature, uint32_t stored_dtypes = 0) {
+    return {layer, signature, detail::run_on_cpu<Kernel>, stored_dtypes, 0};
 }
 
 } // namespace lamina::plugin

@@ -150,8 +150,9 @@ TEST_CASE("every variant's arithmetic has a tolerance") {
 }
 
 TEST_CASE("an executor's kernels name their layer and have a function") {
-    lamina_cpu_kernel kernel{"linear", "x: C -> y: C",
-                             [](const lamina_call *, const lamina_host *) -> lamina_status { return LAMINA_OK; }};
+    lamina_cpu_kernel kernel{};
+    kernel.layer = "linear", kernel.signature = "x: C -> y: C";
+    kernel.run = [](const lamina_call *, const lamina_host *) -> lamina_status { return LAMINA_OK; };
     lamina_executor executor{};
     executor.id = "cpu_fallback", executor.kernels = &kernel, executor.n_kernels = 1;
     CHECK(fault_of(executor).empty());
