@@ -4,6 +4,7 @@
 #include "base/utf8.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 
 namespace lamina::model {
@@ -120,7 +121,29 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
     check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
 
+int32_t id_at(const JsonValue &value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
+
+std::vector<int32_t> ids_at(const JsonValue &value) {
+    std::vector<int32_t> ids;
+    for (const JsonValue &item : value.items()) ids.push_back(id_at(item));
+    return ids;
+}
+
 } // namespace
+
+OutputTokens read_tokens(const JsonValue &value) {
+    value.allow_keys({"start", "end", "suppress", "begin_suppress"});
+    OutputTokens tokens;
+    if (value.has("start"))
+        for (const JsonValue &item : value.at("start").items()) {
+            tokens.start.push_back(item.is_number() ? std::vector{id_at(item)} : ids_at(item));
+            if (tokens.start.back().empty()) item.fail("expected an id, or several to choose from");
+        }
+    if (value.has("end")) tokens.end = ids_at(value.at("end"));
+    if (value.has("suppress")) tokens.suppress = ids_at(value.at("suppress"));
+    if (value.has("begin_suppress")) tokens.begin_suppress = ids_at(value.at("begin_suppress"));
+    return tokens;
+}
 
 Generation read_generation(const JsonValue &value, Model &model, const OpenVocabulary &open) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "target_ids", "position", "logits",

@@ -53,7 +53,7 @@ std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, 
     const JsonDocument document(text, (folder / "model.json").string());
     const JsonValue root = document.root();
     check_format(root);
-    root.allow_keys({"format", "name", "summary", "graphs", "generation"});
+    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens"});
 
     const auto model = std::make_shared<Model>();
     model->folder = folder;
@@ -64,7 +64,12 @@ std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, 
     GraphReader reader(model->weights);
     for (const auto &[name, graph] : root.at("graphs").members()) model->graphs.emplace(name, reader.read(name, graph));
     if (model->graphs.empty()) root.at("graphs").fail("expected at least one graph");
-    if (root.has("generation")) model->generation = read_generation(root.at("generation"), *model, open);
+    if (root.has("generation")) {
+        const Generation &g = model->generation.emplace(read_generation(root.at("generation"), *model, open));
+        const Vocabulary &target = model->vocabularies.at(g.target.vocabulary);
+        model->tokens = {.start = {{*target.id(g.start)}}, .end = {*target.id(g.end)}};
+    }
+    if (root.has("tokens")) model->tokens = read_tokens(root.at("tokens"));
     return model;
 }
 

@@ -5,6 +5,7 @@
 #include "model/vocabulary.hpp"
 #include "model/weights.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -69,12 +70,23 @@ struct Generation {
     [[nodiscard]] const TextCodec &input() const { return encode.empty() ? target : source; }
 };
 
+// Tokens that mean something to generation; ids of those that the decoder takes.
+struct OutputTokens {
+    // What the decoder is given first. A list of several is a choice: the likeliest of them there, such as the language
+    // that Whisper hears.
+    std::vector<std::vector<int32_t>> start = {};
+    std::vector<int32_t> end = {};            // each of them ends an output
+    std::vector<int32_t> suppress = {};       // never chosen
+    std::vector<int32_t> begin_suppress = {}; // not chosen right after the start
+};
+
 struct Model {
     std::filesystem::path folder;
     std::string name, summary;
     std::map<std::string, Graph, std::less<>> graphs;
     Weights weights;
     std::optional<Generation> generation;
+    OutputTokens tokens; // as the key "tokens" says; else the start and the end of `generation`
     std::map<std::string, Vocabulary, std::less<>> vocabularies; // by file name
 
     // Checks everything that does not need the plugins. A folder without model.safetensors is a model without weights.

@@ -44,6 +44,29 @@ TEST_CASE("generation: the block is read, and its vocabularies with it") {
     CHECK(model->vocabularies.at("phones.txt").id(g.end) == 1);
 }
 
+TEST_CASE("generation: tokens are those of the block, or ids of their own") {
+    const OutputTokens plain = ModelFolder().load()->tokens;
+    CHECK(plain.start == std::vector<std::vector<int32_t>>{{0}});
+    CHECK(plain.end == std::vector<int32_t>{1});
+    CHECK((plain.suppress.empty() && plain.begin_suppress.empty()));
+
+    const auto with = [](const std::string &tokens) {
+        return ModelFolder(changed("\"generation\": {", "\"tokens\": " + tokens + ", \"generation\": {"))
+            .load()
+            ->tokens;
+    };
+    const OutputTokens own =
+        with(R"({"start": [2, [0, 1]], "end": [1, 2], "suppress": [0], "begin_suppress": [2147483647]})");
+    CHECK(own.start == std::vector<std::vector<int32_t>>{{2}, {0, 1}});
+    CHECK(own.end == std::vector<int32_t>{1, 2});
+    CHECK(own.suppress == std::vector<int32_t>{0});
+    CHECK(own.begin_suppress == std::vector<int32_t>{2147483647});
+
+    CHECK_THAT(message_of([&] { (void)with(R"({"start": [[]]})"); }), contains("/tokens/start/0: expected an id"));
+    CHECK_THAT(message_of([&] { (void)with(R"({"end": [-1]})"); }), contains("/tokens/end/0"));
+    CHECK_THAT(message_of([&] { (void)with(R"({"suppressed": []})"); }), contains("did you mean 'suppress'?"));
+}
+
 TEST_CASE("generation: a model needs none") {
     const std::string text = small_model;
     const ModelFolder without(text.substr(0, text.find(",\n  \"generation\"")) + "}");
