@@ -3,8 +3,9 @@
 
 #include "architectures/config.hpp"
 #include "architectures/graph_writer.hpp"
-#include "model/weights.hpp"
+#include "model/model.hpp"
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,12 +32,16 @@ struct Pooling {
 struct Draft {
     const Config &config;
     model::Weights &weights;                        // as the files name them, and what the architecture adds
+    const Config &generation;                       // generation_config.json; without one, the same as `config`
     bool gguf = false;                              // read from a GGUF file
     std::optional<Pooling> pooling = {};            // of a model that embeds texts
+    model::OutputTokens tokens = {};                // as `generation` has them; an architecture may know more
     std::set<std::string, std::less<>> unused = {}; // weights that may lie in a file and change nothing
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights).first->second; }
+    // A tensor that a file may have under any of these names, or under several: the first that is there.
+    std::string tied(std::initializer_list<const char *> names);
 };
 
 // A name in a GGUF file and the one in a Hugging Face folder; {i} is a number.

@@ -1,5 +1,6 @@
 #include "architectures/assemble.hpp"
 
+#include "architectures/output_tokens.hpp"
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 
@@ -40,6 +41,15 @@ model::Weights used(const Draft &draft) {
 
 } // namespace
 
+std::string Draft::tied(std::initializer_list<const char *> names) {
+    const auto is_there = [&](const char *name) { return weights.entries().contains(name); };
+    const auto *const found = std::ranges::find_if(names, is_there);
+    const std::string tensor = found == names.end() ? *names.begin() : *found;
+    for (const char *name : names)
+        if (tensor != name) unused.insert(name);
+    return tensor;
+}
+
 std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config) {
     const Architecture &architecture = find(model_type, config);
     if (architecture.gguf.empty())
@@ -49,11 +59,16 @@ std::span<const TensorName> tensor_names(const std::string &model_type, const Co
 
 std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,
                                              const std::filesystem::path &path) {
+    draft.tokens = output_tokens(draft.generation);
     find(model_type, draft.config).build(draft);
     draft.config.finish();
     Json graphs = Json::object();
     for (const auto &[name, graph] : draft.graphs) graphs[name] = graph.json();
-    const Json json{{"format", "lamina/1"}, {"name", name_of(path)}, {"summary", model_type}, {"graphs", graphs}};
+    const Json json{{"format", "lamina/1"},
+                    {"name", name_of(path)},
+                    {"summary", model_type},
+                    {"graphs", graphs},
+                    {"tokens", json_of(draft.tokens)}};
     return model::Model::parse(json.in_one_line(), used(draft), {}, path.string());
 }
 

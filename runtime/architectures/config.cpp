@@ -170,6 +170,16 @@ std::optional<Config> Config::object(std::string_view key) const {
     return value ? std::optional<Config>(*value) : std::nullopt;
 }
 
+std::vector<int32_t> Config::ids(std::string_view key) const {
+    const auto value = find(key);
+    if (!value) return {};
+    const auto id = [](const model::JsonValue &v) { return static_cast<int32_t>(v.integer(0, largest_setting)); };
+    if (value->is_number()) return {id(*value)};
+    std::vector<int32_t> out;
+    for (const model::JsonValue &item : value->items()) out.push_back(id(item));
+    return out;
+}
+
 std::vector<std::string> Config::layer_types(int64_t layers) const {
     std::vector<std::string> types = texts("layer_types");
     if (!types.empty() && types.size() != static_cast<size_t>(layers))

@@ -33,6 +33,8 @@ class Config {
     [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
     [[nodiscard]] std::vector<double> reals(std::string_view key) const;
     [[nodiscard]] std::optional<Config> object(std::string_view key) const; // none: absent
+    // One id, or a list of them; empty where the key is absent.
+    [[nodiscard]] std::vector<int32_t> ids(std::string_view key) const;
 
     // "layer_types": full_attention or sliding_attention for each layer; empty where it is absent.
     [[nodiscard]] std::vector<std::string> layer_types(int64_t layers) const;
@@ -49,13 +51,15 @@ class Config {
     // Refuses a key that was neither read nor ignored, and that is none of those that every config.json may have.
     void finish() const;
 
+    // The value itself, for a key of a form of its own.
+    [[nodiscard]] std::optional<model::JsonValue> find(std::string_view key) const;
+
     [[noreturn]] void fail(std::string_view key, const std::string &message) const;
 
   private:
     model::JsonValue object_;
     std::shared_ptr<std::set<std::string, std::less<>>> read_;
 
-    [[nodiscard]] std::optional<model::JsonValue> find(std::string_view key) const; // marks it as read
     [[nodiscard]] model::JsonValue get(std::string_view key) const;
 };
 

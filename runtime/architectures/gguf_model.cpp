@@ -62,6 +62,8 @@ class Reader {
         for (const auto &[theirs, ours] : settings)
             if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
+        if (gguf_.metadata.has("tokenizer.ggml.eos_token_id"))
+            out["eos_token_id"] = gguf_.metadata.at("tokenizer.ggml.eos_token_id").integer();
         add_rotary(out);
         refuse_unknown();
         return out.in_one_line();
@@ -169,7 +171,7 @@ std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file)
     const Config config(document.root());
     (void)config.text("model_type");
     model::Weights weights = reader.weights(tensor_names(reader.model_type(), config));
-    Draft draft{.config = config, .weights = weights, .gguf = true};
+    Draft draft{.config = config, .weights = weights, .generation = config, .gguf = true};
     return assemble(draft, reader.model_type(), file);
 }
 

@@ -20,6 +20,11 @@ std::string text_of(const fs::path &file) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
+bool is_there(const fs::path &file) {
+    std::error_code error;
+    return fs::exists(fs::symlink_status(file, error));
+}
+
 // The kinds of pooling in 1_Pooling/config.json, and Lamina's. (sentence-transformers, models/Pooling.py.)
 constexpr std::array<std::pair<const char *, const char *>, 4> poolings{{
     {"pooling_mode_cls_token", "first"},
@@ -48,8 +53,7 @@ Pooling read_pooling(const fs::path &file) {
 // modules.json: a transformer, pooling, and maybe the division by the length.
 std::optional<Pooling> read_modules(const fs::path &folder) {
     const fs::path file = folder / "modules.json";
-    std::error_code error;
-    if (!fs::exists(fs::symlink_status(file, error))) return std::nullopt;
+    if (!is_there(file)) return std::nullopt;
     const model::JsonDocument document(text_of(file), file.string());
     std::optional<Pooling> out;
     for (const model::JsonValue &module : document.root().items()) {
@@ -75,11 +79,14 @@ std::optional<Pooling> read_modules(const fs::path &folder) {
 } // namespace
 
 std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
-    const fs::path file = folder / "config.json";
+    const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const model::JsonDocument document(text_of(file), file.string());
     const Config config(document.root());
+    std::optional<model::JsonDocument> generation_document;
+    if (is_there(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
+    const Config generation = generation_document ? Config(generation_document->root()) : config;
     model::Weights weights = model::open_safetensors_folder(folder);
-    Draft draft{.config = config, .weights = weights, .pooling = read_modules(folder)};
+    Draft draft{.config = config, .weights = weights, .generation = generation, .pooling = read_modules(folder)};
     return assemble(draft, config.text("model_type"), folder);
 }
 

@@ -1,0 +1,38 @@
+#include "architectures/output_tokens.hpp"
+
+namespace lamina::architectures {
+namespace {
+
+// Lists of ids, each a sequence that must not occur. Marian's files forbid the padding so.
+void add_bad_words(const Config &generation, std::vector<int32_t> &suppress) {
+    const auto sequences = generation.find("bad_words_ids");
+    if (!sequences) return;
+    for (const model::JsonValue &sequence : sequences->items()) {
+        const auto ids = sequence.items();
+        if (ids.size() != 1)
+            sequence.fail("a sequence of " + std::to_string(ids.size()) +
+                          " tokens that must not occur is not supported; supported are single tokens");
+        suppress.push_back(static_cast<int32_t>(ids.front().integer(0, INT32_MAX)));
+    }
+}
+
+} // namespace
+
+model::OutputTokens output_tokens(const Config &generation) {
+    model::OutputTokens out;
+    for (const int32_t id : generation.ids("decoder_start_token_id")) out.start.push_back({id});
+    out.end = generation.ids("eos_token_id");
+    out.suppress = generation.ids("suppress_tokens");
+    out.begin_suppress = generation.ids("begin_suppress_tokens");
+    add_bad_words(generation, out.suppress);
+    return out;
+}
+
+Json json_of(const model::OutputTokens &tokens) {
+    return {{"start", tokens.start},
+            {"end", tokens.end},
+            {"suppress", tokens.suppress},
+            {"begin_suppress", tokens.begin_suppress}};
+}
+
+} // namespace lamina::architectures
