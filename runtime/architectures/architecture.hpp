@@ -40,7 +40,8 @@ struct Draft {
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights).first->second; }
-    // A tensor that a file may have under any of these names, or under several: the first that is there.
+    // A tensor that a file may have under any of these names, or under several: the first that is there. Throws
+    // Error(input) where they differ.
     std::string tied(std::initializer_list<const char *> names);
 };
 

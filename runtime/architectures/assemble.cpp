@@ -45,8 +45,13 @@ std::string Draft::tied(std::initializer_list<const char *> names) {
     const auto is_there = [&](const char *name) { return weights.entries().contains(name); };
     const auto *const found = std::ranges::find_if(names, is_there);
     const std::string tensor = found == names.end() ? *names.begin() : *found;
-    for (const char *name : names)
-        if (tensor != name) unused.insert(name);
+    for (const char *name : names) {
+        if (tensor == name || !is_there(name)) continue;
+        if (!std::ranges::equal(weights.at(name).bytes, weights.at(tensor).bytes))
+            throw Error(ErrorCode::input, weights.file().string() + ": the tensors '" + tensor + "' and '" + name +
+                                              "' differ, but by its config the model has one for both");
+        unused.insert(name);
+    }
     return tensor;
 }
 

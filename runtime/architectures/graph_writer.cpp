@@ -22,11 +22,11 @@ GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type
     return name;
 }
 
-GraphWriter::Tensor GraphWriter::embedding(const std::string &module, const Tensor &ids, double scale,
-                                           const Tensor &residual) {
+GraphWriter::Tensor GraphWriter::embedding(const std::string &module, const Tensor &ids, const Embedding &options) {
     Json params;
-    if (scale != 1) params["scale"] = scale;
-    return layer(module, "embedding", {{"ids", ids}, {"residual", residual}}, params, {{"table", module + ".weight"}});
+    if (options.scale != 1) params["scale"] = options.scale;
+    return layer(module, "embedding", {{"ids", ids}, {"residual", options.residual}}, params,
+                 {{"table", options.table.empty() ? module + ".weight" : options.table}});
 }
 
 GraphWriter::Tensor GraphWriter::learned_positions(const std::string &module, const Tensor &x, const Tensor &position,
@@ -89,8 +89,15 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
                   {"v", v},
                   {"position", options.position},
                   {"key_lengths", options.key_lengths},
-                  {"score_bias", options.score_bias}},
+                  {"score_bias", options.score_bias},
+                  {"distance_bias", options.distance_bias}},
                  params);
+}
+
+GraphWriter::Tensor pass_on(GraphWriter &from, GraphWriter &to, const GraphWriter::Tensor &tensor,
+                            const std::string &dims) {
+    from.output(tensor, tensor);
+    return to.input(tensor, DType::f32, dims);
 }
 
 } // namespace lamina::architectures

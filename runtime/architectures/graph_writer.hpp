@@ -31,8 +31,12 @@ class GraphWriter {
 
     // ---- Layers that most models are made of; `module` names the layer and its weights ----
 
-    // Rows of MODULE.weight.
-    Tensor embedding(const std::string &module, const Tensor &ids, double scale = 1, const Tensor &residual = {});
+    struct Embedding {
+        double scale = 1;
+        Tensor residual = {};
+        std::string table = {}; // the tensor, where it is not MODULE.weight
+    };
+    Tensor embedding(const std::string &module, const Tensor &ids, const Embedding &options);
     // x plus rows `position`, position + 1, ... of MODULE.weight.
     Tensor learned_positions(const std::string &module, const Tensor &x, const Tensor &position, int64_t max_len);
     Tensor layer_norm(const std::string &module, const Tensor &x, double eps);
@@ -66,7 +70,7 @@ class GraphWriter {
         double scale = 0; // 0: 1 / sqrt(channels a head)
         double softcap = 0;
         int64_t window = 0; // keys that a query attends to, its own position included; 0: all
-        Tensor position = {}, key_lengths = {}, score_bias = {};
+        Tensor position = {}, key_lengths = {}, score_bias = {}, distance_bias = {};
     };
     Tensor attention(const std::string &name, const Tensor &q, const Tensor &k, const Tensor &v,
                      const Attention &options);
@@ -80,5 +84,10 @@ class GraphWriter {
     const model::Weights *weights_;
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();
 };
+
+// An output of one graph that is an input of the other, of the same name: so generation passes it on. An encoder gives
+// its decoder the keys and values of the source like this, computed once.
+GraphWriter::Tensor pass_on(GraphWriter &from, GraphWriter &to, const GraphWriter::Tensor &tensor,
+                            const std::string &dims);
 
 } // namespace lamina::architectures

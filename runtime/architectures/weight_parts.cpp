@@ -37,4 +37,20 @@ model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts) 
     return weight.rows(part * rows, (part + 1) * rows);
 }
 
+model::Weight as_vector(model::Weight row) {
+    Shape &shape = row.type.shape;
+    if (shape.size() != 2 || shape[0] != 1)
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(shape) + ": expected a matrix of one row");
+    shape.erase(shape.begin());
+    return row;
+}
+
+model::Weight scaled(const model::Weight &weight, double factor) {
+    const auto &storage = storage_of(weight.type.dtype);
+    Tensor out(TensorType{DType::f32, weight.type.shape});
+    storage.widen(weight.bytes.data(), element_count(weight.type.shape) / storage.block_values, out.f32().data());
+    for (float &value : out.f32()) value = static_cast<float>(value * factor);
+    return model::Weight::of(std::move(out));
+}
+
 } // namespace lamina::architectures

@@ -12,4 +12,10 @@ namespace lamina::architectures {
 // The same part of the rows of a tensor, without a copy.
 [[nodiscard]] model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts);
 
+// A matrix of one row. Throws Error(input) where it is none.
+[[nodiscard]] model::Weight as_vector(model::Weight row);
+
+// Every value times `factor`, as f32.
+[[nodiscard]] model::Weight scaled(const model::Weight &weight, double factor);
+
 } // namespace lamina::architectures

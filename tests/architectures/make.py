@@ -5,8 +5,9 @@
     venv/bin/python tests/architectures/make.py gpt2 bert  makes those whose names begin so
 
 models/NAME is what save_pretrained() writes, or model.gguf, and golden.safetensors: the inputs of Lamina's graph as "in.NAME" and what
-it gives as "out.NAME"; "graph" in its metadata names the graph. Sizes are odd on purpose. Weights are stored in half
-precision and computed with in double, so that the files carry no rounding but that of the stored outputs.
+it gives as "out.NAME"; "graph" in its metadata names the graph. An encoder-decoder has golden_decode.safetensors as well:
+its decoder is also given what the encoder's graph gives. Sizes are odd on purpose. Weights are stored in half precision
+and computed with in double, so that the files carry no rounding but that of the stored outputs.
 """
 
 import json
@@ -26,10 +27,17 @@ def is_wanted(name):
     return len(sys.argv) == 1 or any(name.startswith(start) for start in sys.argv[1:])
 
 
+def is_computed(model, name):
+    """Marian's sinusoids are parameters, but its files do not hold them."""
+    return "Marian" in type(model).__name__ and "embed_positions" in name
+
+
 def randomized(model, scale=0.4):
     """Every parameter random, norms and biases included: nothing that a default hides."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if is_computed(model, name):
+                continue
             values = torch.randn(parameter.shape, dtype=torch.float64) * scale
             if "norm" in name.lower() and name.endswith("weight") or ".ln_" in name and name.endswith("weight"):
                 values = 1 + values * 0.5
@@ -37,25 +45,33 @@ def randomized(model, scale=0.4):
     return model
 
 
+def save_golden(file, graph, inputs, outputs):
+    as_stored = lambda v: (v.to(torch.float32) if v.is_floating_point() else v.to(torch.int32)).contiguous()
+    tensors = {"in." + k: as_stored(v) for k, v in inputs.items()} | {"out." + k: as_stored(v) for k, v in outputs.items()}
+    save_file(tensors, file, metadata={"graph": graph})
+
+
 def save(name, model, graph, inputs, outputs, dtype=torch.float16):
+    """Saves the model, then its golden file, and returns the model in double; None where it is not wanted."""
     if not is_wanted(name):
-        return
+        return None
     folder = here / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}  # frequencies: never in half precision
+    buffers |= {name: torch.nn.Parameter(p.clone()) for name, p in model.named_parameters() if is_computed(model, name)}
     model = randomized(model).to(dtype).eval()
     model.save_pretrained(folder)
-    (folder / "generation_config.json").unlink(missing_ok=True)
+    if not model.config.is_encoder_decoder:
+        (folder / "generation_config.json").unlink(missing_ok=True)
     model.to(torch.float64)
     for name, buffer in buffers.items():
         module, _, last = name.rpartition(".")
         setattr(model.get_submodule(module), last, buffer)
     with torch.no_grad():
         results = outputs(model)
-    tensors = {"in." + k: v.to(torch.int32).contiguous() for k, v in inputs.items()}
-    tensors |= {"out." + k: v.to(torch.float32).contiguous() for k, v in results.items()}
-    save_file(tensors, folder / "golden.safetensors", metadata={"graph": graph})
+    save_golden(folder / "golden.safetensors", graph, inputs, results)
+    return model
 
 
 def ids(batch, length):
@@ -67,7 +83,7 @@ def ids(batch, length):
 def decoder(name, model_class, config, length=13, dtype=torch.float16):
     tokens = ids(2, length)
     config._attn_implementation = "eager"  # the others leave the soft cap out
-    save(name, model_class(config), "decode", {"ids": tokens, "position": torch.zeros(2)},
+    save(name, model_class(config), "decode", {"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)},
          lambda m: {"logits": m(input_ids=tokens).logits}, dtype)
 
 
@@ -142,6 +158,7 @@ def as_gguf(name, source):
     (here / name).mkdir()
     shutil.copy(here / source / "golden.safetensors", here / name)
     writer = gguf.GGUFWriter(here / name / "model.gguf", kind)
+    writer.add_eos_token_id(config["eos_token_id"])
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
@@ -243,10 +260,43 @@ def sentences():
     save_file(tensors, folder / "golden.safetensors", metadata={"graph": "encode"})
 
 
+# ---- Encoder-decoders ----
+
+def encoder_decoder(name, model, target_vocabulary=vocabulary):
+    source, lengths, target = ids(3, 11), torch.tensor([11, 4, 7]), ids(3, 9) % target_vocabulary
+    mask = torch.arange(11)[None] < lengths[:, None]
+    run = lambda m: m(input_ids=source, attention_mask=mask.to(torch.int64), decoder_input_ids=target)
+    model = save(name, model, "encode", {"ids": source, "lengths": lengths},
+                 lambda m: {"hidden": run(m).encoder_last_hidden_state * mask[:, :, None]})
+    if model:
+        save_decoder(name, {"ids": target, "lengths": lengths}, run(model))
+
+
+def save_decoder(name, inputs, results):
+    inputs["position"] = torch.zeros(len(inputs["ids"]), dtype=torch.int32)
+    save_golden(here / name / "golden_decode.safetensors", "decode", inputs, {"logits": results.logits})
+
+
+def t5(**more):
+    """More tokens than relative_attention_max_distance, and heads that together are not as wide as the model."""
+    return transformers.T5ForConditionalGeneration(transformers.T5Config(**dict(
+        vocab_size=vocabulary, d_model=36, d_kv=10, d_ff=44, num_layers=2, num_decoder_layers=1, num_heads=3,
+        relative_attention_num_buckets=8, relative_attention_max_distance=6, decoder_start_token_id=0) | more))
+
+
+def encoder_decoders():
+    encoder_decoder("t5", t5(num_decoder_layers=3))
+    own_head = t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False)  # as T5 1.1, which transformers 5 ties
+    own_head.lm_head.weight = torch.nn.Parameter(torch.zeros(vocabulary, 36))
+    encoder_decoder("t5_gated", own_head)
+    encoder_decoder("t5_unscaled", t5(feed_forward_proj="gated-silu", tie_word_embeddings=False))
+
+
 if __name__ == "__main__":
     torch.manual_seed(7)
     decoders()
     encoders()
+    encoder_decoders()
     for name, source in {"gguf_llama": "llama", "gguf_llama3": "llama_llama3", "gguf_qwen2": "qwen2_full",
                          "gguf_qwen3": "qwen3_plain"}.items():
         if is_wanted(name):

@@ -61,10 +61,10 @@ class Bert {
         }
         const Tensor ids = graph_.input("ids", DType::i32, "B T"),
                      types = graph_.input("token_types", DType::i32, "B T");
-        const Tensor words = graph_.embedding(name + "word_embeddings", ids);
+        const Tensor words = graph_.embedding(name + "word_embeddings", ids, {});
         const Tensor placed = graph_.learned_positions(positions, words, "", rows - first);
-        return graph_.layer_norm(name + "LayerNorm", graph_.embedding(name + "token_type_embeddings", types, 1, placed),
-                                 eps_);
+        return graph_.layer_norm(name + "LayerNorm",
+                                 graph_.embedding(name + "token_type_embeddings", types, {.residual = placed}), eps_);
     }
 
     Tensor layer(const std::string &name, const Tensor &x) {

@@ -45,7 +45,7 @@ void build(Draft &draft) {
     GraphWriter &graph = draft.graph("encode");
     const Tensor ids = graph.input("ids", DType::i32, "B T"), lengths = graph.input("lengths", DType::i32, "B");
     Tensor x = graph.learned_positions(embeddings + "position_embeddings",
-                                       graph.embedding(embeddings + "word_embeddings", ids), "", positions);
+                                       graph.embedding(embeddings + "word_embeddings", ids, {}), "", positions);
     x = graph.layer_norm(embeddings + "LayerNorm", x, eps);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = prefix + "transformer.layer." + std::to_string(i), self = layer + ".attention";

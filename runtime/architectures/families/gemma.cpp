@@ -51,7 +51,7 @@ void build(Draft &draft, Version version) {
     const RotaryLayer full(draft, "model.rotary.full",
                            rotary(config, head_dim, version == Version::two ? 1e4 : 1e6, "full_attention"), false);
     const RotaryLayer sliding(draft, "model.rotary.sliding", sliding_rotary(config, head_dim, version), false);
-    Tensor x = graph.embedding("model.embed_tokens", ids, std::sqrt(static_cast<double>(width)));
+    Tensor x = graph.embedding("model.embed_tokens", ids, {.scale = std::sqrt(static_cast<double>(width))});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         const bool slides = is_sliding(config, types, i, version);

@@ -46,7 +46,7 @@ void build(Draft &draft) {
     Transposed transposed(draft, prefix);
     GraphWriter &graph = draft.graph("decode");
     const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
-    Tensor x = graph.learned_positions(prefix + "wpe", graph.embedding(prefix + "wte", ids), position, positions);
+    Tensor x = graph.learned_positions(prefix + "wpe", graph.embedding(prefix + "wte", ids, {}), position, positions);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string block = "h." + std::to_string(i), layer = prefix + block;
         const Tensor tokens = graph.layer_norm(layer + ".ln_1", x, eps);

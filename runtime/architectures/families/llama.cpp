@@ -50,7 +50,7 @@ void build(Draft &draft, const Kind &kind) {
     const std::string ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
     const RotaryLayer turned(draft, "model.rotary.frequencies", rotary(config, head_dim),
                              draft.gguf && kind.interleaved_in_gguf);
-    std::string x = graph.embedding("model.embed_tokens", ids);
+    std::string x = graph.embedding("model.embed_tokens", ids, {});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         std::string tokens = graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps});

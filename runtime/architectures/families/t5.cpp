@@ -1,0 +1,174 @@
+// T5: Raffel et al.: Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer,
+// arXiv:1910.10683. Version 1.1, and FLAN-T5 after it, has gated layers (Shazeer, arXiv:2002.05202) and a head of its
+// own.
+#include "architectures/architecture.hpp"
+#include "architectures/weight_parts.hpp"
+#include "base/utf8.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+struct FeedForwardKind {
+    const char *name;       // "feed_forward_proj"
+    const char *theirs;     // the activation, which transformers 5 writes as "dense_act_fn"
+    const char *activation; // the same as Lamina calls it
+    bool gated;
+};
+constexpr std::array<FeedForwardKind, 3> feed_forward_kinds{{
+    {"relu", "relu", "relu", false},
+    {"gated-gelu", "gelu_new", "gelu_tanh", true},
+    {"gated-silu", "silu", "silu", true},
+}};
+
+FeedForwardKind feed_forward_kind(const Config &config) {
+    const std::string name = config.text("feed_forward_proj", "relu");
+    std::string known;
+    for (const FeedForwardKind &kind : feed_forward_kinds) {
+        known += (known.empty() ? "" : ", ") + std::string(kind.name);
+        if (name != kind.name) continue;
+        config.expect("dense_act_fn", kind.theirs);
+        config.expect("is_gated_act", kind.gated);
+        return kind;
+    }
+    config.fail("feed_forward_proj", in_quotes(name) + " is not supported; supported are " + known);
+}
+
+class T5 {
+  public:
+    explicit T5(Draft &draft)
+        : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
+          heads_(config_.positive("num_heads")), width_(config_.positive("d_model")),
+          keys_("B S " + std::to_string(heads_ * config_.positive("d_kv"))),
+          max_distance_(config_.integer("relative_attention_max_distance", 128)),
+          eps_(config_.real("layer_norm_epsilon", 1e-6)), feed_forward_(feed_forward_kind(config_)),
+          table_(draft.tied({"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"})) {}
+
+    void build() {
+        config_.expect("is_encoder_decoder", true);
+        config_.expect("is_decoder", false);
+        config_.ignore({"d_ff", "dropout_rate", "n_positions", "relative_attention_num_buckets"});
+        const int64_t layers = config_.integer("num_layers");
+        const Tensor memory = encoder(layers);
+        encode_.output("hidden", memory);
+        decode_.output("logits", head(decoder(config_.integer("num_decoder_layers", layers), memory)));
+        draft_.unused.insert("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
+    }
+
+  private:
+    Draft &draft_;
+    const Config &config_;
+    GraphWriter &encode_, &decode_;
+    int64_t heads_, width_;
+    std::string keys_; // dims of the source's keys and values
+    int64_t max_distance_;
+    double eps_;
+    FeedForwardKind feed_forward_;
+    std::string table_; // of all embeddings
+
+    Tensor encoder(int64_t layers) {
+        Tensor x = embedding(encode_, "encoder");
+        const Tensor lengths = encode_.input("lengths", DType::i32, "B"), bias = distance_bias(encode_, "encoder");
+        for (int64_t i = 0; i < layers; ++i) {
+            const std::string layer = "encoder.block." + std::to_string(i) + ".layer.";
+            x = self_attention(encode_, layer + "0", x, {.key_lengths = lengths, .distance_bias = bias});
+            x = feed_forward(encode_, layer + "1", x);
+        }
+        return encode_.rms_norm("encoder.final_layer_norm", x, {.eps = eps_});
+    }
+
+    Tensor decoder(int64_t layers, const Tensor &memory) {
+        Tensor x = embedding(decode_, "decoder");
+        const Tensor position = decode_.input("position", DType::i32, "B"),
+                     lengths = decode_.input("lengths", DType::i32, "B"), bias = distance_bias(decode_, "decoder");
+        for (int64_t i = 0; i < layers; ++i) {
+            const std::string layer = "decoder.block." + std::to_string(i) + ".layer.";
+            x = self_attention(decode_, layer + "0", x, {.causal = true, .position = position, .distance_bias = bias});
+            x = source_attention(layer + "1", x, memory, lengths);
+            x = feed_forward(decode_, layer + "2", x);
+        }
+        return x;
+    }
+
+    Tensor embedding(GraphWriter &graph, const std::string &stack) const {
+        return graph.embedding(stack + ".embed_tokens", graph.input("ids", DType::i32, "B T"), {.table = table_});
+    }
+
+    // The first layer's table serves all layers.
+    Tensor distance_bias(GraphWriter &graph, const std::string &stack) const {
+        const std::string name = stack + ".block.0.layer.0.SelfAttention.relative_attention_bias";
+        return graph.layer(name, "relative_position_bias", {},
+                           {{"max_distance", max_distance_}, {"bidirectional", stack == "encoder"}},
+                           {{"table", name + ".weight"}});
+    }
+
+    Tensor self_attention(GraphWriter &graph, const std::string &layer, const Tensor &x,
+                          const GraphWriter::Attention &options) const {
+        const std::string self = layer + ".SelfAttention";
+        const Tensor tokens = graph.rms_norm(layer + ".layer_norm", x, {.eps = eps_});
+        const Tensor q = graph.linear(self + ".q", tokens, {.biased = false}),
+                     k = graph.linear(self + ".k", tokens, {.biased = false}),
+                     v = graph.linear(self + ".v", tokens, {.biased = false});
+        return attended(graph, self, q, k, v, x, options);
+    }
+
+    Tensor source_attention(const std::string &layer, const Tensor &x, const Tensor &memory, const Tensor &lengths) {
+        const std::string source = layer + ".EncDecAttention";
+        const Tensor k = pass_on(encode_, decode_, encode_.linear(source + ".k", memory, {.biased = false}), keys_),
+                     v = pass_on(encode_, decode_, encode_.linear(source + ".v", memory, {.biased = false}), keys_);
+        const Tensor tokens = decode_.rms_norm(layer + ".layer_norm", x, {.eps = eps_});
+        const Tensor q = decode_.linear(source + ".q", tokens, {.biased = false});
+        return attended(decode_, source, q, k, v, x, {.key_lengths = lengths});
+    }
+
+    Tensor attended(GraphWriter &graph, const std::string &module, const Tensor &q, const Tensor &k, const Tensor &v,
+                    const Tensor &residual, GraphWriter::Attention options) const {
+        options.heads = options.kv_heads = heads_;
+        options.scale = 1; // the factor was folded into the initial weights
+        return graph.linear(module + ".o", graph.attention(module + ".heads", q, k, v, options),
+                            {.residual = residual, .biased = false});
+    }
+
+    Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x) const {
+        const bool gated = feed_forward_.gated;
+        return graph.feed_forward(layer + ".DenseReluDense", graph.rms_norm(layer + ".layer_norm", x, {.eps = eps_}),
+                                  {.activation = feed_forward_.activation,
+                                   .up = gated ? "wi_1" : "wi",
+                                   .down = "wo",
+                                   .gate = gated ? "wi_0" : "",
+                                   .residual = x,
+                                   .biased = false});
+    }
+
+    // Where the head is the table of embeddings, which are large, what goes into it is scaled. Scaling the norm's
+    // weight does that.
+    Tensor head(const Tensor &x) {
+        const bool tied = config_.flag("tie_word_embeddings", true),
+                   own = draft_.weights.entries().contains("lm_head.weight");
+        std::string norm = "decoder.final_layer_norm";
+        if (config_.flag("scale_decoder_outputs", tied)) {
+            draft_.unused.insert(norm + ".weight");
+            const model::Weight &weight = draft_.weights.at(norm + ".weight");
+            norm += ".scaled";
+            draft_.weights.add(norm + ".weight", scaled(weight, 1 / std::sqrt(static_cast<double>(width_))));
+        }
+        return decode_.linear("lm_head", decode_.rms_norm(norm, x, {.eps = eps_}),
+                              {.biased = false, .weight = own ? "" : table_});
+    }
+};
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> t5() {
+    static constexpr std::array<Architecture, 1> kinds{{{"t5", [](Draft &draft) { T5(draft).build(); }}}};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures
