@@ -284,12 +284,27 @@ def t5(**more):
         relative_attention_num_buckets=8, relative_attention_max_distance=6, decoder_start_token_id=0) | more))
 
 
+def marian(**more):
+    """The lengths of heads differ in the encoder and the decoder."""
+    model = transformers.MarianMTModel(transformers.MarianConfig(**dict(
+        vocab_size=vocabulary, d_model=36, encoder_layers=2, decoder_layers=1, encoder_attention_heads=3,
+        decoder_attention_heads=6, encoder_ffn_dim=44, decoder_ffn_dim=52, max_position_embeddings=32,
+        activation_function="swish", scale_embedding=True, pad_token_id=46, decoder_start_token_id=46) | more))
+    bias = torch.randn(model.final_logits_bias.shape).to(torch.float16)
+    model.final_logits_bias = torch.nn.Buffer(bias.to(torch.float32))
+    return model
+
+
 def encoder_decoders():
     encoder_decoder("t5", t5(num_decoder_layers=3))
     own_head = t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False)  # as T5 1.1, which transformers 5 ties
     own_head.lm_head.weight = torch.nn.Parameter(torch.zeros(vocabulary, 36))
     encoder_decoder("t5_gated", own_head)
     encoder_decoder("t5_unscaled", t5(feed_forward_proj="gated-silu", tie_word_embeddings=False))
+    encoder_decoder("marian", marian())
+    two_vocabularies = dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=47)
+    encoder_decoder("marian_two", marian(activation_function="relu", scale_embedding=False, **two_vocabularies), 47)
+    encoder_decoder("marian_untied", marian(tie_word_embeddings=False, activation_function="gelu", **two_vocabularies), 47)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,153 @@
+// Marian's translation models (Junczys-Dowmunt et al., arXiv:1804.00344), such
+// as those of OPUS-MT: the Transformer as it was published (Vaswani et al.,
+// arXiv:1706.03762).
+#include "architectures/architecture.hpp"
+#include "architectures/weight_parts.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+class Marian {
+  public:
+    explicit Marian(Draft &draft)
+        : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
+          activation_(config_.activation("activation_function", "gelu")), width_(config_.positive("d_model")),
+          positions_(config_.positive("max_position_embeddings")),
+          scale_(config_.flag("scale_embedding", false) ? std::sqrt(static_cast<double>(width_)) : 1) {}
+
+    void build() {
+        check();
+        choose_tables();
+        const Tensor memory = encoder();
+        encode_.output("hidden", memory);
+        decode_.output("logits", head(decoder(memory)));
+        for (const char *table : {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"})
+            draft_.unused.insert(table); // older files hold the sinusoids
+    }
+
+  private:
+    static constexpr double eps = 1e-5;
+
+    Draft &draft_;
+    const Config &config_;
+    GraphWriter &encode_, &decode_;
+    std::string activation_;
+    int64_t width_, positions_;
+    double scale_;                                   // of embeddings
+    std::string source_table_, target_table_, head_; // weights
+
+    void check() const {
+        config_.expect("is_encoder_decoder", true);
+        config_.expect("is_decoder", false);
+        config_.expect("static_position_embeddings", true);
+        for (const char *key : {"normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits"})
+            config_.expect(key, false);
+        config_.ignore({"_num_labels", "activation_dropout", "classif_dropout", "decoder_ffn_dim", "decoder_layerdrop",
+                        "decoder_vocab_size", "encoder_ffn_dim", "encoder_layerdrop", "extra_pos_embeddings",
+                        "init_std", "num_hidden_layers"});
+    }
+
+    void choose_tables() {
+        const bool shared = config_.flag("share_encoder_decoder_embeddings", true);
+        const bool tied = config_.flag("tie_word_embeddings", true);
+        const char *const source = "model.encoder.embed_tokens.weight",
+                          *const target = "model.decoder.embed_tokens.weight", *const head = "lm_head.weight";
+        if (shared)
+            source_table_ = target_table_ = tied ? draft_.tied({"model.shared.weight", target, source, head})
+                                                 : draft_.tied({"model.shared.weight", target, source});
+        else
+            source_table_ = source, target_table_ = tied ? draft_.tied({target, head}) : target;
+        head_ = tied ? target_table_ : head;
+    }
+
+    Tensor encoder() {
+        const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.integer("encoder_layers");
+        const Tensor lengths = encode_.input("lengths", DType::i32, "B");
+        Tensor x = embedding(encode_, "model.encoder", source_table_, "");
+        for (int64_t i = 0; i < layers; ++i) {
+            const std::string layer = "model.encoder.layers." + std::to_string(i);
+            x = self_attention(encode_, layer + ".self_attn", x,
+                               {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
+            x = feed_forward(encode_, layer, x);
+        }
+        return x;
+    }
+
+    Tensor decoder(const Tensor &memory) {
+        const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.integer("decoder_layers");
+        const Tensor position = decode_.input("position", DType::i32, "B"),
+                     lengths = decode_.input("lengths", DType::i32, "B");
+        Tensor x = embedding(decode_, "model.decoder", target_table_, position);
+        for (int64_t i = 0; i < layers; ++i) {
+            const std::string layer = "model.decoder.layers." + std::to_string(i);
+            x = self_attention(decode_, layer + ".self_attn", x,
+                               {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
+            x = source_attention(layer + ".encoder_attn", x, memory,
+                                 {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
+            x = feed_forward(decode_, layer, x);
+        }
+        return x;
+    }
+
+    Tensor embedding(GraphWriter &graph, const std::string &stack, const std::string &table,
+                     const Tensor &position) const {
+        const Tensor words = graph.embedding(stack + ".embed_tokens", graph.input("ids", DType::i32, "B T"),
+                                             {.scale = scale_, .table = table});
+        return graph.layer(stack + ".embed_positions", "positional_encoding", {{"x", words}, {"offset", position}},
+                           {{"layout", "halves"}, {"max_len", positions_}});
+    }
+
+    static Tensor self_attention(GraphWriter &graph, const std::string &module, const Tensor &x,
+                                 const GraphWriter::Attention &options) {
+        return attention(graph, module, x, graph.linear(module + ".k_proj", x, {}),
+                         graph.linear(module + ".v_proj", x, {}), options);
+    }
+
+    Tensor source_attention(const std::string &module, const Tensor &x, const Tensor &memory,
+                            const GraphWriter::Attention &options) {
+        const std::string dims = "B S " + std::to_string(width_);
+        const Tensor k = pass_on(encode_, decode_, encode_.linear(module + ".k_proj", memory, {}), dims),
+                     v = pass_on(encode_, decode_, encode_.linear(module + ".v_proj", memory, {}), dims);
+        return attention(decode_, module, x, k, v, options);
+    }
+
+    static Tensor attention(GraphWriter &graph, const std::string &module, const Tensor &x, const Tensor &k,
+                            const Tensor &v, const GraphWriter::Attention &options) {
+        const Tensor q = graph.linear(module + ".q_proj", x, {});
+        const Tensor attended = graph.attention(module + ".heads", q, k, v, options);
+        return graph.layer_norm(module + "_layer_norm", graph.linear(module + ".out_proj", attended, {.residual = x}),
+                                eps);
+    }
+
+    Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x) const {
+        const Tensor out =
+            graph.feed_forward(layer, x, {.activation = activation_, .up = "fc1", .down = "fc2", .residual = x});
+        return graph.layer_norm(layer + ".final_layer_norm", out, eps);
+    }
+
+    Tensor head(const Tensor &x) {
+        const bool biased = draft_.weights.entries().contains("final_logits_bias");
+        if (biased) {
+            draft_.weights.add("lm_head.bias", as_vector(draft_.weights.at("final_logits_bias")));
+            draft_.unused.insert("final_logits_bias");
+        }
+        return decode_.linear("lm_head", x, {.biased = biased, .weight = head_});
+    }
+};
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> marian() {
+    static constexpr std::array<Architecture, 1> kinds{{{"marian", [](Draft &draft) { Marian(draft).build(); }}}};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures
