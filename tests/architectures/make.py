@@ -305,6 +305,34 @@ def encoder_decoders():
     two_vocabularies = dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=47)
     encoder_decoder("marian_two", marian(activation_function="relu", scale_embedding=False, **two_vocabularies), 47)
     encoder_decoder("marian_untied", marian(tie_word_embeddings=False, activation_function="gelu", **two_vocabularies), 47)
+    whispers()
+
+
+def whisper(name, generation=None, **more):
+    """Sound of a length for max_source_positions: two frames of 160 samples each."""
+    model = transformers.WhisperForConditionalGeneration(transformers.WhisperConfig(**dict(
+        vocab_size=vocabulary, num_mel_bins=7, d_model=36, encoder_layers=2, decoder_layers=1, encoder_attention_heads=3,
+        decoder_attention_heads=6, encoder_ffn_dim=44, decoder_ffn_dim=52, max_source_positions=11,
+        max_target_positions=24, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
+        begin_suppress_tokens=None) | more))
+    samples, target = torch.randn(2, 2 * 160 * 11) * 0.3, ids(2, 9)
+    features = transformers.WhisperFeatureExtractor(feature_size=7)._np_extract_fbank_features(samples.numpy(), "cpu")
+    features = torch.tensor(features, dtype=torch.float64)
+    run = lambda m: m(input_features=features, decoder_input_ids=target)
+    model = save(name, model, "encode", {"samples": samples}, lambda m: {"hidden": run(m).encoder_last_hidden_state})
+    if model:
+        save_decoder(name, {"ids": target}, run(model))
+        if generation:
+            (here / name / "generation_config.json").write_text(json.dumps(generation))
+
+
+def whispers():
+    ends = {"decoder_start_token_id": 3, "eos_token_id": 2, "suppress_tokens": [9, 11], "begin_suppress_tokens": [7, 2]}
+    whisper("whisper", ends | {
+        "is_multilingual": True, "lang_to_id": {"<|en|>": 20, "<|de|>": 21, "<|fr|>": 22},
+        "task_to_id": {"transcribe": 30, "translate": 31}, "no_timestamps_token_id": 32,
+        "forced_decoder_ids": [[1, None], [2, 30]]})
+    whisper("whisper_untied", activation_function="relu", tie_word_embeddings=False)
 
 
 if __name__ == "__main__":
