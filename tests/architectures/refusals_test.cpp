@@ -72,6 +72,12 @@ TEST_CASE("architectures: what is not known or not supported is named") {
     CHECK_THAT(refusal("llama", "num_attention_heads", 0), contains("/num_attention_heads"));
     CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention"}), contains("/layer_types") && contains("found 1"));
     CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention", "chunked"}), contains("chunked"));
+    CHECK_THAT(refusal("t5", "feed_forward_proj", "gated-mish"),
+               contains("/feed_forward_proj") && contains("gated-mish") && contains("relu, gated-gelu"));
+    CHECK_THAT(refusal("t5_gated", "dense_act_fn", "gelu"), contains("/dense_act_fn") && contains("gelu_new"));
+    CHECK_THAT(refusal("t5", "is_encoder_decoder", false), contains("/is_encoder_decoder") && contains("true"));
+    CHECK_THAT(refusal("marian", "normalize_before", true), contains("/normalize_before") && contains("false"));
+    CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
 }
 
 TEST_CASE("architectures: a config that the weights do not agree with is refused") {
@@ -83,4 +89,10 @@ TEST_CASE("architectures: a config that the weights do not agree with is refused
     CHECK_THAT(refusal("llama", "num_hidden_layers", 3), contains("model.layers.2"));
     CHECK_THAT(refusal("gpt2", "n_head", 5), contains("h.0.attn"));
     CHECK_THAT(refusal("bert", "max_position_embeddings", 31), contains("position_embeddings"));
+    CHECK_THAT(refusal("t5", "d_kv", 9), contains("decoder.block.0.layer.1.EncDecAttention"));
+    CHECK_THAT(refusal("t5", "num_decoder_layers", 1), contains("decoder.block.1"));
+    CHECK_THAT(refusal("marian_two", "share_encoder_decoder_embeddings", true),
+               contains("'model.encoder.embed_tokens.weight' differ"));
+    CHECK_THAT(refusal("whisper", "num_mel_bins", 8), contains("conv1"));
+    CHECK_THAT(refusal("whisper", "max_source_positions", 12), contains("embed_positions"));
 }

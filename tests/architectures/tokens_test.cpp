@@ -1,0 +1,89 @@
+// What the files that people have say of the tokens that generation begins with, ends at and never gives.
+#include "../temporary_folder.hpp"
+#include "catch.hpp"
+#include "places.hpp"
+
+#include "architectures/open.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace lamina;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+using Start = std::vector<Ids>;
+
+const fs::path models = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models";
+
+// The tokens of one of models/ with these settings in generation_config.json; with none, in a folder without the file.
+model::OutputTokens tokens(const std::string &name, const json &generation, const json &more_config = {}) {
+    const TemporaryFolder folder;
+    json config = json::parse(std::ifstream(models / name / "config.json"));
+    if (!more_config.empty()) config.update(more_config);
+    folder.write("config.json", config.dump());
+    fs::copy(models / name / "model.safetensors", folder.path());
+    if (!generation.empty()) folder.write("generation_config.json", generation.dump());
+    return architectures::open(folder.path())->tokens;
+}
+
+std::string refusal(const std::string &name, const json &generation) {
+    try {
+        (void)tokens(name, generation);
+        return "";
+    } catch (const Error &e) {
+        return e.what();
+    }
+}
+
+} // namespace
+
+TEST_CASE("output tokens: generation_config.json goes before config.json") {
+    const model::OutputTokens of_file = tokens("t5", {{"decoder_start_token_id", 7}, {"eos_token_id", {1, 5}}});
+    CHECK(of_file.start == Start{{7}});
+    CHECK(of_file.end == Ids{1, 5});
+    const model::OutputTokens of_config = tokens("t5", {});
+    CHECK(of_config.start == Start{{0}});
+    CHECK(of_config.end == Ids{1});
+    CHECK(tokens("llama", {}).end == Ids{2});
+    CHECK(tokens("llama", {}).start.empty()); // a prompt is what it begins with
+}
+
+TEST_CASE("output tokens: words that must not occur are suppressed") {
+    const json words{{"bad_words_ids", {{46}, {3}}}, {"suppress_tokens", {5}}, {"begin_suppress_tokens", {4}}};
+    CHECK(tokens("marian", words).suppress == Ids{5, 46, 3});
+    CHECK(tokens("marian", words).begin_suppress == Ids{4});
+    CHECK(tokens("marian", {}, words).suppress == Ids{5, 46, 3});
+    CHECK_THAT(refusal("marian", {{"bad_words_ids", {{46, 3}}}}),
+               matchers::contains("generation_config.json: /bad_words_ids/0") &&
+                   matchers::contains("a sequence of 2 tokens"));
+}
+
+TEST_CASE("output tokens: Whisper begins with a language, a task and no times") {
+    const json several{{"decoder_start_token_id", 3},
+                       {"lang_to_id", {{"<|de|>", 21}, {"<|en|>", 20}, {"<|fr|>", 22}}},
+                       {"task_to_id", {{"transcribe", 30}, {"translate", 31}}},
+                       {"no_timestamps_token_id", 32},
+                       {"forced_decoder_ids", {{1, nullptr}, {2, 30}}}};
+    CHECK(tokens("whisper", several).start == Start{{3}, {21, 20, 22}, {30}, {32}});
+    json german = several;
+    german.update({{"language", "de"}, {"task", "translate"}});
+    CHECK(tokens("whisper", german).start == Start{{3}, {21}, {31}, {32}});
+    german["language"] = "<|fr|>";
+    CHECK(tokens("whisper", german).start == Start{{3}, {22}, {31}, {32}});
+    german["language"] = "latin";
+    CHECK_THAT(refusal("whisper", german), matchers::contains("/language: 'latin' is not supported"));
+
+    const json english{{"decoder_start_token_id", 3}, {"no_timestamps_token_id", 32}};
+    CHECK(tokens("whisper", english).start == Start{{3}, {32}});
+    const json older{{"decoder_start_token_id", 3}, {"forced_decoder_ids", {{1, 20}, {2, 30}, {3, 32}}}};
+    CHECK(tokens("whisper", {}, older).start == Start{{3}, {20}, {30}, {32}});
+}
+
+TEST_CASE("output tokens: GGUF names the end") {
+    CHECK(architectures::open(models / "gguf_llama" / "model.gguf")->tokens.end == Ids{2});
+}
