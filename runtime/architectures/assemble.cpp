@@ -24,7 +24,8 @@ const Architecture &find(const std::string &model_type, const Config &config) {
 
 // The last part of the path, as model.json allows a name to be.
 std::string name_of(const std::filesystem::path &path) {
-    std::string name = (path.has_filename() ? path : path.parent_path()).stem().string();
+    const std::filesystem::path last = (path.has_filename() ? path : path.parent_path()).filename();
+    std::string name = (last.extension() == ".gguf" ? last.stem() : last).string(); // "Qwen2.5-0.5B" is a folder
     for (char &c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.') c = '-';
     return name.empty() ? "model" : name.substr(0, 100);
