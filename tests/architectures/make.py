@@ -127,6 +127,11 @@ def decoders():
     decoder("gemma3", T.Gemma3ForCausalLM, T.Gemma3TextConfig(
         **llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=4,
                      layer_types=["sliding_attention", "full_attention"])))
+    opt = dict(vocab_size=vocabulary, hidden_size=36, num_hidden_layers=2, num_attention_heads=4, ffn_dim=44,
+               max_position_embeddings=32, word_embed_proj_dim=36)
+    decoder("opt", T.OPTForCausalLM, T.OPTConfig(**opt))
+    decoder("opt_unbiased", T.OPTForCausalLM, T.OPTConfig(
+        **opt, enable_bias=False, activation_function="gelu", tie_word_embeddings=False))
     gpt2 = dict(vocab_size=vocabulary, n_embd=36, n_layer=2, n_head=4, n_positions=32)
     decoder("gpt2", T.GPT2LMHeadModel, T.GPT2Config(**gpt2))
     decoder("gpt2_scaled", T.GPT2LMHeadModel, T.GPT2Config(

@@ -1,0 +1,64 @@
+// OPT: Zhang et al.: OPT: Open Pre-trained Transformer Language Models, arXiv:2205.01068. docs/new_architecture.md
+// follows this file.
+#include "architectures/architecture.hpp"
+
+#include <array>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+void build(Draft &draft) {
+    // ---- Settings ----
+    const Config &config = draft.config;
+    const int64_t layers = config.integer("num_hidden_layers"), heads = config.positive("num_attention_heads");
+    const int64_t width = config.positive("hidden_size"), positions = config.positive("max_position_embeddings");
+    const std::string activation = config.activation("activation_function", "relu");
+    const bool tied = config.flag("tie_word_embeddings", true), biased = config.flag("enable_bias", true);
+    constexpr double eps = 1e-5;
+    config.expect("do_layer_norm_before", true);
+    config.expect("_remove_final_layer_norm", false);
+    config.expect("layer_norm_elementwise_affine", true);
+    config.expect("word_embed_proj_dim", static_cast<double>(width));
+    config.ignore({"activation_dropout", "ffn_dim", "init_std", "layerdrop"});
+
+    // ---- Weights in another layout: the first two rows of this table are for padding ----
+    const std::string stack = "model.decoder", table = stack + ".embed_positions.weight";
+    draft.weights.add(stack + ".positions.weight", draft.weights.at(table).rows(2, positions + 2));
+    draft.unused.insert(table);
+
+    // ---- Layers ----
+    GraphWriter &graph = draft.graph("decode");
+    const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
+    Tensor x = graph.embedding(stack + ".embed_tokens", ids, {});
+    x = graph.learned_positions(stack + ".positions", x, position, positions);
+    for (int64_t i = 0; i < layers; ++i) {
+        const std::string layer = stack + ".layers." + std::to_string(i), self = layer + ".self_attn";
+        const Tensor tokens = graph.layer_norm(layer + ".self_attn_layer_norm", x, eps);
+        const Tensor q = graph.linear(self + ".q_proj", tokens, {.biased = biased}),
+                     k = graph.linear(self + ".k_proj", tokens, {.biased = biased}),
+                     v = graph.linear(self + ".v_proj", tokens, {.biased = biased});
+        const Tensor attended = graph.attention(
+            self + ".heads", q, k, v, {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
+        x = graph.linear(self + ".out_proj", attended, {.residual = x, .biased = biased});
+        x = graph.feed_forward(layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
+                               {.activation = activation, .up = "fc1", .down = "fc2", .residual = x, .biased = biased});
+    }
+    x = graph.layer_norm(stack + ".final_layer_norm", x, eps);
+    graph.output("logits",
+                 graph.linear("lm_head", x, {.biased = false, .weight = tied ? stack + ".embed_tokens.weight" : ""}));
+    if (tied) draft.unused.insert("lm_head.weight");
+}
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> opt() {
+    static constexpr std::array<Architecture, 1> kinds{{{"opt", build}}};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures
