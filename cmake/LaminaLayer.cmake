@@ -14,6 +14,9 @@
 # layer may then do without any of its own. AGAIN softmax:SUBGROUP compiles softmax.comp a second time, with SUBGROUP
 # defined, as the kernel softmax_subgroup.
 #
+# A kernel that names GL_KHR_cooperative_matrix, for it cannot do without, is left out where glslang does not know that:
+# its entry then holds no SPIR-V, and variants that dispatch it do not run.
+#
 # Example, a whole out-of-tree project:
 #
 #     find_package(Lamina REQUIRED)
@@ -24,6 +27,18 @@ include_guard(DIRECTORY)
 
 find_program(LAMINA_GLSLANG NAMES glslangValidator glslang REQUIRED
              DOC "glslang's compiler (Debian: glslang-tools)")
+if(NOT DEFINED LAMINA_KNOWS_COOPERATIVE_MATRIX)
+  set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cooperative_matrix.comp)
+  file(WRITE ${probe} "#version 450\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n")
+  execute_process(COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 -o ${probe}.spv ${probe}
+                  RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    message(STATUS "Kernels with cooperative matrices are left out: ${LAMINA_GLSLANG} does not know them")
+    set(LAMINA_KNOWS_COOPERATIVE_MATRIX OFF CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
+  else()
+    set(LAMINA_KNOWS_COOPERATIVE_MATRIX ON CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
+  endif()
+endif()
 if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)
   set(LAMINA_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/lamina/plugins)
 endif()
@@ -46,6 +61,7 @@ function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
   set(products "")
   foreach(shader IN LISTS shaders)
     get_filename_component(file ${shader} NAME_WE)
+    file(STRINGS ${shader} matrices REGEX "GL_KHR_cooperative_matrix")
     set(forms ${file} ${arg_AGAIN})
     list(FILTER forms INCLUDE REGEX "^${file}(:|$)")
     foreach(form IN LISTS forms)
@@ -53,6 +69,14 @@ function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
       string(TOLOWER ${kernel} kernel)
       string(REPLACE ":" ";-D" defined ${form})
       list(REMOVE_AT defined 0)
+      string(APPEND names "    ${kernel},\n")
+      if(kernel MATCHES "^product_(.*)$")
+        string(APPEND products "    .${CMAKE_MATCH_1} = ${kernel},\n")
+      endif()
+      if(matrices AND NOT LAMINA_KNOWS_COOPERATIVE_MATRIX)
+        string(APPEND entries "    lamina_kernel{\"${kernel}\", nullptr, 0},\n")
+        continue()
+      endif()
       set(header ${OUTPUT}/${kernel}.spv.h)
       add_custom_command(
         OUTPUT ${header}
@@ -64,11 +88,7 @@ function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
         VERBATIM)
       list(APPEND made ${header})
       string(APPEND includes "#include \"${kernel}.spv.h\"\n")
-      string(APPEND names "    ${kernel},\n")
       string(APPEND entries "    lamina_kernel{\"${kernel}\", ${kernel}_spirv, std::size(${kernel}_spirv)},\n")
-      if(kernel MATCHES "^product_(.*)$")
-        string(APPEND products "    .${CMAKE_MATCH_1} = ${kernel},\n")
-      endif()
     endforeach()
   endforeach()
   if(arg_PRODUCT)

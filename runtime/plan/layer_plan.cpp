@@ -36,6 +36,9 @@ class Recorder {
     void dispatch(const lamina_dispatch &d) { add(d, plan.dispatches, Phase::run); }
     void prepare(const lamina_dispatch &d) { add(d, plan.preparation.dispatches, Phase::preparation); }
 
+    // The first kernel that the plan dispatches and this build lacks; null where it has all of them.
+    [[nodiscard]] const char *left_out() const { return left_out_; }
+
     // All of a plan that only the end shows.
     void finish() const {
         if (plan.dispatches.empty()) fail("it dispatches nothing");
@@ -56,7 +59,12 @@ class Recorder {
         if (d.kernel >= kernels_.size())
             fail("expected a kernel below " + std::to_string(kernels_.size()) + ", found " + std::to_string(d.kernel));
         const KernelInfo &kernel = kernels_[d.kernel];
-        place_ += std::string(" of kernel '") + call_.layer().contract->kernels[d.kernel].name + "'";
+        const char *name = call_.layer().contract->kernels[d.kernel].name;
+        if (kernel.left_out) {
+            if (left_out_ == nullptr) left_out_ = name;
+            return;
+        }
+        place_ += std::string(" of kernel '") + name + "'";
         Dispatch out;
         out.kernel = d.kernel;
         check_kernel(kernel);
@@ -200,6 +208,7 @@ class Recorder {
     const lamina_variant &variant_;
     const lamina_device &device_;
     std::string place_;
+    const char *left_out_ = nullptr;
     Phase phase_ = Phase::run;
 };
 
@@ -233,6 +242,11 @@ std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &k
     sink.prepared = [&](uint64_t bytes) { return recorder.prepared(bytes); };
     sink.prepare = [&](const lamina_dispatch &d) { recorder.prepare(d); };
     if (!call.plan(variant, device, sink, why_not)) return std::nullopt;
+    if (recorder.left_out() != nullptr) {
+        why_not = std::string("kernel '") + recorder.left_out() +
+                  "' is not in this build: the tools that the plugin was built with could not compile it";
+        return std::nullopt;
+    }
     recorder.finish();
     return std::move(recorder.plan);
 }

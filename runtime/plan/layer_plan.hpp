@@ -51,8 +51,8 @@ class Kernels {
 // Asks the plugin for a plan and checks it: kernels and roles exist, bindings are as many as the kernel's, aligned,
 // inside their tensor and under the device's limit, inputs and weights are only read, groups and workgroup sizes fit
 // the device, push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) on a
-// plan that breaks a rule. Nothing, and the reason, when the variant does not do these shapes or the device lacks a
-// feature.
+// plan that breaks a rule. Nothing, and the reason, when the variant does not do these shapes, the device lacks a
+// feature or the build lacks a kernel.
 [[nodiscard]] std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
                                                   const lamina_device &device, std::string &why_not);
 

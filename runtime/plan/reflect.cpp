@@ -8,9 +8,30 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace lamina::plan {
 namespace {
+
+// Not in every release of the headers.
+constexpr uint32_t cooperative_matrix_capability = 6022, cooperative_matrix_type = 4456;
+
+// SPIRV-Cross before 1.4.309 stops at the type of a cooperative matrix. Nothing that is read here has that type, so an
+// array of its components, as many as it has rows, stands for it.
+std::vector<uint32_t> without_matrices(const lamina_kernel &kernel) {
+    constexpr size_t header = 5;
+    std::vector<uint32_t> out(kernel.spirv, kernel.spirv + std::min(header, kernel.words));
+    for (size_t at = header; at < kernel.words;) {
+        const uint32_t *words = kernel.spirv + at;
+        const size_t count = std::clamp<size_t>(words[0] >> 16u, 1, kernel.words - at);
+        if ((words[0] & 0xffffu) == cooperative_matrix_type && count == 7)
+            out.insert(out.end(), {4u << 16u | SpvOpTypeArray, words[1], words[2], words[4]}); // id, component, rows
+        else
+            out.insert(out.end(), words, words + count);
+        at += count;
+    }
+    return out;
+}
 
 struct ContextDeleter {
     void operator()(spvc_context context) const { spvc_context_destroy(context); }
@@ -24,7 +45,8 @@ class Module {
         if (spvc_context_create(&context) != SPVC_SUCCESS) throw Error(ErrorCode::memory, where_ + ": out of memory");
         context_.reset(context);
         spvc_parsed_ir ir = nullptr;
-        check(spvc_context_parse_spirv(context, kernel.spirv, kernel.words, &ir));
+        const std::vector<uint32_t> words = without_matrices(kernel);
+        check(spvc_context_parse_spirv(context, words.data(), words.size(), &ir));
         check(
             spvc_context_create_compiler(context, SPVC_BACKEND_NONE, ir, SPVC_CAPTURE_MODE_TAKE_OWNERSHIP, &compiler));
         check(spvc_compiler_create_shader_resources(compiler, &resources_));
@@ -113,8 +135,6 @@ void read_specs(const Module &module, KernelInfo &info) {
     }
 }
 
-constexpr uint32_t cooperative_matrix_khr = 6022; // not in every release of the headers
-
 uint64_t features_of(const Module &module) {
     const SpvCapability *capabilities = nullptr;
     size_t n = 0;
@@ -147,7 +167,7 @@ uint64_t features_of(const Module &module) {
             features |= LAMINA_FEATURE_INT64;
             break;
         case SpvCapabilityVulkanMemoryModel:
-        case cooperative_matrix_khr:
+        case cooperative_matrix_capability:
             features |= LAMINA_FEATURE_COOPERATIVE_MATRIX;
             break;
         default:
@@ -160,6 +180,11 @@ uint64_t features_of(const Module &module) {
 } // namespace
 
 KernelInfo reflect(const lamina_kernel &kernel, const std::string &where) {
+    KernelInfo info;
+    if (kernel.spirv == nullptr) {
+        info.left_out = true;
+        return info;
+    }
     const Module module(kernel, where);
     const spvc_entry_point *entries = nullptr;
     size_t n = 0;
@@ -168,7 +193,6 @@ KernelInfo reflect(const lamina_kernel &kernel, const std::string &where) {
             return e.execution_model == SpvExecutionModelGLCompute && std::string_view(e.name) == "main";
         }))
         module.fail("it has no compute entry point 'main'");
-    KernelInfo info;
     info.bindings = bindings_of(module);
     info.push_bytes = push_bytes_of(module);
     read_specs(module, info);

@@ -28,6 +28,7 @@ struct KernelInfo {
     std::array<int64_t, 3> local_spec{-1, -1, -1}; // the specialization constant that sets it, or -1
     SharedMemory shared;
     uint64_t features = 0; // LAMINA_FEATURE_ bits behind the module's capabilities
+    bool left_out = false; // of the build, whose tools could not compile it: there is nothing to read
 };
 
 // Throws Error(plugin): not SPIR-V, no entry point "main", a descriptor outside set 0, a binding that is not a storage

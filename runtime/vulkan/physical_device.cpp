@@ -94,6 +94,16 @@ uint32_t dtype_of(VkComponentTypeKHR type) {
     return type == VK_COMPONENT_TYPE_FLOAT16_KHR ? LAMINA_F16 : type == VK_COMPONENT_TYPE_FLOAT32_KHR ? LAMINA_F32 : 0;
 }
 
+bool computes_with_matrices(VkPhysicalDevice device) {
+    VkPhysicalDeviceCooperativeMatrixPropertiesKHR matrix{};
+    matrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    VkPhysicalDeviceProperties2 all{};
+    all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    all.pNext = &matrix;
+    vkGetPhysicalDeviceProperties2(device, &all);
+    return (matrix.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+}
+
 // The shapes of float products at subgroup scope.
 std::vector<lamina_matrix_shape> matrix_shapes(VkPhysicalDevice device) {
     if (vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR == nullptr) return {};
@@ -146,7 +156,7 @@ void read_features(PhysicalDevice &d) {
     if (all.features.shaderInt64 == VK_TRUE) features |= LAMINA_FEATURE_INT64;
 #ifdef VK_KHR_cooperative_matrix
     // Kernels with cooperative matrices are compiled for the Vulkan memory model.
-    if (matrix.cooperativeMatrix == VK_TRUE && model.vulkanMemoryModel == VK_TRUE) {
+    if (matrix.cooperativeMatrix == VK_TRUE && model.vulkanMemoryModel == VK_TRUE && computes_with_matrices(d.handle)) {
         d.info.matrices = matrix_shapes(d.handle);
         if (!d.info.matrices.empty()) features |= LAMINA_FEATURE_COOPERATIVE_MATRIX;
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <span>
 
 namespace portability {
 namespace {
@@ -58,6 +59,13 @@ const std::map<std::string, abi::Layer, std::less<>> &layers() {
     for (const abi::Rejected &r : plugins->rejected())
         throw Error(ErrorCode::plugin, r.path.string() + ": " + r.reason);
     return plugins->layers();
+}
+
+std::vector<lamina_kernel> kernels_of(const abi::Layer &layer) {
+    std::vector<lamina_kernel> out;
+    for (const lamina_kernel &kernel : std::span(layer.contract->kernels, layer.contract->n_kernels))
+        if (kernel.spirv != nullptr) out.push_back(kernel);
+    return out;
 }
 
 lamina_device typical_gpu() {

@@ -30,6 +30,9 @@ struct Build {
 // The layers of the build; a plugin that could not be loaded is an Error.
 [[nodiscard]] const std::map<std::string, lamina::abi::Layer, std::less<>> &layers();
 
+// The kernels of a layer, but for those that this build's tools could not compile.
+[[nodiscard]] std::vector<lamina_kernel> kernels_of(const lamina::abi::Layer &layer);
+
 // What GPUs have in common that offer every feature: subgroups of 32, 32 KiB of shared memory.
 [[nodiscard]] lamina_device typical_gpu();
 

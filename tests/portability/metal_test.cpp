@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
 
 using namespace lamina;
 
@@ -48,7 +47,7 @@ bool is_macro(const Metal &metal, uint32_t constant) {
 
 TEST_CASE("every kernel translates to Metal's shading language") {
     for (const auto &[id, layer] : portability::layers())
-        for (const lamina_kernel &kernel : std::span(layer.contract->kernels, layer.contract->n_kernels)) {
+        for (const lamina_kernel &kernel : portability::kernels_of(layer)) {
             const Metal metal = translate(kernel);
             INFO(id << "/" << kernel.name << ": " << metal.error);
             CHECK(metal.source.find("kernel void main0(") != std::string::npos);

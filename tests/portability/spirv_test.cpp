@@ -35,7 +35,7 @@ Answer validate(std::span<const uint32_t> words) {
 
 TEST_CASE("every kernel is valid SPIR-V for Vulkan 1.1") {
     for (const auto &[id, layer] : portability::layers())
-        for (const lamina_kernel &kernel : std::span(layer.contract->kernels, layer.contract->n_kernels)) {
+        for (const lamina_kernel &kernel : portability::kernels_of(layer)) {
             const Answer answer = validate({kernel.spirv, kernel.words});
             INFO(id << "/" << kernel.name << ": " << answer.text);
             CHECK(answer.status == 0);
@@ -52,6 +52,6 @@ TEST_CASE("every kernel is dispatched in some case") {
     for (const portability::Build &build : portability::builds_on(portability::typical_gpu()))
         dispatched.insert(build.kernel_name());
     for (const auto &[id, layer] : portability::layers())
-        for (const lamina_kernel &kernel : std::span(layer.contract->kernels, layer.contract->n_kernels))
+        for (const lamina_kernel &kernel : portability::kernels_of(layer))
             CHECK(dispatched.contains(id + "/" + kernel.name));
 }

@@ -80,6 +80,12 @@ class BadPlan {
         const abi::LayerCall call(layer_, {}, types, "layer 'n'");
         return plan_layer(call, Kernels(layer_), 0, device, why_not);
     }
+    // As tools would that do not know what layer_norm.comp is written in.
+    void leave_out_kernel() {
+        kernels_.assign(contract_.kernels, contract_.kernels + contract_.n_kernels);
+        kernels_[0].spirv = nullptr, kernels_[0].words = 0;
+        contract_.kernels = kernels_.data();
+    }
     std::string refusal() {
         return message_of([&] { (void)plan(); });
     }
@@ -92,6 +98,7 @@ class BadPlan {
     std::shared_ptr<const abi::Registry> registry_;
     abi::Layer layer_;
     lamina_layer contract_{};
+    std::vector<lamina_kernel> kernels_;
 };
 
 } // namespace
@@ -110,6 +117,40 @@ TEST_CASE("a kernel tells its bindings, constants, push size and workgroup size"
     std::string why_not;
     CHECK(kernel.shared.bytes({}, why_not) == 2 * 64 * 4);
     CHECK(kernel.features == 0);
+}
+
+namespace {
+
+// The kernel with the type of a 16 x 16 matrix declared before its first function, as compilers write it.
+std::vector<uint32_t> with_matrix_type(const lamina_kernel &kernel) {
+    constexpr uint32_t type_float = 22, constant = 43, function = 54, matrix_type = 4456;
+    std::vector<uint32_t> words(kernel.spirv, kernel.spirv + kernel.words);
+    uint32_t float_id = 0, number_id = 0;
+    for (size_t at = 5; at < words.size(); at += words[at] >> 16u) {
+        const uint32_t opcode = words[at] & 0xffffu;
+        if (opcode == type_float) float_id = words[at + 1];
+        if (opcode == constant) number_id = words[at + 2];
+        if (opcode != function) continue;
+        const uint32_t id = words[3]++; // the first that is free
+        const std::array<uint32_t, 7> type{
+            7u << 16u | matrix_type, id, float_id, number_id, number_id, number_id, number_id};
+        words.insert(words.begin() + static_cast<std::ptrdiff_t>(at), type.begin(), type.end());
+        break;
+    }
+    return words;
+}
+
+} // namespace
+
+TEST_CASE("a kernel with cooperative matrices tells the same, whatever SPIRV-Cross knows of them") {
+    const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    const lamina_kernel &plain = registry->layer("layer_norm").contract->kernels[0];
+    const std::vector<uint32_t> words = with_matrix_type(plain);
+    REQUIRE(words.size() == plain.words + 7);
+    const KernelInfo info = reflect({plain.name, words.data(), words.size()}, "a kernel");
+    const KernelInfo expected = reflect(plain, "a kernel");
+    CHECK(info.bindings.size() == expected.bindings.size());
+    CHECK(info.specs.size() == expected.specs.size());
 }
 
 TEST_CASE("a sound plan is kept with every binding resolved") {
@@ -230,6 +271,20 @@ TEST_CASE("an unsupported variant is no error, and is not half a plan") {
     BadPlan test;
     emitted.status = LAMINA_UNSUPPORTED;
     CHECK_FALSE(test.plan().has_value());
+}
+
+TEST_CASE("a variant that dispatches a kernel which the build left out does not run, and says why") {
+    BadPlan test;
+    test.leave_out_kernel();
+    CHECK_FALSE(test.plan().has_value());
+    CHECK_THAT(test.why_not, matchers::contains("kernel 'layer_norm' is not in this build"));
+}
+
+TEST_CASE("a plan without the kernel that the build left out stays as it was") {
+    BadPlan test;
+    test.leave_out_kernel();
+    emitted.dispatch.kernel = 1; // layer_norm_subgroup, for which the baseline names no features
+    CHECK_THAT(test.refusal(), matchers::contains("of kernel 'layer_norm_subgroup': the kernel uses device features"));
 }
 
 namespace {
