@@ -62,13 +62,16 @@ struct CaseResult {
     std::string why;    // why it failed or was skipped
     Verdict verdict;    // of the first run; compares nothing if there was none
     std::string replay; // the command line that runs this case again
+    // Skipped because the device lacks a feature that the variant needs, or the build a kernel.
+    bool missing = false;
 };
 
 struct CheckReport {
     std::vector<CaseResult> results;
     size_t refused = 0; // generated combinations that layers refused, and that were replaced by others
     [[nodiscard]] size_t count(CaseResult::Status status) const;
-    // "LAYER, VARIANT" of variants that skipped every one of several cases. Nothing is known about them.
+    // "LAYER, VARIANT" of variants that skipped every one of several cases, though nothing that they need is missing.
+    // Nothing is known about them.
     [[nodiscard]] std::vector<std::string> unproved() const;
     [[nodiscard]] bool passed() const; // something ran, nothing failed, and no variant is unproved
 };

@@ -134,7 +134,7 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
     const abi::Layer &layer = step.call.layer();
     Verdicts::Admitted verdict = known(layer, variant);
     if (!verdict.barred()) try {
-            return target_.why_not(step.call, variant);
+            return target_.why_not(step.call, variant).why;
         } catch (const Error &e) {
             if (e.code() != ErrorCode::plugin) throw;
             verdict.why = e.what();

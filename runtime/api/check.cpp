@@ -22,16 +22,18 @@ bool CheckReport::passed() const {
 std::vector<std::string> CheckReport::unproved() const {
     struct Count {
         size_t all = 0, skipped = 0;
+        bool missing = false;
     };
     std::map<std::string, Count> counts; // by layer and variant
     for (const CaseResult &r : results) {
         Count &count = counts[r.layer + ", " + r.variant];
         ++count.all;
         count.skipped += r.status == CaseResult::Status::skipped ? 1 : 0;
+        count.missing |= r.missing;
     }
     std::vector<std::string> out;
     for (const auto &[name, count] : counts)
-        if (count.all > 1 && count.skipped == count.all) out.push_back(name);
+        if (count.all > 1 && count.skipped == count.all && !count.missing) out.push_back(name);
     return out;
 }
 

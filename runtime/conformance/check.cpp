@@ -56,17 +56,18 @@ class CaseCheck {
           graph_(std::move(graph)), expected_(reference_of(plugins, graph_)) {}
 
     CaseResult run(const CheckVariant &variant) const {
-        CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}};
+        CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}, false};
         result.replay = "lamina check" + named_ + " --device " + target_.device + " --variant " + variant.name +
                         option_ + plugin_option(layer_);
         try {
-            const std::string why_not = target_.why_not(graph_.plan.steps.front().call, variant.name);
-            if (why_not.empty()) {
+            const plan::Refusal refusal = target_.why_not(graph_.plan.steps.front().call, variant.name);
+            if (refusal.why.empty()) {
                 result.why = fault_of(variant, result.verdict);
                 result.status = result.why.empty() ? Status::passed : Status::failed;
             } else {
                 result.status = variant.baseline ? Status::failed : Status::skipped;
-                result.why = (variant.baseline ? "the baseline may refuse no case: " : "") + why_not;
+                result.why = (variant.baseline ? "the baseline may refuse no case: " : "") + refusal.why;
+                result.missing = refusal.missing;
             }
         } catch (const Error &e) {
             // These errors prove nothing about the variant, and the next cases would fail in the same way.

@@ -17,11 +17,12 @@ class Planner {
   public:
     explicit Planner(std::shared_ptr<vulkan::Device> device) : device_(std::move(device)) {}
 
-    std::optional<plan::LayerPlan> plan(const abi::LayerCall &call, const std::string &variant, std::string &why_not) {
+    std::optional<plan::LayerPlan> plan(const abi::LayerCall &call, const std::string &variant,
+                                        plan::Refusal &refusal) {
         const lamina_layer &contract = *call.layer().contract;
         const plan::Kernels &reflected = kernels_.try_emplace(&contract, call.layer()).first->second;
         const uint32_t index = abi::place_of_name(contract.variants, contract.n_variants, variant);
-        return plan::plan_layer(call, reflected, index, device_->info().capabilities, why_not);
+        return plan::plan_layer(call, reflected, index, device_->info().capabilities, refusal);
     }
 
   private:
@@ -50,15 +51,15 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
         return out;
     };
     const auto planner = std::make_shared<Planner>(device);
-    target.why_not = [planner](const abi::LayerCall &call, const std::string &variant) -> std::string {
-        std::string why;
-        if (planner->plan(call, variant, why)) return "";
-        return why.empty() ? "the plugin gave no reason" : why;
+    target.why_not = [planner](const abi::LayerCall &call, const std::string &variant) {
+        plan::Refusal refusal;
+        if (!planner->plan(call, variant, refusal) && refusal.why.empty()) refusal.why = "the plugin gave no reason";
+        return refusal;
     };
     target.pipelines = [planner](const abi::LayerCall &call, const std::string &variant) {
         std::set<std::string> out;
-        std::string why_not;
-        if (const auto plan = planner->plan(call, variant, why_not))
+        plan::Refusal refusal;
+        if (const auto plan = planner->plan(call, variant, refusal))
             for (const auto *list : {&plan->dispatches, &plan->preparation.dispatches})
                 for (const plan::Dispatch &d : *list) out.insert(pipeline_of(d));
         return out;
@@ -78,7 +79,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
         if (executor == nullptr || executor->kernel(*layer.contract) == nullptr) return {};
         return {{executor->descriptor->id, LAMINA_F32, false}};
     };
-    target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
+    target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{}; };
     target.pipelines = [](const abi::LayerCall &, const std::string &) { return std::set<std::string>(); };
     target.backend = [plugins](model::Weights weights) {
         return cpu::make_backend(plugins, std::move(weights), plugins->executor());

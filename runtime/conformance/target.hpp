@@ -3,6 +3,7 @@
 
 #include "abi/call.hpp"
 #include "model/weights.hpp"
+#include "plan/layer_plan.hpp"
 #include "plan/program.hpp"
 #include "vulkan/device.hpp"
 
@@ -28,8 +29,8 @@ struct CheckTarget {
     // The most multiplications of a case like a model's step. Most of the time of a proof goes into the reference.
     double most_work = 1e8; // some tenths of a second
     std::function<std::vector<CheckVariant>(const abi::Layer &)> variants;
-    // Why a variant does not handle these shapes here; empty if it does.
-    std::function<std::string(const abi::LayerCall &, const std::string &variant)> why_not;
+    // Why a variant does not handle these shapes here; nothing if it does.
+    std::function<plan::Refusal(const abi::LayerCall &, const std::string &variant)> why_not;
     // The kernels that a variant runs for these shapes, with their specialization; empty if it does not handle them.
     std::function<std::set<std::string>(const abi::LayerCall &, const std::string &variant)> pipelines;
     std::function<std::unique_ptr<plan::Backend>(model::Weights)> backend;

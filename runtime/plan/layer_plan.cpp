@@ -228,10 +228,10 @@ Kernels::Kernels(const abi::Layer &layer) {
 }
 
 std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
-                                    const lamina_device &device, std::string &why_not) {
+                                    const lamina_device &device, Refusal &refusal) {
     const lamina_variant &v = call.layer().contract->variants[variant];
     if ((v.needs & ~device.features) != 0) {
-        why_not = std::string("variant '") + v.name + "' needs features that the device lacks";
+        refusal = {std::string("variant '") + v.name + "' needs features that the device lacks", true};
         return std::nullopt;
     }
     Recorder recorder(call, kernels, v, device);
@@ -241,10 +241,12 @@ std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &k
     sink.dispatch = [&](const lamina_dispatch &d) { recorder.dispatch(d); };
     sink.prepared = [&](uint64_t bytes) { return recorder.prepared(bytes); };
     sink.prepare = [&](const lamina_dispatch &d) { recorder.prepare(d); };
-    if (!call.plan(variant, device, sink, why_not)) return std::nullopt;
+    refusal = {};
+    if (!call.plan(variant, device, sink, refusal.why)) return std::nullopt;
     if (recorder.left_out() != nullptr) {
-        why_not = std::string("kernel '") + recorder.left_out() +
-                  "' is not in this build: the tools that the plugin was built with could not compile it";
+        refusal = {std::string("kernel '") + recorder.left_out() +
+                       "' is not in this build: the tools that the plugin was built with could not compile it",
+                   true};
         return std::nullopt;
     }
     recorder.finish();

@@ -48,12 +48,18 @@ class Kernels {
     std::vector<KernelInfo> infos_;
 };
 
+// Why a variant does not compute a call.
+struct Refusal {
+    std::string why;      // empty: it does
+    bool missing = false; // the device lacks a feature or the build a kernel: other shapes will not help
+};
+
 // Asks the plugin for a plan and checks it: kernels and roles exist, bindings are as many as the kernel's, aligned,
 // inside their tensor and under the device's limit, inputs and weights are only read, groups and workgroup sizes fit
 // the device, push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) on a
-// plan that breaks a rule. Nothing, and the reason, when the variant does not do these shapes, the device lacks a
+// plan that breaks a rule. Nothing, and why, when the variant does not do these shapes, the device lacks a
 // feature or the build lacks a kernel.
 [[nodiscard]] std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
-                                                  const lamina_device &device, std::string &why_not);
+                                                  const lamina_device &device, Refusal &refusal);
 
 } // namespace lamina::plan

@@ -11,10 +11,10 @@ ChosenVariant take_wanted(const plan::Step &step, const plan::Kernels &kernels, 
     for (uint32_t v = 0; v < contract.n_variants; ++v) {
         known += std::string(v != 0 ? ", " : "") + contract.variants[v].name;
         if (wanted != contract.variants[v].name) continue;
-        std::string why_not;
-        if (auto plan = plan::plan_layer(step.call, kernels, v, device, why_not)) return {v, std::move(*plan)};
+        plan::Refusal refusal;
+        if (auto plan = plan::plan_layer(step.call, kernels, v, device, refusal)) return {v, std::move(*plan)};
         throw Error(ErrorCode::input, step.call.where() + ": variant '" + std::string(wanted) +
-                                          "' was requested, but it does not fit: " + why_not);
+                                          "' was requested, but it does not fit: " + refusal.why);
     }
     throw Error(ErrorCode::input, step.call.where() + ": layer '" + contract.id + "' has no variant '" +
                                       std::string(wanted) + "'; it has " + known);
@@ -28,9 +28,9 @@ ChosenVariant choose_variant(const plan::Step &step, const plan::Kernels &kernel
     const lamina_layer &contract = *step.call.layer().contract;
     std::string reasons;
     for (uint32_t v = 0; v < contract.n_variants; ++v) {
-        std::string why_not;
-        if (auto plan = plan::plan_layer(step.call, kernels, v, device, why_not)) return {v, std::move(*plan)};
-        reasons += std::string("; ") + contract.variants[v].name + ": " + why_not;
+        plan::Refusal refusal;
+        if (auto plan = plan::plan_layer(step.call, kernels, v, device, refusal)) return {v, std::move(*plan)};
+        reasons += std::string("; ") + contract.variants[v].name + ": " + refusal.why;
     }
     throw Error(ErrorCode::no_device, step.call.where() + ": no variant of layer '" + contract.id +
                                           "' can compute these shapes on this device" + reasons);

@@ -72,7 +72,7 @@ CheckTarget changed_target(const ChangedProgram::Change &change, const std::stri
     CheckTarget target;
     target.device = "cpu";
     target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"baseline", LAMINA_F32, true}}; };
-    target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string(); };
+    target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{}; };
     target.backend = [=](model::Weights weights) {
         auto backend = std::make_unique<ChangedBackend>();
         backend->inner = cpu::make_backend(test::plugins(), std::move(weights), nullptr);
@@ -206,7 +206,7 @@ TEST_CASE("a write beside a tensor fails the case though every value is right", 
 
 TEST_CASE("a variant that does not do a case is skipped, and a baseline that does not has failed", "[harness]") {
     CheckTarget target = changed_target(leave);
-    target.why_not = [](const abi::LayerCall &, const std::string &) { return std::string("C is odd"); };
+    target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{"C is odd"}; };
     CHECK(only_result(target).status == CaseResult::Status::failed);
     target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"tiled", LAMINA_F32, false}}; };
     const CaseResult result = only_result(target);
@@ -215,6 +215,20 @@ TEST_CASE("a variant that does not do a case is skipped, and a baseline that doe
     CheckReport report;
     report.results = {result};
     CHECK_FALSE(report.passed()); // skipped is not passed
+}
+
+TEST_CASE("a variant that skips every case is unproved, unless the device or the build lacks what it needs",
+          "[harness]") {
+    plan::Refusal refusal{"C is odd"};
+    CheckTarget target = changed_target(leave);
+    target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"tiled", LAMINA_F32, false}}; };
+    target.why_not = [&](const abi::LayerCall &, const std::string &) { return refusal; };
+    CheckReport report;
+    report.results = {only_result(target), only_result(target)};
+    CHECK(report.unproved() == std::vector<std::string>{"layer_norm, tiled"});
+    refusal.missing = true;
+    report.results.back() = only_result(target);
+    CHECK(report.unproved().empty());
 }
 
 TEST_CASE("a kernel that throws is a failed case, and the check goes on", "[harness]") {

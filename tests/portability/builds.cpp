@@ -28,8 +28,8 @@ void add_builds_of(const abi::Layer &layer, const lamina_device &device, std::ve
     for (const conformance::Case &c : conformance::cases_of(layer, {}).cases) {
         const abi::LayerCall call = conformance::call_of(layer, c);
         for (uint32_t variant = 0; variant < contract.n_variants; ++variant) {
-            std::string why_not;
-            const auto plan = plan::plan_layer(call, *kernels, variant, device, why_not);
+            plan::Refusal refusal;
+            const auto plan = plan::plan_layer(call, *kernels, variant, device, refusal);
             if (!plan) continue;
             for (const auto *list : {&plan->preparation.dispatches, &plan->dispatches})
                 for (const plan::Dispatch &d : *list) {

@@ -78,7 +78,7 @@ class BadPlan {
 
     std::optional<LayerPlan> plan() {
         const abi::LayerCall call(layer_, {}, types, "layer 'n'");
-        return plan_layer(call, Kernels(layer_), 0, device, why_not);
+        return plan_layer(call, Kernels(layer_), 0, device, refused);
     }
     // As tools would that do not know what layer_norm.comp is written in.
     void leave_out_kernel() {
@@ -92,7 +92,7 @@ class BadPlan {
 
     lamina_device device{};
     abi::CallTypes types;
-    std::string why_not;
+    Refusal refused;
 
   private:
     std::shared_ptr<const abi::Registry> registry_;
@@ -277,7 +277,8 @@ TEST_CASE("a variant that dispatches a kernel which the build left out does not 
     BadPlan test;
     test.leave_out_kernel();
     CHECK_FALSE(test.plan().has_value());
-    CHECK_THAT(test.why_not, matchers::contains("kernel 'layer_norm' is not in this build"));
+    CHECK_THAT(test.refused.why, matchers::contains("kernel 'layer_norm' is not in this build"));
+    CHECK(test.refused.missing);
 }
 
 TEST_CASE("a plan without the kernel that the build left out stays as it was") {
