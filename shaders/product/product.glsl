@@ -7,6 +7,7 @@
 //     product_registers.comp   one tile of sums an invocation, no shared memory, no barriers: runs anywhere
 //     product_tiled.comp       64 x 64 sums a workgroup, X and W by way of shared memory
 //     product_few_rows.comp    invocations along K, for a handful of rows
+//     product_matrix.comp      64 x 64 sums a workgroup, by cooperative matrices
 // The plan is lamina::plugin::plan_product() in <lamina/plugin/product.hpp>; the dispatches are its business.
 
 #ifndef LAMINA_PRODUCT_GLSL

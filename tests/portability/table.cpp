@@ -49,11 +49,13 @@ This page is about GPUs that the project could not run on. It shows what their c
 
 ## What is checked, and what is not
 - Every kernel is valid SPIR-V for Vulkan 1.1, according to `spirv-val`.
-- SPIRV-Cross can translate every kernel to Metal's shading language, as MoltenVK does on Apple's GPUs. Apple's own
+- Neither the AMD driver below nor MoltenVK has cooperative matrices, so the rest of this page is about the other
+  kernels. The lavapipe of Debian 13's backports has them, and `lamina check` passes there.
+- SPIRV-Cross can translate every other kernel to Metal's shading language, as MoltenVK does on Apple's GPUs. Apple's own
   compiler has not seen the result. MoltenVK before 1.3 leaves specialization constants that size arrays at their
   default values, so no plan sets such a constant to more than its default.
-- Every kernel compiles for the AMD chips below, with every set of specialization constants that the conformance cases
-  need, and no values are spilled to memory.
+- Every other kernel compiles for the AMD chips below, with every set of specialization constants that the conformance
+  cases need, and no values are spilled to memory.
 - **Nothing was run on any of them.** To find out whether the numbers are right on a device, run `lamina check` there.
   The runtime also checks a kernel before it uses it.
 

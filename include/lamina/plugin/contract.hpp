@@ -82,6 +82,9 @@ constexpr lamina_port follows(lamina_port p, const char *earlier) {
 // What kernels that are compiled with SUBGROUP need (lamina_add_layer).
 inline constexpr uint64_t subgroup_sums = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_ARITHMETIC;
 inline constexpr uint64_t subgroup_shuffles = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_SHUFFLE;
+// What kernels with cooperative matrices of halves need.
+inline constexpr uint64_t matrix_products =
+    LAMINA_FEATURE_COOPERATIVE_MATRIX | LAMINA_FEATURE_FLOAT16 | LAMINA_FEATURE_SUBGROUP_BASIC;
 
 constexpr lamina_variant baseline(const char *summary) { return {"baseline", summary, 0, LAMINA_F32, 0}; }
 constexpr lamina_variant variant(const char *name, const char *summary, uint64_t needs,

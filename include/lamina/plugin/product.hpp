@@ -11,6 +11,7 @@
 #pragma once
 
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/matrix.hpp>
 #include <lamina/plugin/product_numbers.h>
 #include <lamina/plugin/product_packed.hpp>
 
@@ -74,8 +75,10 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
 struct ProductKernels {
     uint32_t few_rows, few_rows_vec4, few_rows_blocks;
     uint32_t few_rows_subgroup, few_rows_subgroup_vec4, few_rows_subgroup_blocks;
+    uint32_t matrix, matrix_vec4, matrix_blocks;
     uint32_t pack, packed, packed_blocks, pad;
     uint32_t registers, registers_vec4, registers_blocks;
+    uint32_t scales, scales_blocks;
     uint32_t tiled, tiled_blocks;
 };
 
@@ -85,8 +88,9 @@ inline constexpr std::array product_variants{
     variant("subgroup", "up to 8 rows: invocations along K, their sums joined by subgroups first", subgroup_sums),
     variant("packed", "as baseline, by few loads of 16 bytes: X shared by subgroups, weights packed once where need be",
             subgroup_shuffles),
+    variant("matrix", "more than 8 rows: by cooperative matrices, each value as two halves", matrix_products),
 };
-inline constexpr uint32_t packed_variant = 3;
+inline constexpr uint32_t packed_variant = 3, matrix_variant = 4;
 
 // ---- The plan ----
 
@@ -188,6 +192,60 @@ inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kern
     }
 }
 
+// The scales of a matrix's rows, in `to` from row `first` on: dispatched by `emit`.
+template <class Emit>
+void plan_scales(const Plan &plan, const ProductKernels &kernels, lamina_ref matrix, uint32_t dtype, int64_t rows,
+                 int64_t inner, int64_t first, lamina_ref to, Emit emit) {
+    const struct { uint32_t rows, inner, first_row; } push{u32(rows), u32(inner), u32(first)};
+    emit(storage_type(dtype).in_blocks() ? kernels.scales_blocks : kernels.scales, plan.spread(rows),
+         std::initializer_list<lamina_ref>{matrix, to}, push,
+         std::initializer_list<lamina_spec>{{LAMINA_OF_WEIGHT, dtype}});
+}
+
+// The variant "matrix". The scales of weights are made once a session, those of X in every run.
+inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
+    if (product.rows <= LAMINA_FEW_ROWS) throw Unsupported("at most 8 rows");
+    const MatrixTiles tiles(call.device());
+    const Tensor weight = call.weight(product.weight);
+    const int64_t cols = weight.rows(), inner = weight.cols();
+    const uint32_t kernel = weight.in_blocks() ? kernels.matrix_blocks
+                            : inner % 4 == 0   ? kernels.matrix_vec4
+                                               : kernels.matrix;
+    const std::vector<Window> windows = plan.windows(plan.weight(product.weight), cols, weight.row_bytes());
+    const lamina_ref w_scales = plan.prepared(cols * 4), x_scales = plan.scratch(product.rows * 4);
+    for (const Window &w : windows)
+        plan_scales(plan, kernels, w.ref, weight.dtype(), w.count, inner, w.first, w_scales,
+                    [&](auto... dispatch) { plan.prepare(dispatch...); });
+
+    const int64_t block = rows_per_binding(call, product.rows, std::max(inner, cols));
+    for (int64_t first = 0; first < product.rows; first += block) {
+        const int64_t rows = std::min(block, product.rows - first);
+        const auto part = [&](lamina_ref ref, int64_t row_values) {
+            return block == product.rows ? ref : rows_of(ref, first, rows, row_values * 4);
+        };
+        const lamina_ref x = part(product.x, inner), scales = part(x_scales, 1);
+        const lamina_ref z = product.combine == Combine::none ? x : part(product.z, cols);
+        plan_scales(plan, kernels, x, LAMINA_F32, rows, inner, 0, scales,
+                    [&](auto... dispatch) { plan.dispatch(dispatch...); });
+        for (const Window &w : windows) {
+            const struct {
+                uint32_t rows, inner, cols, first_col, y_cols;
+            } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
+            plan.dispatch(kernel,
+                          plan.spread(ceil_div(rows, LAMINA_SHARED_ROWS) * ceil_div(w.count, LAMINA_SHARED_COLS)),
+                          {x, w.ref, plan.weight(product.bias), z, part(product.y, cols), scales, w_scales}, push,
+                          {{LAMINA_OF_WEIGHT, dtype_of(weight)},
+                           {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
+                           {LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)},
+                           {LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)},
+                           {LAMINA_OF_WORKGROUP, tiles.workgroup},
+                           {LAMINA_OF_MATRIX_M, tiles.shape.m},
+                           {LAMINA_OF_MATRIX_N, tiles.shape.n},
+                           {LAMINA_OF_MATRIX_K, tiles.shape.k}});
+        }
+    }
+}
+
 } // namespace detail
 
 // Emits the dispatches of one product, by the plan's variant: one of product_variants.
@@ -197,6 +255,7 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
     const int64_t cols = weight.rows(), inner = weight.cols();
     if (product.rows == 0 || cols == 0) return;
     if (plan.variant == packed_variant) return detail::plan_packed(call, plan, kernels, product);
+    if (plan.variant == matrix_variant) return detail::plan_matrices(call, plan, kernels, product);
 
     const int64_t block = detail::rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {

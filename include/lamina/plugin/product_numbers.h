@@ -20,12 +20,19 @@
 #define LAMINA_OF_COMBINE 3
 #define LAMINA_OF_TILE_ROWS 4
 #define LAMINA_OF_SHARE 5
+/* Of product_matrix.comp, in place of the last two. Without a gap: the validation layers of Debian 13 take the number of a
+ * constant for its place in the list. */
+#define LAMINA_OF_WORKGROUP 4
+#define LAMINA_OF_MATRIX_M 5
+#define LAMINA_OF_MATRIX_N 6
+#define LAMINA_OF_MATRIX_K 7
 
 /* Tiles: rows x columns of Y that a workgroup computes. */
 #define LAMINA_REGISTER_ROWS 16u /* at most: a specialization constant */
 #define LAMINA_REGISTER_COLS 128u
 #define LAMINA_SHARED_ROWS 64u
 #define LAMINA_SHARED_COLS 64u
+#define LAMINA_MATRIX_DEPTH 32u /* along K, of tiles of cooperative matrices */
 #define LAMINA_FEW_ROWS 8u /* at most: a specialization constant */
 #define LAMINA_FEW_COLS 4u
 

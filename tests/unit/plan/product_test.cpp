@@ -9,7 +9,7 @@
 namespace {
 using namespace lamina::plugin;
 
-constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
 
 struct Emitted {
     uint32_t kernel;
