@@ -1,5 +1,6 @@
 // Attention of queries to keys and values, with or without a cache of those. README.md has the maths.
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/matrix.hpp>
 
 #include "attention.kernels.hpp"
 #include "reference.hpp"
@@ -11,7 +12,7 @@ namespace {
 using namespace lamina::plugin;
 using namespace attention;
 
-enum : uint32_t { tiled = 1, wide = 2, split = 3 }; // variants besides the baseline
+enum : uint32_t { tiled = 1, wide = 2, split = 3, matrix = 4 }; // variants besides the baseline
 
 // The dispatches: first append to the caches, then compute the heads.
 class Planner {
@@ -67,12 +68,12 @@ class Planner {
                static_cast<float>(s_.scale),
                static_cast<float>(s_.softcap)};
         lamina_ref o = plan_.out("y");
-        const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
-            plan_.dispatch(kernel, plan_.spread(groups),
-                           {plan_.in("q"), k, v, plan_.in("position"), plan_.in("key_lengths"),
-                            plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"),
-                            plan_.in(s_.distance_bias ? "distance_bias" : "score_bias"), o},
-                           push,
+        const lamina_ref q = plan_.in("q"), position = plan_.in("position"), lengths = plan_.in("key_lengths"),
+                         mask = plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"),
+                         bias = plan_.in(s_.distance_bias ? "distance_bias" : "score_bias");
+        const auto dispatch_over = [&](std::initializer_list<lamina_ref> bind, uint32_t kernel, int64_t groups,
+                                       auto... tile) {
+            plan_.dispatch(kernel, plan_.spread(groups), bind, push,
                            {{0, u32(s_.head_dim)},
                             {1, s_.causal},
                             {2, s_.cached},
@@ -81,10 +82,13 @@ class Planner {
                             {5, static_cast<bool>(s_.mask)},
                             {6, s_.score_bias || s_.distance_bias},
                             {7, s_.softcap != 0},
-                            {10, dtype_of(s_.cached ? call_.state("key_cache") : call_.in("k"))},
-                            {11, dtype_of(s_.cached ? call_.state("value_cache") : call_.in("v"))},
+                            {10, key_dtype()},
+                            {11, value_dtype()},
                             {12, static_cast<bool>(s_.distance_bias)},
                             tile...});
+        };
+        const auto dispatch = [&](auto... kernel) {
+            dispatch_over({q, k, v, position, lengths, mask, bias, o}, kernel...);
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
         const int64_t lines = s_.heads / s_.kv_heads * s_.q.length; // query rows that share a key head
@@ -95,6 +99,15 @@ class Planner {
             dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{8, u32(head_slices)},
                      lamina_spec{9, part_keys});
             merge(o, parts);
+        } else if (plan_.variant == matrix) {
+            if (lines < 8 || s_.head_dim > 256)
+                throw Unsupported("8 or more query rows a key head, of up to 256 channels");
+            if (call_.device().shared_bytes < 20 * 1024 || 128 % call_.device().subgroup != 0)
+                throw Unsupported("20 KiB of shared memory, and subgroups that divide 128");
+            const lamina_matrix_shape shape = matrix_shape(call_.device(), 32, 32, 32);
+            dispatch_over({q, k, v, position, lengths, mask, bias, o, scales(k, v)}, lamina_kernels::attention_matrix,
+                          key_heads * ceil_div(lines, 32), lamina_spec{8, u32(ceil_div(s_.head_dim, 32))},
+                          lamina_spec{9, shape.m}, lamina_spec{13, shape.n}, lamina_spec{14, shape.k});
         } else if (plan_.variant != tiled) {
             const bool vec4 = s_.head_dim % 4 == 0;
             const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
@@ -112,6 +125,24 @@ class Planner {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
                      lamina_spec{8, u32(ceil_div(s_.head_dim, 32))});
         }
+    }
+
+    // The scales of the rows of Q, K and V, head by head, one after the other.
+    lamina_ref scales(lamina_ref k, lamina_ref v) {
+        const int64_t q_rows = s_.q.batch * s_.q.length * s_.heads, k_rows = s_.q.batch * s_.key_rows * s_.kv_heads;
+        const lamina_ref scales = plan_.scratch((q_rows + 2 * k_rows) * 4);
+        const auto dispatch = [&](lamina_ref matrix, uint32_t dtype, int64_t rows, int64_t first) {
+            const struct { uint32_t rows, inner, first_row; } push{u32(rows), u32(s_.head_dim), u32(first)};
+            plan_.dispatch(lamina_kernels::attention_scales, plan_.spread(rows), {matrix, scales}, push, {{0, dtype}});
+        };
+        dispatch(plan_.in("q"), LAMINA_F32, q_rows, 0);
+        dispatch(k, key_dtype(), k_rows, q_rows);
+        dispatch(v, value_dtype(), k_rows, q_rows + k_rows);
+        return scales;
+    }
+    [[nodiscard]] uint32_t key_dtype() const { return dtype_of(s_.cached ? call_.state("key_cache") : call_.in("k")); }
+    [[nodiscard]] uint32_t value_dtype() const {
+        return dtype_of(s_.cached ? call_.state("value_cache") : call_.in("v"));
     }
 
     static constexpr uint32_t part_keys = 256; // two rounds of a workgroup
@@ -202,6 +233,7 @@ struct Attention {
         variant("tiled", "with shared memory; for few query rows, a workgroup per row", 0),
         variant("wide", "as baseline, with four query rows per invocation; for software drivers", 0),
         variant("split", "for few query rows and many keys: a workgroup per part of the keys, then merged", 0),
+        variant("matrix", "for 8 query rows or more: cooperative matrices, each value as two halves", matrix_products),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
