@@ -3,10 +3,13 @@
 
 #include <lamina/plugin/call.hpp>
 
+#include <algorithm>
 #include <cstring>
 
-#define HWY_BROKEN_EMU128                                                                                              \
-    0 // what GCC 12.2 breaks in it, MulHigh, is not used here; its vectors have 16 bytes as all others
+// What GCC 12.2 breaks in EMU128, MulHigh, is not used here; its vectors have 16 bytes, as all others.
+#define HWY_BROKEN_EMU128 0
+// Vectors lie in arrays here, so their size has to be known to the compiler.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "blocks.cpp"
 #include <hwy/foreach_target.h> // IWYU pragma: keep
@@ -43,74 +46,84 @@ HWY_ATTR Bytes moved_up(Bytes b) {
     constexpr hn::FixedTag<uint16_t, 8> words;
     return hn::BitCast(bytes16, hn::ShiftLeft<4>(hn::BitCast(words, b)));
 }
-// Of 16 bits each as the fifth bit of a byte.
-HWY_ATTR Bytes fifth_bits(uint32_t bits) {
+// Of the lower or the upper 16 bits each as the fifth bit of a byte.
+HWY_ATTR Bytes fifth_bits(uint32_t bits, bool upper) {
+    alignas(16) static constexpr uint8_t byte[2][16] = {{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1},
+                                                        {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3}};
     alignas(16) static constexpr uint8_t bit[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    alignas(16) uint8_t spread[16];
-    std::memset(spread, static_cast<int>(bits & 255U), 8);
-    std::memset(spread + 8, static_cast<int>(bits >> 8U & 255U), 8);
-    const auto mask = hn::Load(bytes16, bit);
-    const auto set = hn::Eq(hn::And(hn::Load(bytes16, spread), mask), mask);
-    return hn::IfThenElseZero(set, hn::Set(bytes16, uint8_t{16}));
+    constexpr hn::FixedTag<uint32_t, 4> words;
+    const Bytes spread =
+        hn::TableLookupBytes(hn::BitCast(bytes16, hn::Set(words, bits)), hn::Load(bytes16, byte[upper ? 1 : 0]));
+    const Bytes mask = hn::Load(bytes16, bit);
+    return hn::IfThenElseZero(hn::Eq(hn::And(spread, mask), mask), hn::Set(bytes16, uint8_t{16}));
 }
 
-// ---- Group `g` of a block, format by format ----
+// ---- The groups of a block, format by format ----
 
 template <class Format> struct Unpack;
+template <class Format> constexpr int64_t groups_of = Format::values / 32;
 
 template <> struct Unpack<Q8_0> {
-    HWY_ATTR static void group(const std::byte *block, int64_t /*g*/, Group &out) {
-        std::memcpy(out.q, block + 2, 32);
-        out.scale[0] = out.scale[1] = detail::half_at(block);
-        out.offset = 0;
+    static constexpr bool has_offset = false;
+    HWY_ATTR static void block(const std::byte *block, Group *out) {
+        std::memcpy(out->q, block + 2, 32);
+        out->scale[0] = out->scale[1] = detail::half_at(block);
+        out->offset = 0;
     }
 };
 
 template <int Bits, bool Minimum> struct Unpack<FewBits<Bits, Minimum>> {
     using Format = FewBits<Bits, Minimum>;
-    HWY_ATTR static void group(const std::byte *block, int64_t /*g*/, Group &out) {
+    static constexpr bool has_offset = Minimum;
+    HWY_ATTR static void block(const std::byte *block, Group *out) {
         const Bytes low = load(block + Format::low_at);
         Bytes first = nibbles(low, false), second = nibbles(low, true);
         if constexpr (Bits == 5) {
             uint32_t fifth = 0;
             std::memcpy(&fifth, block + Format::fifth_at, sizeof fifth);
-            first = hn::Or(first, fifth_bits(fifth)), second = hn::Or(second, fifth_bits(fifth >> 16U));
+            first = hn::Or(first, fifth_bits(fifth, false)), second = hn::Or(second, fifth_bits(fifth, true));
         }
-        store(first, Minimum ? 0 : Format::middle, out.q);
-        store(second, Minimum ? 0 : Format::middle, out.q + 16);
-        out.scale[0] = out.scale[1] = detail::half_at(block);
-        out.offset = Minimum ? detail::half_at(block + 2) : 0;
+        store(first, Minimum ? 0 : Format::middle, out->q);
+        store(second, Minimum ? 0 : Format::middle, out->q + 16);
+        out->scale[0] = out->scale[1] = detail::half_at(block);
+        out->offset = Minimum ? detail::half_at(block + 2) : 0;
     }
 };
 
 template <int Bits> struct Unpack<FewBitsK<Bits>> {
     using Format = FewBitsK<Bits>;
-    HWY_ATTR static void group(const std::byte *block, int64_t g, Group &out) {
-        for (int64_t half = 0; half < 2; ++half) {
-            Bytes q = nibbles(load(block + Format::low_at + g / 2 * 32 + half * 16), g % 2 != 0);
-            if constexpr (Bits == 5)
-                q = hn::Or(q, moved_up(shifted(load(block + Format::fifth_at + half * 16), static_cast<int>(g), 1)));
-            store(q, 0, out.q + half * 16);
-        }
+    static constexpr bool has_offset = true;
+    HWY_ATTR static void block(const std::byte *block, Group *out) {
         typename Format::Numbers scales{}, minima{};
         Format::unpack(block + 4, scales, minima);
-        const auto part = static_cast<size_t>(g);
-        out.scale[0] = out.scale[1] = detail::half_at(block) * static_cast<float>(scales[part]);
-        out.offset = -detail::half_at(block + 2) * static_cast<float>(minima[part]);
+        const float scale = detail::half_at(block), minimum = -detail::half_at(block + 2);
+        for (int g = 0; g < groups_of<Format>; ++g, ++out) {
+            for (int64_t half = 0; half < 2; ++half) {
+                Bytes q = nibbles(load(block + Format::low_at + g / 2 * 32 + half * 16), g % 2 != 0);
+                if constexpr (Bits == 5)
+                    q = hn::Or(q, moved_up(shifted(load(block + Format::fifth_at + half * 16), g, 1)));
+                store(q, 0, out->q + half * 16);
+            }
+            out->scale[0] = out->scale[1] = scale * static_cast<float>(scales[static_cast<size_t>(g)]);
+            out->offset = minimum * static_cast<float>(minima[static_cast<size_t>(g)]);
+        }
     }
 };
 
 template <> struct Unpack<Q6_K> {
-    HWY_ATTR static void group(const std::byte *block, int64_t g, Group &out) {
-        const auto [low, high, upper, shift] = Q6_K::place_of(g * 32);
+    static constexpr bool has_offset = false;
+    HWY_ATTR static void block(const std::byte *block, Group *out) {
         const float scale = detail::half_at(block + Q6_K::scale_at);
-        for (int64_t half = 0; half < 2; ++half) {
-            const Bytes upper_bits = moved_up(shifted(load(block + high + half * 16), static_cast<int>(shift), 3));
-            store(hn::Or(nibbles(load(block + low + half * 16), upper), upper_bits), 32, out.q + half * 16);
-            const auto steps = static_cast<int8_t>(block[Q6_K::scales_at + g * 2 + half]);
-            out.scale[half] = scale * static_cast<float>(steps);
+        for (int64_t g = 0; g < groups_of<Q6_K>; ++g, ++out) {
+            const auto [low, high, upper, shift] = Q6_K::place_of(g * 32);
+            for (int64_t half = 0; half < 2; ++half) {
+                const Bytes upper_bits = moved_up(shifted(load(block + high + half * 16), static_cast<int>(shift), 3));
+                store(hn::Or(nibbles(load(block + low + half * 16), upper), upper_bits), 32, out->q + half * 16);
+                const auto steps = static_cast<int8_t>(block[Q6_K::scales_at + g * 2 + half]);
+                out->scale[half] = scale * static_cast<float>(steps);
+            }
+            out->offset = 0;
         }
-        out.offset = 0;
     }
 };
 
@@ -119,53 +132,60 @@ template <> struct Unpack<Q6_K> {
 constexpr hn::CappedTag<float, 16> floats; // a group has two times 16
 using Floats = hn::Vec<decltype(floats)>;
 
-// Values i, i + 1, ... of a group: as many as a vector holds.
-HWY_ATTR Floats values_of(const Group &group, int64_t i) {
+// Numbers i, i + 1, ... of a group: as many as a vector holds.
+HWY_ATTR Floats numbers_of(const Group &group, int64_t i) {
     constexpr hn::Rebind<int8_t, decltype(floats)> small;
     constexpr hn::Rebind<int32_t, decltype(floats)> integers;
-    const auto q = hn::ConvertTo(floats, hn::PromoteTo(integers, hn::LoadU(small, group.q + i)));
-    return hn::MulAdd(q, hn::Set(floats, group.scale[i / 16]), hn::Set(floats, group.offset));
+    return hn::ConvertTo(floats, hn::PromoteTo(integers, hn::LoadU(small, group.q + i)));
 }
 
 // Calls f(group, index of its first value) for all groups of a row.
-template <class Format, class F> HWY_ATTR void for_groups(const BlockRow &row, F &&f) {
-    Group group;
-    for (int64_t first = 0; first < row.values; first += 32) {
-        Unpack<Format>::group(row.blocks + first / Format::values * Format::bytes, first % Format::values / 32, group);
-        f(group, first);
+template <class Format, class F> HWY_ATTR void for_groups(const std::byte *row, int64_t values, F &&f) {
+    Group groups[groups_of<Format>];
+    for (int64_t first = 0; first < values; first += Format::values, row += Format::bytes) {
+        Unpack<Format>::block(row, groups);
+        for (int64_t g = 0; g < groups_of<Format>; ++g) f(groups[g], first + g * 32);
     }
 }
 
-// Four rows of x at a time: a block is unpacked once for all of them.
-template <class Format> HWY_ATTR void dots4(const BlockRow &row, const float *x, float *sums, int64_t step) {
+// One row of the weight with a few rows of x: a block is unpacked once for all of them.
+template <class Format, size_t Rows>
+HWY_ATTR void add_row(const std::byte *row, int64_t values, const SummedRows &x, float *y, int64_t step) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(floats));
-    Floats a = hn::Zero(floats), b = a, c = a, d = a;
-    for_groups<Format>(row, [&](const Group &group, int64_t first) HWY_ATTR {
-        for (int64_t i = 0; i < 32; i += lanes) {
-            const Floats w = values_of(group, i);
-            const float *at = x + first + i;
-            a = hn::MulAdd(w, hn::LoadU(floats, at), a);
-            b = hn::MulAdd(w, hn::LoadU(floats, at + row.values), b);
-            c = hn::MulAdd(w, hn::LoadU(floats, at + 2 * row.values), c);
-            d = hn::MulAdd(w, hn::LoadU(floats, at + 3 * row.values), d);
-        }
+    constexpr size_t chains = Rows == 1 ? 2 : 1; // each sum waits for its last one: of a single row, two take turns
+    Floats sums[chains][Rows];
+    float offsets[Rows] = {};
+    for (auto &chain : sums) std::fill_n(chain, Rows, hn::Zero(floats));
+    for_groups<Format>(row, values, [&](const Group &group, int64_t first) HWY_ATTR {
+        for (int64_t i = 0; i < 16; i += lanes)
+            for (size_t half = 0; half < 2; ++half) {
+                const int64_t at_value = static_cast<int64_t>(half) * 16 + i;
+                const Floats w = hn::Mul(numbers_of(group, at_value), hn::Set(floats, group.scale[half]));
+                const float *at = x.values + first + at_value;
+                for (size_t r = 0; r < Rows; ++r, at += values)
+                    sums[half % chains][r] = hn::MulAdd(w, hn::LoadU(floats, at), sums[half % chains][r]);
+            }
+        if (!Unpack<Format>::has_offset) return;
+        const float *x_sums = x.sums + first / 32;
+        for (size_t r = 0; r < Rows; ++r, x_sums += values / 32) offsets[r] += group.offset * *x_sums;
     });
-    sums[0] += hn::GetLane(hn::SumOfLanes(floats, a));
-    sums[step] += hn::GetLane(hn::SumOfLanes(floats, b));
-    sums[2 * step] += hn::GetLane(hn::SumOfLanes(floats, c));
-    sums[3 * step] += hn::GetLane(hn::SumOfLanes(floats, d));
+    for (size_t r = 0; r < Rows; ++r)
+        y[static_cast<int64_t>(r) * step] +=
+            offsets[r] +
+            hn::GetLane(hn::SumOfLanes(floats, chains == 1 ? sums[0][r] : hn::Add(sums[0][r], sums[chains - 1][r])));
 }
 
-template <class Format> HWY_ATTR void dot(const BlockRow &row, const float *x, float *sum) {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(floats));
-    Floats a = hn::Zero(floats), b = a; // two, since each waits for its last sum
-    for_groups<Format>(row, [&](const Group &group, int64_t first) HWY_ATTR {
-        for (int64_t i = 0; i < 16; i += lanes) {
-            a = hn::MulAdd(values_of(group, i), hn::LoadU(floats, x + first + i), a);
-            b = hn::MulAdd(values_of(group, i + 16), hn::LoadU(floats, x + first + i + 16), b);
-        }
-    });
-    *sum += hn::GetLane(hn::SumOfLanes(floats, hn::Add(a, b)));
+template <class Format> HWY_ATTR void add_rows(const BlockRows &weight, SummedRows x, float *y, int64_t step) {
+    const int64_t values = weight.values, row_bytes = values / Format::values * Format::bytes;
+    const auto add = [&]<size_t Rows>() HWY_ATTR {
+        const std::byte *row = weight.blocks;
+        for (int64_t n = 0; n < weight.rows; ++n, row += row_bytes) add_row<Format, Rows>(row, values, x, y + n, step);
+        constexpr auto taken = static_cast<int64_t>(Rows);
+        x = {x.values + taken * values, x.sums + taken * (values / 32), x.rows - taken};
+        y += taken * step;
+    };
+    while (x.rows >= 4) add.template operator()<4>();
+    while (x.rows >= 1) add.template operator()<1>();
 }
 
 // Calls f.operator()<Format>() with the format of a dtype.
@@ -194,19 +214,19 @@ template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
 
 } // namespace
 
-HWY_ATTR void add_dots(const BlockRow &row, const float *x, int64_t rows, float *sums, int64_t step) {
-    with_format(row.dtype, [&]<class Format>() HWY_ATTR {
-        int64_t r = 0;
-        for (; r + 4 <= rows; r += 4) dots4<Format>(row, x + r * row.values, sums + r * step, step);
-        for (; r < rows; ++r) dot<Format>(row, x + r * row.values, sums + r * step);
-    });
+HWY_ATTR void add_products(const BlockRows &weight, const SummedRows &x, float *y, int64_t step) {
+    with_format(weight.dtype, [&]<class Format>() HWY_ATTR { add_rows<Format>(weight, x, y, step); });
 }
 
-HWY_ATTR void widen(const BlockRow &row, float *out) {
-    with_format(row.dtype, [&]<class Format>() HWY_ATTR {
+HWY_ATTR void widen(const BlockRows &weight, float *out) {
+    with_format(weight.dtype, [&]<class Format>() HWY_ATTR {
         const auto lanes = static_cast<int64_t>(hn::Lanes(floats));
-        for_groups<Format>(row, [&](const Group &group, int64_t first) HWY_ATTR {
-            for (int64_t i = 0; i < 32; i += lanes) hn::StoreU(values_of(group, i), floats, out + first + i);
+        // Rows are whole blocks, so all of them are like one.
+        for_groups<Format>(weight.blocks, weight.rows * weight.values, [&](const Group &group, int64_t first) HWY_ATTR {
+            const Floats offset = hn::Set(floats, group.offset);
+            for (int64_t i = 0; i < 32; i += lanes)
+                hn::StoreU(hn::MulAdd(numbers_of(group, i), hn::Set(floats, group.scale[i / 16]), offset), floats,
+                           out + first + i);
         });
     });
 }
@@ -217,13 +237,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lamina::plugin::cpu_fallback {
 
-HWY_EXPORT(add_dots);
+HWY_EXPORT(add_products);
 HWY_EXPORT(widen);
 
-void add_dots(const BlockRow &row, const float *x, int64_t rows, float *sums, int64_t step) {
-    HWY_DYNAMIC_DISPATCH(add_dots)(row, x, rows, sums, step);
+void add_products(const BlockRows &weight, const SummedRows &x, float *y, int64_t step) {
+    HWY_DYNAMIC_DISPATCH(add_products)(weight, x, y, step);
 }
-void widen(const BlockRow &row, float *out) { HWY_DYNAMIC_DISPATCH(widen)(row, out); }
+void widen(const BlockRows &weight, float *out) { HWY_DYNAMIC_DISPATCH(widen)(weight, out); }
 
 } // namespace lamina::plugin::cpu_fallback
 #endif

@@ -6,17 +6,23 @@
 
 namespace lamina::plugin::cpu_fallback {
 
-// One row of a matrix that is stored in blocks.
-struct BlockRow {
+// Rows of a matrix that is stored in blocks.
+struct BlockRows {
     uint32_t dtype;
-    const std::byte *blocks; // at any address
-    int64_t values;
+    const std::byte *blocks; // of the first row, at any address
+    int64_t rows, values;    // values: of a row
 };
 
-// sums[r * step] += the row times row r of x (rows, values).
-void add_dots(const BlockRow &row, const float *x, int64_t rows, float *sums, int64_t step);
+// Rows of floats, with the sums of each 32 values: a block's minimum is multiplied by these once, not by every value.
+struct SummedRows {
+    const float *values, *sums;
+    int64_t rows;
+};
 
-// The row's values, exactly.
-void widen(const BlockRow &row, float *out);
+// y[r * step + n] += row n of the weight times row r of x.
+void add_products(const BlockRows &weight, const SummedRows &x, float *y, int64_t step);
+
+// The values of all rows, exactly.
+void widen(const BlockRows &weight, float *out);
 
 } // namespace lamina::plugin::cpu_fallback

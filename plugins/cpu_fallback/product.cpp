@@ -7,36 +7,51 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
+#include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 
 namespace {
 
-constexpr int64_t few_rows = 8;             // to which weights in blocks are read as they are
+constexpr int64_t few_rows = 24;            // to which weights in blocks are read as they are
 constexpr int64_t part_values = 1 << 15;    // of a weight, for a thread at a time
 constexpr int64_t widened_values = 1 << 18; // of a weight at a time, for OpenBLAS
 
-BlockRow row_of(const Tensor &weight, int64_t n) { return {weight.dtype(), weight.stored_row(n), weight.cols()}; }
+// Calls f(first, end) for parts of the rows [0, rows) of a weight, on all threads.
+template <class F> void for_parts(int64_t rows, int64_t inner, F &&f) {
+    const int64_t part = std::max<int64_t>(part_values / inner, 1);
+    in_parallel(ceil_div(rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, rows)); });
+}
+
+std::vector<float> sums_of_groups(std::span<const float> x) {
+    std::vector<float> out(x.size() / 32);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = std::reduce(&x[i * 32], &x[i * 32] + 32);
+    return out;
+}
 
 // y (rows, N) += x (rows, K) * transpose(weight (N, K)), the weight in blocks.
 void add_block_product(int64_t rows, const float *x, const Tensor &weight, float *y) {
     const int64_t cols = weight.rows(), inner = weight.cols();
-    const auto for_columns = [&](int64_t first, int64_t end, const std::function<void(int64_t)> &column) {
-        const int64_t part = std::max<int64_t>(part_values / inner, 1);
-        in_parallel(ceil_div(end - first, part), [&](int64_t p) {
-            const int64_t begin = first + p * part;
-            for (int64_t n = begin; n < std::min(begin + part, end); ++n) column(n);
-        });
+    const auto stored = [&](int64_t first, int64_t end) {
+        return BlockRows{weight.dtype(), weight.stored_row(first), end - first, inner};
     };
-    if (rows <= few_rows)
-        return for_columns(0, cols, [&](int64_t n) { add_dots(row_of(weight, n), x, rows, y + n, cols); });
+    if (rows <= few_rows) {
+        const std::vector<float> sums = sums_of_groups({x, static_cast<size_t>(rows * inner)});
+        const SummedRows summed{x, sums.data(), rows};
+        return for_parts(cols, inner, [&](int64_t first, int64_t end) {
+            add_products(stored(first, end), summed, y + first, cols);
+        });
+    }
     const int64_t tile = std::min(std::max<int64_t>(widened_values / inner, 1), cols);
     const Matrix widened(tile, inner);
-    for (int64_t first = 0; first < cols; first += tile) {
-        const int64_t end = std::min(first + tile, cols);
-        for_columns(first, end, [&](int64_t n) { widen(row_of(weight, n), widened.data() + (n - first) * inner); });
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, blas_int(rows), blas_int(end - first), blas_int(inner),
-                    1.0f, x, blas_int(inner), widened.data(), blas_int(inner), 1.0f, y + first, blas_int(cols));
+    for (int64_t begin = 0; begin < cols; begin += tile) {
+        const int64_t count = std::min(tile, cols - begin);
+        for_parts(count, inner, [&](int64_t first, int64_t end) {
+            widen(stored(begin + first, begin + end), widened.data() + first * inner);
+        });
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, blas_int(rows), blas_int(count), blas_int(inner), 1.0f, x,
+                    blas_int(inner), widened.data(), blas_int(inner), 1.0f, y + begin, blas_int(cols));
     }
 }
 

@@ -17,15 +17,11 @@ struct Words {
 };
 
 inline float widen_f16(uint16_t bits) { // IEEE 754 binary16, subnormals, infinities and NaNs included
+    // As the bits of a float it is too small by a factor of 2^112, subnormal or not.
+    const float magnitude = std::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112F;
+    const uint32_t exponent = magnitude >= 0x1p16F ? 0x7f800000u : 0; // of infinities and NaNs
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-    const uint32_t exponent = (bits >> 10) & 0x1fu;
-    const uint32_t mantissa = bits & 0x3ffu;
-    if (exponent == 0x1fu) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-    if (exponent == 0) { // zero or subnormal: mantissa * 2^-24
-        const float value = static_cast<float>(mantissa) * 0x1p-24F;
-        return sign != 0 ? -value : value;
-    }
-    return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | exponent | sign);
 }
 inline float widen_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
