@@ -48,6 +48,7 @@ Command add_inspect(const Arguments &lamina, const GlobalOptions &global);
 Command add_tokenize(const Arguments &lamina, const GlobalOptions &global);
 Command add_check(const Arguments &lamina, const GlobalOptions &global);
 Command add_compare(const Arguments &lamina, const GlobalOptions &global);
+Command add_convert(const Arguments &lamina, const GlobalOptions &global);
 Command add_init(const Arguments &lamina, const GlobalOptions &global);
 Command add_plot(const Arguments &lamina, const GlobalOptions &global);
 Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global);

@@ -41,14 +41,14 @@ int run(int argc, char **argv) {
         add_run(lamina, global),      add_compare(lamina, global), add_check(lamina, global),
         add_devices(lamina, global),  add_plugins(lamina, global), add_inspect(lamina, global),
         add_tokenize(lamina, global), add_plot(lamina, global),    add_new_plugin(lamina, global),
-        add_init(lamina, global),
+        add_init(lamina, global),     add_convert(lamina, global),
     };
     if (const std::optional<int> status = line.parse(argc, argv)) return *status;
 
     const auto command =
         std::find_if(commands.begin(), commands.end(), [](const Command &each) { return each.arguments.chosen(); });
     const std::string name = command->arguments.name();
-    for (const char *idle : {"devices", "plugins", "inspect", "plot pe", "new-plugin", "init", "tokenize"})
+    for (const char *idle : {"devices", "plugins", "inspect", "plot pe", "new-plugin", "init", "convert", "tokenize"})
         if (name == idle) refuse_given(lamina, {"--device"}, "does not go with " + name + ", which uses no device");
     Output output(global.json, global.quiet);
     return command->run(output);

@@ -2,6 +2,7 @@
 
 #include "architectures/output_tokens.hpp"
 #include "base/nearest.hpp"
+#include "base/readable_json.hpp"
 #include "base/utf8.hpp"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &mo
                     {"summary", model_type},
                     {"graphs", graphs},
                     {"tokens", json_of(draft.tokens)}};
-    return model::Model::parse(json.in_one_line(), used(draft), {}, path.string());
+    return model::Model::parse(readable_json(json), used(draft), {}, path.string());
 }
 
 } // namespace lamina::architectures

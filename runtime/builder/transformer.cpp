@@ -3,8 +3,8 @@
 
 #include "base/available_memory.hpp"
 #include "base/binary_size.hpp"
+#include "base/readable_json.hpp"
 #include "base/utf8.hpp"
-#include "builder/readable_json.hpp"
 #include "builder/transformer_check.hpp"
 #include "builder/transformer_graph.hpp"
 
@@ -161,7 +161,7 @@ ModelDescription finish(const std::vector<NamedGraph> &graphs, const std::string
 
     ModelDescription out;
     out.name = options.name;
-    out.json = builder::readable_json(json);
+    out.json = readable_json(json);
     if (first_invalid_utf8(out.json) != out.json.size())
         throw Error(ErrorCode::usage, "the summary is not valid UTF-8");
     out.weights = make_weights(weights, options);

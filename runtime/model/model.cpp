@@ -56,7 +56,7 @@ std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, 
     root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens"});
 
     const auto model = std::make_shared<Model>();
-    model->folder = folder;
+    model->folder = folder, model->json = text;
     model->name = root.at("name").string();
     check_name(model->name, root.at("name"));
     if (root.has("summary")) model->summary = root.at("summary").string();

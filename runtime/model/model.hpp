@@ -82,6 +82,7 @@ struct OutputTokens {
 
 struct Model {
     std::filesystem::path folder;
+    std::string json; // its model.json
     std::string name, summary;
     std::map<std::string, Graph, std::less<>> graphs;
     Weights weights;

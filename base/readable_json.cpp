@@ -1,6 +1,6 @@
-#include "builder/readable_json.hpp"
+#include "base/readable_json.hpp"
 
-namespace lamina::builder {
+namespace lamina {
 namespace {
 
 constexpr size_t line_width = 120;
@@ -60,4 +60,4 @@ std::string broken(const Json &value, size_t indent) {
 
 std::string readable_json(const Json &value) { return broken(value, 0) + "\n"; }
 
-} // namespace lamina::builder
+} // namespace lamina

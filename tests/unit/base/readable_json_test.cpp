@@ -1,11 +1,11 @@
-#include "builder/readable_json.hpp"
+#include "base/readable_json.hpp"
 
 #include "catch.hpp"
 
 #include <nlohmann/json.hpp>
 
 using lamina::Json;
-using lamina::builder::readable_json;
+using lamina::readable_json;
 
 TEST_CASE("readable_json: a member a line, in the order in which they were added") {
     CHECK(readable_json({{"z", 1}, {"a", {{"b", true}}}}) == "{\n  \"z\": 1,\n  \"a\": {\"b\": true}\n}\n");

@@ -1,0 +1,117 @@
+// lamina convert: any model that Lamina reads becomes a model folder, its matrices in another dtype if asked.
+#include "command.hpp"
+#include "table.hpp"
+
+#include "base/binary_size.hpp"
+
+#include <lamina/convert.hpp>
+
+#include <algorithm>
+
+namespace lamina::cli {
+namespace {
+
+struct ConvertCommand {
+    std::filesystem::path from, folder;
+    std::string weights; // empty: as they are
+};
+
+std::vector<std::string> weight_dtype_names() {
+    std::vector<std::string> out;
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if ((type.dtype & plugin::weight_dtypes) != 0) out.emplace_back(type.name);
+    return out;
+}
+
+std::optional<DType> dtype_named(const std::string &name) {
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if (type.name == name) return DType{type.dtype};
+    return std::nullopt;
+}
+
+// Before the work, not after it.
+void refuse_existing(const std::filesystem::path &folder) {
+    std::error_code ignored; // what is wrong with the folder, writing into it says better
+    if (std::filesystem::is_directory(folder, ignored) && !std::filesystem::is_empty(folder, ignored))
+        throw Error(ErrorCode::usage, folder.string() + ": not empty; choose another folder");
+}
+
+uint64_t bytes_of(const std::vector<ConvertedWeight> &weights, TensorType ConvertedWeight::*side) {
+    uint64_t out = 0;
+    for (const ConvertedWeight &weight : weights) out += (weight.*side).bytes();
+    return out;
+}
+
+Json as_json(const ConvertCommand &command, const Conversion &made) {
+    Json weights = Json::array();
+    for (const ConvertedWeight &w : made.weights)
+        weights.push_back({{"name", w.name},
+                           {"shape", w.to.shape},
+                           {"from", name_of(w.from.dtype)},
+                           {"to", name_of(w.to.dtype)},
+                           {"error", w.error},
+                           {"worst", w.worst}});
+    return {{"folder", command.folder.string()},
+            {"bytes_before", bytes_of(made.weights, &ConvertedWeight::from)},
+            {"bytes", bytes_of(made.weights, &ConvertedWeight::to)},
+            {"weights", weights}};
+}
+
+// The weights that changed, and how much.
+std::string as_text(const Conversion &made, const Output &output) {
+    Table table({"WEIGHT", "SHAPE", "FROM", "TO", {"ERROR", Align::right}, {"WORST", Align::right}});
+    for (const ConvertedWeight &w : made.weights)
+        if (!(w.from == w.to))
+            table.row({{w.name, Style::bold},
+                       to_string(w.to.shape),
+                       name_of(w.from.dtype),
+                       name_of(w.to.dtype),
+                       significant(w.error, 3),
+                       significant(w.worst, 3)});
+    return table.empty() ? "" : table.str(output);
+}
+
+int convert(const ConvertCommand &command, const GlobalOptions &global, Output &output) {
+    refuse_existing(command.folder);
+    const auto progress_of = [&](const char *what) {
+        return [&output, what](size_t done, size_t all) {
+            stop_if_interrupted();
+            output.progress(what, done, all);
+        };
+    };
+    const Runtime runtime(global.runtime(output));
+    const Conversion made = lamina::convert(
+        runtime, command.from, {.weights = dtype_named(command.weights), .progress = progress_of("converting")});
+    made.model.save(command.folder, false, progress_of("saving"));
+    output.clear_progress();
+    output.note("wrote " + command.folder.string() + ": " + binary_size(bytes_of(made.weights, &ConvertedWeight::to)) +
+                " of weights, before " + binary_size(bytes_of(made.weights, &ConvertedWeight::from)));
+    if (output.json())
+        output.print_json(as_json(command, made));
+    else
+        output.print(as_text(made, output));
+    return 0;
+}
+
+} // namespace
+
+Command add_convert(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("convert", "Write any model that Lamina reads as a model folder.");
+    app.footer(
+        "ERROR is the root of the mean square of what changed in a weight, over that of the weight; WORST is the "
+        "most that changed in one value, over the same. Vectors keep their dtype, and so does a matrix whose layer "
+        "or whose rows do not allow the other. Where rows are no multiple of 256 values, q5_0, q5_1 and q8_0 take "
+        "the place of q4_k, q5_k and q6_k.\n"
+        "Examples: lamina convert SmolLM2-135M.gguf smollm2\n"
+        "          lamina convert all-MiniLM-L6-v2 minilm --weights q8_0");
+    auto command = std::make_shared<ConvertCommand>();
+    app.positional("PATH", command->from, "a model folder, a Hugging Face folder or a GGUF file").required();
+    app.positional("FOLDER", command->folder, "the model folder to write; it may not hold anything")
+        .required()
+        .not_empty();
+    app.option("--weights", command->weights, "DTYPE", "dtype of matrices; default: each keeps its own")
+        .one_of(weight_dtype_names());
+    return {app, [command, &global](Output &output) { return convert(*command, global, output); }};
+}
+
+} // namespace lamina::cli
