@@ -2,6 +2,8 @@
 
 #include "table.hpp"
 
+#include "base/joined.hpp"
+
 #include <lamina/plugin/dtype.hpp>
 
 #include <array>
@@ -38,12 +40,6 @@ const char *name_of(LayerParam::Kind kind) {
 std::vector<std::string> dtype_names(const std::vector<DType> &dtypes) {
     std::vector<std::string> out;
     for (const DType dtype : dtypes) out.emplace_back(lamina::name_of(dtype));
-    return out;
-}
-
-std::string joined(const std::vector<std::string> &words, const char *separator) {
-    std::string out;
-    for (const std::string &word : words) out += (out.empty() ? "" : separator) + word;
     return out;
 }
 

@@ -3,6 +3,7 @@
 #include "table.hpp"
 
 #include "base/binary_size.hpp"
+#include "base/joined.hpp"
 
 #include <lamina/inspect.hpp>
 
@@ -98,17 +99,53 @@ std::string weights_as_text(const ModelContents &model, const Output &output) {
     return table.empty() ? "" : "\n" + table.str(output);
 }
 
+std::string name_of(TextFormat::Split split) {
+    switch (split) {
+    case TextFormat::Split::characters:
+        return "characters";
+    case TextFormat::Split::words:
+        return "words";
+    case TextFormat::Split::tokenizer:
+        break;
+    }
+    return "tokenizer";
+}
+
 std::string format_as_text(const TextFormat &format) {
-    return format.vocabulary + ", " + std::to_string(format.entries) + " entries, one per " +
-           (format.characters ? "character" : "word") + (format.lowercase ? ", lower case" : "");
+    const std::string entries = format.file + ", " + std::to_string(format.entries) + " entries";
+    if (format.split == TextFormat::Split::tokenizer) return entries;
+    return entries + ", one per " + (format.split == TextFormat::Split::characters ? "character" : "word") +
+           (format.lowercase ? ", lower case" : "");
 }
 
 std::string generation_as_text(const ModelContents &model, const Output &output) {
     if (!model.generation) return "";
     const TextGeneration &g = *model.generation;
-    return "\n" + output.styled("generation", Style::bold) + "\n  reads  " + format_as_text(g.source) + "\n  writes " +
-           format_as_text(g.target) + "\n  from " + g.start + " to " + g.end + ", at most " +
-           std::to_string(g.max_length) + " tokens\n";
+    std::string out = "\n" + output.styled("generation", Style::bold) + "\n  reads  " + format_as_text(g.source) +
+                      "\n  writes " + format_as_text(g.target) + "\n  ";
+    if (!g.start.empty()) out += "from " + joined(g.start) + " ";
+    if (!g.end.empty()) out += "to " + joined(g.end) + ", ";
+    return out + "at most " + std::to_string(g.max_length) + " tokens\n";
+}
+
+const char *name_of(TextReading::Gives gives) {
+    switch (gives) {
+    case TextReading::Gives::embedding:
+        return "embedding";
+    case TextReading::Gives::classes:
+        return "classes";
+    case TextReading::Gives::token_classes:
+        break;
+    }
+    return "token_classes";
+}
+
+std::string reading_as_text(const ModelContents &model, const Output &output) {
+    if (!model.reading) return "";
+    const TextReading &r = *model.reading;
+    std::string out = "\n" + output.styled("reading", Style::bold) + "\n  reads " + r.tokenizer + ", at most " +
+                      std::to_string(r.longest) + " tokens\n  gives " + name_of(r.gives) + ": " + r.output;
+    return out + (r.labels.empty() ? "" : " (" + joined(r.labels) + ")") + "\n";
 }
 
 // ---- As JSON ----
@@ -137,9 +174,15 @@ Json graph_as_json(const ModelContents &model, const NamedGraph &named) {
 }
 
 Json format_as_json(const TextFormat &format) {
-    return {{"vocabulary", format.vocabulary},
-            {"split", format.characters ? "characters" : "words"},
-            {"lowercase", format.lowercase}};
+    if (format.split == TextFormat::Split::tokenizer) return {{"tokenizer", format.file}};
+    return {{"vocabulary", format.file}, {"split", name_of(format.split)}, {"lowercase", format.lowercase}};
+}
+
+Json reading_as_json(const ModelContents &model) {
+    if (!model.reading) return nullptr;
+    const TextReading &r = *model.reading;
+    return {{"graph", r.graph},          {"output", r.output}, {"tokenizer", r.tokenizer},
+            {"gives", name_of(r.gives)}, {"labels", r.labels}, {"longest", r.longest}};
 }
 
 Json as_json(const ModelContents &model) {
@@ -149,8 +192,8 @@ Json as_json(const ModelContents &model) {
         if (!weight.used) unused.push_back(name);
     if (model.generation) {
         const TextGeneration &g = *model.generation;
-        const std::map<std::string, size_t> files{{g.source.vocabulary, g.source.entries},
-                                                  {g.target.vocabulary, g.target.entries}}; // which may be one
+        const std::map<std::string, size_t> files{{g.source.file, g.source.entries},
+                                                  {g.target.file, g.target.entries}}; // which may be one
         for (const auto &[file, entries] : files) vocabularies.push_back({{"file", file}, {"entries", entries}});
         generation = {{"encode", g.encode},
                       {"decode", g.decode},
@@ -168,7 +211,8 @@ Json as_json(const ModelContents &model) {
             {"graphs", graphs},
             {"unused_weights", unused},
             {"vocabularies", vocabularies},
-            {"generation", generation}};
+            {"generation", generation},
+            {"reading", reading_as_json(model)}};
 }
 
 std::string as_text(const ModelContents &model, bool with_weights, const Output &output) {
@@ -177,7 +221,7 @@ std::string as_text(const ModelContents &model, bool with_weights, const Output 
     std::string out = head(model, output);
     for (const NamedGraph *graph : graphs_in_order(model)) out += graph_as_text(model, *graph, output);
     if (with_weights || !all_used) out += weights_as_text(model, output);
-    return out + generation_as_text(model, output);
+    return out + generation_as_text(model, output) + reading_as_text(model, output);
 }
 
 int inspect(const std::filesystem::path &folder, bool with_weights, const GlobalOptions &global, Output &output) {

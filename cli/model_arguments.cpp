@@ -1,5 +1,6 @@
 #include "model_arguments.hpp"
 
+#include "base/joined.hpp"
 #include "base/nearest.hpp"
 
 #include <lamina/npy.hpp>
@@ -12,12 +13,6 @@
 
 namespace lamina::cli {
 namespace {
-
-std::string listed(const std::vector<std::string> &names) {
-    std::string out;
-    for (const std::string &name : names) out += (out.empty() ? "" : ", ") + name;
-    return out;
-}
 
 std::vector<std::string> variant_names(const LayerContract &layer, const Plugins &plugins, const Device &device) {
     std::vector<std::string> names;
@@ -62,7 +57,7 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
         const std::vector<std::string> names = variant_names(layer->second, plugins, device);
         if (std::find(names.begin(), names.end(), variant) == names.end())
             throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "' on " + device.id +
-                                              "; it has " + listed(names) + did_you_mean(variant, names));
+                                              "; it has " + joined(names) + did_you_mean(variant, names));
     }
     return out;
 }
@@ -71,16 +66,17 @@ std::string graph_name(const std::string &given, const ModelContents &model) {
     const std::vector<std::string> names = names_of(model.graphs);
     if (given.empty() && names.size() == 1) return names.front();
     if (given.empty())
-        throw Error(ErrorCode::usage, model.name + " has several graphs: choose one with --graph: " + listed(names));
+        throw Error(ErrorCode::usage, model.name + " has several graphs: choose one with --graph: " + joined(names));
     if (!model.graphs.contains(given))
         throw Error(ErrorCode::usage, "--graph: " + model.name + " has no graph '" + given + "'; it has " +
-                                          listed(names) + did_you_mean(given, names));
+                                          joined(names) + did_you_mean(given, names));
     return given;
 }
 
 std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const Model &model) {
     const std::optional<TextGeneration> generation = inspect(model).generation;
-    if (!generation || generation->encode.empty() || !generation->source.characters) return arguments;
+    if (!generation || generation->encode.empty() || generation->source.split != TextFormat::Split::characters)
+        return arguments;
     if (!tokenize(model, {" "}).refused) return arguments; // a blank is one of its characters
     std::vector<std::string> out;
     for (const std::string &argument : arguments) {

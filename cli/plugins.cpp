@@ -3,6 +3,8 @@
 #include "contract.hpp"
 #include "table.hpp"
 
+#include "base/joined.hpp"
+
 #include <lamina/plugins.hpp>
 
 namespace lamina::cli {
@@ -11,12 +13,6 @@ namespace {
 std::vector<std::string> variant_names(const LayerContract &layer) {
     std::vector<std::string> out;
     for (const LayerVariant &variant : layer.variants) out.push_back(variant.name);
-    return out;
-}
-
-std::string joined(const std::vector<std::string> &words) {
-    std::string out;
-    for (const std::string &word : words) out += (out.empty() ? "" : ", ") + word;
     return out;
 }
 

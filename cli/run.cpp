@@ -140,9 +140,10 @@ void tap_texts(const RunOptions &options, const Model &model, Session session, O
 
 // ---- The command ----
 
-const std::vector<std::string> generate_options{"--batch",       "--beams", "--hypotheses", "--length-penalty",
-                                                "--temperature", "--top-k", "--top-p",      "--seed",
-                                                "--max-length",  "--cache"};
+const std::vector<std::string> generate_options{
+    "--batch",      "--beams", "--hypotheses", "--length-penalty",     "--temperature",
+    "--top-k",      "--top-p", "--min-p",      "--repetition-penalty", "--seed",
+    "--max-length", "--stop",  "--cache"};
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
@@ -159,7 +160,8 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() || !options.taps.empty())
         refuse_given(app, generate_options, "is about generating text: it does not go with --input or --tap");
     if (g.temperature == 0)
-        refuse_given(app, {"--top-k", "--top-p", "--seed"}, "goes with --temperature: without it nothing is sampled");
+        refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
+                     "goes with --temperature: without it nothing is sampled");
     if (!json) refuse_given(app, {"--hypotheses"}, "goes with --json, which shows more than the best one");
     if (g.hypotheses > g.beams)
         throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
@@ -207,8 +209,12 @@ void add_generate_options(const Arguments &app, GenerateOptions &generate) {
     number("--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
     number("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});
     number("--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0, 1.0);
+    number("--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
+    number("--repetition-penalty", generate.repetition_penalty, "above 1: make tokens that occurred before less likely",
+           0.01, 100.0);
     add_seed(app, generate.seed, "seed of the samples");
     number("--max-length", generate.max_length, "the most tokens to generate; 0: as the model says", int64_t{0}, many);
+    app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
 }
 
 } // namespace

@@ -1,26 +1,57 @@
 #include "text_run.hpp"
 
 #include "interrupt.hpp"
+#include "table.hpp"
 
+#include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
 namespace lamina::cli {
 namespace {
 
+std::string finish_name(Finish finish) {
+    switch (finish) {
+    case Finish::end:
+        return "end";
+    case Finish::stop:
+        return "stop";
+    case Finish::length:
+        break;
+    }
+    return "length";
+}
+
 Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
     Json all = Json::array();
     for (const Hypothesis &h : hypotheses)
-        all.push_back({{"output", h.text}, {"log_probability", h.log_probability}, {"score", h.score}});
+        all.push_back({{"output", h.text},
+                       {"log_probability", h.log_probability},
+                       {"score", h.score},
+                       {"tokens", h.tokens},
+                       {"finish", finish_name(h.finish)}});
     return {{"text", text}, {"output", hypotheses.empty() ? "" : hypotheses.front().text}, {"hypotheses", all}};
 }
 
-std::string as_line(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
-    return hypotheses.empty() ? "\n" : text + "\t" + hypotheses.front().text + "\n";
-}
+std::string seconds(std::chrono::duration<double> time) { return significant(time.count(), 2) + " s"; }
 
 } // namespace
 
+std::string Pace::summary(size_t tokens) const {
+    const std::chrono::duration<double> all = Clock::now() - begin_;
+    std::string out = std::to_string(tokens) + " tokens in " + seconds(all);
+    if (!first_ || tokens < 2) return out;
+    const std::chrono::duration<double> rest = Clock::now() - *first_;
+    return out + ", " + significant(static_cast<double>(tokens - 1) / rest.count(), 3) + " a second; the first after " +
+           seconds(*first_ - begin_);
+}
+
+bool TextRun::continues_texts(const Model &model) {
+    const std::optional<TextGeneration> generation = inspect(model).generation;
+    return generation && generation->encode.empty() && generation->source.split == TextFormat::Split::tokenizer;
+}
+
 void TextRun::words(const std::vector<std::string> &texts) {
+    if (continues_ && texts.size() == 1 && options_.beams == 1 && !output_.json()) return stream(texts.front());
     answer(texts, texts.size());
     finish();
 }
@@ -44,15 +75,30 @@ void TextRun::answer(const std::vector<std::string> &texts, size_t all) {
     options_.first = answered_;
     const auto answers = session_.hypotheses(texts, options_);
     answered_ += texts.size();
-    std::string text;
-    for (size_t i = 0; i < texts.size(); ++i) {
-        if (output_.json())
-            json_.push_back(as_json(texts[i], answers[i]));
-        else
-            text += as_line(texts[i], answers[i]);
-    }
-    output_.print(text);
+    for (size_t i = 0; i < texts.size(); ++i) show(texts[i], answers[i]);
     stop_if_interrupted();
+}
+
+void TextRun::show(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
+    if (output_.json())
+        json_.push_back(as_json(text, hypotheses));
+    else if (continues_)
+        output_.print(text + (hypotheses.empty() ? "" : hypotheses.front().text) + "\n\n");
+    else
+        output_.print(hypotheses.empty() ? "\n" : text + "\t" + hypotheses.front().text + "\n");
+}
+
+void TextRun::stream(const std::string &text) {
+    Pace pace;
+    output_.print(text);
+    options_.stream = [&](size_t, std::string_view piece) {
+        pace.token();
+        output_.print(piece);
+        stop_if_interrupted();
+    };
+    const auto answers = session_.hypotheses({text}, options_);
+    output_.print("\n");
+    output_.note(pace.summary(answers.front().empty() ? 0 : answers.front().front().tokens.size()));
 }
 
 void TextRun::finish() {

@@ -61,18 +61,33 @@ struct ModelWeight {
 
 // How text becomes token ids, and ids become text.
 struct TextFormat {
-    std::string vocabulary; // its file name
-    size_t entries = 0;     // of the vocabulary
-    bool characters = true; // each character is a token; else each word between blanks
-    bool lowercase = false; // ASCII letters are made lower case first
+    enum class Split { characters, words, tokenizer };
+
+    std::string file;                // the vocabulary, or tokenizer.json
+    size_t entries = 0;              // one more than the highest id
+    Split split = Split::characters; // what a token is: each character, each word between blanks, or what a tokenizer
+                                     // makes of the text
+    bool lowercase = false;          // ASCII letters are made lower case first
 };
 
 // How a model generates text.
 struct TextGeneration {
     std::string encode, decode; // graphs; `encode` is empty for a language model, which continues its input
     TextFormat source, target;  // of the input and of the output
-    std::string start, end;     // tokens of the target that begin and end every output
-    int64_t max_length = 0;     // tokens in an output at most, the end not counted
+    // Tokens of the target: every output begins with the first ones, and any of the second ends it.
+    std::vector<std::string> start, end;
+    int64_t max_length = 0; // tokens in an output at most, the end not counted
+};
+
+// How a model turns texts into vectors or classes: embed(), classify() and label_tokens() of texts.hpp.
+struct TextReading {
+    enum class Gives { embedding, classes, token_classes };
+
+    std::string graph, output;
+    std::string tokenizer; // its file name
+    Gives gives = Gives::embedding;
+    std::vector<std::string> labels; // of classes; those without a label are "LABEL_0", "LABEL_1", ...
+    int64_t longest = 0;             // tokens of a text at most, special ones included
 };
 
 struct ModelContents {
@@ -80,7 +95,8 @@ struct ModelContents {
     std::filesystem::path folder; // or the name of a model in memory
     std::map<std::string, ModelGraph, std::less<>> graphs;
     std::map<std::string, ModelWeight, std::less<>> weights;
-    std::optional<TextGeneration> generation; // if the model takes text
+    std::optional<TextGeneration> generation; // if the model takes text and gives text
+    std::optional<TextReading> reading;       // if it takes text and gives numbers
     std::optional<Error> fault;               // why Runtime::load() refuses the folder
 };
 

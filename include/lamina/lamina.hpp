@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina {
@@ -78,25 +79,35 @@ struct SessionOptions {
 
 // How text is generated: greedily, unless beams or temperature are set.
 struct GenerateOptions {
-    size_t batch = 64;           // how many texts are decoded side by side
-    int64_t beams = 1;           // number of beams; with a temperature, of independent samples
-    int64_t hypotheses = 0;      // how many hypotheses of each text to return; 0: one per beam
-    double length_penalty = 1.0; // rank by log probability / tokens^length_penalty, counting the end
-    double temperature = 0;      // above 0: sample
-    size_t top_k = 0;            // sample among the k most likely tokens; 0: all
-    double top_p = 1.0;          // sample among the fewest tokens that together have this probability
+    size_t batch = 64;             // how many texts are decoded side by side
+    int64_t beams = 1;             // number of beams; with a temperature, of independent samples
+    int64_t hypotheses = 0;        // how many hypotheses of each text to return; 0: one per beam
+    double length_penalty = 1.0;   // rank by log probability / tokens^length_penalty, counting the end
+    double temperature = 0;        // above 0: sample
+    size_t top_k = 0;              // sample among the k most likely tokens; 0: all
+    double top_p = 1.0;            // sample among the fewest tokens that together have this probability
+    double min_p = 0;              // sample among tokens at least this likely, as a part of the likeliest one's
+    double repetition_penalty = 1; // above 1: make tokens that occurred before, the prompt included, less likely
     uint64_t seed = 0;
     uint64_t first = 0;     // number of the first text, so that texts given in parts are sampled as if given at once
     int64_t max_length = 0; // tokens; 0: as the model says. Never beyond the model's positions
-    bool cached = true;     // false: no key-value cache; every step computes the whole sequence
+    std::vector<std::string> stop; // a text ends before the first of these
+    bool special_tokens = true;    // put tokens around a prompt as the model wants them; false: the prompt has them
+    bool cached = true;            // false: no key-value cache; every step computes the whole sequence
     std::function<void(size_t done, size_t all)> progress; // after every batch
+    // Called with what a text gains, as it comes, in pieces of whole characters. Only for one beam.
+    std::function<void(size_t text, std::string_view piece)> stream;
 };
+
+// Why a text ended: with one of the model's ends, before one of GenerateOptions::stop, or because it may be no longer.
+enum class Finish { end, stop, length };
 
 struct Hypothesis {
     std::string text;
     std::vector<int32_t> tokens;
     double log_probability = 0; // natural logarithm; of all tokens and, if it was reached, the end
     double score = 0;           // what hypotheses are ranked by
+    Finish finish = Finish::length;
 };
 
 class Session {

@@ -13,10 +13,11 @@ namespace lamina {
 
 // Runtime::load() takes it like a folder, and the results are the same, bit for bit.
 struct ModelDescription {
-    std::string name;                                             // used in messages in place of the folder
-    std::string json;                                             // model.json
-    std::map<std::string, Tensor, std::less<>> weights;           // model.safetensors, by tensor name
-    std::map<std::string, std::string, std::less<>> vocabularies; // file name -> its text, one token a line
+    std::string name;                                   // used in messages in place of the folder
+    std::string json;                                   // model.json
+    std::map<std::string, Tensor, std::less<>> weights; // model.safetensors, by tensor name
+    // File name -> its text: vocabularies, one token a line, and tokenizers, as tokenizer.json.
+    std::map<std::string, std::string, std::less<>> vocabularies;
 
     // Writes a model folder. If this fails, the folder is as it was before. A folder that is not empty is refused
     // unless `replace` is set. Then its model is replaced, with the vocabularies that its model.json names; other files

@@ -1,5 +1,7 @@
-// Texts as a model sees them: their token ids, and the graphs that it runs for them. With these you can look inside a
-// model that takes text. To generate text, Session::generate() in lamina.hpp is enough.
+// Texts through a model that reads them, such as BERT: vectors and classes. And texts as a model sees them: their token
+// ids, and the graphs that it runs for them. To generate text, Session::generate() in lamina.hpp is enough.
+//
+//     const lamina::Tensor vectors = lamina::embed(session, {"A man plays the guitar.", "It rains."}); // (2, C)
 //
 //     for (const lamina::GraphRun &run : lamina::graph_runs(session, {"vulkan"}))
 //         for (const auto &[name, tensor] : session.run(run.graph, run.inputs, {"*"}))
@@ -7,14 +9,49 @@
 #pragma once
 
 #include <lamina/lamina.hpp>
+#include <lamina/tokenizer.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace lamina {
+
+// ---- Vectors and classes ----
+
+struct ReadOptions {
+    size_t batch = 32;     // how many texts are read side by side
+    bool truncate = false; // a text of more tokens than the model takes is cut; else it is an error
+    std::function<void(size_t done, size_t all)> progress{}; // after every batch
+};
+
+struct LabelScore {
+    std::string label;
+    double score = 0; // a probability, or the value itself if the model gives values
+};
+
+struct TokenLabels {
+    std::string token;
+    TextRange characters;           // of the text
+    std::vector<LabelScore> labels; // best first
+};
+
+// All of them take texts in any number, and give what belongs to each in the same order. They throw Error(usage) for a
+// model that gives something else; Error(input) for a text without tokens, or with too many.
+
+// (N, C): a vector for each text.
+[[nodiscard]] Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
+// Scores of all labels, best first.
+[[nodiscard]] std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
+                                                            const ReadOptions &options = {});
+// The same for each token of a text, without special ones.
+[[nodiscard]] std::vector<std::vector<TokenLabels>>
+label_tokens(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
+
+// ---- What a model sees of texts ----
 
 struct RefusedText {
     size_t text = 0; // its index in the list
@@ -34,10 +71,11 @@ struct GraphRun {
     TensorMap inputs; // as Session::run() takes them
 };
 
-// The graphs that the model runs for these texts, in their order: the encoder, if it has one, then the decoder. The
-// decoder's target is the model's own answer, which is generated first (greedily), with all of its tokens at once.
-// Every text is a row; empty sources are left out. Rows are padded to the longest: sources with id 0, targets with the
-// end. Throws Error(usage) if the model takes no text or no text is left, Error(input) if a text is refused.
+// The graphs that the model runs for these texts, in their order: the graph that reads them; or the encoder, if it has
+// one, then the decoder. The decoder's target is the model's own answer, which is generated first (greedily), with all
+// of its tokens at once. Every text is a row; empty sources are left out. Rows are padded to the longest: sources with
+// id 0, targets with the end. Throws Error(usage) if the model takes no text or no text is left, Error(input) if a text
+// is refused.
 [[nodiscard]] std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts);
 
 } // namespace lamina

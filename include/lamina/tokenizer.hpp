@@ -51,6 +51,8 @@ class Tokenizer {
     // and the place in it for whatever is not understood: nothing is ignored that changes ids. Truncation and padding,
     // which such files may ask for, are the caller's.
     [[nodiscard]] static Tokenizer load(const std::filesystem::path &path);
+    // The same for the text of a tokenizer.json; `name` stands for the file in messages.
+    [[nodiscard]] static Tokenizer parse(std::string_view json, const std::string &name);
 
     // Throws Error(input) for text that is not UTF-8, with the offset; for a word that the model has no tokens for; for
     // a text that one of the file's regular expressions explodes on.

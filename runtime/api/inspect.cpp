@@ -60,11 +60,38 @@ ModelGraph graph_of(const model::Graph &graph, const model::Model &model, const 
     return out;
 }
 
-TextFormat format_of(const model::TextCodec &codec, const model::Model &model) {
-    return {.vocabulary = codec.vocabulary,
-            .entries = model.vocabularies.at(codec.vocabulary).size(),
-            .characters = codec.characters,
-            .lowercase = codec.lowercase};
+TextFormat format_of(const model::TextCodec &codec) {
+    using Split = model::TextCodec::Split;
+    const auto split = codec.split() == Split::characters ? TextFormat::Split::characters
+                       : codec.split() == Split::words    ? TextFormat::Split::words
+                                                          : TextFormat::Split::tokenizer;
+    return {.file = codec.file(), .entries = codec.size(), .split = split, .lowercase = codec.lowercase()};
+}
+
+TextGeneration generation_of(const model::Generation &g, const model::OutputTokens &marks) {
+    std::vector<std::string> start, end;
+    for (const model::Ids &choice : marks.start) start.push_back(g.target->token(choice.front()));
+    for (const int32_t id : marks.end) end.push_back(g.target->token(id));
+    return {.encode = g.encode,
+            .decode = g.decode,
+            .source = format_of(g.input()),
+            .target = format_of(*g.target),
+            .start = start,
+            .end = end,
+            .max_length = g.max_length};
+}
+
+TextReading reading_of(const model::Reading &r) {
+    using Gives = model::Reading::Gives;
+    const auto gives = r.gives == Gives::embedding ? TextReading::Gives::embedding
+                       : r.gives == Gives::classes ? TextReading::Gives::classes
+                                                   : TextReading::Gives::token_classes;
+    return {.graph = r.graph,
+            .output = r.output,
+            .tokenizer = r.file,
+            .gives = gives,
+            .labels = r.labels,
+            .longest = r.longest};
 }
 
 ModelContents contents_of(const model::Model &model, const abi::Registry &plugins) {
@@ -74,16 +101,8 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
     for (const auto &[name, graph] : model.graphs)
         for (const ModelLayer &layer : (out.graphs[name] = graph_of(graph, model, plugins)).layers)
             for (const PortTensor &weight : layer.weights) out.weights.at(weight.tensor).used = true;
-    if (model.generation) {
-        const model::Generation &g = *model.generation;
-        out.generation = TextGeneration{.encode = g.encode,
-                                        .decode = g.decode,
-                                        .source = format_of(g.input(), model),
-                                        .target = format_of(g.target, model),
-                                        .start = g.start,
-                                        .end = g.end,
-                                        .max_length = g.max_length};
-    }
+    if (model.generation) out.generation = generation_of(*model.generation, model.tokens);
+    if (model.reading) out.reading = reading_of(*model.reading);
     return out;
 }
 

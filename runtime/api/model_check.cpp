@@ -28,16 +28,45 @@ void expect_logits(const plan::GraphPlan &plan, int32_t tensor, const std::strin
                                                   "); write \"probabilities\" instead of \"logits\"");
 }
 
-// A vocabulary of another size than the table of embeddings is that of another model, and its words mean others.
+// A vocabulary of another size than the table of embeddings is that of another model, and its words mean others. Tables
+// may have more rows than a tokenizer has tokens.
+bool fits(const model::TextCodec &codec, int64_t rows) {
+    const auto size = static_cast<int64_t>(codec.size());
+    return codec.split() == model::TextCodec::Split::tokenizer ? size <= rows : size == rows;
+}
+
+std::string entries(const model::TextCodec &codec) {
+    return (codec.split() == model::TextCodec::Split::tokenizer ? "at least " : "") + std::to_string(codec.size());
+}
+
 void check_ids(const model::Model &model, const plan::GraphPlan &plan, const std::string &input,
                const model::TextCodec &codec, const char *side) {
-    const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(codec.vocabulary).size());
     const int64_t end = generation::end_of_values(plan, input);
-    if (end != INT32_MAX && vocabulary != end)
-        throw Error(ErrorCode::input, (model.folder / "model.json").string() + ": /generation/" + side +
-                                          "/vocabulary: expected " + std::to_string(end) +
+    const bool tokenizer = codec.split() == model::TextCodec::Split::tokenizer;
+    if (end != INT32_MAX && !fits(codec, end))
+        throw Error(ErrorCode::input, (model.folder / "model.json").string() + ": /generation/" + side + "/" +
+                                          (tokenizer ? "tokenizer" : "vocabulary") + ": expected " +
+                                          (tokenizer ? "at most " : "") + std::to_string(end) +
                                           " entries, one for each id that '" + input + "' takes, found " +
-                                          std::to_string(vocabulary) + " in " + codec.vocabulary);
+                                          std::to_string(codec.size()) + " in " + codec.file());
+}
+
+void check_tokens(const model::Model &model, int64_t scores) {
+    const std::string place = (model.folder / "model.json").string() + ": /tokens/";
+    const auto check = [&](const model::Ids &ids, const char *key) {
+        for (const int32_t id : ids)
+            if (id >= scores)
+                throw Error(ErrorCode::input, place + key + ": expected ids below " + std::to_string(scores) +
+                                                  ", as many as there are scores, found " + std::to_string(id));
+    };
+    const model::OutputTokens &tokens = model.tokens;
+    for (const model::Ids &choice : tokens.start) check(choice, "start");
+    check(tokens.end, "end");
+    check(tokens.suppress, "suppress");
+    check(tokens.begin_suppress, "begin_suppress");
+    if (tokens.start.empty() && !model.generation->encode.empty())
+        throw Error(ErrorCode::input, place + "start: expected at least one token, because there is no prompt to begin "
+                                              "with");
 }
 
 void check_generation(const model::Model &model, const abi::Registry &plugins) {
@@ -46,19 +75,19 @@ void check_generation(const model::Model &model, const abi::Registry &plugins) {
         check_ids(model,
                   plan::plan_graph(model, model.graphs.at(g.encode), plugins,
                                    generation::encode_shapes(g, 2, 1)), // any shape
-                  g.source_ids, g.source, "source");
+                  g.source_ids, *g.source, "source");
     const plan::GraphPlan plan = generation::plan_decode_step(model, plugins);
     const int32_t output = plan.outputs.at(g.scores);
     const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
     const std::string place = (model.folder / "model.json").string() + ": /generation/" +
                               (g.probabilities ? "probabilities" : "logits") + ": ";
     if (!g.probabilities) expect_logits(plan, output, place);
-    const auto vocabulary = static_cast<int64_t>(model.vocabularies.at(g.target.vocabulary).size());
-    if (scores.shape.size() != 3 || scores.shape[2] != vocabulary)
-        throw Error(ErrorCode::input, place + "expected '" + g.scores + "' to be (B, T, " + std::to_string(vocabulary) +
-                                          "), one value for each entry of " + g.target.vocabulary + ", found " +
+    if (scores.shape.size() != 3 || !fits(*g.target, scores.shape[2]))
+        throw Error(ErrorCode::input, place + "expected '" + g.scores + "' to be (B, T, " + entries(*g.target) +
+                                          "), one value for each entry of " + g.target->file() + ", found " +
                                           to_string(scores.shape) + " for B = 2, T = 1");
-    check_ids(model, plan, g.target_ids, g.target, "target");
+    check_ids(model, plan, g.target_ids, *g.target, "target");
+    check_tokens(model, scores.shape[2]);
 }
 
 } // namespace

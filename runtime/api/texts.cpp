@@ -1,17 +1,68 @@
-// texts.hpp: texts on their way into a model.
+// texts.hpp: texts on their way into a model, and what a model that reads them gives.
 #include <lamina/texts.hpp>
 
 #include "api/access.hpp"
 #include "generation/text_inputs.hpp"
+#include "reading/reading.hpp"
+
+#include <algorithm>
 
 namespace lamina {
+namespace {
+
+using Gives = model::Reading::Gives;
+
+std::vector<reading::Found> read(Session &session, const std::vector<std::string> &texts, const ReadOptions &options,
+                                 Gives expected, const char *what) {
+    detail::SessionState &state = detail::Access::state(session);
+    if (state.model->reading && state.model->reading->gives != expected)
+        throw Error(ErrorCode::usage, state.model->folder.string() + " does not give " + what + " but the output '" +
+                                          state.model->reading->output + "'");
+    return reading::read(state, texts, options);
+}
+
+} // namespace
+
+Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options) {
+    const auto found = read(session, texts, options, Gives::embedding, "vectors of texts");
+    const auto width = static_cast<int64_t>(found.empty() ? 0 : found.front().values.size());
+    Tensor out(TensorType{DType::f32, {static_cast<int64_t>(texts.size()), width}});
+    for (size_t i = 0; i < found.size(); ++i)
+        std::ranges::copy(found[i].values, out.f32().begin() + static_cast<std::ptrdiff_t>(i) * width);
+    return out;
+}
+
+std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
+                                              const ReadOptions &options) {
+    std::vector<std::vector<LabelScore>> out;
+    for (const reading::Found &each : read(session, texts, options, Gives::classes, "classes of texts"))
+        out.push_back(reading::labels_of(*detail::Access::state(session).model->reading, each.values));
+    return out;
+}
+
+std::vector<std::vector<TokenLabels>> label_tokens(Session &session, const std::vector<std::string> &texts,
+                                                   const ReadOptions &options) {
+    std::vector<std::vector<TokenLabels>> out;
+    for (const reading::Found &each : read(session, texts, options, Gives::token_classes, "classes of tokens")) {
+        const size_t count = each.values.size() / each.encoding.size();
+        std::vector<TokenLabels> &tokens = out.emplace_back();
+        for (size_t i = 0; i < each.encoding.size(); ++i)
+            if (!each.encoding.special[i])
+                tokens.push_back({each.encoding.tokens[i], each.encoding.offsets[i],
+                                  reading::labels_of(*detail::Access::state(session).model->reading,
+                                                     std::span(each.values).subspan(i * count, count))});
+    }
+    return out;
+}
 
 TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
     return generation::read_texts(*detail::Access::model(model), *detail::Access::plugins(model), texts);
 }
 
 std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts) {
-    return generation::inputs_of_texts(detail::Access::state(session), texts, generation::Rows::of_texts).graphs;
+    detail::SessionState &state = detail::Access::state(session);
+    if (state.model->reading) return {reading::inputs_of_texts(*state.model, texts)};
+    return generation::inputs_of_texts(state, texts, generation::Rows::of_texts).graphs;
 }
 
 } // namespace lamina

@@ -5,6 +5,9 @@
 #include "architectures/graph_writer.hpp"
 #include "model/model.hpp"
 
+#include <lamina/tokenizer.hpp>
+
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -28,6 +31,14 @@ struct Pooling {
     }
 };
 
+// What the files of a model say of texts, beside its layers.
+struct TextSettings {
+    Tokenizer tokenizer;
+    std::string file;            // that it was read from
+    int64_t max_length = 256;    // tokens of an output, where the files say nothing
+    int64_t context = INT32_MAX; // tokens that the model was trained with
+};
+
 // A model while it is put together from the files that people have.
 struct Draft {
     const Config &config;
@@ -36,6 +47,7 @@ struct Draft {
     bool gguf = false;                              // read from a GGUF file
     std::optional<Pooling> pooling = {};            // of a model that embeds texts
     model::OutputTokens tokens = {};                // as `generation` has them; an architecture may know more
+    std::optional<TextSettings> texts = {};         // none: the files have no tokenizer
     std::set<std::string, std::less<>> unused = {}; // weights that may lie in a file and change nothing
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 

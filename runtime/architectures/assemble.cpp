@@ -1,6 +1,7 @@
 #include "architectures/assemble.hpp"
 
 #include "architectures/output_tokens.hpp"
+#include "architectures/text_settings.hpp"
 #include "base/nearest.hpp"
 #include "base/readable_json.hpp"
 #include "base/utf8.hpp"
@@ -66,17 +67,20 @@ std::span<const TensorName> tensor_names(const std::string &model_type, const Co
 
 std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,
                                              const std::filesystem::path &path) {
-    draft.tokens = output_tokens(draft.generation);
+    draft.tokens = output_tokens(draft.generation, draft.config);
     find(model_type, draft.config).build(draft);
     draft.config.finish();
     Json graphs = Json::object();
     for (const auto &[name, graph] : draft.graphs) graphs[name] = graph.json();
-    const Json json{{"format", "lamina/1"},
-                    {"name", name_of(path)},
-                    {"summary", model_type},
-                    {"graphs", graphs},
-                    {"tokens", json_of(draft.tokens)}};
-    return model::Model::parse(readable_json(json), used(draft), {}, path.string());
+    Json json{{"format", "lamina/1"},
+              {"name", name_of(path)},
+              {"summary", model_type},
+              {"graphs", graphs},
+              {"tokens", json_of(draft.tokens)}};
+    if (Json generation = generation_block(draft); !generation.empty()) json["generation"] = std::move(generation);
+    if (Json reading = reading_block(draft); !reading.empty()) json["reading"] = std::move(reading);
+    const model::TextFiles files{{}, [&](const std::string &) { return draft.texts->tokenizer; }};
+    return model::Model::read(readable_json(json), used(draft), files, path.string());
 }
 
 } // namespace lamina::architectures

@@ -1,5 +1,6 @@
 #include "architectures/config.hpp"
 
+#include "base/file.hpp"
 #include "base/utf8.hpp"
 
 #include <lamina/error.hpp>
@@ -17,9 +18,6 @@ constexpr int64_t largest_setting = std::numeric_limits<int32_t>::max(); // of a
 // What config.json files say of training, of generation and of the library that wrote them. (transformers,
 // configuration_utils.py: the attributes of PretrainedConfig.)
 constexpr std::array harmless{
-    "_attn_implementation",
-    "_attn_implementation_autoset",
-    "_name_or_path",
     "architectures",
     "attention_dropout",
     "attention_probs_dropout_prob",
@@ -79,6 +77,7 @@ constexpr std::array harmless{
     "transformers.js_config",
     "transformers_version",
     "typical_p",
+    "unk_token_id",
     "use_bfloat16",
     "use_cache",
     "vocab_size",
@@ -97,6 +96,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> activatio
     {"tanh", "tanh"},
 }};
 
+bool is_harmless(const std::string &key) {
+    return key.starts_with('_') || std::ranges::find(harmless, key) != harmless.end(); // "_name_or_path" and the like
+}
+
 std::string shown(double value) {
     std::string text = std::to_string(value);
     text.erase(text.find_last_not_of('0') + 1);
@@ -104,6 +107,17 @@ std::string shown(double value) {
 }
 
 } // namespace
+
+bool has_file(const std::filesystem::path &file) {
+    std::error_code error;
+    return std::filesystem::exists(std::filesystem::symlink_status(file, error));
+}
+
+std::string text_of(const std::filesystem::path &file) {
+    constexpr uint64_t largest = 16u << 20;
+    const std::vector<std::byte> bytes = read_file(file, largest, FileReader::Kind::ordinary);
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
 
 Config::Config(const model::JsonValue &object)
     : object_(object), read_(std::make_shared<std::set<std::string, std::less<>>>()) {
@@ -219,7 +233,7 @@ void Config::ignore(std::initializer_list<const char *> keys) const { read_->ins
 
 void Config::finish() const {
     for (const auto &[key, value] : object_.members())
-        if (!value.is_null() && !read_->contains(key) && std::ranges::find(harmless, key) == harmless.end())
+        if (!value.is_null() && !read_->contains(key) && !is_harmless(key))
             value.fail("Lamina does not know this key (" + value.description() +
                        ") and cannot tell whether it changes what the model computes");
 }

@@ -5,6 +5,7 @@
 #include "model/json.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -62,5 +63,9 @@ class Config {
 
     [[nodiscard]] model::JsonValue get(std::string_view key) const;
 };
+
+[[nodiscard]] bool has_file(const std::filesystem::path &file);
+// The text of a JSON file of settings. Throws Error(input).
+[[nodiscard]] std::string text_of(const std::filesystem::path &file);
 
 } // namespace lamina::architectures

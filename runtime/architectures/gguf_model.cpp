@@ -3,6 +3,7 @@
 #include "architectures/gguf_model.hpp"
 
 #include "architectures/assemble.hpp"
+#include "architectures/text_settings.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf.hpp"
 
@@ -55,6 +56,7 @@ class Reader {
         : gguf_(model::open_gguf(file)), type_(gguf_.metadata.at("general.architecture").string()) {}
 
     [[nodiscard]] const std::string &model_type() const { return type_; }
+    [[nodiscard]] const model::GgufMetadata &metadata() const { return gguf_.metadata; }
 
     // The text of a config.json.
     [[nodiscard]] std::string config() const {
@@ -62,8 +64,9 @@ class Reader {
         for (const auto &[theirs, ours] : settings)
             if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
-        if (gguf_.metadata.has("tokenizer.ggml.eos_token_id"))
-            out["eos_token_id"] = gguf_.metadata.at("tokenizer.ggml.eos_token_id").integer();
+        for (const char *key : {"eos_token_id", "eot_token_id", "eom_token_id"}) // of a text, a turn, a message
+            if (const std::string full = std::string("tokenizer.ggml.") + key; gguf_.metadata.has(full))
+                out["eos_token_id"].push_back(gguf_.metadata.at(full).integer());
         add_rotary(out);
         refuse_unknown();
         return out.in_one_line();
@@ -171,7 +174,11 @@ std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file)
     const Config config(document.root());
     (void)config.text("model_type");
     model::Weights weights = reader.weights(tensor_names(reader.model_type(), config));
-    Draft draft{.config = config, .weights = weights, .generation = config, .gguf = true};
+    Draft draft{.config = config,
+                .weights = weights,
+                .generation = config,
+                .gguf = true,
+                .texts = read_text_settings(reader.metadata(), config)};
     return assemble(draft, reader.model_type(), file);
 }
 

@@ -2,11 +2,18 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
+
 namespace lamina::architectures {
 
 GraphWriter::Tensor GraphWriter::input(const std::string &name, DType dtype, const std::string &dims) {
     inputs_[name] = {{"dtype", name_of(dtype)}, {"dims", dims}};
     return name;
+}
+
+bool GraphWriter::takes(std::string_view input) const {
+    const auto *members = inputs_.members();
+    return std::ranges::any_of(*members, [&](const Json::Member &member) { return member.key == input; });
 }
 
 GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type,

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@ class GraphWriter {
 
     Tensor input(const std::string &name, DType dtype, const std::string &dims);
     void output(const std::string &name, const Tensor &tensor) { outputs_[name] = tensor; }
+    [[nodiscard]] bool takes(std::string_view input) const;
 
     // Any layer. Inputs that are empty are left out. Weights that are not mapped are NAME.PORT.
     Tensor layer(const std::string &name, const char *type, const std::vector<std::pair<const char *, Tensor>> &inputs,

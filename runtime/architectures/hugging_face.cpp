@@ -1,7 +1,7 @@
 #include "architectures/hugging_face.hpp"
 
 #include "architectures/assemble.hpp"
-#include "base/file.hpp"
+#include "architectures/text_settings.hpp"
 #include "base/utf8.hpp"
 #include "model/safetensors.hpp"
 
@@ -12,18 +12,6 @@ namespace lamina::architectures {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr uint64_t largest_config = 16u << 20;
-
-std::string text_of(const fs::path &file) {
-    const std::vector<std::byte> bytes = read_file(file, largest_config, FileReader::Kind::ordinary);
-    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
-}
-
-bool is_there(const fs::path &file) {
-    std::error_code error;
-    return fs::exists(fs::symlink_status(file, error));
-}
 
 // The kinds of pooling in 1_Pooling/config.json, and Lamina's. (sentence-transformers, models/Pooling.py.)
 constexpr std::array<std::pair<const char *, const char *>, 4> poolings{{
@@ -53,7 +41,7 @@ Pooling read_pooling(const fs::path &file) {
 // modules.json: a transformer, pooling, and maybe the division by the length.
 std::optional<Pooling> read_modules(const fs::path &folder) {
     const fs::path file = folder / "modules.json";
-    if (!is_there(file)) return std::nullopt;
+    if (!has_file(file)) return std::nullopt;
     const model::JsonDocument document(text_of(file), file.string());
     std::optional<Pooling> out;
     for (const model::JsonValue &module : document.root().items()) {
@@ -83,10 +71,14 @@ std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
     const model::JsonDocument document(text_of(file), file.string());
     const Config config(document.root());
     std::optional<model::JsonDocument> generation_document;
-    if (is_there(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
+    if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     model::Weights weights = model::open_safetensors_folder(folder);
-    Draft draft{.config = config, .weights = weights, .generation = generation, .pooling = read_modules(folder)};
+    Draft draft{.config = config,
+                .weights = weights,
+                .generation = generation,
+                .pooling = read_modules(folder),
+                .texts = read_text_settings(config, generation, folder)};
     return assemble(draft, config.text("model_type"), folder);
 }
 

@@ -1,23 +1,15 @@
 #include "architectures/open.hpp"
 
+#include "architectures/config.hpp"
 #include "architectures/gguf_model.hpp"
 #include "architectures/hugging_face.hpp"
 
 namespace lamina::architectures {
-namespace {
-
 namespace fs = std::filesystem;
-
-bool has_file(const fs::path &folder, const char *name) {
-    std::error_code error;
-    return fs::exists(fs::symlink_status(folder / name, error));
-}
-
-} // namespace
 
 std::shared_ptr<const model::Model> open(const fs::path &path) {
     std::error_code error;
-    if (fs::is_directory(path, error) && !has_file(path, "model.json") && has_file(path, "config.json"))
+    if (fs::is_directory(path, error) && !has_file(path / "model.json") && has_file(path / "config.json"))
         return read_hugging_face(path);
     if (path.extension() == ".gguf") return read_gguf(path);
     return model::Model::load(path);

@@ -18,12 +18,16 @@ void add_bad_words(const Config &generation, std::vector<int32_t> &suppress) {
 
 } // namespace
 
-model::OutputTokens output_tokens(const Config &generation) {
+model::OutputTokens output_tokens(const Config &generation, const Config &config) {
+    const auto ids = [&](const char *key) {
+        const std::vector<int32_t> out = generation.ids(key);
+        return out.empty() ? config.ids(key) : out;
+    };
     model::OutputTokens out;
-    for (const int32_t id : generation.ids("decoder_start_token_id")) out.start.push_back({id});
-    out.end = generation.ids("eos_token_id");
-    out.suppress = generation.ids("suppress_tokens");
-    out.begin_suppress = generation.ids("begin_suppress_tokens");
+    for (const int32_t id : ids("decoder_start_token_id")) out.start.push_back({id});
+    out.end = ids("eos_token_id");
+    out.suppress = ids("suppress_tokens");
+    out.begin_suppress = ids("begin_suppress_tokens");
     add_bad_words(generation, out.suppress);
     return out;
 }

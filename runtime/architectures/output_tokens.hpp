@@ -7,8 +7,8 @@
 
 namespace lamina::architectures {
 
-// `generation`: generation_config.json, or config.json of older folders.
-[[nodiscard]] model::OutputTokens output_tokens(const Config &generation);
+// `generation`: generation_config.json; what it leaves out is in config.json, where older folders have all of it.
+[[nodiscard]] model::OutputTokens output_tokens(const Config &generation, const Config &config);
 
 // As model.json has them.
 [[nodiscard]] Json json_of(const model::OutputTokens &tokens);

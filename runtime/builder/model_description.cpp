@@ -69,7 +69,8 @@ std::set<std::string> vocabularies_of(const fs::path &folder) {
         const model::JsonValue generation = document.root().at("generation");
         for (const char *side : {"source", "target"}) {
             if (!generation.has(side)) continue;
-            const std::string file = generation.at(side).at("vocabulary").string();
+            const model::JsonValue codec = generation.at(side);
+            const std::string file = codec.at(codec.has("tokenizer") ? "tokenizer" : "vocabulary").string();
             const bool inside = fs::path(file).filename() == file && file.find('\0') == std::string::npos;
             if (inside && file != "." && file != "..") out.insert(file);
         }

@@ -8,6 +8,7 @@
 #include "generation/generation_shapes.hpp"
 #include "generation/text_inputs.hpp"
 #include "generation/texts.hpp"
+#include "reading/reading.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -234,6 +235,22 @@ GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, T
     return out;
 }
 
+std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, std::vector<std::string> texts) {
+    const model::Model &model = *truth.model;
+    if (texts.empty()) texts = generation::sample_texts(model, *truth.runtime->plugins);
+    generation::TextInputs of_texts = generation::inputs_of_texts(truth, texts, generation::Rows::of_programs);
+    std::vector<GraphSteps> out;
+    for (auto &[graph, inputs] : of_texts.graphs)
+        out.push_back(steps_of_text(*model.generation, graph, std::move(inputs), of_texts.length));
+    return out;
+}
+
+GraphSteps steps_of_reading(const model::Model &model, std::vector<std::string> texts) {
+    if (texts.empty()) texts = {"A man is playing a guitar.", "It rains"};
+    GraphRun run = reading::inputs_of_texts(model, texts);
+    return {run.graph, {}, {std::move(run.inputs)}};
+}
+
 std::string only_graph(const model::Model &model) {
     if (model.graphs.size() == 1) return model.graphs.begin()->first;
     std::string names;
@@ -275,17 +292,12 @@ namespace comparison {
 Comparison compare(detail::SessionState &truth, detail::SessionState &on_device, const CompareOptions &options) {
     const model::Model &content = *on_device.model;
     std::vector<GraphSteps> graphs;
-    if (options.inputs.empty()) {
-        const auto &plugins = *on_device.runtime->plugins;
-        const auto texts = options.texts.empty() ? generation::sample_texts(content, plugins) : options.texts;
-        generation::TextInputs of_texts = generation::inputs_of_texts(truth, texts, generation::Rows::of_programs);
-        for (auto &[graph, inputs] : of_texts.graphs)
-            graphs.push_back(steps_of_text(*content.generation, graph, std::move(inputs), of_texts.length));
-    } else {
-        graphs.emplace_back();
-        graphs.back().graph = options.graph.empty() ? only_graph(content) : options.graph;
-        graphs.back().inputs = {options.inputs};
-    }
+    if (!options.inputs.empty())
+        graphs.push_back({options.graph.empty() ? only_graph(content) : options.graph, {}, {options.inputs}});
+    else if (content.reading)
+        graphs.push_back(steps_of_reading(content, options.texts));
+    else
+        graphs = steps_of_generation(truth, options.texts);
 
     Comparison out;
     out.device = on_device.device;

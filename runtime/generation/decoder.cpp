@@ -3,20 +3,63 @@
 #include "generation/generation_shapes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
 namespace lamina::generation {
+namespace {
+
+constexpr size_t longest_block = 256;        // tokens of a prompt that go through the program at once
+constexpr size_t largest_scores = 32u << 20; // of a block, in numbers
+constexpr size_t first_capacity = 256;       // of caches, in tokens
+
+constexpr int32_t filler = 0; // any id: nothing comes of rows and positions that have it
+
+// `old` at the beginning of a tensor that is longer along one axis.
+void copy_prefix(const Tensor &old, Tensor &grown) {
+    const Shape &from = old.shape(), &to = grown.shape();
+    const auto axis = static_cast<size_t>(std::mismatch(from.begin(), from.end(), to.begin()).first - from.begin());
+    size_t blocks = 1;
+    for (size_t i = 0; i < std::min(axis, from.size()); ++i) blocks *= static_cast<size_t>(from[i]);
+    const size_t bytes = old.bytes().size() / blocks, stride = grown.bytes().size() / blocks;
+    for (size_t i = 0; i < blocks; ++i)
+        std::memcpy(grown.bytes().data() + i * stride, old.bytes().data() + i * bytes, bytes);
+}
+
+std::vector<int32_t> states_of(const plan::GraphPlan &plan) {
+    std::vector<int32_t> out;
+    for (size_t i = 0; i < plan.tensors.size(); ++i)
+        if (plan.tensors[i].kind == plan::PlannedTensor::Kind::state) out.push_back(static_cast<int32_t>(i));
+    return out;
+}
+
+} // namespace
+
+Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape)
+    : session_(session), model_(*session.model->generation), cached_(shape.cached), rows_(shape.rows),
+      batch_(rounded_rows(shape.rows)), positions_(longest_target(*session.model, *session.runtime->plugins)),
+      longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), had_(batch_, 0) {
+    if (!model_.encode.empty()) encode(sources);
+    if (cached_)
+        capacity_ = std::min(longest_, first_capacity);
+    else
+        taken_.resize(batch_);
+    use_program(cached_ ? 1 : longest_);
+    const auto scores = static_cast<size_t>(program_->plan().outputs.at(model_.scores));
+    vocabulary_ = static_cast<size_t>(program_->plan().tensors[scores].type.shape.back());
+    scores_.resize(rows_ * vocabulary_);
+}
 
 // The inputs that the decoder takes from the encoder, and the lengths of the sources. Rows beyond the sources have one
 // token, and their results are not used.
-TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> &sources) const {
-    const model::Generation &g = *session.model->generation;
+void Decoder::encode(const std::vector<Ids> &sources) {
     const auto batch = static_cast<int64_t>(batch_);
     size_t longest = 0;
     for (const Ids &ids : sources) longest = std::max(longest, ids.size());
-    Tensor source(TensorType{DType::i32, {batch, source_length(*session.model, *session.runtime->plugins, longest)}});
+    Tensor source(TensorType{DType::i32, {batch, source_length(*session_.model, *session_.runtime->plugins, longest)}});
     Tensor lengths(TensorType{DType::i32, {batch}});
     std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
     for (size_t r = 0; r < sources.size(); ++r) {
@@ -24,89 +67,146 @@ TensorMap Decoder::encode(detail::SessionState &session, const std::vector<Ids> 
         std::copy(sources[r].begin(), sources[r].end(),
                   source.i32().begin() + static_cast<std::ptrdiff_t>(r) * source.shape()[1]);
     }
-    plan::Program &program = session.program(g.encode, encode_shapes(g, batch, source.shape()[1]));
-    program.write(program.plan().inputs.at(g.source_ids), source.bytes());
-    program.write(program.plan().inputs.at(g.source_lengths), lengths.bytes());
+    plan::Program &program = session_.program(model_.encode, encode_shapes(model_, batch, source.shape()[1]));
+    program.write(program.plan().inputs.at(model_.source_ids), source.bytes());
+    program.write(program.plan().inputs.at(model_.source_lengths), lengths.bytes());
     program.run();
-    TensorMap given;
-    for (const std::string &name : g.encoded) {
+    for (const std::string &name : model_.encoded) {
         const int32_t output = program.plan().outputs.at(name);
-        Tensor &tensor = given[name] = Tensor(program.plan().tensors[static_cast<size_t>(output)].type);
+        Tensor &tensor = given_[name] = Tensor(program.plan().tensors[static_cast<size_t>(output)].type);
         program.read(output, tensor.bytes());
     }
-    if (g.decode_takes_lengths) given[g.source_lengths] = std::move(lengths);
-    return given;
+    if (model_.decode_takes_lengths) given_[model_.source_lengths] = std::move(lengths);
 }
 
-Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape)
-    : rows_(shape.rows), batch_(rounded_rows(shape.rows)), cached_(shape.cached),
-      probabilities_(session.model->generation->probabilities), device_(session.device.id) {
-    const model::Generation &g = *session.model->generation;
-    graph_ = g.decode;
-    TensorMap given;
-    if (!g.encode.empty()) given = encode(session, sources);
+// ---- Programs and caches ----
+
+void Decoder::use_program(size_t length) {
+    if (length == length_) return;
     TensorTypes encoded;
-    for (const std::string &name : g.encoded) encoded[name] = given.at(name).type();
-    int64_t length = 1, state_length = 0;
-    if (cached_)
-        state_length = rounded_length(shape.length);
-    else // all positions are computed, so none may be out of range
-        length = std::min(rounded_length(shape.length),
-                          static_cast<int64_t>(longest_target(*session.model, *session.runtime->plugins)));
-    steps_ = static_cast<size_t>(length);
-    program_ =
-        &session.program(g.decode, decode_shapes(g, static_cast<int64_t>(batch_), length, encoded, state_length));
-    const plan::GraphPlan &plan = program_->plan();
-    for (const auto &[name, tensor] : given) program_->write(plan.inputs.at(name), tensor.bytes());
-    ids_input_ = plan.inputs.at(g.target_ids);
-    position_input_ = plan.inputs.at(g.position);
-    scores_output_ = plan.outputs.at(g.scores);
-    vocabulary_ = static_cast<size_t>(plan.tensors[static_cast<size_t>(scores_output_)].type.shape.back());
-    const int32_t filler = 0; // any id; results of rows and positions with it are not used
-    ids_.assign(batch_ * steps_, filler);
-    positions_.assign(batch_, 0);
-    all_.resize(batch_ * steps_ * vocabulary_);
-    scores_.resize(rows_ * vocabulary_);
+    for (const std::string &name : model_.encoded) encoded[name] = given_.at(name).type();
+    program_ = &session_.program(model_.decode,
+                                 decode_shapes(model_, static_cast<int64_t>(batch_), static_cast<int64_t>(length),
+                                               encoded, static_cast<int64_t>(capacity_)));
+    length_ = length;
+    for (const auto &[name, tensor] : given_) program_->write(program_->plan().inputs.at(name), tensor.bytes());
 }
 
-std::span<const float> Decoder::step(std::span<const int32_t> tokens, size_t position) {
-    const size_t column = cached_ ? 0 : position;
-    for (size_t r = 0; r < rows_; ++r) ids_[r * steps_ + column] = tokens[r];
-    if (cached_) std::fill(positions_.begin(), positions_.end(), static_cast<int32_t>(position));
-    program_->write(ids_input_, std::as_bytes(std::span(ids_)));
-    program_->write(position_input_, std::as_bytes(std::span(positions_)));
-    program_->run();
-    program_->read(scores_output_, std::as_writable_bytes(std::span(all_)));
-    const std::span<float> found = cached_ ? std::span(all_).first(rows_ * vocabulary_) : std::span(scores_);
-    for (size_t r = 0; r < rows_ && !cached_; ++r) {
-        const auto from = all_.begin() + static_cast<std::ptrdiff_t>((r * steps_ + column) * vocabulary_);
-        std::copy_n(from, vocabulary_, scores_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
+// Makes room for so many tokens a row: twice as many as before, or what is needed, but no more than ever may be.
+void Decoder::grow(size_t needed) {
+    if (needed <= capacity_) return;
+    std::map<std::string, Tensor> states;
+    for (const int32_t state : states_of(program_->plan())) {
+        const plan::PlannedTensor &tensor = program_->plan().tensors[static_cast<size_t>(state)];
+        program_->read(state, states.emplace(tensor.name, Tensor(tensor.type)).first->second.bytes());
     }
-    if (probabilities_)
-        for (float &score : found) score = std::log(score); // a probability of 0 is never chosen
-    check_scores(found, position);
-    return found;
+    capacity_ = std::max(needed, std::min(longest_, std::max(2 * capacity_, std::bit_ceil(needed))));
+    const size_t length = std::exchange(length_, 0);
+    use_program(length);
+    for (const int32_t state : states_of(program_->plan())) {
+        const plan::PlannedTensor &tensor = program_->plan().tensors[static_cast<size_t>(state)];
+        Tensor grown(tensor.type);
+        copy_prefix(states.at(tensor.name), grown);
+        program_->write(state, grown.bytes());
+    }
 }
 
-void Decoder::check_scores(std::span<const float> scores, size_t position) const {
+// ---- Steps ----
+
+std::span<float> Decoder::step(std::span<const Ids> tokens) {
+    if (!cached_) {
+        run_whole(tokens);
+        return scores_;
+    }
+    size_t longest = 0;
+    for (const Ids &ids : tokens) longest = std::max(longest, ids.size());
+    for (size_t first = 0; first < longest;) {
+        size_t most = positions_; // a block may be longer than what is left of the tokens, but not than the positions
+        for (size_t r = 0; r < rows_; ++r)
+            if (first < tokens[r].size()) most = std::min(most, positions_ - had_[r]);
+        most = std::min({most, longest_block, largest_scores / (batch_ * vocabulary_)});
+        const size_t length = std::min(std::bit_ceil(longest - first), std::bit_floor(std::max<size_t>(most, 1)));
+        run_block(tokens, first, length);
+        first += length;
+    }
+    return scores_;
+}
+
+// Gives every row the tokens [first, first + length) of its own. What follows a row's last token is computed from
+// filler; the next token takes its place in the caches.
+void Decoder::run_block(std::span<const Ids> tokens, size_t first, size_t length) {
+    size_t needed = 0;
+    std::vector<int32_t> ids(batch_ * length, filler), positions(batch_, 0);
+    for (size_t r = 0; r < rows_; ++r) {
+        const size_t count = tokens[r].size() > first ? std::min(tokens[r].size() - first, length) : 0;
+        if (count != 0)
+            std::copy_n(tokens[r].begin() + static_cast<std::ptrdiff_t>(first), count,
+                        ids.begin() + static_cast<std::ptrdiff_t>(r * length));
+        positions[r] = static_cast<int32_t>(std::min(had_[r], positions_ - length));
+        needed = std::max(needed, had_[r] + count);
+    }
+    grow(needed);
+    use_program(length);
+    run(ids, positions);
+    for (size_t r = 0; r < rows_; ++r) {
+        if (tokens[r].size() <= first) continue;
+        had_[r] += std::min(tokens[r].size() - first, length);
+        if (tokens[r].size() <= first + length) take_scores(r, tokens[r].size() - first - 1);
+    }
+}
+
+void Decoder::run_whole(std::span<const Ids> tokens) {
+    std::vector<int32_t> ids(batch_ * length_, filler);
+    for (size_t r = 0; r < batch_; ++r) {
+        if (r < rows_) taken_[r].insert(taken_[r].end(), tokens[r].begin(), tokens[r].end());
+        std::copy(taken_[r].begin(), taken_[r].end(), ids.begin() + static_cast<std::ptrdiff_t>(r * length_));
+        had_[r] = taken_[r].size();
+    }
+    run(ids, std::vector<int32_t>(batch_, 0));
+    for (size_t r = 0; r < rows_; ++r)
+        if (!tokens[r].empty()) take_scores(r, had_[r] - 1);
+}
+
+void Decoder::run(std::span<const int32_t> ids, std::span<const int32_t> positions) {
+    program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(ids));
+    program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(positions));
+    program_->run();
+    all_.resize(batch_ * length_ * vocabulary_);
+    program_->read(program_->plan().outputs.at(model_.scores), std::as_writable_bytes(std::span(all_)));
+}
+
+void Decoder::take_scores(size_t row, size_t column) {
+    const auto from = all_.begin() + static_cast<std::ptrdiff_t>((row * length_ + column) * vocabulary_);
+    const auto to = scores_.begin() + static_cast<std::ptrdiff_t>(row * vocabulary_);
+    std::copy_n(from, vocabulary_, to);
+    if (model_.probabilities) // a probability of 0 is never chosen
+        std::transform(to, to + static_cast<std::ptrdiff_t>(vocabulary_), to, [](float p) { return std::log(p); });
+    check_scores(row);
+}
+
+void Decoder::check_scores(size_t row) const {
+    const auto scores = std::span(scores_).subspan(row * vocabulary_, vocabulary_);
     const auto wrong = [](float score) { return !(score < std::numeric_limits<float>::infinity()); };
     const auto at = std::find_if(scores.begin(), scores.end(), wrong);
-    if (at != scores.end())
-        throw Error(ErrorCode::failure, "graph '" + graph_ + "' gave " + std::to_string(*at) + " for token " +
-                                            std::to_string(static_cast<size_t>(at - scores.begin()) % vocabulary_) +
-                                            " at position " + std::to_string(position) + " on " + device_ +
-                                            "; 'lamina compare --device " + device_ + "' names the layer at fault");
+    if (at == scores.end()) return;
+    const std::string &device = session_.device.id;
+    throw Error(ErrorCode::failure, "graph '" + model_.decode + "' gave " + std::to_string(*at) + " for token " +
+                                        std::to_string(at - scores.begin()) + " at position " +
+                                        std::to_string(had_[row] - 1) + " on " + device +
+                                        "; 'lamina compare --device " + device + "' names the layer at fault");
 }
 
 void Decoder::reorder(std::span<const int32_t> rows) {
     std::vector<int32_t> whole(batch_);
     std::iota(whole.begin(), whole.end(), 0);
     std::copy(rows.begin(), rows.end(), whole.begin());
-    if (cached_) return program_->reorder_states(whole);
-    const std::vector<int32_t> before = ids_;
-    for (size_t r = 0; r < batch_; ++r)
-        std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(whole[r]) * steps_), steps_,
-                    ids_.begin() + static_cast<std::ptrdiff_t>(r * steps_));
+    const std::vector<size_t> had = had_;
+    const std::vector<Ids> taken = taken_;
+    for (size_t r = 0; r < batch_; ++r) {
+        had_[r] = had[static_cast<size_t>(whole[r])];
+        if (!cached_) taken_[r] = taken[static_cast<size_t>(whole[r])];
+    }
+    if (cached_) program_->reorder_states(whole);
 }
 
 } // namespace lamina::generation

@@ -1,4 +1,4 @@
-// A batch of sequences that is decoded token by token.
+// A batch of sequences that are decoded side by side, each at its own position.
 #pragma once
 
 #include "generation/texts.hpp"
@@ -9,24 +9,25 @@
 
 namespace lamina::generation {
 
-// The decode program takes one token per sequence and is replayed for every step. Earlier tokens are in the key-value
-// cache, which is the program's state. Without a cache the program takes whole sequences and computes all of them at
-// every step. The numbers are the same within tolerance, so this can be used to check them.
+// Earlier tokens are in the key-value caches, which are the states of the decode program. Prompts go through it in
+// blocks; after that one program, of one token a sequence, is replayed for every step. The caches grow when they are
+// full. Without them the program takes whole sequences and computes all of them at every step: the numbers are the same
+// within tolerance, so this can be used to check them.
 class Decoder {
   public:
     struct Shape {
         size_t rows = 0;   // sequences
-        size_t length = 0; // tokens that a sequence may have, its prefix included
+        size_t length = 0; // tokens that a sequence may have
         bool cached = true;
     };
     // sources: token ids for the encoder, one sequence per row, none empty; no rows for decoder-only models. Rows and
     // lengths are rounded up, so that few programs serve all sizes.
     Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape);
 
-    // Takes token `tokens[r]` of every row at `position`, which must grow by one from call to call. Returns the logits
-    // of the next token (rows, vocabulary), valid until the next call; for a model that gives probabilities, their
-    // logarithms. Throws Error(failure) if one is NaN or infinite.
-    std::span<const float> step(std::span<const int32_t> tokens, size_t position);
+    // Row r takes tokens[r] after the tokens that it has; a row that is given none rests, and its scores mean nothing.
+    // Returns the logits of the next token (rows, vocabulary), valid until the next call; for a model that gives
+    // probabilities, their logarithms. Throws Error(failure) if one is NaN or infinite.
+    std::span<float> step(std::span<const Ids> tokens);
 
     // Row r continues from the tokens of row rows[r]. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
@@ -34,16 +35,28 @@ class Decoder {
     [[nodiscard]] size_t vocabulary() const { return vocabulary_; }
 
   private:
-    void check_scores(std::span<const float> scores, size_t position) const;
-    TensorMap encode(detail::SessionState &session, const std::vector<Ids> &sources) const;
+    void encode(const std::vector<Ids> &sources);
+    void use_program(size_t length);
+    void grow(size_t needed);
+    void run_block(std::span<const Ids> tokens, size_t first, size_t length);
+    void run_whole(std::span<const Ids> tokens);
+    void run(std::span<const int32_t> ids, std::span<const int32_t> positions);
+    void take_scores(size_t row, size_t column);
+    void check_scores(size_t row) const;
 
-    plan::Program *program_ = nullptr;
-    int32_t ids_input_ = 0, scores_output_ = 0, position_input_ = 0;
-    size_t rows_ = 0, batch_ = 0, steps_ = 0, vocabulary_ = 0; // batch, steps: rows and tokens as the program has them
-    bool cached_ = true, probabilities_ = false;
-    std::string device_, graph_;
-    std::vector<int32_t> ids_, positions_; // (batch, steps), (batch)
-    std::vector<float> all_, scores_;      // (batch, steps, V), (rows, V)
+    detail::SessionState &session_;
+    const model::Generation &model_;
+    bool cached_;
+    size_t rows_, batch_;        // batch: rows as programs have them
+    size_t positions_, longest_; // tokens that a sequence has positions for, and those that one may have here
+    size_t capacity_ = 0;        // of the caches, in tokens
+    size_t vocabulary_ = 0;
+    TensorMap given_;                  // what the encoder gave, and the lengths of the sources
+    plan::Program *program_ = nullptr; // in use: of this many tokens a row
+    size_t length_ = 0;
+    std::vector<size_t> had_;         // tokens that each row has taken
+    std::vector<Ids> taken_;          // without caches: which
+    std::vector<float> all_, scores_; // (batch, length, V), (rows, V)
 };
 
 } // namespace lamina::generation

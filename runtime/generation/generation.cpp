@@ -1,6 +1,7 @@
 #include "generation/generation.hpp"
 
 #include "generation/search.hpp"
+#include "generation/stop.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -20,28 +21,98 @@ void check_options(const GenerateOptions &o) {
         refuse("hypotheses", "0 (one per beam) up to the number of beams", static_cast<double>(o.hypotheses));
     if (!(o.temperature >= 0 && o.temperature <= 1e6)) refuse("temperature", "0 (greedy) or above", o.temperature);
     if (!(o.top_p > 0 && o.top_p <= 1)) refuse("top_p", "above 0, at most 1", o.top_p);
+    if (!(o.min_p >= 0 && o.min_p <= 1)) refuse("min_p", "0 to 1", o.min_p);
+    if (!(o.repetition_penalty > 0 && o.repetition_penalty <= 100))
+        refuse("repetition_penalty", "above 0, at most 100", o.repetition_penalty);
     if (!(o.length_penalty >= -10 && o.length_penalty <= 10)) refuse("length_penalty", "-10 to 10", o.length_penalty);
     if (o.max_length < 0) refuse("max_length", "0 (as the model says) or above", static_cast<double>(o.max_length));
+    if (o.stream && o.beams != 1) refuse("beams", "1, because a text is streamed", static_cast<double>(o.beams));
+    for (const std::string &text : o.stop)
+        if (text.empty()) throw Error(ErrorCode::usage, "stop: expected texts, found an empty one");
 }
+
+// The texts that are generated, as far as they have come.
+class Answers {
+  public:
+    Answers(const model::Generation &model, const std::vector<Ids> &prompts, const GenerateOptions &options)
+        : model_(model), options_(options), prompts_(prompts), streamed_(prompts.size()) {}
+
+    [[nodiscard]] bool stops(const Ids &tokens) const {
+        return generation::stops(*model_.target, tokens, options_.stop);
+    }
+
+    // The same tokens may be announced again, when work is repeated after a device was lost.
+    void grow(size_t text, const Ids &tokens) {
+        Streamed &s = streamed_[text];
+        if (!s.stream) s.stream = begin(text);
+        for (; s.tokens < tokens.size(); ++s.tokens) s.text += s.stream->push(tokens[s.tokens]);
+        show(text, safe_length(s.text, options_.stop));
+    }
+
+    [[nodiscard]] Hypothesis hypothesis(size_t text, const Candidate &c) {
+        const auto stream = begin(text);
+        std::string written;
+        for (const int32_t token : c.tokens) written += stream->push(token);
+        written += stream->finish();
+        written.resize(first_stop(written, options_.stop));
+        if (options_.stream) {
+            streamed_[text].text = written;
+            show(text, written.size());
+        }
+        return {written, c.tokens, c.log_probability, c.score, c.finish};
+    }
+
+  private:
+    struct Streamed {
+        std::unique_ptr<model::TextStream> stream;
+        size_t tokens = 0;
+        std::string text;
+        size_t shown = 0; // of its bytes
+    };
+
+    void show(size_t text, size_t length) {
+        Streamed &s = streamed_[text];
+        if (length <= s.shown) return;
+        options_.stream(text, std::string_view(s.text).substr(s.shown, length - s.shown));
+        s.shown = length;
+    }
+
+    // A tokenizer's text depends on what comes before: a continuation begins with a blank, a text does not.
+    [[nodiscard]] std::unique_ptr<model::TextStream> begin(size_t text) const {
+        auto stream = model_.target->stream();
+        if (model_.encode.empty() && model_.target->split() == model::TextCodec::Split::tokenizer)
+            for (const int32_t token : prompts_[text]) (void)stream->push(token);
+        return stream;
+    }
+
+    const model::Generation &model_;
+    const GenerateOptions &options_;
+    const std::vector<Ids> &prompts_; // of all texts
+    std::vector<Streamed> streamed_;
+};
 
 // The search task for a batch of texts, given by their numbers.
 SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::span<const size_t> batch,
-                   size_t positions, const GenerateOptions &options) {
+                   size_t positions, const GenerateOptions &options, Answers &answers) {
     const model::Generation &g = *model.generation;
-    const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
     SearchTask task;
     task.positions = positions;
-    task.end = *target.id(g.end);
     task.max_length = static_cast<size_t>(options.max_length != 0 ? options.max_length : g.max_length);
     for (const size_t i : batch) {
-        Ids prefix{*target.id(g.start)};
-        if (g.encode.empty())
-            prefix.insert(prefix.end(), ids[i].begin(), ids[i].end()); // a prompt, to be continued
-        else
+        std::vector<Ids> prefix = model.tokens.start;
+        if (!g.encode.empty())
             task.sources.push_back(ids[i]);
+        else
+            for (const int32_t id : ids[i]) prefix.push_back({id}); // a prompt, to be continued
+        if (prefix.empty())
+            throw Error(ErrorCode::input,
+                        "text " + std::to_string(i + 1) + ": empty, and the model has no token that texts begin with");
         task.prefixes.push_back(std::move(prefix));
         task.numbers.push_back(options.first + i);
     }
+    if (!options.stop.empty()) task.stops = [&answers](const Ids &tokens) { return answers.stops(tokens); };
+    if (options.stream)
+        task.grown = [&answers, batch](size_t text, const Ids &tokens) { answers.grow(batch[text], tokens); };
     return task;
 }
 
@@ -51,7 +122,7 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
                                               const GenerateOptions &options) {
     const model::Model &model = *session.model;
     check_options(options);
-    const std::vector<Ids> ids = tokenize(model, *session.runtime->plugins, texts);
+    const std::vector<Ids> ids = tokenize(model, *session.runtime->plugins, texts, options.special_tokens);
     const model::Generation &g = *model.generation;
     const size_t positions = longest_target(model, *session.runtime->plugins);
 
@@ -62,16 +133,15 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ids[a].size() < ids[b].size(); });
 
     const auto most = static_cast<size_t>(options.hypotheses != 0 ? options.hypotheses : options.beams);
+    Answers answers(g, ids, options);
     std::vector<std::vector<Hypothesis>> out(texts.size());
     for (size_t first = 0; first < order.size(); first += options.batch) {
         const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
-        const SearchTask task = task_of(model, ids, batch, positions, options);
+        const SearchTask task = task_of(model, ids, batch, positions, options, answers);
         const auto found = session.surviving_loss([&] { return search(session, task, options); });
-        const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
         for (size_t i = 0; i < batch.size(); ++i)
             for (const Candidate &c : std::span(found[i]).first(std::min(most, found[i].size())))
-                out[batch[i]].push_back(
-                    {target.decode(c.tokens, g.target.characters ? "" : " "), c.tokens, c.log_probability, c.score});
+                out[batch[i]].push_back(answers.hypothesis(batch[i], c));
         if (options.progress) options.progress(first + batch.size(), order.size());
     }
     return out;

@@ -4,6 +4,7 @@
 #include <lamina/lamina.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 namespace lamina::generation {
@@ -12,8 +13,15 @@ namespace lamina::generation {
 // on every platform.
 [[nodiscard]] double uniform(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step);
 
-// The token at `chance` of the distribution softmax(log_probabilities / temperature), cut to the top_k most likely and
-// then to the fewest that together reach top_p.
+// The token at `chance` of the distribution softmax(log_probabilities / temperature), cut to the top_k most likely,
+// then to the fewest that together reach top_p, then to those that are at least min_p times as likely as the likeliest.
 [[nodiscard]] int32_t draw(std::span<const double> log_probabilities, const GenerateOptions &options, double chance);
+
+// Divides positive and multiplies negative scores of the tokens that occur in `texts` (Keskar et al., arXiv:1909.05858,
+// section 4.1, as transformers applies it).
+void penalize(std::span<float> scores, std::initializer_list<std::span<const int32_t>> texts, double penalty);
+
+// Scores of tokens that are never chosen.
+void suppress(std::span<float> scores, std::span<const int32_t> tokens);
 
 } // namespace lamina::generation

@@ -25,35 +25,47 @@ void log_softmax(std::span<const float> scores, std::vector<double> &out) {
 // The beams of one text.
 class Text {
   public:
-    Text(const SearchTask &task, size_t index, const GenerateOptions &options)
-        : task_(task), options_(options), prefix_(task.prefixes[index]), number_(task.numbers[index]),
+    Text(const model::OutputTokens &marks, const SearchTask &task, size_t index, const GenerateOptions &options)
+        : marks_(marks), task_(task), options_(options), places_(task.prefixes[index]), number_(task.numbers[index]),
           live_(static_cast<size_t>(options.beams)) {
+        take_places();
         // All beams begin the same, so at first only one counts, and later splits. Samples differ by chance.
         for (size_t b = 1; b < live_.size() && !sampled(); ++b) live_[b].log_probability = never;
     }
 
     [[nodiscard]] bool done() const { return done_; }
+    [[nodiscard]] const Ids &tokens() const { return live_.front().tokens; }
 
-    [[nodiscard]] int32_t token(size_t beam, size_t position) const {
-        if (position < prefix_.size()) return prefix_[position];
+    // What each beam takes next: the prefix, then its own last token. Nothing once the text is done.
+    [[nodiscard]] Ids next(size_t beam) const {
+        if (done_) return {};
+        if (steps_ == 0) return {prefix_.begin() + static_cast<std::ptrdiff_t>(fed_), prefix_.end()};
         const Ids &tokens = live_[beam].tokens;
-        return tokens.empty() ? prefix_.back() : tokens.back();
+        return {tokens.empty() ? prefix_.back() : tokens.back()};
     }
 
-    // Takes the scores (beams, V) after `position`; `parents` gets the beam that each beam continues.
-    void advance(std::span<const float> scores, size_t position, std::span<int32_t> parents) {
-        if (done_ || position + 1 < prefix_.size()) return;
+    // Takes the scores (beams, V) of the next tokens; `parents` gets the beam that each beam continues.
+    void advance(std::span<float> scores, std::span<int32_t> parents) {
+        if (done_) return;
         const size_t vocabulary = scores.size() / live_.size();
+        if (steps_ == 0) {
+            fed_ = prefix_.size();
+            if (take_choice(scores.first(vocabulary))) return;
+        }
+        for (size_t b = 0; b < live_.size(); ++b)
+            if (live_[b].log_probability != never) adjust(scores.subspan(b * vocabulary, vocabulary), live_[b].tokens);
         if (sampled())
             sample(scores, vocabulary);
         else
             extend(scores, vocabulary, parents);
-        const bool full = position + 2 - prefix_.size() >= task_.max_length || // tokens, with the one just taken
-                          position + 1 >= task_.positions;                     // where that one would stand
+        ++steps_;
+        stop();
+        const bool full = steps_ >= task_.max_length || prefix_.size() + steps_ > task_.positions;
         if (full)
             for (Candidate &c : live_)
-                if (c.log_probability != never) finish(std::move(c), false);
-        done_ = full || finished_.size() >= live_.size();
+                if (c.log_probability != never) finish(c, Finish::length);
+        done_ = full || finished_.size() >= live_.size() ||
+                std::ranges::all_of(live_, [](const Candidate &c) { return c.log_probability == never; });
     }
 
     [[nodiscard]] std::vector<Candidate> take() {
@@ -71,11 +83,44 @@ class Text {
     };
 
     [[nodiscard]] bool sampled() const { return options_.temperature > 0; }
+    [[nodiscard]] bool ends(int32_t token) const { return std::ranges::count(marks_.end, token) != 0; }
 
-    void finish(Candidate c, bool ended) {
-        const auto length = static_cast<double>(c.tokens.size() + (ended ? 1 : 0));
+    // The places of the prefix up to one that leaves a choice.
+    void take_places() {
+        while (prefix_.size() < places_.size() && places_[prefix_.size()].size() == 1)
+            prefix_.push_back(places_[prefix_.size()].front());
+    }
+
+    // The likeliest token of the place that comes next, if there is one; all beams begin the same.
+    bool take_choice(std::span<const float> scores) {
+        if (prefix_.size() == places_.size()) return false;
+        const auto score = [&](int32_t token) { return scores[static_cast<size_t>(token)]; };
+        prefix_.push_back(*std::ranges::max_element(places_[prefix_.size()], {}, score));
+        take_places();
+        return true;
+    }
+
+    void adjust(std::span<float> scores, const Ids &tokens) const {
+        penalize(scores, {prefix_, tokens}, options_.repetition_penalty);
+        suppress(scores, marks_.suppress);
+        if (steps_ == 0) suppress(scores, marks_.begin_suppress);
+    }
+
+    void finish(Candidate c, Finish how) {
+        const auto length = static_cast<double>(c.tokens.size() + (how == Finish::end ? 1 : 0));
         c.score = c.log_probability / std::pow(length, options_.length_penalty);
+        c.finish = how;
         finished_.push_back(std::move(c));
+    }
+
+    // Ends the beams whose text came to a stop.
+    void stop() {
+        if (!task_.stops) return;
+        for (Candidate &c : live_) {
+            if (c.log_probability == never || !task_.stops(c.tokens)) continue;
+            finish(c, Finish::stop);
+            c.log_probability = never;
+        }
     }
 
     // The best 2 * beams extensions: enough to keep all beams live even if every beam ends. Ties go to the first beam
@@ -103,16 +148,17 @@ class Text {
         const std::vector<Choice> choices = best_choices(scores, vocabulary);
         for (size_t rank = 0; rank < choices.size() && next.size() < live_.size(); ++rank) {
             const Choice &choice = choices[rank];
-            Candidate c{live_[choice.beam].tokens, choice.log_probability, 0};
-            if (choice.token == task_.end) {
-                if (rank < live_.size()) finish(std::move(c), true); // an end that is not among the best is dropped
+            Candidate c{live_[choice.beam].tokens, choice.log_probability};
+            if (ends(choice.token)) {
+                if (rank < live_.size())
+                    finish(std::move(c), Finish::end); // an end that is not among the best is dropped
                 continue;
             }
             c.tokens.push_back(choice.token);
             parents[next.size()] = static_cast<int32_t>(choice.beam);
             next.push_back(std::move(c));
         }
-        while (next.size() < live_.size()) next.push_back({{}, never, 0});
+        while (next.size() < live_.size()) next.push_back({{}, never});
         live_ = std::move(next);
     }
 
@@ -124,8 +170,8 @@ class Text {
             const double chance = uniform(options_.seed, number_, b, c.tokens.size());
             const auto token = static_cast<size_t>(draw(log_probabilities_, options_, chance));
             c.log_probability += log_probabilities_[token];
-            if (static_cast<int32_t>(token) == task_.end) {
-                finish(c, true);
+            if (ends(static_cast<int32_t>(token))) {
+                finish(c, Finish::end);
                 c.log_probability = never;
             } else {
                 c.tokens.push_back(static_cast<int32_t>(token));
@@ -133,10 +179,14 @@ class Text {
         }
     }
 
+    const model::OutputTokens &marks_;
     const SearchTask &task_;
     const GenerateOptions &options_;
-    const Ids &prefix_;
+    const std::vector<Ids> &places_; // of the prefix
+    Ids prefix_;
+    size_t fed_ = 0; // of the prefix
     uint64_t number_;
+    size_t steps_ = 0;                       // taken
     std::vector<Candidate> live_, finished_; // live: one per beam; log_probability `never`: unused
     std::vector<double> log_probabilities_;
     bool done_ = false;
@@ -151,25 +201,26 @@ std::vector<std::vector<Candidate>> search(detail::SessionState &session, const 
     std::vector<Ids> sources; // one a row
     size_t longest = 0;
     for (size_t i = 0; i < task.prefixes.size(); ++i) {
-        texts.emplace_back(task, i, options);
+        texts.emplace_back(session.model->tokens, task, i, options);
         longest = std::max(longest, task.prefixes[i].size());
         if (!task.sources.empty()) sources.insert(sources.end(), beams, task.sources[i]);
     }
     const size_t rows = texts.size() * beams;
     Decoder decoder(session, sources, {rows, std::min(longest + task.max_length, task.positions), options.cached});
 
-    Ids tokens(rows), parents(rows);
-    const auto undone = [](const Text &t) { return !t.done(); };
-    for (size_t position = 0; std::any_of(texts.begin(), texts.end(), undone); ++position) {
-        for (size_t r = 0; r < rows; ++r) tokens[r] = texts[r / beams].token(r % beams, position);
-        const std::span<const float> scores = decoder.step(tokens, position);
+    std::vector<Ids> tokens(rows);
+    Ids parents(rows);
+    const size_t scores_of_text = beams * decoder.vocabulary();
+    while (!std::ranges::all_of(texts, &Text::done)) {
+        for (size_t r = 0; r < rows; ++r) tokens[r] = texts[r / beams].next(r % beams);
+        const std::span<float> scores = decoder.step(tokens);
         std::iota(parents.begin(), parents.end(), 0);
         for (size_t i = 0; i < texts.size(); ++i) {
             const auto mine = std::span(parents).subspan(i * beams, beams);
             std::iota(mine.begin(), mine.end(), 0);
-            texts[i].advance(scores.subspan(i * beams * decoder.vocabulary(), beams * decoder.vocabulary()), position,
-                             mine);
+            texts[i].advance(scores.subspan(i * scores_of_text, scores_of_text), mine);
             for (int32_t &parent : mine) parent += static_cast<int32_t>(i * beams);
+            if (task.grown && beams == 1) task.grown(i, texts[i].tokens());
         }
         if (!std::is_sorted(parents.begin(), parents.end()) ||
             std::adjacent_find(parents.begin(), parents.end()) != parents.end())

@@ -5,6 +5,7 @@
 
 #include <lamina/lamina.hpp>
 
+#include <functional>
 #include <vector>
 
 namespace lamina::generation {
@@ -13,17 +14,19 @@ struct Candidate {
     Ids tokens;                 // without prefix and end
     double log_probability = 0; // of tokens and, where it was reached, the end
     double score = 0; // log_probability / length^length_penalty; what candidates are ranked by; the end counts
+    Finish finish = Finish::length;
 };
 
-// A search. There is one entry of `prefixes` per text: the tokens that its output begins with (the start token; for a
-// decoder-only model also the prompt).
+// A search. There is one entry of `prefixes` per text: what its output begins with, place by place (the start tokens;
+// for a decoder-only model also the prompt). Of several tokens for a place, the likeliest is taken.
 struct SearchTask {
-    std::vector<Ids> sources;      // for the encoder; empty for decoder-only models
-    std::vector<Ids> prefixes;     // none empty
-    std::vector<uint64_t> numbers; // of the texts, so that a text is sampled the same in every batch
-    int32_t end = 0;
-    size_t max_length = 0; // tokens beyond the prefix, the end not counted
-    size_t positions = 0;  // tokens that the model has positions for, prefix included
+    std::vector<Ids> sources;                     // for the encoder; empty for decoder-only models
+    std::vector<std::vector<Ids>> prefixes;       // none empty
+    std::vector<uint64_t> numbers;                // of the texts, so that a text is sampled the same in every batch
+    size_t max_length = 0;                        // tokens beyond the prefix, the end not counted
+    size_t positions = 0;                         // tokens that the model has positions for, prefix included
+    std::function<bool(const Ids &tokens)> stops; // whether a text of these tokens ends with the last of them
+    std::function<void(size_t text, const Ids &tokens)> grown; // after every token, if there is one beam
 };
 
 // options.beams candidates per text, best first. One beam is greedy search, token for token. Beam search: Wu et al.,

@@ -38,7 +38,6 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
         throw Error(ErrorCode::usage,
                     model.folder.string() + " does not take text: give --input NAME=FILE.npy for its inputs");
     const model::Generation &g = *model.generation;
-    const model::Vocabulary &target = model.vocabularies.at(g.target.vocabulary);
     std::vector<Ids> sources = tokenize(model, plugins, texts);
     if (!g.encode.empty()) std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
     if (sources.empty())
@@ -49,7 +48,8 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
     std::vector<Ids> targets;
     for (const auto &found : generate(session, texts, {})) {
         if (found.empty()) continue;
-        Ids &ids = targets.emplace_back(Ids{*target.id(g.start)});
+        Ids &ids = targets.emplace_back();
+        for (const Ids &choice : model.tokens.start) ids.push_back(choice.front());
         if (g.encode.empty()) // the prompt comes first
             ids.insert(ids.end(), sources[targets.size() - 1].begin(), sources[targets.size() - 1].end());
         longest_prefix = std::max(longest_prefix, ids.size());
@@ -65,7 +65,8 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
     TextInputs out;
     out.length = std::min(longest_prefix + static_cast<size_t>(g.max_length), positions);
     const auto batch = static_cast<int64_t>(sources.size());
-    TensorMap decode{{g.target_ids, padded(targets, static_cast<int64_t>(longest_of(targets)), *target.id(g.end))},
+    TensorMap decode{{g.target_ids, padded(targets, static_cast<int64_t>(longest_of(targets)),
+                                           model.tokens.end.empty() ? 0 : model.tokens.end.front())},
                      {g.position, Tensor(TensorType{DType::i32, {batch}})}};
     if (!g.encode.empty()) {
         const size_t longest = longest_of(sources);

@@ -36,7 +36,7 @@ std::optional<RefusedText> too_long(const model::Model &model, const abi::Regist
     size_t longest = 0;
     for (const Ids &text : ids) longest = std::max(longest, text.size());
     if (prompts) {
-        const size_t limit = longest_target(model, plugins) - 1; // the start token comes first
+        const size_t limit = longest_target(model, plugins) - model.tokens.start.size(); // which come first
         const auto at = std::find_if(ids.begin(), ids.end(), [&](const Ids &text) { return text.size() > limit; });
         if (at == ids.end()) return std::nullopt;
         return RefusedText{static_cast<size_t>(at - ids.begin()),
@@ -52,17 +52,19 @@ std::optional<RefusedText> too_long(const model::Model &model, const abi::Regist
     return std::nullopt;
 }
 
-// Entries of a vocabulary that a text can be made of: each is read back as itself.
-std::vector<std::string> plain_tokens(const model::Model &model) {
-    const model::Generation &g = *model.generation;
-    const model::TextCodec &codec = g.input();
-    const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
-    std::vector<std::string> out;
-    for (int32_t id = 0; id < static_cast<int32_t>(vocabulary.size()) && out.size() < 1024; ++id) {
-        const std::string &token = vocabulary.token(id);
-        if (g.encode.empty() && (token == g.start || token == g.end)) continue;
+// Ids that a text can be made of: each is read back as itself.
+Ids plain_ids(const model::Model &model) {
+    constexpr size_t enough = 1024;
+    const model::TextCodec &codec = model.generation->input();
+    const auto marks = [&](int32_t id) {
+        const auto begins = [&](const Ids &choice) { return std::ranges::count(choice, id) != 0; };
+        return model.generation->encode.empty() &&
+               (std::ranges::any_of(model.tokens.start, begins) || std::ranges::count(model.tokens.end, id) != 0);
+    };
+    Ids out;
+    for (int32_t id = 0; id < static_cast<int32_t>(codec.size()) && out.size() < enough; ++id) {
         try {
-            if (vocabulary.encode(token, codec.characters, codec.lowercase) == Ids{id}) out.push_back(token);
+            if (!marks(id) && codec.encode(codec.decode(Ids{id}), false) == Ids{id}) out.push_back(id);
         } catch (const Error &) { // "<pad>" where tokens are characters
             continue;
         }
@@ -77,16 +79,17 @@ bool takes_sources(const model::Model &model, const abi::Registry &plugins, size
 }
 
 size_t longest_target(const model::Model &model, const abi::Registry &plugins) {
-    return static_cast<size_t>(end_of_values(plan_decode_step(model, plugins), model.generation->position));
+    const int64_t positions = end_of_values(plan_decode_step(model, plugins), model.generation->position);
+    return static_cast<size_t>(std::min(positions, model.generation->context));
 }
 
-TextIds read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts) {
+TextIds read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts,
+                   bool special) {
     const model::TextCodec &codec = generation_of(model).input();
-    const model::Vocabulary &vocabulary = model.vocabularies.at(codec.vocabulary);
     TextIds out;
     for (size_t i = 0; i < texts.size() && !out.refused; ++i) {
         try {
-            out.ids.push_back(vocabulary.encode(texts[i], codec.characters, codec.lowercase));
+            out.ids.push_back(codec.encode(texts[i], special));
         } catch (const Error &e) {
             out.refused = RefusedText{i, e.what()};
         }
@@ -99,8 +102,8 @@ TextIds read_texts(const model::Model &model, const abi::Registry &plugins, cons
 }
 
 std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
-                          const std::vector<std::string> &texts) {
-    TextIds read = read_texts(model, plugins, texts);
+                          const std::vector<std::string> &texts, bool special) {
+    TextIds read = read_texts(model, plugins, texts, special);
     if (read.refused)
         throw Error(ErrorCode::input, "text " + std::to_string(read.refused->text + 1) + ": " + read.refused->why);
     return std::move(read.ids);
@@ -108,16 +111,16 @@ std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugin
 
 std::vector<std::string> sample_texts(const model::Model &model, const abi::Registry &plugins) {
     const model::TextCodec &codec = generation_of(model).input();
-    const std::vector<std::string> tokens = plain_tokens(model);
-    if (tokens.empty())
-        throw Error(ErrorCode::usage, codec.vocabulary + " has no token that a text can be made of: give the inputs as "
-                                                         "tensors");
+    const Ids plain = plain_ids(model);
+    if (plain.empty())
+        throw Error(ErrorCode::usage, codec.file() + " has no token that a text can be made of: give the inputs as "
+                                                     "tensors");
     std::vector<std::string> texts;
     Random random(0);
     for (size_t length = 11; length > 0 && texts.size() < 2; length /= 2) {
-        std::string text;
-        for (size_t i = 0; i < length; ++i)
-            text += (i != 0 && !codec.characters ? " " : "") + tokens[random.below(tokens.size())];
+        Ids ids;
+        for (size_t i = 0; i < length; ++i) ids.push_back(plain[random.below(plain.size())]);
+        const std::string text = codec.decode(ids);
         if (!read_texts(model, plugins, {text}).refused) texts.push_back(text);
     }
     return texts;

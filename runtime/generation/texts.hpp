@@ -12,16 +12,17 @@
 
 namespace lamina::generation {
 
-using Ids = std::vector<int32_t>;
+using model::Ids;
 
-// Throws Error(input) for a model that takes no text.
+// `special`: with the tokens that the model wants around a text. Throws Error(input) for a model that takes no text.
 [[nodiscard]] TextIds read_texts(const model::Model &model, const abi::Registry &plugins,
-                                 const std::vector<std::string> &texts);
+                                 const std::vector<std::string> &texts, bool special = true);
 // The same; throws Error(input) that says which text is refused.
 [[nodiscard]] std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
-                                        const std::vector<std::string> &texts);
+                                        const std::vector<std::string> &texts, bool special = true);
 
-// Tokens that a target may have, start and prompt included: a position's upper limit. Large where nothing limits it.
+// Tokens that a target may have, start and prompt included: as many as there are positions for, and as the model was
+// trained with. Large where nothing limits it.
 [[nodiscard]] size_t longest_target(const model::Model &model, const abi::Registry &plugins);
 // Whether `encode` takes sources of so many tokens.
 [[nodiscard]] bool takes_sources(const model::Model &model, const abi::Registry &plugins, size_t tokens);

@@ -2,6 +2,7 @@
 
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
+#include "model/graph_names.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,78 +13,27 @@ namespace {
 
 constexpr int64_t longest_generation = 100000;
 
-const Graph &graph_at(const JsonValue &name, const Model &model) {
-    const auto found = model.graphs.find(name.string());
-    if (found == model.graphs.end())
-        name.fail("no graph " + in_quotes(name.string()) + did_you_mean(name.string(), names_of(model.graphs)));
-    return found->second;
-}
-
-size_t rank_of(const GraphInput &input) {
-    return static_cast<size_t>(std::count(input.dims.begin(), input.dims.end(), ' ')) + 1;
-}
-
-const GraphInput *find_input(const Graph &graph, const std::string &name) {
-    const auto found =
-        std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const GraphInput &i) { return i.name == name; });
-    return found == graph.inputs.end() ? nullptr : &*found;
-}
-
-// The name of an input, which must have this dtype and rank; `dims` shows them in the message ("B T").
-std::string input_at(const JsonValue &name, const Graph &graph, DType dtype, size_t rank, const char *dims) {
-    const GraphInput *input = find_input(graph, name.string());
-    if (input == nullptr) {
-        std::vector<std::string> known;
-        for (const GraphInput &i : graph.inputs) known.push_back(i.name);
-        name.fail("the graph '" + graph.name + "' has no input " + in_quotes(name.string()) +
-                  did_you_mean(name.string(), known));
+std::shared_ptr<const TextCodec> codec_at(const JsonValue &value, const TextFiles &files) {
+    value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer"});
+    if (value.has("tokenizer")) {
+        for (const char *key : {"vocabulary", "split", "lowercase"})
+            if (value.has(key)) value.at(key).fail("a tokenizer says this by itself; leave the key out");
+        const std::string file = file_at(value.at("tokenizer"));
+        return codec_of(files.tokenizer(file), file);
     }
-    if (input->dtype != dtype || rank_of(*input) != rank)
-        name.fail("expected an input of " + std::string(name_of(dtype)) + " with dims like \"" + dims + "\"; '" +
-                  input->name + "' is " + name_of(input->dtype) + " \"" + input->dims + "\"");
-    return input->name;
-}
-
-std::string output_at(const JsonValue &name, const Graph &graph) {
-    if (!graph.outputs.contains(name.string()))
-        name.fail("the graph '" + graph.name + "' has no output " + in_quotes(name.string()) +
-                  did_you_mean(name.string(), names_of(graph.outputs)));
-    return name.string();
-}
-
-// Generation sets only the inputs that it knows; any other input would have no value.
-void check_all_set(const JsonValue &place, const Graph &graph, const std::vector<std::string> &set) {
-    for (const GraphInput &input : graph.inputs)
-        if (std::find(set.begin(), set.end(), input.name) == set.end())
-            place.fail("nothing gives the input '" + input.name + "' of the graph '" + graph.name + "' a value");
-}
-
-TextCodec codec_at(const JsonValue &value, Model &model, const OpenVocabulary &open) {
-    value.allow_keys({"vocabulary", "split", "lowercase"});
-    TextCodec codec;
-    const JsonValue file = value.at("vocabulary");
-    codec.vocabulary = file.string();
-    const std::filesystem::path path = codec.vocabulary;
-    const bool inside =
-        path.filename() == path && codec.vocabulary != ".." && codec.vocabulary.find('\0') == std::string::npos;
-    if (!inside || codec.vocabulary.empty())
-        file.fail("expected the name of a file in the model folder, found " + in_quotes(codec.vocabulary));
+    const std::string file = file_at(value.at("vocabulary"));
     const std::string &split = value.at("split").string();
     if (split != "characters" && split != "words")
         value.at("split").fail("expected \"characters\" or \"words\", found " + in_quotes(split) +
                                did_you_mean(split, {"characters", "words"}));
-    codec.characters = split == "characters";
-    if (value.has("lowercase")) codec.lowercase = value.at("lowercase").boolean();
-    if (!model.vocabularies.contains(codec.vocabulary))
-        model.vocabularies.emplace(codec.vocabulary, open(codec.vocabulary));
-    return codec;
+    return codec_of(files.vocabulary(file), file,
+                    split == "characters" ? TextCodec::Split::characters : TextCodec::Split::words,
+                    value.has("lowercase") && value.at("lowercase").boolean());
 }
 
-std::string token_at(const JsonValue &name, const Generation &generation, const Model &model) {
-    const std::string &file = generation.target.vocabulary;
-    if (!model.vocabularies.find(file)->second.id(name.string()))
-        name.fail("no token " + in_quotes(name.string()) + " in " + file);
-    return name.string();
+int32_t token_at(const JsonValue &name, const TextCodec &target) {
+    if (const auto id = target.id(name.string())) return *id;
+    name.fail("no token " + in_quotes(name.string()) + " in " + target.file());
 }
 
 // The keys of encoder-decoder models: all or none.
@@ -104,8 +54,8 @@ void read_scores(const JsonValue &value, const Graph &decode, Generation &genera
     generation.scores = output_at(value.at(generation.probabilities ? "probabilities" : "logits"), decode);
 }
 
-void read_encoder(const JsonValue &value, const Graph &decode, Generation &generation, Model &model,
-                  const OpenVocabulary &open) {
+void read_encoder(const JsonValue &value, const Graph &decode, Generation &generation, const Model &model,
+                  const TextFiles &files) {
     const Graph &encode = graph_at(value.at("encode"), model);
     generation.encode = encode.name;
     generation.source_ids = input_at(value.at("source_ids"), encode, DType::i32, 2, "B S");
@@ -117,7 +67,7 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
     if (generation.encoded.empty())
         value.fail("no output of the graph '" + encode.name + "' is named like an input of '" + decode.name +
                    "': that is how decode is given what was encoded");
-    generation.source = codec_at(value.at("source"), model, open);
+    generation.source = codec_at(value.at("source"), files);
     check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
 
@@ -145,24 +95,27 @@ OutputTokens read_tokens(const JsonValue &value) {
     return tokens;
 }
 
-Generation read_generation(const JsonValue &value, Model &model, const OpenVocabulary &open) {
+OutputTokens named_tokens(const JsonValue &generation, const TextCodec &target) {
+    return {.start = {{token_at(generation.at("start"), target)}}, .end = {token_at(generation.at("end"), target)}};
+}
+
+Generation read_generation(const JsonValue &value, const Model &model, const TextFiles &files) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "target_ids", "position", "logits",
-                      "probabilities", "start", "end", "max_length", "source", "target"});
+                      "probabilities", "start", "end", "max_length", "context", "source", "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
     generation.target_ids = input_at(value.at("target_ids"), decode, DType::i32, 2, "B T");
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
     read_scores(value, decode, generation);
-    if (has_encoder(value)) read_encoder(value, decode, generation, model, open);
+    if (has_encoder(value)) read_encoder(value, decode, generation, model, files);
     std::vector<std::string> set{generation.target_ids, generation.position, generation.source_lengths};
     set.insert(set.end(), generation.encoded.begin(), generation.encoded.end());
     check_all_set(value, decode, set);
 
-    generation.target = codec_at(value.at("target"), model, open);
-    generation.start = token_at(value.at("start"), generation, model);
-    generation.end = token_at(value.at("end"), generation, model);
+    generation.target = codec_at(value.at("target"), files);
     generation.max_length = value.at("max_length").integer(1, longest_generation);
+    if (value.has("context")) generation.context = value.at("context").integer(1, INT32_MAX);
     return generation;
 }
 

@@ -5,16 +5,13 @@
 #include "model/json.hpp"
 #include "model/model.hpp"
 
-#include <functional>
-#include <string>
-
 namespace lamina::model {
 
-// Returns the vocabulary for a file name. Throws Error(input).
-using OpenVocabulary = std::function<Vocabulary(const std::string &file)>;
+// Opens the vocabularies and tokenizers that the block names. The graphs must have been read.
+[[nodiscard]] Generation read_generation(const JsonValue &value, const Model &model, const TextFiles &files);
 
-// Opens the vocabularies that the block names, as `model.vocabularies`. The graphs must have been read.
-[[nodiscard]] Generation read_generation(const JsonValue &value, Model &model, const OpenVocabulary &open);
+// The start and the end that the block names.
+[[nodiscard]] OutputTokens named_tokens(const JsonValue &generation, const TextCodec &target);
 
 // {"start": [7, [8, 9]], "end": [1], "suppress": [3], "begin_suppress": []}; what is left out is empty.
 [[nodiscard]] OutputTokens read_tokens(const JsonValue &value);

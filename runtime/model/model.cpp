@@ -5,6 +5,7 @@
 #include "model/generation_reader.hpp"
 #include "model/graph_reader.hpp"
 #include "model/json.hpp"
+#include "model/reading_reader.hpp"
 #include "model/safetensors.hpp"
 
 #include <functional>
@@ -49,11 +50,11 @@ void check_format(const JsonValue &root) {
 
 // Builds a model from its parts, wherever they come from.
 std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, const fs::path &folder,
-                                        const OpenVocabulary &open) {
+                                        const TextFiles &files) {
     const JsonDocument document(text, (folder / "model.json").string());
     const JsonValue root = document.root();
     check_format(root);
-    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens"});
+    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading"});
 
     const auto model = std::make_shared<Model>();
     model->folder = folder, model->json = text;
@@ -64,12 +65,12 @@ std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, 
     GraphReader reader(model->weights);
     for (const auto &[name, graph] : root.at("graphs").members()) model->graphs.emplace(name, reader.read(name, graph));
     if (model->graphs.empty()) root.at("graphs").fail("expected at least one graph");
-    if (root.has("generation")) {
-        const Generation &g = model->generation.emplace(read_generation(root.at("generation"), *model, open));
-        const Vocabulary &target = model->vocabularies.at(g.target.vocabulary);
-        model->tokens = {.start = {{*target.id(g.start)}}, .end = {*target.id(g.end)}};
-    }
     if (root.has("tokens")) model->tokens = read_tokens(root.at("tokens"));
+    if (root.has("generation")) {
+        model->generation = read_generation(root.at("generation"), *model, files);
+        if (!root.has("tokens")) model->tokens = named_tokens(root.at("generation"), *model->generation->target);
+    }
+    if (root.has("reading")) model->reading = read_reading(root.at("reading"), *model, files);
     return model;
 }
 
@@ -80,18 +81,27 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
     const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json, FileReader::Kind::ordinary);
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                       open_weights(folder / "model.safetensors"), folder,
-                      [&](const std::string &file) { return Vocabulary::open(folder / file); });
+                      {[&](const std::string &file) { return Vocabulary::open(folder / file); },
+                       [&](const std::string &file) { return Tokenizer::load(folder / file); }});
+}
+
+std::shared_ptr<const Model> Model::read(std::string_view json, Weights weights, const TextFiles &files,
+                                         const std::string &name) {
+    return read_model(json, std::move(weights), name, files);
 }
 
 std::shared_ptr<const Model> Model::parse(std::string_view json, Weights weights,
-                                          const std::map<std::string, std::string, std::less<>> &vocabularies,
+                                          const std::map<std::string, std::string, std::less<>> &texts,
                                           const std::string &name) {
-    return read_model(json, std::move(weights), name, [&](const std::string &file) {
-        const auto found = vocabularies.find(file);
-        if (found == vocabularies.end())
-            throw Error(ErrorCode::input, name + ": no vocabulary '" + file + "' was given");
-        return Vocabulary::parse(found->second, fs::path(name) / file);
-    });
+    const auto text = [&](const std::string &file) -> const std::string & {
+        const auto found = texts.find(file);
+        if (found == texts.end()) throw Error(ErrorCode::input, name + ": no file '" + file + "' was given");
+        return found->second;
+    };
+    return read_model(
+        json, std::move(weights), name,
+        {[&](const std::string &file) { return Vocabulary::parse(text(file), fs::path(name) / file); },
+         [&](const std::string &file) { return Tokenizer::parse(text(file), (fs::path(name) / file).string()); }});
 }
 
 } // namespace lamina::model

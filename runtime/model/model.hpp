@@ -1,8 +1,8 @@
-// A model folder: graphs of layers (model.json), weights (model.safetensors) and vocabularies.
+// A model: graphs of layers, weights, and how texts become what its graphs take.
 #pragma once
 
 #include "abi/call.hpp"
-#include "model/vocabulary.hpp"
+#include "model/text_codec.hpp"
 #include "model/weights.hpp"
 
 #include <cstdint>
@@ -45,15 +45,7 @@ struct Graph {
     std::map<std::string, std::string, std::less<>> outputs; // name -> tensor, which is never a graph input
 };
 
-// How text becomes token ids: an entry per character, or per word between blanks.
-struct TextCodec {
-    std::string vocabulary; // file in the model folder
-    bool characters = true; // else split at blanks
-    bool lowercase = false;
-};
-
-// How to generate a sequence. Names are inputs or outputs of graphs, or entries of a vocabulary, and were checked at
-// load time.
+// How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
 struct Generation {
     std::string encode, decode;             // graphs; encode is empty for decoder-only models
     std::string source_ids, source_lengths; // inputs of encode (the lengths also of decode)
@@ -62,18 +54,40 @@ struct Generation {
     std::string target_ids, position;       // inputs of decode
     std::string scores;                     // its output, (B, T, V)
     bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
-    std::string start, end;                 // entries of the target vocabulary
     int64_t max_length = 0;                 // generated tokens, the end not counted
-    TextCodec source, target;
+    int64_t context = INT32_MAX;            // tokens that a target may have in all, as the model was trained
+    std::shared_ptr<const TextCodec> source, target; // source: none without an encoder
 
     // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens.
-    [[nodiscard]] const TextCodec &input() const { return encode.empty() ? target : source; }
+    [[nodiscard]] const TextCodec &input() const { return encode.empty() ? *target : *source; }
+};
+
+// What a model that reads texts, and writes none, is given and gives. Names were checked at load time.
+struct Reading {
+    enum class Gives { embedding, classes, token_classes }; // (B, C); (B, L); (B, T, L)
+    enum class Scores { softmax, sigmoid, values };         // what the outputs of classes are
+
+    std::string graph;
+    std::string file; // of the tokenizer
+    Tokenizer tokenizer;
+    std::string ids = {}, lengths = {}, token_types = {}; // inputs of the graph; token_types may be empty
+    std::string output = {};
+    Gives gives = Gives::embedding;
+    Scores scores = Scores::softmax;
+    std::vector<std::string> labels = {}; // of classes
+    int64_t longest = INT32_MAX;          // tokens of a text, special ones included
+};
+
+// Opens the files that a model names. Both throw Error(input).
+struct TextFiles {
+    std::function<Vocabulary(const std::string &file)> vocabulary;
+    std::function<Tokenizer(const std::string &file)> tokenizer;
 };
 
 // Tokens that mean something to generation; ids of those that the decoder takes.
 struct OutputTokens {
-    // What the decoder is given first. A list of several is a choice: the likeliest of them there, such as the language
-    // that Whisper hears.
+    // What the decoder is given first, before a prompt, if there is one. A list of several is a choice: the likeliest
+    // of them there, such as the language that Whisper hears.
     std::vector<std::vector<int32_t>> start = {};
     std::vector<int32_t> end = {};            // each of them ends an output
     std::vector<int32_t> suppress = {};       // never chosen
@@ -88,15 +102,18 @@ struct Model {
     Weights weights;
     std::optional<Generation> generation;
     OutputTokens tokens; // as the key "tokens" says; else the start and the end of `generation`
-    std::map<std::string, Vocabulary, std::less<>> vocabularies; // by file name
+    std::optional<Reading> reading;
 
     // Checks everything that does not need the plugins. A folder without model.safetensors is a model without weights.
     // Throws Error(input) with the file, the place in it, what was expected and what was found.
     static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
-    // The same for a model that is not in a folder: the text of its model.json, its weights, and the texts of its
-    // vocabularies by file name. Messages use `name` in place of the folder. Reads no file.
+    // The same for the text of a model.json, wherever weights and texts come from. Messages use `name` in place of the
+    // folder.
+    static std::shared_ptr<const Model> read(std::string_view json, Weights weights, const TextFiles &files,
+                                             const std::string &name);
+    // The same in memory: vocabularies and tokenizers are texts by file name. Reads no file.
     static std::shared_ptr<const Model> parse(std::string_view json, Weights weights,
-                                              const std::map<std::string, std::string, std::less<>> &vocabularies,
+                                              const std::map<std::string, std::string, std::less<>> &texts,
                                               const std::string &name);
 };
 

@@ -68,7 +68,11 @@ Tokenizer Tokenizer::load(const std::filesystem::path &path) {
     if (file.extension() == ".model")
         return Tokenizer(std::make_shared<const Parts>(tokenizer::read_sentencepiece_model(file)));
     const std::vector<std::byte> bytes = read_file(file, tokenizer::largest_file, FileReader::Kind::ordinary);
-    const JsonText text({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file.string());
+    return parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file.string());
+}
+
+Tokenizer Tokenizer::parse(std::string_view json, const std::string &name) {
+    const JsonText text(std::string(json), name);
     return Tokenizer(std::make_shared<const Parts>(tokenizer::read_tokenizer(text.root())));
 }
 

@@ -30,8 +30,8 @@ std::vector<std::vector<float>> values_of(Session &session) {
     out.emplace_back(memory.begin(), memory.end());
     generation::Decoder decoder(detail::Access::state(session), sources, {sources.size(), 12, true});
     for (size_t position = 0; position < 12; ++position) {
-        const generation::Ids tokens(sources.size(), static_cast<int32_t>(3 + 2 * position));
-        const std::span<const float> scores = decoder.step(tokens, position);
+        const generation::Ids token{static_cast<int32_t>(3 + 2 * position)};
+        const std::span<const float> scores = decoder.step(std::vector(sources.size(), token));
         out.emplace_back(scores.begin(), scores.end());
     }
     return out;

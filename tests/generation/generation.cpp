@@ -58,8 +58,8 @@ std::vector<std::vector<float>> scores_of(Session &session, const std::vector<ge
     const size_t rows = std::max<size_t>(sources.size(), 2);
     generation::Decoder decoder(detail::Access::state(session), sources, {rows, tokens.size(), cached});
     std::vector<std::vector<float>> out;
-    for (size_t p = 0; p < tokens.size(); ++p) {
-        const auto scores = decoder.step(generation::Ids(rows, tokens[p]), p);
+    for (const int32_t token : tokens) {
+        const auto scores = decoder.step(std::vector<generation::Ids>(rows, {token}));
         out.emplace_back(scores.begin(), scores.end());
     }
     return out;
@@ -96,16 +96,16 @@ TEST_CASE("one beam is greedy search, token for token") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     detail::SessionState &state = detail::Access::state(session);
     const auto found = session.hypotheses(words);
-    const model::Vocabulary &letters = state.model->vocabularies.at("letters.txt");
-    const model::Vocabulary &phones = state.model->vocabularies.at("phones.txt");
+    const model::TextCodec &letters = *state.model->generation->source;
+    const model::TextCodec &phones = *state.model->generation->target;
     for (size_t i = 0; i < words.size(); ++i) {
         INFO(words[i]);
         // Greedy search as one would write it by hand: always the likeliest token.
-        generation::Decoder decoder(state, {letters.encode(words[i], true, true)}, {1, 40, true});
+        generation::Decoder decoder(state, {letters.encode(words[i], true)}, {1, 40, true});
         generation::Ids greedy;
         int32_t token = *phones.id("<s>");
         for (size_t p = 0; p < 32; ++p) {
-            const auto scores = decoder.step(generation::Ids{token}, p);
+            const auto scores = decoder.step(std::vector<generation::Ids>{{token}});
             token = static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
             if (token == *phones.id("</s>")) break;
             greedy.push_back(token);
@@ -173,20 +173,20 @@ TEST_CASE(
 TEST_CASE("a hypothesis has the log probability that its tokens have when they are fed one by one") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     detail::SessionState &state = detail::Access::state(session);
-    const model::Vocabulary &phones = state.model->vocabularies.at("phones.txt");
+    const model::TextCodec &phones = *state.model->generation->target;
     GenerateOptions options;
     options.beams = 3;
     options.length_penalty = 1;
     const auto found = session.hypotheses({"transformer"}, options);
     REQUIRE(found[0].size() == 3);
     for (const Hypothesis &h : found[0]) {
-        const auto source = state.model->vocabularies.at("letters.txt").encode("transformer", true, true);
+        const auto source = state.model->generation->source->encode("transformer", true);
         generation::Decoder decoder(state, {source}, {1, 40, true});
         generation::Ids fed = h.tokens;
         fed.insert(fed.begin(), *phones.id("<s>"));
         double sum = 0;
         for (size_t p = 0; p < fed.size(); ++p) {
-            const auto scores = decoder.step(generation::Ids{fed[p]}, p);
+            const auto scores = decoder.step(std::vector<generation::Ids>{{fed[p]}});
             const int32_t next = p + 1 < fed.size() ? fed[p + 1] : *phones.id("</s>");
             sum += scores[static_cast<size_t>(next)]; // the model gives log probabilities
         }
@@ -273,7 +273,7 @@ TEST_CASE("scores that are no numbers end the generation with an error") {
     model.weights.at("generator.bias").f32()[5] = std::numeric_limits<float>::quiet_NaN();
     Session session = runtime().session(runtime().load(model), runtime().device("cpu"));
     CHECK_THAT(message_of([&] { (void)session.generate({"a"}); }),
-               matchers::contains("graph 'decode' gave nan for token 5 at position 0 on cpu"));
+               matchers::contains("graph 'decode' gave nan for token 5 at position 1 on cpu"));
 }
 
 TEST_CASE("max_length bounds what is generated, and an empty text gives nothing") {

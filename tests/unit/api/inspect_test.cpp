@@ -57,8 +57,9 @@ TEST_CASE("inspect: a loaded model is described in full, and outlives itself") {
 
     REQUIRE(model.generation);
     CHECK(model.generation->encode == "encode");
-    CHECK((model.generation->source.characters && model.generation->source.entries == 28));
-    CHECK((!model.generation->target.characters && model.generation->end == "</s>"));
+    CHECK((model.generation->source.split == TextFormat::Split::characters && model.generation->source.entries == 28));
+    CHECK((model.generation->target.split == TextFormat::Split::words &&
+           model.generation->end == std::vector<std::string>{"</s>"}));
 }
 
 TEST_CASE("inspect: a folder that does not load is described, with what load() says to it") {

@@ -113,14 +113,14 @@ TEST_CASE("model description: a model is parsed from memory as from a folder, an
     const ModelDescription built = small_model();
     const auto parsed = model::Model::parse(built.json, model::Weights::of(built.weights), built.vocabularies, "m");
     CHECK(parsed->name == "small");
-    CHECK(parsed->vocabularies.at("target.txt").size() == 2);
+    CHECK(parsed->generation->target->size() == 2);
     CHECK(parsed->generation->max_length == 64);
 
     const auto parse = [&](const std::string &json, const auto &vocabularies) {
         return message_of([&] { (void)model::Model::parse(json, {}, vocabularies, "m"); });
     };
     const std::map<std::string, std::string, std::less<>> none;
-    CHECK(parse(built.json, none) == "m: no vocabulary 'target.txt' was given");
+    CHECK(parse(built.json, none) == "m: no file 'target.txt' was given");
     CHECK_THAT(parse("{}", none), matchers::contains("m/model.json: "));
     CHECK_THAT(parse(built.json, std::map<std::string, std::string, std::less<>>{{"target.txt", "a\na\n"}}),
                matchers::contains("m/target.txt: line 2: 'a' is already in line 1"));

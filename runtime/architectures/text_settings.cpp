@@ -1,0 +1,167 @@
+#include "architectures/text_settings.hpp"
+
+#include "base/utf8.hpp"
+#include "tokenizer/gguf.hpp"
+
+#include <algorithm>
+
+namespace lamina::architectures {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What an output may have: tokens, without the start.
+int64_t max_length_of(const Config &generation, int64_t otherwise) {
+    const int64_t length = generation.integer("max_length", 0); // with the start
+    const int64_t tokens = generation.integer("max_new_tokens", length > 1 ? length - 1 : otherwise);
+    return std::clamp<int64_t>(tokens, 1, 100000);
+}
+
+// Tokens that a model was trained with; sentence-transformers say it again.
+int64_t context_of(const Config &config, const fs::path &folder) {
+    int64_t out = INT32_MAX;
+    for (const char *key : {"max_position_embeddings", "n_positions"})
+        if (config.has(key)) out = config.positive(key);
+    if (config.text("model_type").ends_with("roberta")) out -= config.integer("pad_token_id", 1) + 1;
+    const fs::path file = folder / "sentence_bert_config.json";
+    if (!has_file(file)) return out;
+    const model::JsonDocument document(text_of(file), file.string());
+    const Config sentences(document.root());
+    sentences.expect("do_lower_case", false);
+    out = std::min(out, sentences.integer("max_seq_length", out));
+    sentences.finish();
+    return out;
+}
+
+} // namespace
+
+std::optional<TextSettings> read_text_settings(const Config &config, const Config &generation, const fs::path &folder) {
+    const char *tokenizer = "tokenizer.json";
+    if (!has_file(folder / tokenizer)) return std::nullopt;
+    TextSettings out{.tokenizer = Tokenizer::load(folder / tokenizer), .file = tokenizer};
+    out.context = context_of(config, folder);
+    out.max_length = max_length_of(generation, out.max_length);
+    return out;
+}
+
+// ---- GGUF ----
+
+std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metadata, const Config &config) {
+    const auto find = [&](const char *key) -> const model::GgufValue * {
+        const std::string full = std::string("tokenizer.ggml.") + key;
+        return metadata.has(full) ? &metadata.at(full) : nullptr;
+    };
+    const auto text = [&](const char *key) { return find(key) ? std::string(find(key)->string()) : ""; };
+    const auto texts = [&](const char *key) {
+        std::vector<std::string> out;
+        if (const model::GgufValue *value = find(key))
+            for (const std::string_view each : value->strings()) out.emplace_back(each);
+        return out;
+    };
+    const auto id = [&](const char *key) {
+        return find(key) ? std::optional(static_cast<int32_t>(find(key)->integer(0, INT32_MAX))) : std::nullopt;
+    };
+    const auto flag = [&](const char *key) { return find(key) ? std::optional(find(key)->boolean()) : std::nullopt; };
+
+    if (find("tokens") == nullptr) return std::nullopt;
+    tokenizer::GgufVocabulary vocabulary;
+    vocabulary.model = text("model");
+    vocabulary.pre = text("pre");
+    vocabulary.tokens = texts("tokens");
+    vocabulary.merges = texts("merges");
+    vocabulary.bos_token_id = id("bos_token_id");
+    vocabulary.eos_token_id = id("eos_token_id");
+    vocabulary.unknown_token_id = id("unknown_token_id");
+    vocabulary.add_bos_token = flag("add_bos_token");
+    vocabulary.add_eos_token = flag("add_eos_token");
+    vocabulary.add_space_prefix = flag("add_space_prefix");
+    if (const model::GgufValue *scores = find("scores"))
+        for (const double score : scores->numbers()) vocabulary.scores.push_back(static_cast<float>(score));
+    if (const model::GgufValue *types = find("token_type"))
+        for (const int64_t type : types->integers())
+            vocabulary.token_type.push_back(static_cast<int32_t>(std::clamp<int64_t>(type, INT32_MIN, INT32_MAX)));
+    TextSettings out{.tokenizer = tokenizer::tokenizer_of(vocabulary), .file = "tokenizer.ggml"};
+    if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
+    return out;
+}
+
+// ---- model.json ----
+
+namespace {
+
+// What the head of a model is for, by the name of its class: "BertForTokenClassification".
+bool is_for(const Config &config, std::string_view task) {
+    const std::vector<std::string> classes = config.texts("architectures");
+    return std::ranges::any_of(classes, [&](const std::string &name) { return name.ends_with(task); });
+}
+
+// {"0": "negative", "1": "positive"}, by number.
+std::vector<std::string> labels_of(const Config &config) {
+    const auto value = config.find("id2label");
+    if (!value) return {};
+    const auto members = value->members();
+    std::vector<std::string> out(members.size());
+    for (const auto &[key, label] : members) {
+        const auto at = std::find_if(out.begin(), out.end(), [&, i = size_t{0}](const std::string &) mutable {
+            return std::to_string(i++) == key;
+        });
+        if (at == out.end()) label.fail("expected keys from 0 to " + std::to_string(out.size() - 1));
+        *at = label.string();
+    }
+    return out;
+}
+
+const char *scores_of(const Config &config) {
+    const std::string type = config.text("problem_type", "single_label_classification");
+    if (type == "single_label_classification") return "softmax";
+    if (type == "multi_label_classification") return "sigmoid";
+    if (type == "regression") return "values";
+    config.fail("problem_type", in_quotes(type) + " is not supported; supported are single_label_classification, "
+                                                  "multi_label_classification and regression");
+}
+
+} // namespace
+
+Json reading_block(const Draft &draft) {
+    const auto encode = draft.graphs.find("encode");
+    if (!draft.texts || encode == draft.graphs.end() || draft.graphs.contains("decode")) return nullptr;
+    Json out{{"graph", "encode"},
+             {"ids", "ids"},
+             {"lengths", "lengths"},
+             {"tokenizer", draft.texts->file},
+             {"longest", draft.texts->context}};
+    if (encode->second.takes("token_types")) out["token_types"] = "token_types";
+    if (draft.pooling) {
+        out["embedding"] = "embedding";
+        return out;
+    }
+    const bool of_texts = is_for(draft.config, "ForSequenceClassification");
+    if (!of_texts && !is_for(draft.config, "ForTokenClassification")) return nullptr;
+    out[of_texts ? "classes" : "token_classes"] = "logits";
+    out["labels"] = labels_of(draft.config);
+    out["scores"] = scores_of(draft.config);
+    return out;
+}
+
+Json generation_block(const Draft &draft) {
+    if (!draft.texts || !draft.graphs.contains("decode")) return nullptr;
+    const TextSettings &texts = *draft.texts;
+    const Json tokenizer{{"tokenizer", texts.file}};
+    Json out{{"decode", "decode"},
+             {"target_ids", "ids"},
+             {"position", "position"},
+             {"logits", "logits"},
+             {"max_length", texts.max_length},
+             {"context", texts.context},
+             {"target", tokenizer}};
+    if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {
+        if (!encode->second.takes("ids")) return nullptr; // it hears, for example
+        out["encode"] = "encode";
+        out["source_ids"] = "ids";
+        out["source_lengths"] = "lengths";
+        out["source"] = tokenizer;
+    }
+    return out;
+}
+
+} // namespace lamina::architectures

@@ -1,0 +1,22 @@
+// Texts that end a generated text.
+#pragma once
+
+#include "generation/texts.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::generation {
+
+// Whether one of `stops` has come with the last of these tokens.
+[[nodiscard]] bool stops(const model::TextCodec &codec, const Ids &tokens, const std::vector<std::string> &stops);
+
+// Where the first of them begins; the length of the text if there is none.
+[[nodiscard]] size_t first_stop(std::string_view text, const std::vector<std::string> &stops);
+
+// How much of a text that goes on may be shown: what a stop may yet begin with is held back.
+[[nodiscard]] size_t safe_length(std::string_view text, const std::vector<std::string> &stops);
+
+} // namespace lamina::generation

@@ -1,0 +1,63 @@
+#include "model/reading_reader.hpp"
+
+#include "base/nearest.hpp"
+#include "base/utf8.hpp"
+#include "model/graph_names.hpp"
+
+#include <array>
+#include <utility>
+
+namespace lamina::model {
+namespace {
+
+using Gives = Reading::Gives;
+using Scores = Reading::Scores;
+
+constexpr std::array<std::pair<const char *, Gives>, 3> kinds{
+    {{"embedding", Gives::embedding}, {"classes", Gives::classes}, {"token_classes", Gives::token_classes}}};
+
+// The key that says what the model gives, and by which output.
+void read_output(const JsonValue &value, const Graph &graph, Reading &out) {
+    for (const auto &[key, gives] : kinds) {
+        if (!value.has(key)) continue;
+        if (!out.output.empty()) value.at(key).fail("a model gives one of embedding, classes and token_classes");
+        out.gives = gives;
+        out.output = output_at(value.at(key), graph);
+    }
+    if (out.output.empty()) value.fail("expected one of the keys embedding, classes and token_classes");
+}
+
+Scores scores_at(const JsonValue &value) {
+    constexpr std::array<std::pair<const char *, Scores>, 3> names{
+        {{"softmax", Scores::softmax}, {"sigmoid", Scores::sigmoid}, {"values", Scores::values}}};
+    for (const auto &[name, scores] : names)
+        if (value.string() == name) return scores;
+    value.fail("expected softmax, sigmoid or values, found " + in_quotes(value.string()) +
+               did_you_mean(value.string(), {"softmax", "sigmoid", "values"}));
+}
+
+} // namespace
+
+Reading read_reading(const JsonValue &value, const Model &model, const TextFiles &files) {
+    value.allow_keys({"graph", "ids", "lengths", "token_types", "embedding", "classes", "token_classes", "labels",
+                      "scores", "longest", "tokenizer"});
+    const Graph &graph = graph_at(value.at("graph"), model);
+    const std::string file = file_at(value.at("tokenizer"));
+    Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};
+    out.ids = input_at(value.at("ids"), graph, DType::i32, 2, "B T");
+    out.lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "B");
+    std::vector<std::string> set{out.ids, out.lengths};
+    if (value.has("token_types")) {
+        out.token_types = input_at(value.at("token_types"), graph, DType::i32, 2, "B T");
+        set.push_back(out.token_types);
+    }
+    check_all_set(value, graph, set);
+    read_output(value, graph, out);
+    if (value.has("labels"))
+        for (const JsonValue &label : value.at("labels").items()) out.labels.push_back(label.string());
+    if (value.has("scores")) out.scores = scores_at(value.at("scores"));
+    if (value.has("longest")) out.longest = value.at("longest").integer(1, INT32_MAX);
+    return out;
+}
+
+} // namespace lamina::model

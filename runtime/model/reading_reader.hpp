@@ -1,0 +1,12 @@
+// Reads the "reading" block of model.json, and checks every name in it against the graphs.
+#pragma once
+
+#include "model/json.hpp"
+#include "model/model.hpp"
+
+namespace lamina::model {
+
+// The graphs must have been read. Throws Error(input).
+[[nodiscard]] Reading read_reading(const JsonValue &value, const Model &model, const TextFiles &files);
+
+} // namespace lamina::model

@@ -1,0 +1,127 @@
+#include "reading/reading.hpp"
+
+#include "base/utf8.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace lamina::reading {
+namespace {
+
+const model::Reading &reading_of(const model::Model &model) {
+    if (!model.reading)
+        throw Error(ErrorCode::usage, model.folder.string() +
+                                          " does not turn texts into vectors or classes: there is no \"reading\" block "
+                                          "in its model.json, or no tokenizer beside its config.json");
+    return *model.reading;
+}
+
+// Drops tokens of the text itself from its end; special ones around it stay.
+void truncate(Encoding &encoding, size_t longest) {
+    for (size_t i = encoding.size(); i-- > 0 && encoding.size() > longest;) {
+        if (encoding.special[i]) continue;
+        const auto at = static_cast<std::ptrdiff_t>(i);
+        encoding.ids.erase(encoding.ids.begin() + at);
+        encoding.tokens.erase(encoding.tokens.begin() + at);
+        encoding.offsets.erase(encoding.offsets.begin() + at);
+        encoding.types.erase(encoding.types.begin() + at);
+        encoding.special.erase(encoding.special.begin() + at);
+    }
+}
+
+std::vector<Encoding> encode(const model::Reading &model, const std::vector<std::string> &texts, bool shorten) {
+    const auto longest = static_cast<size_t>(model.longest);
+    std::vector<Encoding> out;
+    for (const std::string &text : texts) {
+        const auto refuse = [&](const std::string &why) {
+            throw Error(ErrorCode::input, "text " + std::to_string(out.size() + 1) + ": " + why);
+        };
+        Encoding &encoding = out.emplace_back(model.tokenizer.encode(text));
+        if (shorten) truncate(encoding, longest);
+        if (encoding.size() == 0) refuse("no tokens; expected a text that is not empty");
+        if (encoding.size() > longest)
+            refuse(std::to_string(encoding.size()) + " tokens; expected at most " + std::to_string(longest) +
+                   ", as many as the model was trained with: shorten the text, or let it be truncated");
+    }
+    return out;
+}
+
+// Ids (B, T), types (B, T) and lengths (B); rows beyond the texts have one token, and nothing comes of them.
+TensorMap inputs_of(const model::Reading &model, std::span<const Encoding *const> texts, int64_t rows, int64_t length) {
+    Tensor ids(TensorType{DType::i32, {rows, length}}), types(ids.type()), lengths(TensorType{DType::i32, {rows}});
+    std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
+    for (size_t b = 0; b < texts.size(); ++b) {
+        const auto row = static_cast<std::ptrdiff_t>(b) * length;
+        std::copy(texts[b]->ids.begin(), texts[b]->ids.end(), ids.i32().begin() + row);
+        std::copy(texts[b]->types.begin(), texts[b]->types.end(), types.i32().begin() + row);
+        lengths.i32()[b] = static_cast<int32_t>(texts[b]->size());
+    }
+    TensorMap out{{model.ids, ids}, {model.lengths, lengths}};
+    if (!model.token_types.empty()) out[model.token_types] = types;
+    return out;
+}
+
+// Lengths and rows are rounded up, so that few programs serve all.
+int64_t rounded(const model::Reading &model, size_t tokens) {
+    constexpr size_t multiple = 16;
+    return std::min(static_cast<int64_t>((tokens + multiple - 1) / multiple * multiple), model.longest);
+}
+
+} // namespace
+
+std::vector<Found> read(detail::SessionState &session, const std::vector<std::string> &texts,
+                        const ReadOptions &options) {
+    const model::Reading &model = reading_of(*session.model);
+    if (options.batch < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
+    std::vector<Found> out(texts.size());
+    std::vector<Encoding> encodings = encode(model, texts, options.truncate);
+    std::vector<size_t> order(texts.size()); // texts of similar length together
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return encodings[i].size(); });
+    for (size_t first = 0; first < order.size(); first += options.batch) {
+        const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
+        std::vector<const Encoding *> rows;
+        for (const size_t i : batch) rows.push_back(&encodings[i]);
+        const TensorMap inputs = inputs_of(model, rows, static_cast<int64_t>(std::bit_ceil(rows.size())),
+                                           rounded(model, rows.back()->size()));
+        const Tensor output = session.surviving_loss([&] { return session.run(model.graph, inputs); }).at(model.output);
+        const size_t stride = output.f32().size() / static_cast<size_t>(output.shape()[0]);
+        for (size_t b = 0; b < batch.size(); ++b) {
+            auto row = output.f32().subspan(b * stride, stride);
+            if (model.gives == model::Reading::Gives::token_classes)
+                row = row.first(rows[b]->size() * static_cast<size_t>(output.shape().back()));
+            out[batch[b]].values.assign(row.begin(), row.end());
+        }
+        if (options.progress) options.progress(first + batch.size(), order.size());
+    }
+    for (size_t i = 0; i < out.size(); ++i) out[i].encoding = std::move(encodings[i]);
+    return out;
+}
+
+GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts) {
+    const model::Reading &reading = reading_of(model);
+    const std::vector<Encoding> encodings = encode(reading, texts, false);
+    std::vector<const Encoding *> rows;
+    size_t longest = 1;
+    for (const Encoding &each : encodings) longest = std::max(longest, each.size()), rows.push_back(&each);
+    return {reading.graph, inputs_of(reading, rows, static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest))};
+}
+
+std::vector<LabelScore> labels_of(const model::Reading &model, std::span<const float> row) {
+    const double most = *std::ranges::max_element(row);
+    double sum = 0;
+    for (const float value : row) sum += std::exp(value - most);
+    std::vector<LabelScore> out;
+    for (size_t i = 0; i < row.size(); ++i) {
+        double score = row[i];
+        if (model.scores == model::Reading::Scores::softmax) score = std::exp(row[i] - most) / sum;
+        if (model.scores == model::Reading::Scores::sigmoid) score = 1 / (1 + std::exp(-score));
+        out.push_back({i < model.labels.size() ? model.labels[i] : "LABEL_" + std::to_string(i), score});
+    }
+    std::ranges::stable_sort(out, std::ranges::greater{}, &LabelScore::score);
+    return out;
+}
+
+} // namespace lamina::reading

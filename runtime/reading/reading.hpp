@@ -1,0 +1,31 @@
+// Texts through a model that reads them: vectors and classes.
+#pragma once
+
+#include "session/state.hpp"
+
+#include <lamina/texts.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lamina::reading {
+
+// What the model gives for one text.
+struct Found {
+    Encoding encoding;         // the text's tokens
+    std::vector<float> values; // (C), (L), or (tokens, L): without padding
+};
+
+// In the order of the texts. Throws Error(usage) for a model that does not read texts, Error(input) for a text that has
+// no tokens or, unless options.truncate, more than the model takes.
+[[nodiscard]] std::vector<Found> read(detail::SessionState &session, const std::vector<std::string> &texts,
+                                      const ReadOptions &options);
+
+// The inputs of the model's graph for some texts, padded to the longest.
+[[nodiscard]] GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts);
+
+// Scores of labels, best first, of one row of the model's outputs.
+[[nodiscard]] std::vector<LabelScore> labels_of(const model::Reading &model, std::span<const float> row);
+
+} // namespace lamina::reading

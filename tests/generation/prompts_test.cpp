@@ -1,0 +1,181 @@
+// Prompts in blocks, caches that grow, and what options do to an answer.
+#include "catch.hpp"
+
+#include "api/access.hpp"
+#include "generation/decoder.hpp"
+#include "generation/sampling.hpp"
+#include "generation/stop.hpp"
+#include "places.hpp"
+
+#include <lamina/lamina.hpp>
+#include <lamina/transformer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+using namespace lamina;
+using matchers::contains;
+
+namespace {
+
+Runtime &runtime() {
+    static Runtime instance = [] {
+        RuntimeOptions options;
+        options.plugin_folders = {LAMINA_PLUGIN_DIR};
+        return Runtime(options);
+    }();
+    return instance;
+}
+
+// An untrained language model over letters, which never comes to an end by itself.
+Session letters() {
+    std::vector<std::string> tokens{"<s>", "</s>"};
+    for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
+    const DecoderOnly model{.embedding = {.d_model = 16, .vocabulary = 28},
+                            .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
+                            .generator = {.d_model = 16, .vocabulary = 28}};
+    const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
+    ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
+    built.weights.at("generator.bias").f32()[1] = -1e4F; // "</s>"
+    return runtime().session(runtime().load(built), runtime().device("cpu"));
+}
+
+} // namespace
+
+TEST_CASE("a prompt in blocks gives the scores that it gives token by token") {
+    Session session = letters();
+    detail::SessionState &state = detail::Access::state(session);
+    for (const size_t length : {1, 7, 8, 255, 256, 257, 700}) {
+        INFO(length << " tokens");
+        generation::Ids prompt(length);
+        for (size_t i = 0; i < length; ++i) prompt[i] = static_cast<int32_t>(2 + i * 7 % 26);
+        const generation::Ids shorter(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>((length + 1) / 2));
+        generation::Decoder blocks(state, {}, {2, length + 1, true}), tokens(state, {}, {2, length + 1, true});
+        const auto scores = blocks.step(std::vector<generation::Ids>{prompt, shorter});
+        const std::vector<float> found(scores.begin(), scores.end());
+        std::vector<float> expected(found.size());
+        for (size_t i = 0; i < length; ++i) {
+            const auto next = tokens.step(std::vector<generation::Ids>{
+                {prompt[i]}, i < shorter.size() ? generation::Ids{shorter[i]} : generation::Ids{}});
+            const auto half = static_cast<std::ptrdiff_t>(found.size() / 2);
+            if (i + 1 == length) std::copy_n(next.begin(), half, expected.begin());
+            if (i + 1 == shorter.size()) std::copy(next.begin() + half, next.end(), expected.begin() + half);
+        }
+        for (size_t i = 0; i < found.size(); ++i) CHECK_THAT(found[i], matchers::within_abs(expected[i], 1e-4));
+    }
+}
+
+TEST_CASE("caches grow while a text is generated, and nothing of it changes") {
+    Session session = letters();
+    GenerateOptions options;
+    options.max_length = 600; // beyond twice what caches begin with
+    const auto cached = session.hypotheses({"lamina", "x"}, options);
+    options.cached = false;
+    const auto whole = session.hypotheses({"lamina", "x"}, options);
+    for (size_t i = 0; i < 2; ++i) {
+        CHECK(cached[i].front().tokens.size() == 600);
+        CHECK(cached[i].front().tokens == whole[i].front().tokens);
+        CHECK(cached[i].front().finish == Finish::length);
+    }
+    options.cached = true;
+    options.beams = 2;
+    options.max_length = 300;
+    const auto beams = session.hypotheses({"lamina"}, options);
+    options.cached = false;
+    CHECK(session.hypotheses({"lamina"}, options).front().front().tokens == beams.front().front().tokens);
+}
+
+TEST_CASE("a text ends before a stop text, and what is streamed is the text") {
+    Session session = letters();
+    const std::string whole = session.generate({"lamina"}).front();
+    REQUIRE(whole.size() == 20);
+    const std::string stop = whole.substr(7, 3);
+    const std::string expected = whole.substr(0, whole.find(stop));
+    GenerateOptions options;
+    options.stop = {"#never", stop};
+    std::string streamed;
+    bool held = true;
+    options.stream = [&](size_t text, std::string_view piece) {
+        CHECK(text == 0);
+        streamed += piece;
+        held = held && expected.starts_with(streamed); // no part of the stop was shown
+    };
+    const Hypothesis found = session.hypotheses({"lamina"}, options).front().front();
+    CHECK(found.text == expected);
+    CHECK(found.finish == Finish::stop);
+    CHECK(streamed == expected);
+    CHECK(held);
+
+    options.stop.clear();
+    std::vector<std::string> pieces(2);
+    options.stream = [&](size_t text, std::string_view piece) { pieces[text] += piece; };
+    CHECK(session.generate({"lamina", "xy"}, options) == pieces);
+    options.stop = {""};
+    CHECK_THAT(message_of([&] { (void)session.generate({"a"}, options); }), contains("stop: expected texts"));
+    options.stop.clear(), options.beams = 2;
+    CHECK_THAT(message_of([&] { (void)session.generate({"a"}, options); }),
+               contains("beams: expected 1, because a text is streamed, found 2"));
+}
+
+TEST_CASE("what may become a stop text is held back") {
+    CHECK(generation::safe_length("say st", {"stop", "toast"}) == 4);
+    CHECK(generation::safe_length("say sta", {"stop", "a!"}) == 6);
+    CHECK(generation::safe_length("say stop it", {"stop"}) == 4);
+    CHECK(generation::safe_length("say", {}) == 3);
+    CHECK(generation::safe_length("", {"stop"}) == 0);
+}
+
+TEST_CASE("a penalty on repetition makes tokens that occurred less likely") {
+    std::array<float, 5> scores{2, -2, 1, 0.5F, -1};
+    const generation::Ids prompt{0, 1}, answer{1, 7};
+    generation::penalize(scores, {prompt, answer}, 2);
+    CHECK(scores == std::array<float, 5>{1, -4, 1, 0.5F, -1});
+    generation::penalize(scores, {prompt, answer}, 1);
+    CHECK(scores[1] == -4);
+
+    Session session = letters();
+    GenerateOptions options;
+    options.max_length = 26;
+    options.repetition_penalty = 50; // no letter that occurred is chosen again while there are others
+    const std::string text = session.generate({"a"}, options).front();
+    CHECK(std::set<char>(text.begin(), text.end()).size() > 20);
+    options.repetition_penalty = 0;
+    CHECK_THAT(message_of([&] { (void)session.generate({"a"}, options); }), contains("repetition_penalty: expected"));
+}
+
+TEST_CASE("min_p samples only among tokens that are likely enough") {
+    const std::array<double, 4> log_probabilities{std::log(0.5), std::log(0.3), std::log(0.15), std::log(0.05)};
+    GenerateOptions options;
+    options.temperature = 1;
+    CHECK(generation::draw(log_probabilities, options, 0.99) == 3);
+    options.min_p = 0.2; // of 0.5: 0.1
+    CHECK(generation::draw(log_probabilities, options, 0.999) == 2);
+    options.min_p = 0.5;
+    CHECK(generation::draw(log_probabilities, options, 0.999) == 1);
+    CHECK(generation::draw(log_probabilities, options, 0.5) == 0);
+    options.min_p = 1;
+    CHECK(generation::draw(log_probabilities, options, 0.999) == 0);
+    options.top_k = 2, options.min_p = 0;
+    CHECK(generation::draw(log_probabilities, options, 0.999) == 1);
+}
+
+TEST_CASE("tokens that a model suppresses are never chosen, and some of them only first") {
+    Session session = letters();
+    const std::string whole = session.generate({"lamina"}).front();
+    detail::SessionState &state = detail::Access::state(session);
+    auto changed = std::make_shared<model::Model>(*state.model);
+    const int32_t first = *changed->generation->target->id(whole.substr(0, 1));
+    changed->tokens.suppress = {first};
+    state.model = changed;
+    CHECK(session.generate({"lamina"}).front().find(whole[0]) == std::string::npos);
+    changed->tokens.suppress.clear();
+    changed->tokens.begin_suppress = {first};
+    const std::string later = session.generate({"lamina"}).front();
+    CHECK(later[0] != whole[0]);
+    changed->tokens.end = {*changed->generation->target->id(later.substr(3, 1))};
+    const Hypothesis ended = session.hypotheses({"lamina"}).front().front();
+    CHECK(ended.finish == Finish::end);
+    CHECK(ended.text == later.substr(0, later.find(later[3])));
+}
