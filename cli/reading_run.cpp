@@ -4,7 +4,9 @@
 #include "table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <span>
 
 namespace lamina::cli {
@@ -50,11 +52,11 @@ std::string vectors_as_text(const std::vector<std::string> &texts, const Tensor 
 std::string cosines_as_text(const Tensor &vectors, const Output &output) {
     const auto count = static_cast<size_t>(vectors.shape()[0]);
     if (count < 2 || count > shown_cosines) return "";
-    std::vector<Table::Column> columns{{"COSINE", Align::right}};
-    for (size_t i = 0; i < count; ++i) columns.push_back({std::to_string(i + 1), Align::right});
+    std::vector<Column> columns{{"COSINE", Align::right}};
+    for (size_t i = 0; i < count; ++i) columns.emplace_back(std::to_string(i + 1), Align::right);
     Table table(std::move(columns));
     for (size_t i = 0; i < count; ++i) {
-        std::vector<Table::Cell> cells{std::to_string(i + 1)};
+        std::vector<Cell> cells{std::to_string(i + 1)};
         for (size_t j = 0; j < count; ++j) cells.emplace_back(fixed(cosine(row_of(vectors, i), row_of(vectors, j))));
         table.row(std::move(cells));
     }

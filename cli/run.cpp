@@ -2,10 +2,15 @@
 #include "command.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
+#include "reading_run.hpp"
 #include "seed.hpp"
 #include "table.hpp"
 #include "taps.hpp"
 #include "text_run.hpp"
+
+#include "base/nearest.hpp"
+
+#include <lamina/inspect.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +25,7 @@ struct RunOptions {
     std::vector<std::string> texts, inputs, outputs, taps, variants;
     std::string graph, cache = "f32";
     GenerateOptions generate;
+    bool truncate = false;
 };
 
 // ---- Tensors ----
@@ -76,16 +82,15 @@ std::string as_text(const TensorMap &tensors, const Output &output) {
     return table.str(output);
 }
 
-// Where each tensor goes: --output NAME=FILE, and with --output-dir every output of the graph besides.
-Assignments files_of(const RunOptions &options, const ModelGraph &graph) {
+// Where each tensor goes: --output NAME=FILE, and with --output-dir every one of `outputs` besides.
+Assignments files_of(const RunOptions &options, const std::vector<std::string> &outputs) {
     Assignments files = assignments(options.outputs, "--output");
     for (const auto &[name, file] : files)
         if (is_pattern(name))
             throw Error(ErrorCode::usage, "--output " + name + "=" + file +
                                               ": expected the name of one tensor, found a pattern, which --tap takes");
     if (options.output_folder.empty()) return files;
-    for (const auto &[name, tensor] : graph.outputs)
-        files.emplace(name, (options.output_folder / (name + ".npy")).string());
+    for (const std::string &name : outputs) files.emplace(name, (options.output_folder / (name + ".npy")).string());
     return files;
 }
 
@@ -99,7 +104,7 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
                  SessionOptions session_options, Output &output) {
     const ModelContents contents = inspect(model);
     const std::string graph = graph_name(options.graph, contents);
-    const Assignments files = files_of(options, contents.graphs.at(graph));
+    const Assignments files = files_of(options, names_of(contents.graphs.at(graph).outputs));
     const Taps taps(options.taps);
     std::vector<std::string> inside = taps.patterns(); // tensors inside the graph that --tap or --output name
     for (const auto &[name, file] : files)
@@ -138,6 +143,22 @@ void tap_texts(const RunOptions &options, const Model &model, Session session, O
         output.print(as_text(tensors, output));
 }
 
+// ---- Vectors and classes ----
+
+void read_texts(const RunOptions &options, const TextReading &model, Session session, Output &output) {
+    ReadingRun run(model, std::move(session), output, {.truncate = options.truncate});
+    std::vector<Destination> files;
+    for (const auto &[name, file] : files_of(options, {model.output})) {
+        if (name != model.output)
+            throw Error(ErrorCode::usage,
+                        "--output " + name + ": texts give only '" + model.output + "'; --tap shows other tensors");
+        files.push_back({name, file});
+    }
+    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
+    run.write_to(std::move(files));
+    options.texts.empty() ? run.lines(LineReader(STDIN_FILENO)) : run.texts(options.texts);
+}
+
 // ---- The command ----
 
 const std::vector<std::string> generate_options{
@@ -148,9 +169,8 @@ const std::vector<std::string> generate_options{
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input exclude each other: give words or tensors");
-    if (options.inputs.empty() &&
-        (!options.graph.empty() || !options.outputs.empty() || !options.output_folder.empty()))
-        throw Error(ErrorCode::usage, "--graph, --output and --output-dir go with --input NAME=FILE.npy");
+    if (options.inputs.empty() && !options.graph.empty())
+        throw Error(ErrorCode::usage, "--graph goes with --input NAME=FILE.npy");
     if (!options.taps.empty() && options.inputs.empty() && options.texts.empty())
         throw Error(ErrorCode::usage, "--tap needs TEXT or --input, because it shows a single run");
     if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)
@@ -187,6 +207,14 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         tap_texts(options, model, runtime.session(model, device, session_options), output);
         return 0;
     }
+    if (const std::optional<TextReading> reading = inspect(model).reading) {
+        refuse_given(app, generate_options, "is about generating text, which this model does not do");
+        read_texts(options, *reading, runtime.session(model, device, session_options), output);
+        return 0;
+    }
+    if (!options.outputs.empty() || !options.output_folder.empty())
+        throw Error(ErrorCode::usage, "--output and --output-dir go with --input NAME=FILE.npy, or with a model that "
+                                      "turns texts into vectors");
     TextRun texts(model, runtime.session(model, device, session_options), output, options.generate);
     if (options.texts.empty())
         texts.lines(LineReader(STDIN_FILENO));
@@ -221,8 +249,11 @@ void add_generate_options(const Arguments &app, GenerateOptions &generate) {
 
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("run", "Run a model on texts, or one of its graphs on tensors.");
-    app.footer("Texts are arguments, or lines on stdin. Each gives a line: the text, a tab, the model's answer.\n"
+    app.footer("Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
+               "texts prints their vectors or classes.\n"
                "Examples: lamina run models/g2p vulkan transformer\n"
+               "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
+               "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
                "          lamina run models/g2p < words.txt > phones.tsv\n"
                "          lamina run MODEL --graph encode --input ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
@@ -245,6 +276,8 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         .shows_default()
         .one_of({"f32", "f16"});
     repeated("--variant", options->variants, "use this variant of a layer; may be repeated", "LAYER=NAME");
+    app.flag("--truncate", options->truncate,
+             "cut texts of more tokens than a model reads; without it they are errors");
     add_generate_options(app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};
 }

@@ -22,6 +22,7 @@ struct Column {
     std::string head;
     Align align = Align::left;
 
+    Column(std::string title, Align how = Align::left) : head(std::move(title)), align(how) {}
     Column(const char *title, Align how = Align::left) : head(title), align(how) {}
 };
 

@@ -245,10 +245,16 @@ std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, std::ve
     return out;
 }
 
+GraphSteps steps_of(GraphRun run) {
+    GraphSteps out;
+    out.graph = std::move(run.graph);
+    out.inputs.push_back(std::move(run.inputs));
+    return out;
+}
+
 GraphSteps steps_of_reading(const model::Model &model, std::vector<std::string> texts) {
     if (texts.empty()) texts = {"A man is playing a guitar.", "It rains"};
-    GraphRun run = reading::inputs_of_texts(model, texts);
-    return {run.graph, {}, {std::move(run.inputs)}};
+    return steps_of(reading::inputs_of_texts(model, texts));
 }
 
 std::string only_graph(const model::Model &model) {
@@ -293,7 +299,7 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
     const model::Model &content = *on_device.model;
     std::vector<GraphSteps> graphs;
     if (!options.inputs.empty())
-        graphs.push_back({options.graph.empty() ? only_graph(content) : options.graph, {}, {options.inputs}});
+        graphs.push_back(steps_of({options.graph.empty() ? only_graph(content) : options.graph, options.inputs}));
     else if (content.reading)
         graphs.push_back(steps_of_reading(content, options.texts));
     else
