@@ -64,9 +64,7 @@ class Reader {
         for (const auto &[theirs, ours] : settings)
             if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
-        for (const char *key : {"eos_token_id", "eot_token_id", "eom_token_id"}) // of a text, a turn, a message
-            if (const std::string full = std::string("tokenizer.ggml.") + key; gguf_.metadata.has(full))
-                out["eos_token_id"].push_back(gguf_.metadata.at(full).integer());
+        if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         add_rotary(out);
         refuse_unknown();
         return out.in_one_line();
@@ -87,6 +85,15 @@ class Reader {
     [[nodiscard]] const GgufValue *find(std::string_view key) const {
         const std::string full = type_ + "." + std::string(key);
         return gguf_.metadata.has(full) ? &gguf_.metadata.at(full) : nullptr;
+    }
+
+    // What ends a text, a turn or a message.
+    [[nodiscard]] std::vector<int64_t> end_tokens() const {
+        std::vector<int64_t> out;
+        for (const char *key : {"eos_token_id", "eot_token_id", "eom_token_id"})
+            if (const std::string full = std::string("tokenizer.ggml.") + key; gguf_.metadata.has(full))
+                out.push_back(gguf_.metadata.at(full).integer());
+        return out;
     }
 
     static Json json(const GgufValue &value) {
