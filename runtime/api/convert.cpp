@@ -5,11 +5,13 @@
 #include "api/model_check.hpp"
 #include "architectures/open.hpp"
 #include "base/file.hpp"
+#include "model/gguf.hpp"
 #include "model/json.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
@@ -21,25 +23,30 @@ namespace {
 
 constexpr uint64_t largest_text = 64u << 20;
 
-// The vocabularies and tokenizers that model.json names, and the tokenizer of a Hugging Face folder.
-std::set<std::string> text_files(const model::Model &model) {
-    std::set<std::string> out;
-    const model::JsonDocument document(model.json, (model.folder / "model.json").string());
-    if (document.root().has("generation")) {
-        const model::JsonValue generation = document.root().at("generation");
-        for (const char *side : {"source", "target"})
-            for (const char *kind : {"vocabulary", "tokenizer"})
-                if (generation.has(side) && generation.at(side).has(kind))
-                    out.insert(generation.at(side).at(kind).string());
-    }
-    std::error_code error;
-    if (std::filesystem::is_regular_file(model.folder / "tokenizer.json", error)) out.insert("tokenizer.json");
-    return out;
-}
-
 std::string text_of(const std::filesystem::path &file) {
     const std::vector<std::byte> bytes = read_file(file, largest_text, FileReader::Kind::ordinary);
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+// The vocabularies and tokenizers that model.json names, by file.
+std::map<std::string, std::string, std::less<>> texts_of(const model::Model &model) {
+    const model::JsonDocument document(model.json, (model.folder / "model.json").string());
+    std::set<std::string> files;
+    const auto add = [&](const model::JsonValue &codec) {
+        for (const char *kind : {"vocabulary", "tokenizer"})
+            if (codec.has(kind)) files.insert(codec.at(kind).string());
+    };
+    if (document.root().has("reading")) add(document.root().at("reading"));
+    if (document.root().has("generation"))
+        for (const char *side : {"source", "target"})
+            if (const model::JsonValue generation = document.root().at("generation"); generation.has(side))
+                add(generation.at(side));
+
+    const bool folder = std::filesystem::is_directory(model.folder); // else a GGUF file, which holds its tokenizer
+    std::map<std::string, std::string, std::less<>> out;
+    for (const std::string &file : files)
+        out[file] = folder ? text_of(model.folder / file) : model::metadata_file(model::open_gguf(model.folder));
+    return out;
 }
 
 // ---- Weights ----
@@ -126,7 +133,7 @@ Conversion convert(const Runtime &runtime, const std::filesystem::path &path, co
 
     Conversion out;
     out.model.name = model->name, out.model.json = model->json;
-    for (const std::string &file : text_files(*model)) out.model.vocabularies[file] = text_of(model->folder / file);
+    out.model.vocabularies = texts_of(*model);
     const std::vector<TakenWeight> taken = taken_weights(*model, plugins);
     for (const auto &[name, dtypes] : taken) {
         const model::Weight &weight = model->weights.at(name);

@@ -1,7 +1,7 @@
 #include "architectures/text_settings.hpp"
 
 #include "base/utf8.hpp"
-#include "tokenizer/gguf.hpp"
+#include "model/gguf_tokenizer.hpp"
 
 #include <algorithm>
 
@@ -47,40 +47,9 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
 // ---- GGUF ----
 
 std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metadata, const Config &config) {
-    const auto find = [&](const char *key) -> const model::GgufValue * {
-        const std::string full = std::string("tokenizer.ggml.") + key;
-        return metadata.has(full) ? &metadata.at(full) : nullptr;
-    };
-    const auto text = [&](const char *key) { return find(key) ? std::string(find(key)->string()) : ""; };
-    const auto texts = [&](const char *key) {
-        std::vector<std::string> out;
-        if (const model::GgufValue *value = find(key))
-            for (const std::string_view each : value->strings()) out.emplace_back(each);
-        return out;
-    };
-    const auto id = [&](const char *key) {
-        return find(key) ? std::optional(static_cast<int32_t>(find(key)->integer(0, INT32_MAX))) : std::nullopt;
-    };
-    const auto flag = [&](const char *key) { return find(key) ? std::optional(find(key)->boolean()) : std::nullopt; };
-
-    if (find("tokens") == nullptr) return std::nullopt;
-    tokenizer::GgufVocabulary vocabulary;
-    vocabulary.model = text("model");
-    vocabulary.pre = text("pre");
-    vocabulary.tokens = texts("tokens");
-    vocabulary.merges = texts("merges");
-    vocabulary.bos_token_id = id("bos_token_id");
-    vocabulary.eos_token_id = id("eos_token_id");
-    vocabulary.unknown_token_id = id("unknown_token_id");
-    vocabulary.add_bos_token = flag("add_bos_token");
-    vocabulary.add_eos_token = flag("add_eos_token");
-    vocabulary.add_space_prefix = flag("add_space_prefix");
-    if (const model::GgufValue *scores = find("scores"))
-        for (const double score : scores->numbers()) vocabulary.scores.push_back(static_cast<float>(score));
-    if (const model::GgufValue *types = find("token_type"))
-        for (const int64_t type : types->integers())
-            vocabulary.token_type.push_back(static_cast<int32_t>(std::clamp<int64_t>(type, INT32_MIN, INT32_MAX)));
-    TextSettings out{.tokenizer = tokenizer::tokenizer_of(vocabulary), .file = "tokenizer.ggml"};
+    std::optional<Tokenizer> tokenizer = model::tokenizer_of(metadata);
+    if (!tokenizer) return std::nullopt;
+    TextSettings out{.tokenizer = std::move(*tokenizer), .file = "tokenizer.gguf"};
     if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
     return out;
 }

@@ -213,26 +213,40 @@ uint64_t read_count(GgufReader &reader, const char *what, uint64_t least) {
 
 Gguf open_gguf(const std::filesystem::path &file) {
     const MappedFile mapped = MappedFile::open(file);
-    GgufReader reader(mapped.bytes, file.string());
+    return parse_gguf(mapped.bytes, mapped.owner, file);
+}
+
+Gguf parse_gguf(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                const std::filesystem::path &file) {
+    GgufReader reader(bytes, file.string());
     check_version(reader);
     const uint64_t n_tensors = read_count(reader, "tensors", least_tensor);
-    const uint64_t n_metadata = read_count(reader, "metadata", least_key);
-
-    Gguf out{GgufMetadata(file.string(), mapped.owner), Weights(file)};
-    read_metadata(reader, n_metadata, out.metadata);
+    Gguf out{GgufMetadata(file.string(), owner), Weights(file), read_count(reader, "metadata", least_key), {}};
+    const uint64_t begin = reader.at();
+    read_metadata(reader, out.n_metadata, out.metadata);
+    out.metadata_bytes = bytes.subspan(begin, reader.at() - begin);
     const uint64_t alignment = alignment_of(out.metadata);
     std::vector<GgufTensor> tensors = read_tensors(reader, n_tensors, alignment);
     const uint64_t padding = (alignment - reader.at() % alignment) % alignment;
-    const auto data = mapped.bytes.subspan(reader.at() + std::min(padding, reader.rest()));
+    const auto data = bytes.subspan(reader.at() + std::min(padding, reader.rest()));
     check_places(tensors, data.size(), reader);
     for (GgufTensor &tensor : tensors) {
         if (const plugin::StorageType *type = dtype_of(*tensor.type))
             out.weights.add(tensor.name, {TensorType{DType{type->dtype}, std::move(tensor.shape)},
-                                          data.subspan(tensor.begin, tensor.bytes), mapped.owner});
+                                          data.subspan(tensor.begin, tensor.bytes), owner});
         else
             out.weights.add_other(tensor.name, tensor.type->name);
     }
     return out;
+}
+
+std::string metadata_file(const Gguf &gguf) {
+    constexpr uint32_t version = 3;
+    constexpr uint64_t no_tensors = 0;
+    std::string out = "GGUF";
+    const auto add = [&](const auto &value) { out.append(reinterpret_cast<const char *>(&value), sizeof value); };
+    add(version), add(no_tensors), add(gguf.n_metadata);
+    return out.append(reinterpret_cast<const char *>(gguf.metadata_bytes.data()), gguf.metadata_bytes.size());
 }
 
 } // namespace lamina::model

@@ -5,7 +5,12 @@
 #include "model/gguf_metadata.hpp"
 #include "model/weights.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
 
 namespace lamina::model {
 
@@ -13,10 +18,18 @@ struct Gguf {
     GgufMetadata metadata;
     // Shapes are row-major, as everywhere in Lamina; the format itself writes the innermost size first.
     Weights weights;
+    uint64_t n_metadata = 0;
+    std::span<const std::byte> metadata_bytes; // as they stand in the file, which `metadata` keeps mapped
 };
 
 // Maps the file and checks all that stands before the data. Throws Error(input): file, place, what was expected and
 // found.
 [[nodiscard]] Gguf open_gguf(const std::filesystem::path &file);
+// The same for bytes in memory, which `owner` keeps; `file` stands for it in messages.
+[[nodiscard]] Gguf parse_gguf(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                              const std::filesystem::path &file);
+
+// A GGUF file with the same metadata and no tensors.
+[[nodiscard]] std::string metadata_file(const Gguf &gguf);
 
 } // namespace lamina::model

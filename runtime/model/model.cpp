@@ -3,12 +3,15 @@
 #include "base/file.hpp"
 #include "base/utf8.hpp"
 #include "model/generation_reader.hpp"
+#include "model/gguf.hpp"
+#include "model/gguf_tokenizer.hpp"
 #include "model/graph_reader.hpp"
 #include "model/json.hpp"
 #include "model/reading_reader.hpp"
 #include "model/safetensors.hpp"
 
 #include <functional>
+#include <span>
 
 namespace lamina::model {
 namespace {
@@ -26,6 +29,21 @@ bool exists_under_that_name(const fs::path &file) {
 
 Weights open_weights(const fs::path &file) {
     return exists_under_that_name(file) ? open_safetensors(file).weights : Weights();
+}
+
+// tokenizer.json or a SentencePiece model; or tokenizer.gguf, the metadata of a GGUF file.
+Tokenizer tokenizer_in(const Gguf &gguf, const fs::path &file) {
+    if (auto tokenizer = tokenizer_of(gguf.metadata)) return *tokenizer;
+    throw Error(ErrorCode::input, file.string() + ": there is no tokenizer in it");
+}
+
+Tokenizer open_tokenizer(const fs::path &file) {
+    return file.extension() == ".gguf" ? tokenizer_in(open_gguf(file), file) : Tokenizer::load(file);
+}
+
+Tokenizer parse_tokenizer(const std::string &text, const fs::path &file) {
+    if (file.extension() != ".gguf") return Tokenizer::parse(text, file.string());
+    return tokenizer_in(parse_gguf(std::as_bytes(std::span(text)), nullptr, file), file);
 }
 
 // Distinguishes what users may give instead of a model folder: nothing, a file, another folder.
@@ -82,7 +100,7 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                       open_weights(folder / "model.safetensors"), folder,
                       {[&](const std::string &file) { return Vocabulary::open(folder / file); },
-                       [&](const std::string &file) { return Tokenizer::load(folder / file); }});
+                       [&](const std::string &file) { return open_tokenizer(folder / file); }});
 }
 
 std::shared_ptr<const Model> Model::read(std::string_view json, Weights weights, const TextFiles &files,
@@ -98,10 +116,9 @@ std::shared_ptr<const Model> Model::parse(std::string_view json, Weights weights
         if (found == texts.end()) throw Error(ErrorCode::input, name + ": no file '" + file + "' was given");
         return found->second;
     };
-    return read_model(
-        json, std::move(weights), name,
-        {[&](const std::string &file) { return Vocabulary::parse(text(file), fs::path(name) / file); },
-         [&](const std::string &file) { return Tokenizer::parse(text(file), (fs::path(name) / file).string()); }});
+    return read_model(json, std::move(weights), name,
+                      {[&](const std::string &file) { return Vocabulary::parse(text(file), fs::path(name) / file); },
+                       [&](const std::string &file) { return parse_tokenizer(text(file), fs::path(name) / file); }});
 }
 
 } // namespace lamina::model

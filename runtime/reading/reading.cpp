@@ -34,11 +34,11 @@ void truncate(Encoding &encoding, size_t longest) {
 std::vector<Encoding> encode(const model::Reading &model, const std::vector<std::string> &texts, bool shorten) {
     const auto longest = static_cast<size_t>(model.longest);
     std::vector<Encoding> out;
-    for (const std::string &text : texts) {
+    for (size_t i = 0; i < texts.size(); ++i) {
         const auto refuse = [&](const std::string &why) {
-            throw Error(ErrorCode::input, "text " + std::to_string(out.size() + 1) + ": " + why);
+            throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
         };
-        Encoding &encoding = out.emplace_back(model.tokenizer.encode(text));
+        Encoding &encoding = out.emplace_back(model.tokenizer.encode(texts[i]));
         if (shorten) truncate(encoding, longest);
         if (encoding.size() == 0) refuse("no tokens; expected a text that is not empty");
         if (encoding.size() > longest)

@@ -2,9 +2,11 @@
 
 #include "catch.hpp"
 #include "gguf_file.hpp"
+#include "model/gguf_tokenizer.hpp"
 #include "temporary_folder.hpp"
 
 #include <limits>
+#include <span>
 
 using namespace lamina;
 using namespace lamina::model;
@@ -133,4 +135,23 @@ TEST_CASE("gguf: version 2 is read as version 3, and the file may set its alignm
         file.tensor("a", {1}, ggml_f32, "abcd").tensor("b", {1}, ggml_f32, "efgh");
         CHECK(opened(file).weights.entries().at("b").bytes.front() == std::byte{'e'});
     }
+}
+
+TEST_CASE("gguf: a file of the metadata alone has the same tokenizer") {
+    constexpr uint32_t array = 9, text = 8;
+    std::string tokens;
+    for (const char *token : {"a", "b", "ab", "</s>"}) tokens += GgufFile::string(token);
+    GgufFile file;
+    file.metadata("tokenizer.ggml.model", "gpt2").metadata("tokenizer.ggml.pre", "gpt-2");
+    file.metadata("tokenizer.ggml.tokens", array, GgufFile::list(text, 4, tokens));
+    file.metadata("tokenizer.ggml.merges", array, GgufFile::list(text, 1, GgufFile::string("a b")));
+    file.tensor("w", {2}, ggml_f32, std::string(8, '\1'));
+    const Gguf whole = opened(file);
+    const std::string bytes = metadata_file(whole);
+    const Gguf alone = parse_gguf(std::as_bytes(std::span(bytes)), nullptr, "alone.gguf");
+    CHECK(alone.weights.entries().empty());
+    CHECK(alone.metadata.values().size() == 4);
+    CHECK(tokenizer_of(alone.metadata)->encode("abba").ids == std::vector<int32_t>{2, 1, 0});
+    CHECK(tokenizer_of(whole.metadata)->encode("abba").ids == std::vector<int32_t>{2, 1, 0});
+    CHECK_FALSE(tokenizer_of(opened(GgufFile().metadata("general.name", "none")).metadata).has_value());
 }

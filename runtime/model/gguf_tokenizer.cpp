@@ -1,0 +1,46 @@
+#include "model/gguf_tokenizer.hpp"
+
+#include "tokenizer/gguf.hpp"
+
+#include <algorithm>
+
+namespace lamina::model {
+
+std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata) {
+    const auto find = [&](const char *key) -> const GgufValue * {
+        const std::string full = std::string("tokenizer.ggml.") + key;
+        return metadata.has(full) ? &metadata.at(full) : nullptr;
+    };
+    const auto text = [&](const char *key) { return find(key) ? std::string(find(key)->string()) : ""; };
+    const auto texts = [&](const char *key) {
+        std::vector<std::string> out;
+        if (const GgufValue *value = find(key))
+            for (const std::string_view each : value->strings()) out.emplace_back(each);
+        return out;
+    };
+    const auto id = [&](const char *key) {
+        return find(key) ? std::optional(static_cast<int32_t>(find(key)->integer(0, INT32_MAX))) : std::nullopt;
+    };
+    const auto flag = [&](const char *key) { return find(key) ? std::optional(find(key)->boolean()) : std::nullopt; };
+
+    if (find("tokens") == nullptr) return std::nullopt;
+    tokenizer::GgufVocabulary vocabulary;
+    vocabulary.model = text("model");
+    vocabulary.pre = text("pre");
+    vocabulary.tokens = texts("tokens");
+    vocabulary.merges = texts("merges");
+    vocabulary.bos_token_id = id("bos_token_id");
+    vocabulary.eos_token_id = id("eos_token_id");
+    vocabulary.unknown_token_id = id("unknown_token_id");
+    vocabulary.add_bos_token = flag("add_bos_token");
+    vocabulary.add_eos_token = flag("add_eos_token");
+    vocabulary.add_space_prefix = flag("add_space_prefix");
+    if (const GgufValue *scores = find("scores"))
+        for (const double score : scores->numbers()) vocabulary.scores.push_back(static_cast<float>(score));
+    if (const GgufValue *types = find("token_type"))
+        for (const int64_t type : types->integers())
+            vocabulary.token_type.push_back(static_cast<int32_t>(std::clamp<int64_t>(type, INT32_MIN, INT32_MAX)));
+    return tokenizer::tokenizer_of(vocabulary);
+}
+
+} // namespace lamina::model

@@ -1,0 +1,15 @@
+// The tokenizer that a GGUF file holds.
+#pragma once
+
+#include "model/gguf_metadata.hpp"
+
+#include <lamina/tokenizer.hpp>
+
+#include <optional>
+
+namespace lamina::model {
+
+// By the keys tokenizer.ggml.*; none: there are no tokens. Throws Error(input).
+[[nodiscard]] std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata);
+
+} // namespace lamina::model

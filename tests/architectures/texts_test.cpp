@@ -1,0 +1,198 @@
+// Models that people have, with their tokenizers: texts in; texts, vectors and classes out.
+#include "../temporary_folder.hpp"
+#include "catch.hpp"
+#include "places.hpp"
+
+#include <lamina/convert.hpp>
+#include <lamina/inspect.hpp>
+#include <lamina/texts.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+
+using namespace lamina;
+using matchers::contains;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int32_t words = 53; // of the models' vocabularies
+
+const Runtime &runtime() {
+    static const Runtime instance([] {
+        RuntimeOptions options;
+        options.plugin_folders = {LAMINA_PLUGIN_DIR};
+        return options;
+    }());
+    return instance;
+}
+
+// Words "w0" to "w52" between blanks; a text of BERT stands between w1 and w2.
+std::string tokenizer(bool framed) {
+    json vocabulary;
+    for (int32_t i = 0; i < words; ++i) vocabulary["w" + std::to_string(i)] = i;
+    json out{{"version", "1.0"},
+             {"truncation", nullptr},
+             {"padding", nullptr},
+             {"added_tokens", json::array()},
+             {"normalizer", nullptr},
+             {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+             {"post_processor", nullptr},
+             {"decoder", nullptr},
+             {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
+    if (framed) out["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"w2", 2}}, {"cls", {"w1", 1}}};
+    return out.dump();
+}
+
+// One of models/ with a tokenizer, and with these changes to its config.json.
+class WithTokenizer {
+  public:
+    explicit WithTokenizer(const std::string &name, const json &change = json::object()) {
+        const fs::path from = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models" / name;
+        fs::copy(from, folder_.path(), fs::copy_options::recursive);
+        json config = json::parse(std::ifstream(from / "config.json"));
+        config.update(change);
+        folder_.write("config.json", config.dump());
+        folder_.write("tokenizer.json", tokenizer(config["model_type"] == "bert"));
+    }
+    [[nodiscard]] const fs::path &path() const { return folder_.path(); }
+    [[nodiscard]] Session session() const {
+        return runtime().session(runtime().load(folder_.path()), runtime().device("cpu"));
+    }
+
+  private:
+    TemporaryFolder folder_;
+};
+
+// One text alone, without padding: what the graph gives.
+Tensor alone(Session &session, const std::vector<int32_t> &ids, const std::string &output) {
+    const auto length = static_cast<int64_t>(ids.size());
+    TensorMap inputs{{"ids", Tensor::of({1, length}, ids)},
+                     {"lengths", Tensor::of({1}, std::vector<int32_t>{static_cast<int32_t>(length)})},
+                     {"token_types", Tensor(TensorType{DType::i32, {1, length}})}};
+    return session.run("encode", inputs).at(output);
+}
+
+void check_close(std::span<const float> found, std::span<const float> expected) {
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) CHECK_THAT(found[i], matchers::within_abs(expected[i], 1e-5));
+}
+
+} // namespace
+
+TEST_CASE("texts: vectors of sentences are those of their tokens, in any batch") {
+    const WithTokenizer model("sentences");
+    Session session = model.session();
+    const std::vector<std::string> texts{"w7 w9 w11 w3", "w5", "w20 w30 w40 w50 w51 w52 w17"};
+    const Tensor vectors = embed(session, texts);
+    REQUIRE(vectors.shape() == Shape{3, 36});
+    check_close(vectors.f32().subspan(0, 36), alone(session, {1, 7, 9, 11, 3, 2}, "embedding").f32());
+    check_close(vectors.f32().subspan(36, 36), alone(session, {1, 5, 2}, "embedding").f32());
+    const Tensor one_by_one = embed(session, texts, {.batch = 1});
+    check_close(one_by_one.f32(), vectors.f32());
+    CHECK(embed(session, {}).shape() == Shape{0, 0});
+    CHECK_THAT(message_of([&] { (void)classify(session, texts); }),
+               contains("does not give classes of texts but the output 'embedding'"));
+
+    std::string longer = "w3";
+    for (size_t i = 0; i < 40; ++i) longer += " w4";
+    CHECK_THAT(message_of([&] {
+                   (void)embed(session, {"w3", longer});
+               }),
+               contains("text 2: 43 tokens; expected at most 32"));
+    const Tensor cut = embed(session, {longer}, {.truncate = true});
+    std::vector<int32_t> ids(32, 4);
+    ids[0] = 1, ids[1] = 3, ids[31] = 2;
+    check_close(cut.f32(), alone(session, ids, "embedding").f32());
+}
+
+TEST_CASE("texts: classes have the names of the config, and probabilities as the kind of problem asks for") {
+    const json names{{"id2label", {{"0", "dull"}, {"1", "fine"}, {"2", "odd"}}}};
+    const WithTokenizer model("bert_texts", names);
+    Session session = model.session();
+    const Tensor logits = alone(session, {1, 7, 9, 2}, "logits");
+    const auto found = classify(session, {"w7 w9"}).front();
+    REQUIRE(found.size() == 3);
+    double sum = 0;
+    for (const LabelScore &each : found) sum += each.score;
+    CHECK_THAT(sum, matchers::within_abs(1, 1e-9));
+    CHECK(std::ranges::is_sorted(found, std::ranges::greater{}, &LabelScore::score));
+    const auto best = std::ranges::max_element(logits.f32()) - logits.f32().begin();
+    CHECK(found.front().label == std::array{"dull", "fine", "odd"}[static_cast<size_t>(best)]);
+
+    json several = names;
+    several["problem_type"] = "multi_label_classification";
+    Session of_several = WithTokenizer("bert_texts", several).session();
+    const auto each_alone = classify(of_several, {"w7 w9"}).front();
+    for (const LabelScore &each : each_alone) {
+        const size_t at = each.label == "dull" ? 0 : each.label == "fine" ? 1 : 2;
+        CHECK_THAT(each.score, matchers::within_abs(1 / (1 + std::exp(-logits.f32()[at])), 1e-5));
+    }
+    several["problem_type"] = "ranking";
+    CHECK_THAT(message_of([&] { (void)WithTokenizer("bert_texts", several).session(); }),
+               contains("/problem_type: 'ranking' is not supported"));
+}
+
+TEST_CASE("texts: each token of a text has its class") {
+    Session session = WithTokenizer("bert_tokens").session();
+    const Tensor logits = alone(session, {1, 7, 9, 11, 2}, "logits");
+    const auto found = label_tokens(session, {"w7 w9  w11", "w3"});
+    REQUIRE(found[0].size() == 3);
+    CHECK(found[1].size() == 1);
+    for (size_t i = 0; i < 3; ++i) {
+        const auto row = logits.f32().subspan((i + 1) * 5, 5);
+        const auto best = std::ranges::max_element(row) - row.begin();
+        CHECK(found[0][i].labels.front().label == "LABEL_" + std::to_string(best));
+        CHECK(found[0][i].labels.size() == 5);
+    }
+    CHECK(found[0][2].token == "w11");
+    CHECK((found[0][2].characters == TextRange{7, 10}));
+}
+
+TEST_CASE("texts: a language model of a Hugging Face folder continues them, token by token the likeliest") {
+    const WithTokenizer model("llama", {{"eos_token_id", 52}});
+    Session session = model.session();
+    GenerateOptions options;
+    options.max_length = 9;
+    const Hypothesis found = session.hypotheses({"w7 w9 w11"}, options).front().front();
+    std::vector<int32_t> ids{7, 9, 11};
+    std::string text;
+    for (size_t i = 0; i < 9; ++i) {
+        const auto length = static_cast<int64_t>(ids.size());
+        const Tensor logits =
+            session.run("decode", {{"ids", Tensor::of({1, length}, ids)}, {"position", Tensor({DType::i32, {1}})}})
+                .at("logits");
+        const auto last = logits.f32().last(words);
+        ids.push_back(static_cast<int32_t>(std::ranges::max_element(last) - last.begin()));
+        if (ids.back() == 52) break;
+        text += " w" + std::to_string(ids.back());
+    }
+    CHECK(found.text == text);
+    const TextGeneration generation = *inspect(runtime().load(model.path())).generation;
+    CHECK(generation.end == std::vector<std::string>{"w52"});
+    CHECK(generation.source.split == TextFormat::Split::tokenizer);
+    CHECK_THAT(message_of([&] { (void)session.generate({""}); }),
+               contains("text 1: empty, and the model has no token"));
+    std::string longer = "w3";
+    for (size_t i = 0; i < 64; ++i) longer += " w4"; // the model was trained for 64
+    CHECK_THAT(message_of([&] { (void)session.generate({longer}); }), contains("65 tokens; expected at most 64"));
+}
+
+TEST_CASE("texts: a converted model takes the same texts") {
+    for (const char *name : {"llama", "sentences", "t5"}) {
+        INFO(name);
+        const WithTokenizer model(name);
+        const TemporaryFolder folder;
+        convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
+        Session before = model.session();
+        Session after = runtime().session(runtime().load(folder.path() / "converted"), runtime().device("cpu"));
+        const std::vector<std::string> texts{"w7 w9 w11", "w30"};
+        if (std::string(name) == "sentences")
+            check_close(embed(after, texts).f32(), embed(before, texts).f32());
+        else
+            CHECK(after.generate(texts) == before.generate(texts));
+    }
+}
