@@ -204,14 +204,7 @@ class JsonParser {
             if (low < 0xDC00 || low >= 0xE000) fail("half a surrogate pair");
             code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         }
-        const auto put = [&](uint32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-        if (code < 0x80) {
-            put(code);
-            return;
-        }
-        const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-        put((0xFF00u >> (more + 1) & 0xFFu) | code >> (6 * more)); // as many ones as there are bytes
-        for (int i = more - 1; i >= 0; --i) put(0x80u | (code >> (6 * i) & 0x3Fu));
+        append_utf8(out, code);
     }
     uint32_t four_digits() {
         uint32_t out = 0;

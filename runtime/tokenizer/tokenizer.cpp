@@ -18,7 +18,7 @@ class Ruler {
         if (unit == EncodeOptions::Unit::bytes) return;
         character_.reserve(text.size());
         for (size_t at = 0, count = 0; at < text.size(); ++count) {
-            const size_t length = tokenizer::character_at(text, at).length;
+            const size_t length = character_at(text, at).length;
             character_.insert(character_.end(), length, count);
             at += length;
         }

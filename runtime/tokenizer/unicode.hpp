@@ -1,26 +1,12 @@
-// Characters: UTF-8, and their properties as tokenizers were trained with them (unicode_tables.hpp).
+// Properties of characters, as tokenizers were trained with them (unicode_tables.hpp).
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "base/utf8.hpp"
+
 #include <string>
 #include <string_view>
 
 namespace lamina::tokenizer {
-
-struct Character {
-    char32_t code;
-    size_t length; // bytes in UTF-8
-};
-
-// The character at text[at]; the text is valid UTF-8.
-[[nodiscard]] Character character_at(std::string_view text, size_t at);
-// The character that ends before text[end].
-[[nodiscard]] Character character_before(std::string_view text, size_t end);
-[[nodiscard]] size_t length_in_utf8(char32_t code);
-void append_utf8(std::string &out, char32_t code);
-[[nodiscard]] std::string utf8(char32_t code);
-[[nodiscard]] size_t count_characters(std::string_view text);
 
 // Each longest part that no valid text begins with becomes U+FFFD (Unicode 15, section 3.9, table 3-8).
 [[nodiscard]] std::string with_replacements(std::string_view bytes);

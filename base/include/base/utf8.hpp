@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,22 @@ struct Utf8Prefix {
 // The offset of the first byte that is not valid UTF-8; text.size() when all of it is.
 [[nodiscard]] size_t first_invalid_utf8(std::string_view text);
 
+// ---- Of valid UTF-8 ----
+struct Character {
+    char32_t code;
+    size_t length; // bytes in UTF-8
+};
+
+// The character at text[at].
+[[nodiscard]] Character character_at(std::string_view text, size_t at);
+// The character that ends before text[end].
+[[nodiscard]] Character character_before(std::string_view text, size_t end);
+[[nodiscard]] size_t length_in_utf8(char32_t code);
+void append_utf8(std::string &out, char32_t code);
+[[nodiscard]] std::string utf8(char32_t code);
+[[nodiscard]] size_t count_characters(std::string_view text);
+
+// ---- In messages ----
 // The text as one line that is safe on a terminal: control characters and invalid bytes as \x1b, long text cut with
 // "...".
 [[nodiscard]] std::string printable(std::string_view text);
