@@ -297,6 +297,11 @@ JsonView JsonView::at(std::string_view key) const {
 }
 
 bool JsonView::is_null() const { return text_->nodes_[node_].kind == JsonText::Kind::null; }
+bool JsonView::is_boolean() const { return text_->nodes_[node_].kind == JsonText::Kind::boolean; }
+bool JsonView::is_integer() const {
+    const JsonText::Node &node = text_->nodes_[node_];
+    return node.kind == JsonText::Kind::number && node.text.find_first_of(".eE") == std::string_view::npos;
+}
 bool JsonView::is_string() const { return text_->nodes_[node_].kind == JsonText::Kind::string; }
 bool JsonView::is_list() const { return text_->nodes_[node_].kind == JsonText::Kind::list; }
 bool JsonView::is_object() const { return text_->nodes_[node_].kind == JsonText::Kind::object; }

@@ -48,6 +48,8 @@ class JsonView {
 
     // ---- Scalars ----
     [[nodiscard]] bool is_null() const;
+    [[nodiscard]] bool is_boolean() const;
+    [[nodiscard]] bool is_integer() const; // a number without point and exponent
     [[nodiscard]] bool is_string() const;
     [[nodiscard]] bool is_list() const;
     [[nodiscard]] bool is_object() const;

@@ -1,0 +1,124 @@
+// What statements write.
+#include "template/builtins.hpp"
+#include "template/objects.hpp"
+#include "template/operators.hpp"
+#include "template/printing.hpp"
+#include "template/run.hpp"
+#include "template/syntax.hpp"
+
+#include "base/utf8.hpp"
+
+namespace lamina::jinja {
+
+void Target::assign(Run &run, Value value) const {
+    if (!attribute.empty()) {
+        const Value *variable = run.find(names[0]);
+        auto *space = variable != nullptr ? dynamic_cast<Namespace *>(variable->object()) : nullptr;
+        if (space == nullptr) run.fail("expected a namespace in " + in_quotes(names[0]) + " to set an attribute of");
+        space->set(attribute, std::move(value));
+        return;
+    }
+    if (!is_tuple) {
+        run.set(names[0], std::move(value));
+        return;
+    }
+    const Items items = items_of(run, value);
+    if (items.size() != names.size())
+        run.fail("expected " + std::to_string(names.size()) + " values to assign, found " +
+                 std::to_string(items.size()));
+    for (size_t i = 0; i < names.size(); ++i) run.set(names[i], items[i]);
+}
+
+Flow PlainText::render(Run &run) const {
+    run.write(text);
+    return Flow::on;
+}
+
+Flow Output::render(Run &run) const {
+    write_value(run, run.value(*expression));
+    return Flow::on;
+}
+
+Flow Set::render(Run &run) const {
+    if (value != nullptr) {
+        target.assign(run, run.value(*value));
+        return Flow::on;
+    }
+    Flow flow = Flow::on;
+    Value written = run.text(run.capture([&] { flow = run.in_scope(run.scope(), [&] { return run.render(body); }); }));
+    if (filter != nullptr) written = filter->apply(run, written);
+    target.assign(run, std::move(written));
+    return flow;
+}
+
+Flow If::render(Run &run) const {
+    for (const auto &[condition, block] : branches)
+        if (run.value(*condition).truth()) return run.render(block);
+    return run.render(otherwise);
+}
+
+// The items of which the condition is true.
+Items For::chosen_items(Run &run) const {
+    const Items all = items_of(run, run.value(*items));
+    if (condition == nullptr) return all;
+    std::vector<Value> chosen;
+    run.in_scope(run.scope(), [&] {
+        for (const Value &each : all) {
+            target.assign(run, each);
+            if (run.value(*condition).truth()) chosen.push_back(each);
+        }
+    });
+    return Items(run.list(std::move(chosen)).shared_sequence());
+}
+
+bool For::render_rounds(Run &run, const Items &chosen) const {
+    auto *loop = run.object<LoopObject>(chosen);
+    for (size_t i = 0; i < chosen.size(); ++i) {
+        loop->go_to(i);
+        run.scope()->variables.clear(); // what a round sets, the next does not see
+        run.set("loop", loop);
+        target.assign(run, loop->item());
+        if (run.render(body) == Flow::end_loop) break;
+    }
+    return chosen.size() > 0;
+}
+
+Flow For::render(Run &run) const {
+    const Items chosen = chosen_items(run);
+    const bool had_rounds = run.in_scope(run.scope(), [&] { return render_rounds(run, chosen); });
+    return had_rounds ? Flow::on : run.in_scope(run.scope(), [&] { return run.render(otherwise); });
+}
+
+Flow Jump::render(Run & /*run*/) const { return flow; }
+
+Flow Macro::render(Run &run) const {
+    run.set(definition.name, run.object<MacroObject>(definition, run.scope()));
+    return Flow::on;
+}
+
+Flow CallBlock::render(Run &run) const {
+    Arguments passed;
+    passed.named.emplace_back("caller", run.object<MacroObject>(caller, run.scope()));
+    write_value(run, callee->call(run, passed));
+    return Flow::on;
+}
+
+Flow FilterBlock::render(Run &run) const {
+    Flow flow = Flow::on;
+    const Value written =
+        run.text(run.capture([&] { flow = run.in_scope(run.scope(), [&] { return run.render(body); }); }));
+    write_value(run, filter->apply(run, written));
+    return flow;
+}
+
+Flow With::render(Run &run) const {
+    return run.in_scope(run.scope(), [&] {
+        // Values see what is outside, and not each other.
+        std::vector<Value> values;
+        for (const auto &[name, value] : variables) values.push_back(run.value(*value));
+        for (size_t i = 0; i < values.size(); ++i) run.set(variables[i].first, std::move(values[i]));
+        return run.render(body);
+    });
+}
+
+} // namespace lamina::jinja
