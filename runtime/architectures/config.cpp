@@ -14,6 +14,7 @@ namespace lamina::architectures {
 namespace {
 
 constexpr int64_t largest_setting = std::numeric_limits<int32_t>::max(); // of a size, a count or an id
+constexpr int64_t most_layers = 1'000;
 
 // What config.json files say of training, of generation and of the library that wrote them. (transformers,
 // configuration_utils.py: the attributes of PretrainedConfig.)
@@ -146,6 +147,7 @@ bool Config::is_null(std::string_view key) const {
 }
 
 int64_t Config::positive(std::string_view key) const { return get(key).integer(1, largest_setting); }
+int64_t Config::layers(std::string_view key) const { return get(key).integer(0, most_layers); }
 int64_t Config::integer(std::string_view key) const { return get(key).integer(0, largest_setting); }
 int64_t Config::integer(std::string_view key, int64_t otherwise) const {
     const auto value = find(key);

@@ -26,6 +26,8 @@ class Config {
     [[nodiscard]] int64_t integer(std::string_view key) const;
     [[nodiscard]] int64_t integer(std::string_view key, int64_t otherwise) const;
     [[nodiscard]] int64_t positive(std::string_view key) const;
+    // A number of layers: not so many that their names alone would fill the memory.
+    [[nodiscard]] int64_t layers(std::string_view key) const;
     [[nodiscard]] double real(std::string_view key) const;
     [[nodiscard]] double real(std::string_view key, double otherwise) const;
     [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;

@@ -70,6 +70,9 @@ TEST_CASE("architectures: what is not known or not supported is named") {
     CHECK_THAT(refusal("llama", [](nlohmann::json &c) { c.erase("num_attention_heads"); }),
                contains("num_attention_heads"));
     CHECK_THAT(refusal("llama", "num_attention_heads", 0), contains("/num_attention_heads"));
+    CHECK_THAT(refusal("llama", "num_hidden_layers", 2'000'000'000),
+               contains("/num_hidden_layers") && contains("1000"));
+    CHECK_THAT(refusal("t5", "num_decoder_layers", 2'000'000'000), contains("/num_decoder_layers"));
     CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention"}), contains("/layer_types") && contains("found 1"));
     CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention", "chunked"}), contains("chunked"));
     CHECK_THAT(refusal("t5", "feed_forward_proj", "gated-mish"),

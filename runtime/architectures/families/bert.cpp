@@ -19,7 +19,7 @@ class Bert {
     Bert(Draft &draft, const Kind &kind)
         : draft_(draft), config_(draft.config), kind_(kind), graph_(draft.graph("encode")),
           activation_(config_.activation("hidden_act", "gelu")), eps_(config_.real("layer_norm_eps", 1e-12)),
-          heads_(config_.positive("num_attention_heads")), layers_(config_.integer("num_hidden_layers")) {
+          heads_(config_.positive("num_attention_heads")), layers_(config_.layers("num_hidden_layers")) {
         const std::string with_head = std::string(kind.prefix) + ".";
         if (has(with_head + "embeddings.word_embeddings.weight")) prefix_ = with_head;
     }

@@ -33,7 +33,7 @@ void add_heads(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &
 
 void build(Draft &draft) {
     const Config &config = draft.config;
-    const int64_t layers = config.integer("n_layers"), heads = config.positive("n_heads");
+    const int64_t layers = config.layers("n_layers"), heads = config.positive("n_heads");
     const int64_t positions = config.positive("max_position_embeddings");
     const std::string activation = config.activation("activation", "gelu");
     constexpr double eps = 1e-12;

@@ -33,7 +33,7 @@ GraphWriter::RmsNorm norm(double eps, const Tensor &residual = {}) {
 
 void build(Draft &draft, Version version) {
     const Config &config = draft.config;
-    const int64_t layers = config.integer("num_hidden_layers"), width = config.positive("hidden_size");
+    const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size");
     const int64_t heads = config.positive("num_attention_heads"), kv_heads = config.positive("num_key_value_heads");
     const int64_t head_dim = config.positive("head_dim"), window = config.integer("sliding_window", 4096);
     const double eps = config.real("rms_norm_eps", 1e-6);

@@ -31,7 +31,7 @@ class Transposed {
 
 void build(Draft &draft) {
     const Config &config = draft.config;
-    const int64_t width = config.positive("n_embd"), layers = config.integer("n_layer");
+    const int64_t width = config.positive("n_embd"), layers = config.layers("n_layer");
     const int64_t heads = config.positive("n_head"), positions = config.positive("n_positions");
     const double eps = config.real("layer_norm_epsilon", 1e-5);
     const std::string activation = config.activation("activation_function", "gelu_new");

@@ -35,7 +35,7 @@ std::vector<int64_t> windows(const Config &config, const Kind &kind, int64_t lay
 
 void build(Draft &draft, const Kind &kind) {
     const Config &config = draft.config;
-    const int64_t layers = config.integer("num_hidden_layers"), width = config.integer("hidden_size");
+    const int64_t layers = config.layers("num_hidden_layers"), width = config.integer("hidden_size");
     const int64_t heads = config.positive("num_attention_heads"),
                   kv_heads = config.integer("num_key_value_heads", heads);
     const int64_t head_dim = config.integer("head_dim", kind.head_dim != 0 ? kind.head_dim : width / heads);

@@ -66,7 +66,7 @@ class Marian {
     }
 
     Tensor encoder() {
-        const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.integer("encoder_layers");
+        const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.layers("encoder_layers");
         const Tensor lengths = encode_.input("lengths", DType::i32, "B");
         Tensor x = embedding(encode_, "model.encoder", source_table_, "");
         for (int64_t i = 0; i < layers; ++i) {
@@ -79,7 +79,7 @@ class Marian {
     }
 
     Tensor decoder(const Tensor &memory) {
-        const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.integer("decoder_layers");
+        const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.layers("decoder_layers");
         const Tensor position = decode_.input("position", DType::i32, "B"),
                      lengths = decode_.input("lengths", DType::i32, "B");
         Tensor x = embedding(decode_, "model.decoder", target_table_, position);

@@ -12,7 +12,7 @@ using Tensor = GraphWriter::Tensor;
 void build(Draft &draft) {
     // ---- Settings ----
     const Config &config = draft.config;
-    const int64_t layers = config.integer("num_hidden_layers"), heads = config.positive("num_attention_heads");
+    const int64_t layers = config.layers("num_hidden_layers"), heads = config.positive("num_attention_heads");
     const int64_t width = config.positive("hidden_size"), positions = config.positive("max_position_embeddings");
     const std::string activation = config.activation("activation_function", "relu");
     const bool tied = config.flag("tie_word_embeddings", true), biased = config.flag("enable_bias", true);

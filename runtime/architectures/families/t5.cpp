@@ -52,10 +52,12 @@ class T5 {
         config_.expect("is_encoder_decoder", true);
         config_.expect("is_decoder", false);
         config_.ignore({"d_ff", "dropout_rate", "n_positions", "relative_attention_num_buckets"});
-        const int64_t layers = config_.integer("num_layers");
+        const int64_t layers = config_.layers("num_layers");
         const Tensor memory = encoder(layers);
         encode_.output("hidden", memory);
-        decode_.output("logits", head(decoder(config_.integer("num_decoder_layers", layers), memory)));
+        decode_.output(
+            "logits",
+            head(decoder(config_.find("num_decoder_layers") ? config_.layers("num_decoder_layers") : layers, memory)));
         draft_.unused.insert("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
     }
 

@@ -86,7 +86,7 @@ class Whisper {
     // Always as many samples as there are positions: sound that is shorter is
     // followed by silence.
     Tensor encoder() {
-        const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.integer("encoder_layers");
+        const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.layers("encoder_layers");
         const std::string stack = "model.encoder";
         const Tensor samples = encode_.input("samples", DType::f32, "B " + std::to_string(2 * steps_ * hop));
         Tensor x = encode_.layer(stack + ".log_mel", "log_mel", {{"samples", samples}},
@@ -104,7 +104,7 @@ class Whisper {
     }
 
     Tensor decoder(const Tensor &memory) {
-        const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.integer("decoder_layers");
+        const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.layers("decoder_layers");
         const std::string stack = "model.decoder", table = stack + ".embed_tokens.weight";
         const Tensor ids = decode_.input("ids", DType::i32, "B T"),
                      position = decode_.input("position", DType::i32, "B");
