@@ -1,9 +1,9 @@
 // lamina run: a model on texts, or one of its graphs on tensors.
 #include "command.hpp"
+#include "generate_options.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "reading_run.hpp"
-#include "seed.hpp"
 #include "table.hpp"
 #include "taps.hpp"
 #include "text_run.hpp"
@@ -223,28 +223,6 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     return 0;
 }
 
-void add_generate_options(const Arguments &app, GenerateOptions &generate) {
-    const auto number = [&](const std::string &name, auto &value, const std::string &description, auto least,
-                            auto most) {
-        app.option(name, value, "N", description).shows_default().within(least, most);
-    };
-    constexpr int64_t many = 1 << 20;
-    number("--batch", generate.batch, "how many texts to run side by side", size_t{1}, size_t{4096});
-    number("--beams", generate.beams, "number of beams; 1: greedy", int64_t{1}, int64_t{64});
-    number("--hypotheses", generate.hypotheses, "how many of each text --json shows, best first; 0: one per beam",
-           int64_t{0}, int64_t{64});
-    number("--length-penalty", generate.length_penalty, "rank hypotheses by log probability / length^N", 0.0, 10.0);
-    number("--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
-    number("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});
-    number("--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0, 1.0);
-    number("--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
-    number("--repetition-penalty", generate.repetition_penalty, "above 1: make tokens that occurred before less likely",
-           0.01, 100.0);
-    add_seed(app, generate.seed, "seed of the samples");
-    number("--max-length", generate.max_length, "the most tokens to generate; 0: as the model says", int64_t{0}, many);
-    app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
-}
-
 } // namespace
 
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
@@ -278,7 +256,8 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     repeated("--variant", options->variants, "use this variant of a layer; may be repeated", "LAYER=NAME");
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
-    add_generate_options(app, options->generate);
+    add_search_options(app, options->generate);
+    add_answer_options(app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};
 }
 

@@ -8,6 +8,7 @@
 //             std::cout << name << ": " << lamina::to_string(tensor.shape()) << '\n';
 #pragma once
 
+#include <lamina/chat_template.hpp>
 #include <lamina/lamina.hpp>
 #include <lamina/tokenizer.hpp>
 
@@ -51,6 +52,13 @@ struct TokenLabels {
 [[nodiscard]] std::vector<std::vector<TokenLabels>>
 label_tokens(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
 
+// ---- Conversations ----
+
+// A conversation as the text that the model was trained to continue, by its own template. Give it to
+// Session::generate() with GenerateOptions::special_tokens false. Throws Error(usage) for a model without a template,
+// and what ChatTemplate throws.
+[[nodiscard]] std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages);
+
 // ---- What a model sees of texts ----
 
 struct RefusedText {
@@ -72,10 +80,10 @@ struct GraphRun {
 };
 
 // The graphs that the model runs for these texts, in their order: the graph that reads them; or the encoder, if it has
-// one, then the decoder. The decoder's target is the model's own answer, which is generated first (greedily), with all
-// of its tokens at once. Every text is a row; empty sources are left out. Rows are padded to the longest: sources with
-// id 0, targets with the end. Throws Error(usage) if the model takes no text or no text is left, Error(input) if a text
-// is refused.
+// one, then the decoder. The decoder's target is the model's own answer, which is generated first (greedily, at most 32
+// tokens), with all of its tokens at once. Every text is a row; empty sources are left out. Rows are padded to the
+// longest: sources with id 0, targets with the end. Throws Error(usage) if the model takes no text or no text is left,
+// Error(input) if a text is refused.
 [[nodiscard]] std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts);
 
 } // namespace lamina

@@ -55,6 +55,17 @@ std::vector<std::vector<TokenLabels>> label_tokens(Session &session, const std::
     return out;
 }
 
+std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages) {
+    const model::Model &content = *detail::Access::model(model);
+    if (!content.chat)
+        throw Error(ErrorCode::usage, content.folder.string() + " has no chat template: its model was not made for "
+                                                                "conversations; 'lamina run' continues texts");
+    const auto format = ChatTemplate::parse(content.chat->text, content.folder.string() + ": chat template");
+    ChatOptions options;
+    options.bos_token = content.chat->bos, options.eos_token = content.chat->eos;
+    return format.render(messages, options);
+}
+
 TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
     return generation::read_texts(*detail::Access::model(model), *detail::Access::plugins(model), texts);
 }

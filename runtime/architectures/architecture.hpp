@@ -34,7 +34,8 @@ struct Pooling {
 // What the files of a model say of texts, beside its layers.
 struct TextSettings {
     Tokenizer tokenizer;
-    std::string file;            // that it was read from
+    std::string file; // that it was read from
+    std::optional<model::Chat> chat = {};
     int64_t max_length = 256;    // tokens of an output, where the files say nothing
     int64_t context = INT32_MAX; // tokens that the model was trained with
 };

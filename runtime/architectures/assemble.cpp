@@ -79,6 +79,10 @@ std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &mo
               {"tokens", json_of(draft.tokens)}};
     if (Json generation = generation_block(draft); !generation.empty()) json["generation"] = std::move(generation);
     if (Json reading = reading_block(draft); !reading.empty()) json["reading"] = std::move(reading);
+    if (draft.texts && draft.texts->chat) {
+        const model::Chat &chat = *draft.texts->chat;
+        json["chat"] = Json{{"template", chat.text}, {"bos", chat.bos}, {"eos", chat.eos}};
+    }
     const model::TextFiles files{{}, [&](const std::string &) { return draft.texts->tokenizer; }};
     return model::Model::read(readable_json(json), used(draft), files, path.string());
 }

@@ -33,6 +33,35 @@ int64_t context_of(const Config &config, const fs::path &folder) {
     return out;
 }
 
+// "<s>", or {"content": "<s>", ...}.
+std::string token_of(const Config &config, const char *key) {
+    const auto value = config.find(key);
+    if (!value) return "";
+    return value->is_string() ? value->string() : value->at("content").string();
+}
+
+// A template, or several by name, of which "default" is for conversations.
+std::string template_of(const model::JsonValue &value) {
+    if (value.is_string()) return value.string();
+    for (const model::JsonValue &each : value.items())
+        if (each.at("name").string() == "default") return each.at("template").string();
+    return "";
+}
+
+// chat_template.jinja, or what tokenizer_config.json says.
+std::optional<model::Chat> chat_of(const fs::path &folder) {
+    model::Chat out;
+    if (const fs::path file = folder / "chat_template.jinja"; has_file(file)) out.text = text_of(file);
+    if (const fs::path file = folder / "tokenizer_config.json"; has_file(file)) {
+        const model::JsonDocument document(text_of(file), file.string());
+        const Config config(document.root());
+        if (const auto value = config.find("chat_template"); value && out.text.empty()) out.text = template_of(*value);
+        out.bos = token_of(config, "bos_token");
+        out.eos = token_of(config, "eos_token");
+    }
+    return out.text.empty() ? std::nullopt : std::optional(out);
+}
+
 } // namespace
 
 std::optional<TextSettings> read_text_settings(const Config &config, const Config &generation, const fs::path &folder) {
@@ -41,6 +70,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     TextSettings out{.tokenizer = Tokenizer::load(folder / tokenizer), .file = tokenizer};
     out.context = context_of(config, folder);
     out.max_length = max_length_of(generation, out.max_length);
+    out.chat = chat_of(folder);
     return out;
 }
 
@@ -51,6 +81,14 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
     if (!tokenizer) return std::nullopt;
     TextSettings out{.tokenizer = std::move(*tokenizer), .file = "tokenizer.gguf"};
     if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
+    if (metadata.has("tokenizer.chat_template")) {
+        const auto token = [&](const char *key) -> std::string {
+            if (!metadata.has(key)) return "";
+            return out.tokenizer.token(static_cast<int32_t>(metadata.at(key).integer(0, INT32_MAX))).value_or("");
+        };
+        out.chat = {std::string(metadata.at("tokenizer.chat_template").string()), token("tokenizer.ggml.bos_token_id"),
+                    token("tokenizer.ggml.eos_token_id")};
+    }
     return out;
 }
 

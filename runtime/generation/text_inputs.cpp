@@ -9,6 +9,9 @@
 namespace lamina::generation {
 namespace {
 
+// Tokens of an answer that are looked at: enough to see all steps of a kind.
+constexpr int64_t longest_answer = 32;
+
 size_t longest_of(const std::vector<Ids> &rows) {
     size_t longest = 1;
     for (const Ids &row : rows) longest = std::max(longest, row.size());
@@ -46,7 +49,9 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
     const size_t positions = longest_target(model, plugins);
     size_t longest_prefix = 1;
     std::vector<Ids> targets;
-    for (const auto &found : generate(session, texts, {})) {
+    GenerateOptions options;
+    options.max_length = std::min(g.max_length, longest_answer);
+    for (const auto &found : generate(session, texts, options)) {
         if (found.empty()) continue;
         Ids &ids = targets.emplace_back();
         for (const Ids &choice : model.tokens.start) ids.push_back(choice.front());
@@ -63,7 +68,7 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
         targets.resize(sources.size(), filler);
     }
     TextInputs out;
-    out.length = std::min(longest_prefix + static_cast<size_t>(g.max_length), positions);
+    out.length = std::min(longest_prefix + static_cast<size_t>(options.max_length), positions);
     const auto batch = static_cast<int64_t>(sources.size());
     TensorMap decode{{g.target_ids, padded(targets, static_cast<int64_t>(longest_of(targets)),
                                            model.tokens.end.empty() ? 0 : model.tokens.end.front())},

@@ -66,13 +66,19 @@ void check_format(const JsonValue &root) {
     if (found != format) root.at("format").fail("expected \"" + std::string(format) + "\", found " + in_quotes(found));
 }
 
+Chat read_chat(const JsonValue &value) {
+    value.allow_keys({"template", "bos", "eos"});
+    const auto text = [&](const char *key) { return value.has(key) ? value.at(key).string() : ""; };
+    return {value.at("template").string(), text("bos"), text("eos")};
+}
+
 // Builds a model from its parts, wherever they come from.
 std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, const fs::path &folder,
                                         const TextFiles &files) {
     const JsonDocument document(text, (folder / "model.json").string());
     const JsonValue root = document.root();
     check_format(root);
-    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading"});
+    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading", "chat"});
 
     const auto model = std::make_shared<Model>();
     model->folder = folder, model->json = text;
@@ -89,6 +95,7 @@ std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, 
         if (!root.has("tokens")) model->tokens = named_tokens(root.at("generation"), *model->generation->target);
     }
     if (root.has("reading")) model->reading = read_reading(root.at("reading"), *model, files);
+    if (root.has("chat")) model->chat = read_chat(root.at("chat"));
     return model;
 }
 

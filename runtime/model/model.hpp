@@ -78,6 +78,12 @@ struct Reading {
     int64_t longest = INT32_MAX;          // tokens of a text, special ones included
 };
 
+// How a conversation becomes a text that the model continues: lamina/chat_template.hpp.
+struct Chat {
+    std::string text;     // of the template
+    std::string bos, eos; // tokens that it may write
+};
+
 // Opens the files that a model names. Both throw Error(input).
 struct TextFiles {
     std::function<Vocabulary(const std::string &file)> vocabulary;
@@ -103,6 +109,7 @@ struct Model {
     std::optional<Generation> generation;
     OutputTokens tokens; // as the key "tokens" says; else the start and the end of `generation`
     std::optional<Reading> reading;
+    std::optional<Chat> chat;
 
     // Checks everything that does not need the plugins. A folder without model.safetensors is a model without weights.
     // Throws Error(input) with the file, the place in it, what was expected and what was found.

@@ -1,0 +1,117 @@
+// lamina chat: a conversation with a model, in the format that it was trained for.
+#include "command.hpp"
+#include "generate_options.hpp"
+#include "lines.hpp"
+#include "model_arguments.hpp"
+#include "text_run.hpp"
+
+#include <lamina/texts.hpp>
+
+#include <unistd.h>
+
+namespace lamina::cli {
+namespace {
+
+struct ChatCommandOptions {
+    std::filesystem::path model;
+    std::vector<std::string> texts, variants;
+    std::string system, cache = "f32";
+    GenerateOptions generate;
+};
+
+class Conversation {
+  public:
+    Conversation(Model model, Session session, Output &output, const ChatCommandOptions &options)
+        : model_(std::move(model)), session_(std::move(session)), output_(output), generate_(options.generate) {
+        constexpr int64_t longest = 4096; // where --max-length says nothing
+        if (generate_.max_length == 0) generate_.max_length = longest;
+        generate_.special_tokens = false; // the template has them
+        if (!options.system.empty()) messages_.push_back({"system", options.system});
+    }
+
+    // The answer is shown as it comes.
+    void say(const std::string &text) {
+        messages_.push_back({"user", text});
+        Pace pace;
+        generate_.stream = [&](size_t, std::string_view piece) {
+            pace.token();
+            if (!output_.json()) output_.print(piece);
+            stop_if_interrupted();
+        };
+        const auto answers = session_.hypotheses({chat_prompt(model_, messages_)}, generate_);
+        const Hypothesis &answer = answers.front().front();
+        if (!output_.json()) output_.print("\n");
+        output_.note(pace.summary(answer.tokens.size()));
+        messages_.push_back({"assistant", answer.text});
+        ++generate_.first; // another turn draws other random numbers
+    }
+
+    void finish() const {
+        if (!output_.json()) return;
+        Json out = Json::array();
+        for (const ChatMessage &each : messages_) out.push_back({{"role", each.role}, {"content", each.content}});
+        output_.print_json(out);
+    }
+
+  private:
+    Model model_;
+    Session session_;
+    Output &output_;
+    GenerateOptions generate_;
+    std::vector<ChatMessage> messages_;
+};
+
+// Lines on stdin, each a message; on a terminal behind a prompt.
+void talk(Conversation &conversation, Output &output) {
+    const bool asks = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !output.json();
+    LineReader reader(STDIN_FILENO);
+    while (true) {
+        if (asks) output.print(output.styled("> ", Style::bold));
+        const std::vector<std::string> lines = reader.next(1);
+        if (lines.empty()) break;
+        if (!lines.front().empty()) conversation.say(lines.front());
+    }
+    if (asks) output.print("\n");
+}
+
+int chat(const ChatCommandOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
+    if (options.generate.temperature == 0)
+        refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
+                     "goes with --temperature: without it nothing is sampled");
+    const Runtime runtime(global.runtime(output));
+    const Model model = runtime.load(options.model);
+    (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
+    const Device device = runtime.device(global.device);
+    note_device(device, output);
+    SessionOptions session_options;
+    session_options.cache = options.cache == "f16" ? DType::f16 : DType::f32;
+    session_options.variants = variants(options.variants, runtime, device);
+    Conversation conversation(model, runtime.session(model, device, session_options), output, options);
+    for (const std::string &text : options.texts) conversation.say(text);
+    if (options.texts.empty()) talk(conversation, output);
+    conversation.finish();
+    return 0;
+}
+
+} // namespace
+
+Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("chat", "Talk with a language model, by its own chat template.");
+    app.footer("Each line on stdin is a message; the answer is printed as it comes.\n"
+               "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
+               "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\" \"And at night?\"");
+    auto options = std::make_shared<ChatCommandOptions>();
+    app.positional("MODEL", options->model, "model folder or GGUF file").required();
+    app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
+    app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
+        .not_empty();
+    app.option("--cache", options->cache, "f32|f16",
+               "dtype of the keys and values of earlier tokens; f16 takes half the memory")
+        .shows_default()
+        .one_of({"f32", "f16"});
+    app.option("--variant", options->variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+    add_answer_options(app, options->generate);
+    return {app, [options, app, &global](Output &output) { return chat(*options, app, global, output); }};
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,43 @@
+#include "generate_options.hpp"
+
+#include "seed.hpp"
+
+#include <type_traits>
+
+namespace lamina::cli {
+namespace {
+
+constexpr int64_t many = 1 << 20;
+
+template <class T>
+void number(const Arguments &app, const std::string &name, T &value, const std::string &description,
+            std::type_identity_t<T> least, std::type_identity_t<T> most) {
+    app.option(name, value, "N", description).shows_default().within(least, most);
+}
+
+} // namespace
+
+void add_search_options(const Arguments &app, GenerateOptions &generate) {
+    number(app, "--batch", generate.batch, "how many texts to run side by side", size_t{1}, size_t{4096});
+    number(app, "--beams", generate.beams, "number of beams; 1: greedy", int64_t{1}, int64_t{64});
+    number(app, "--hypotheses", generate.hypotheses, "how many of each text --json shows, best first; 0: one per beam",
+           int64_t{0}, int64_t{64});
+    number(app, "--length-penalty", generate.length_penalty, "rank hypotheses by log probability / length^N", 0.0,
+           10.0);
+}
+
+void add_answer_options(const Arguments &app, GenerateOptions &generate) {
+    number(app, "--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
+    number(app, "--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});
+    number(app, "--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0,
+           1.0);
+    number(app, "--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
+    number(app, "--repetition-penalty", generate.repetition_penalty,
+           "above 1: make tokens that occurred before less likely", 0.01, 100.0);
+    add_seed(app, generate.seed, "seed of the samples");
+    number(app, "--max-length", generate.max_length, "the most tokens to generate; 0: as the model says", int64_t{0},
+           many);
+    app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
+}
+
+} // namespace lamina::cli

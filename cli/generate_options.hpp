@@ -1,0 +1,15 @@
+// Options of commands that generate text.
+#pragma once
+
+#include "arguments.hpp"
+
+#include <lamina/lamina.hpp>
+
+namespace lamina::cli {
+
+// Of searches over many texts: batches, beams, hypotheses.
+void add_search_options(const Arguments &app, GenerateOptions &generate);
+// Of an answer: how it is sampled, and where it ends.
+void add_answer_options(const Arguments &app, GenerateOptions &generate);
+
+} // namespace lamina::cli
