@@ -7,7 +7,7 @@
 namespace lamina::cli {
 namespace {
 
-constexpr int64_t many = 1 << 20;
+constexpr int64_t largest_count = 1 << 20;
 
 template <class T>
 void number(const Arguments &app, const std::string &name, T &value, const std::string &description,
@@ -28,7 +28,8 @@ void add_search_options(const Arguments &app, GenerateOptions &generate) {
 
 void add_answer_options(const Arguments &app, GenerateOptions &generate) {
     number(app, "--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
-    number(app, "--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0}, size_t{many});
+    number(app, "--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0},
+           size_t{largest_count});
     number(app, "--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0,
            1.0);
     number(app, "--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
@@ -36,7 +37,7 @@ void add_answer_options(const Arguments &app, GenerateOptions &generate) {
            "above 1: make tokens that occurred before less likely", 0.01, 100.0);
     add_seed(app, generate.seed, "seed of the samples");
     number(app, "--max-length", generate.max_length, "the most tokens to generate; 0: as the model says", int64_t{0},
-           many);
+           largest_count);
     app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
 }
 

@@ -220,7 +220,7 @@ std::vector<std::vector<Candidate>> search(detail::SessionState &session, const 
             std::iota(mine.begin(), mine.end(), 0);
             texts[i].advance(scores.subspan(i * scores_of_text, scores_of_text), mine);
             for (int32_t &parent : mine) parent += static_cast<int32_t>(i * beams);
-            if (task.grown && beams == 1) task.grown(i, texts[i].tokens());
+            if (task.grown && beams == 1 && !texts[i].done()) task.grown(i, texts[i].tokens());
         }
         if (!std::is_sorted(parents.begin(), parents.end()) ||
             std::adjacent_find(parents.begin(), parents.end()) != parents.end())

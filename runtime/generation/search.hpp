@@ -26,7 +26,7 @@ struct SearchTask {
     size_t max_length = 0;                        // tokens beyond the prefix, the end not counted
     size_t positions = 0;                         // tokens that the model has positions for, prefix included
     std::function<bool(const Ids &tokens)> stops; // whether a text of these tokens ends with the last of them
-    std::function<void(size_t text, const Ids &tokens)> grown; // after every token, if there is one beam
+    std::function<void(size_t text, const Ids &tokens)> grown; // after every token but the last, with one beam
 };
 
 // options.beams candidates per text, best first. One beam is greedy search, token for token. Beam search: Wu et al.,

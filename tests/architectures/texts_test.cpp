@@ -59,6 +59,7 @@ class WithTokenizer {
         folder_.write("tokenizer.json", tokenizer(config["model_type"] == "bert"));
     }
     [[nodiscard]] const fs::path &path() const { return folder_.path(); }
+    void write(const std::string &name, const std::string &text) const { (void)folder_.write(name, text); }
     [[nodiscard]] Session session() const {
         return runtime().session(runtime().load(folder_.path()), runtime().device("cpu"));
     }
@@ -179,6 +180,27 @@ TEST_CASE("texts: a language model of a Hugging Face folder continues them, toke
     std::string longer = "w3";
     for (size_t i = 0; i < 64; ++i) longer += " w4"; // the model was trained for 64
     CHECK_THAT(message_of([&] { (void)session.generate({longer}); }), contains("65 tokens; expected at most 64"));
+}
+
+TEST_CASE("texts: conversations take the form of the model's own template, wherever its files have it") {
+    const std::vector<ChatMessage> messages{{"user", "w7 w9"}, {"assistant", "w3"}, {"user", "w11"}};
+    const WithTokenizer model("llama");
+    CHECK_THAT(message_of([&] { (void)chat_prompt(runtime().load(model.path()), messages); }),
+               contains("has no chat template"));
+    const std::string text = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}{{ eos_token }}{% "
+                             "endfor %}{% if add_generation_prompt %}w40{% endif %}";
+    const std::string expected = "w1user: w7 w9w2assistant: w3w2user: w11w2w40";
+    json config{{"bos_token", "w1"}, {"eos_token", {{"content", "w2"}, {"lstrip", false}}}, {"chat_template", text}};
+    model.write("tokenizer_config.json", config.dump());
+    CHECK(chat_prompt(runtime().load(model.path()), messages) == expected);
+    config["chat_template"] = {{{"name", "tool_use"}, {"template", "no"}}, {{"name", "default"}, {"template", text}}};
+    model.write("tokenizer_config.json", config.dump());
+    CHECK(chat_prompt(runtime().load(model.path()), messages) == expected);
+    model.write("chat_template.jinja", "{{ messages[0]['content'] }}");
+    CHECK(chat_prompt(runtime().load(model.path()), messages) == "w7 w9");
+    const TemporaryFolder folder;
+    convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
+    CHECK(chat_prompt(runtime().load(folder.path() / "converted"), messages) == "w7 w9");
 }
 
 TEST_CASE("texts: a converted model takes the same texts") {

@@ -175,7 +175,11 @@ TEST_CASE("tokens that a model suppresses are never chosen, and some of them onl
     const std::string later = session.generate({"lamina"}).front();
     CHECK(later[0] != whole[0]);
     changed->tokens.end = {*changed->generation->target->id(later.substr(3, 1))};
-    const Hypothesis ended = session.hypotheses({"lamina"}).front().front();
+    std::string streamed;
+    GenerateOptions options;
+    options.stream = [&](size_t, std::string_view piece) { streamed += piece; };
+    const Hypothesis ended = session.hypotheses({"lamina"}, options).front().front();
     CHECK(ended.finish == Finish::end);
     CHECK(ended.text == later.substr(0, later.find(later[3])));
+    CHECK(streamed == ended.text);
 }
