@@ -12,9 +12,9 @@
 namespace lamina::generation {
 namespace {
 
-constexpr size_t longest_block = 256;        // tokens of a prompt that go through the program at once
-constexpr size_t largest_scores = 32u << 20; // of a block, in numbers
-constexpr size_t first_capacity = 256;       // of caches, in tokens
+constexpr size_t longest_block = 256;       // tokens of a prompt that go through the program at once
+constexpr size_t largest_scores = 4u << 20; // of a block, in numbers: 16 MiB
+constexpr size_t first_capacity = 256;      // of caches, in tokens
 
 constexpr int32_t filler = 0; // any id: nothing comes of rows and positions that have it
 
