@@ -1,4 +1,4 @@
-// Tokenizers: text to token ids and back, as models were trained with them.
+// Tokenizers: text to token ids and back, exactly as the models were trained.
 //
 //     const lamina::Tokenizer tokenizer = lamina::Tokenizer::load("minilm/tokenizer.json");
 //     const lamina::Encoding encoding = tokenizer.encode("Hello world");
@@ -20,19 +20,19 @@
 
 namespace lamina {
 
-// Where a token stands in its text: [begin, end).
+// A token's position in its text: [begin, end).
 struct TextRange {
     size_t begin = 0, end = 0;
     bool operator==(const TextRange &) const = default;
 };
 
-// The tokens of a text, or of two: lists of the same length.
+// The tokens of one text or of a pair. All lists have the same length.
 struct Encoding {
     std::vector<int32_t> ids;
-    std::vector<std::string> tokens; // as the vocabulary has them, "##ing" or "Ġworld"
-    std::vector<TextRange> offsets;  // in the token's own text; 0, 0 for tokens that are in none
-    std::vector<int32_t> types;      // 0 or 1: mostly, which of two texts
-    std::vector<bool> special;       // added around the texts
+    std::vector<std::string> tokens; // as written in the vocabulary: "##ing", "Ġworld"
+    std::vector<TextRange> offsets;  // within the token's own text; 0, 0 for tokens that come from no text
+    std::vector<int32_t> types;      // token type ids: usually 0 for the first text and 1 for the second
+    std::vector<bool> special;       // added by the tokenizer around the texts
 
     [[nodiscard]] size_t size() const { return ids.size(); }
     bool operator==(const Encoding &) const = default;
@@ -40,28 +40,28 @@ struct Encoding {
 
 struct EncodeOptions {
     enum class Unit { characters, bytes };
-    bool add_special_tokens = true;  // "[CLS]", "<s>": as the model wants them around its input
+    bool add_special_tokens = true;  // "[CLS]", "<s>", ...: what the model expects around its input
     Unit offsets = Unit::characters; // code points, or bytes of UTF-8
 };
 
 // Cheap to copy. All functions may be called from several threads at once.
 class Tokenizer {
   public:
-    // A tokenizer.json, a folder that holds one, or a SentencePiece model (*.model). Throws Error(input) with the file
-    // and the place in it for whatever is not understood: nothing is ignored that changes ids. Truncation and padding,
-    // which such files may ask for, are the caller's.
+    // Reads a tokenizer.json, a folder that contains one, or a SentencePiece model (*.model). Throws Error(input) with
+    // the file and the place in it for anything it does not understand; nothing that affects ids is ignored.
+    // Truncation and padding, which such files may ask for, are left to the caller.
     [[nodiscard]] static Tokenizer load(const std::filesystem::path &path);
-    // The same for the text of a tokenizer.json; `name` stands for the file in messages.
+    // The same for the text of a tokenizer.json. Messages use `name` as the file's name.
     [[nodiscard]] static Tokenizer parse(std::string_view json, const std::string &name);
 
-    // Throws Error(input) for text that is not UTF-8, with the offset; for a word that the model has no tokens for; for
-    // a text that one of the file's regular expressions explodes on.
+    // Throws Error(input) for text that is not UTF-8 (with the offset), for a word that the vocabulary cannot express,
+    // and for text on which one of the file's regular expressions backtracks too much.
     [[nodiscard]] Encoding encode(std::string_view text, const EncodeOptions &options = {}) const;
     [[nodiscard]] Encoding encode(std::string_view text, std::string_view second,
                                   const EncodeOptions &options = {}) const;
 
-    // Ids that have no token (models may have more outputs than that) stand for nothing. Bytes that make no character
-    // become U+FFFD.
+    // Skips ids that have no token: models may have more outputs than the vocabulary has tokens. Bytes that are not
+    // valid UTF-8 become U+FFFD.
     [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool skip_special_tokens = true) const;
 
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
@@ -76,23 +76,24 @@ class Tokenizer {
     std::shared_ptr<const Parts> parts_;
 };
 
-// Text as tokens come, in pieces that may be shown at once: never half a character.
+// Decodes tokens one at a time, for display as they arrive. Never returns half a character.
 class StreamDecoder {
   public:
     explicit StreamDecoder(Tokenizer tokenizer, bool skip_special_tokens = true)
         : tokenizer_(std::move(tokenizer)), skip_special_tokens_(skip_special_tokens) {}
 
-    // What this token adds to the text; "" while a character is incomplete.
+    // Returns what this token adds to the text, or "" while a character is incomplete.
     [[nodiscard]] std::string push(int32_t id);
-    // What is left when no token follows: bytes that never became a character, as U+FFFD.
+    // Returns what is left after the last token: bytes of an incomplete character become U+FFFD.
     [[nodiscard]] std::string finish();
 
   private:
     Tokenizer tokenizer_;
     bool skip_special_tokens_;
-    std::vector<int32_t> ids_; // the last that gave text, which decide about blanks before the next, and the next
-    size_t old_ = 0;           // how many of them are the former
-    std::string given_;        // of their text
+    // A decoder looks at the token before to decide about spaces, so the last tokens that gave text are kept.
+    std::vector<int32_t> ids_; // those tokens, then the pending ones
+    size_t old_ = 0;           // how many of ids_ have already given their text
+    std::string given_;        // the part of ids_' text that has been returned
 };
 
 } // namespace lamina

@@ -9,8 +9,9 @@
 
 namespace lamina {
 
-// The tokens of a UTF-8 file of at most 64 MiB. A token's id is its index in the list. Lines may end in CR LF. Throws
-// Error(input) for an empty file, and with the line for an empty line, a token that occurs twice and invalid UTF-8.
+// Reads the tokens of a UTF-8 file of at most 64 MiB. A token's id is its index in the list. Lines may end in CR LF.
+// Throws Error(input) for an empty file and, with the line number, for an empty line, a repeated token or invalid
+// UTF-8.
 [[nodiscard]] std::vector<std::string> read_vocabulary(const std::filesystem::path &file);
 
 } // namespace lamina

@@ -21,7 +21,7 @@ const Architecture &find(const std::string &model_type, const Config &config) {
     std::string list;
     for (const std::string &name : known) list += (list.empty() ? "" : ", ") + name;
     config.fail("model_type", "the architecture " + in_quotes(model_type) + " is not supported" +
-                                  did_you_mean(model_type, known) + "; supported are " + list);
+                                  did_you_mean(model_type, known) + "; supported: " + list);
 }
 
 // The last part of the path, as model.json allows a name to be.

@@ -203,8 +203,7 @@ std::vector<std::string> Config::layer_types(int64_t layers) const {
                                 std::to_string(types.size()));
     for (const std::string &type : types)
         if (type != "full_attention" && type != "sliding_attention")
-            fail("layer_types",
-                 in_quotes(type) + " is not supported; supported are full_attention and sliding_attention");
+            fail("layer_types", in_quotes(type) + " is not supported; supported: full_attention and sliding_attention");
     return types;
 }
 
@@ -214,7 +213,7 @@ std::string Config::activation(std::string_view key, std::string_view otherwise)
         if (name == theirs) return std::string(ours);
     std::string known;
     for (const auto &[theirs, ours] : activations) known += (known.empty() ? "" : ", ") + std::string(theirs);
-    fail(key, "the activation " + in_quotes(name) + " is not supported; supported are " + known);
+    fail(key, "the activation " + in_quotes(name) + " is not supported; supported: " + known);
 }
 
 void Config::expect(std::string_view key, bool value) const {

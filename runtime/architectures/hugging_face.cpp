@@ -57,7 +57,7 @@ std::optional<Pooling> read_modules(const fs::path &folder) {
         } else if (kind == "Normalize" && out) {
             out->normalize = true;
         } else {
-            module.at("type").fail(in_quotes(type) + " is not supported here; supported are a Transformer, then " +
+            module.at("type").fail(in_quotes(type) + " is not supported here; supported: a Transformer, then " +
                                    "Pooling, then Normalize");
         }
     }

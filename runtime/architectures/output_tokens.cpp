@@ -11,7 +11,7 @@ void add_bad_words(const Config &generation, std::vector<int32_t> &suppress) {
         const auto ids = sequence.items();
         if (ids.size() != 1)
             sequence.fail("a sequence of " + std::to_string(ids.size()) +
-                          " tokens that must not occur is not supported; supported are single tokens");
+                          " tokens that must not occur is not supported; only single tokens are");
         suppress.push_back(static_cast<int32_t>(ids.front().integer(0, INT32_MAX)));
     }
 }

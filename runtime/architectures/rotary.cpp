@@ -124,7 +124,7 @@ Rotary rotary(const Config &config, int64_t head_dim, double default_theta, cons
     } else if (s.type == "llama3") {
         llama3(s, frequencies);
     } else {
-        s.config.fail("rope_type", in_quotes(s.type) + " is not supported; supported are default, linear, dynamic, " +
+        s.config.fail("rope_type", in_quotes(s.type) + " is not supported; supported: default, linear, dynamic, " +
                                        "yarn, longrope and llama3");
     }
     if (s.apart) s.config.finish();

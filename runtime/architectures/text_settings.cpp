@@ -123,7 +123,7 @@ const char *scores_of(const Config &config) {
     if (type == "single_label_classification") return "softmax";
     if (type == "multi_label_classification") return "sigmoid";
     if (type == "regression") return "values";
-    config.fail("problem_type", in_quotes(type) + " is not supported; supported are single_label_classification, "
+    config.fail("problem_type", in_quotes(type) + " is not supported; supported: single_label_classification, "
                                                   "multi_label_classification and regression");
 }
 

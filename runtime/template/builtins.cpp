@@ -25,7 +25,7 @@ const Builtin *find_in(Builtins table, std::string_view name) {
     std::string list;
     for (const std::string &each : names) list += (list.empty() ? "" : ", ") + each;
     run.fail("the " + std::string(what) + " " + in_quotes(name) + " is not supported" + did_you_mean(name, names) +
-             "; supported are " + list);
+             "; supported: " + list);
 }
 
 } // namespace

@@ -31,7 +31,7 @@ Value value_or_none(Run &run, const ExpressionPtr &expression) {
 [[noreturn]] void refuse_call(Run &run, const Value &object, const std::string &method) {
     Builtins known = object.text() != nullptr ? text_methods() : collection_methods(object);
     std::string names;
-    for (const Builtin &each : known) names += (names.empty() ? "; supported are " : ", ") + std::string(each.name);
+    for (const Builtin &each : known) names += (names.empty() ? "; supported: " : ", ") + std::string(each.name);
     run.fail(object.description() + " has no method " + in_quotes(method) + names);
 }
 

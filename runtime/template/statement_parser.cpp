@@ -111,7 +111,7 @@ class StatementParser {
         }
         std::string names;
         for (const Tag &each : tags) names += std::string(names.empty() ? "" : ", ") + each.name;
-        reader_.fail(name.place, "the tag " + in_quotes(name.text) + " is not supported; supported are " + names);
+        reader_.fail(name.place, "the tag " + in_quotes(name.text) + " is not supported; supported: " + names);
     }
 
     Target target() {

@@ -10,14 +10,14 @@
 namespace lamina::tokenizer {
 namespace {
 
-constexpr size_t longest_token = 4096; // bytes; each place of a text is compared with this much at most
+constexpr size_t longest_token = 4096; // bytes; bounds the work at each position of a text
 
 struct Match {
     Span span;
-    int32_t token; // place
+    int32_t token; // index into tokens_
 };
 
-// The longest pattern that begins there.
+// The longest pattern that matches at `begin`.
 Match longest_match(const Trie &patterns, std::string_view text, uint32_t begin) {
     Match out{{begin, begin}, Trie::no_value};
     uint32_t node = Trie::root;
@@ -63,10 +63,10 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer &norma
             refuse("expected at most " + std::to_string(longest_token) + " bytes, found " +
                    std::to_string(pattern.size()));
         const auto [other, is_new] = seen[token.normalized ? 1 : 0].emplace(pattern, place);
-        if (!is_new) refuse("found in a text as " + in_quotes(tokens_[other->second].content) + " is, too");
+        if (!is_new) refuse("matches the same text as " + in_quotes(tokens_[other->second].content));
         if (!by_id_.emplace(token.id, place).second)
-            refuse("its id " + std::to_string(token.id) + " is that of " +
-                   in_quotes(tokens_[by_id_[token.id]].content) + ", too");
+            refuse("its id " + std::to_string(token.id) + " is already used by " +
+                   in_quotes(tokens_[by_id_[token.id]].content));
         (token.normalized ? normalized_ : verbatim_).add(pattern, static_cast<int32_t>(place));
         decoded_.emplace(token.id, pattern);
         if (token.special) special_.insert(token.content);

@@ -16,7 +16,7 @@ std::string from_base64(std::string_view text) {
     uint32_t bits = 0, count = 0;
     for (size_t i = 0; i + padding < text.size(); ++i) {
         const size_t digit = digits.find(text[i]);
-        if (digit == std::string_view::npos) refuse("a character that is no digit at offset " + std::to_string(i));
+        if (digit == std::string_view::npos) refuse("invalid character at offset " + std::to_string(i));
         bits = bits << 6 | static_cast<uint32_t>(digit);
         count += 6;
         if (count < 8) continue;

@@ -6,6 +6,6 @@
 
 namespace lamina::tokenizer {
 
-[[nodiscard]] std::string from_base64(std::string_view text); // throws Error(input) for what is none
+[[nodiscard]] std::string from_base64(std::string_view text); // throws Error(input) if it is not base64
 
 } // namespace lamina::tokenizer

@@ -14,7 +14,7 @@
 namespace lamina::tokenizer {
 namespace {
 
-// A part of a word that is not merged yet; of a merged one the right half stays as a hole of length 0.
+// A part of a word, in a linked list. Merging leaves the right half in place with length 0.
 struct Symbol {
     int32_t id;
     uint32_t length; // bytes
@@ -24,7 +24,7 @@ struct Symbol {
 struct Candidate {
     uint32_t rank;
     int32_t position; // of the left symbol
-    int32_t made;
+    int32_t made;     // the id of the merged token
     bool operator>(const Candidate &other) const {
         return rank != other.rank ? rank > other.rank : position > other.position;
     }
@@ -48,7 +48,7 @@ class Bpe final : public Model {
     Vocabulary vocabulary_;
     MergeTable merges_;
     BpeOptions options_;
-    std::array<int32_t, 256> byte_tokens_{}; // -1: there is none
+    std::array<int32_t, 256> byte_tokens_{}; // -1: none
     int32_t unknown_ = -1;
 };
 
@@ -97,11 +97,11 @@ std::vector<Symbol> Bpe::symbols_of(std::string_view word) const {
             add_unknown();
             add(symbols, *id, length);
         } else if (options_.byte_fallback && add_bytes(character, symbols)) {
-            // Unknown characters before stay behind these bytes, as the original has it.
+            // Pending unknown characters are added after these bytes, as Hugging Face's tokenizers does.
         } else if (options_.unknown_token) {
             if (unknown_ < 0)
                 throw Error(ErrorCode::input, in_quotes(word) + ": " + in_quotes(character) +
-                                                  " is not in the vocabulary, nor is the token for what is unknown, " +
+                                                  " is not in the vocabulary, and neither is the unknown token " +
                                                   in_quotes(*options_.unknown_token));
             if (!options_.fuse_unknown) add_unknown();
             unknown += length;
@@ -174,7 +174,7 @@ Merge merge_of(const Vocabulary &vocabulary, std::string_view left, std::string_
     const int32_t left_id = known(left), right_id = known(right);
     if (!right.starts_with(continuing_subword_prefix))
         throw Error(ErrorCode::input, "the merge of " + in_quotes(left) + " and " + in_quotes(right) + ": expected " +
-                                          in_quotes(continuing_subword_prefix) + " before what continues a word");
+                                          in_quotes(continuing_subword_prefix) + " at the start of the second token");
     const std::string made = std::string(left) + std::string(right.substr(continuing_subword_prefix.size()));
     return {left_id, right_id, known(made), rank};
 }

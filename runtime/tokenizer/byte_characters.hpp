@@ -1,5 +1,5 @@
-// Byte-level tokenizers write each byte as a character that can be seen: ASCII and Latin-1 as they are, other bytes
-// from U+0100 on (GPT-2). A blank becomes U+0120.
+// Byte-level tokenizers (GPT-2) write each byte as a visible character: printable ASCII and Latin-1 unchanged, the
+// other bytes from U+0100 upwards. A space becomes U+0120.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace lamina::tokenizer {
 
 [[nodiscard]] char32_t character_of_byte(unsigned char byte);
-[[nodiscard]] std::optional<unsigned char> byte_of_character(char32_t code); // none: no byte is written so
+[[nodiscard]] std::optional<unsigned char> byte_of_character(char32_t code); // none: stands for no byte
 
-// Byte fallback names tokens of single bytes so: "<0x0A>".
+// The token of a single byte under byte fallback: "<0x0A>".
 [[nodiscard]] std::string byte_token(unsigned char byte);
-[[nodiscard]] std::optional<unsigned char> byte_of_token(std::string_view token); // none: it is no such token
+[[nodiscard]] std::optional<unsigned char> byte_of_token(std::string_view token); // none: not such a token
 
 } // namespace lamina::tokenizer

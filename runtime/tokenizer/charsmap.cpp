@@ -1,4 +1,5 @@
-// SentencePiece's precompiled normalization: a trie of what is replaced, as a double array (darts-clone), and texts.
+// SentencePiece's precompiled normalization: a double-array trie (darts-clone) of what is replaced, and the
+// replacements.
 #include "base/utf8.hpp"
 #include "tokenizer/normalizer.hpp"
 #include "tokenizer/unicode.hpp"
@@ -17,7 +18,7 @@ class Charsmap {
   public:
     explicit Charsmap(std::string_view compiled);
 
-    // What the shortest beginning of the words that has a rule becomes.
+    // The replacement of the shortest prefix of `words` that has one.
     [[nodiscard]] std::optional<std::string_view> replacement(std::string_view words) const;
 
   private:
@@ -71,7 +72,7 @@ std::optional<std::string_view> Charsmap::replacement(std::string_view words) co
     return std::nullopt;
 }
 
-// `to` takes the place of `from`, which has this many characters.
+// `to` replaces `from` characters.
 void add(std::vector<Text::Change> &changes, size_t from, std::string_view to) {
     const size_t count = count_characters(to);
     size_t i = 0;
@@ -83,7 +84,7 @@ void add(std::vector<Text::Change> &changes, size_t from, std::string_view to) {
     if (count < from && !changes.empty()) changes.back().change -= static_cast<int>(from - count);
 }
 
-// The end of what a reader sees as one character (Unicode 15, annex 29).
+// The end of the grapheme cluster that begins at `at` (Unicode 15, annex 29).
 size_t grapheme_end(std::string_view text, size_t at) {
     utf8proc_int32_t state = 0;
     Character last = character_at(text, at);
@@ -101,7 +102,7 @@ size_t grapheme_end(std::string_view text, size_t at) {
 }
 
 void apply(const Charsmap &map, Text &text) {
-    constexpr size_t shorter_than = 6; // bytes of what is looked up as a whole; the original has it so
+    constexpr size_t shorter_than = 6; // bytes; longer clusters are replaced character by character, as in tokenizers
     const std::string &now = text.now();
     std::vector<Text::Change> changes;
     bool changed = false;

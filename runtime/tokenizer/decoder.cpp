@@ -12,7 +12,7 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-// A decoder that treats every token alike, apart from its place.
+// A decoder that maps each token by itself, given its index and the number of tokens.
 template <class Function> Decoder each(Function function) {
     return [function = std::move(function)](Tokens tokens) {
         for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = function(std::move(tokens[i]), i, tokens.size());
@@ -31,7 +31,7 @@ std::string replaced(const std::string &text, const Pattern &pattern, std::strin
     return out + text.substr(done);
 }
 
-// BERT's: blanks before punctuation and short forms go.
+// BERT's cleanup: removes spaces before punctuation and contractions.
 std::string cleaned_up(std::string text) {
     constexpr std::array<std::pair<const char *, const char *>, 11> rules{{{" .", "."},
                                                                            {" ?", "?"},
@@ -54,7 +54,7 @@ void append_bytes_of(const std::string &token, std::string &out) {
     for (size_t at = 0; at < token.size();) {
         const auto [code, length] = character_at(token, at);
         const auto byte = byte_of_character(code);
-        if (!byte) { // a token that was not written so: added by hand
+        if (!byte) { // not byte-level: an added token
             out += token;
             return;
         }

@@ -13,9 +13,9 @@ namespace {
 
 enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-constexpr std::string_view blank_mark = "\xE2\x96\x81"; // U+2581, a blank in SentencePiece's tokens
+constexpr std::string_view blank_mark = "\xE2\x96\x81"; // U+2581, which stands for a space in SentencePiece's tokens
 
-// ---- How words are split, by the name that the file gives ----
+// ---- How text is split into words, by the name in the file ----
 constexpr auto gpt2_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr auto one_digit = R"(\p{N})";
 constexpr auto llama3_words =
@@ -30,10 +30,10 @@ constexpr auto deepseek_words =
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 struct WordSplit {
     const char *name;
-    std::vector<const char *> patterns; // one after the other
-    bool composes = false;              // NFC before
+    std::vector<const char *> patterns; // applied one after the other
+    bool composes = false;              // normalizes to NFC first
     bool ignore_merges = false;
-    bool begins_text = false; // with the token for that, unless the file says otherwise
+    bool begins_text = false; // adds the beginning-of-text token, unless the file says otherwise
 };
 
 const std::vector<WordSplit> &word_splits() {
@@ -53,7 +53,7 @@ const std::vector<WordSplit> &word_splits() {
     throw Error(ErrorCode::input, "tokenizer.ggml." + key + ": " + why);
 }
 
-// What `make` returns; errors that know no key get this one.
+// Returns make(), and adds the key to its errors.
 template <class Make> auto at_key(const std::string &key, const Make &make) {
     try {
         return make();
@@ -94,7 +94,7 @@ Vocabulary vocabulary_of(const GgufVocabulary &file) {
     return out;
 }
 
-// Control tokens and those that users defined stand in a text as they are.
+// Control tokens and user-defined tokens are matched verbatim in a text.
 AddedTokens added_tokens_of(const GgufVocabulary &file) {
     std::vector<AddedToken> out;
     for (size_t id = 0; id < file.tokens.size(); ++id)
@@ -112,9 +112,9 @@ std::vector<Merge> merges_of(const GgufVocabulary &file, const Vocabulary &vocab
     out.reserve(file.merges.size());
     for (const std::string &each : file.merges) {
         const std::string key = "merges: entry " + std::to_string(out.size());
-        const size_t blank = each.find(' ', 1); // a token may begin with a blank, and none is empty
+        const size_t blank = each.find(' ', 1); // the first token is not empty, and may begin with a space
         if (blank == std::string::npos)
-            refuse_key(key, "expected two tokens with a blank between them, found " + in_quotes(each));
+            refuse_key(key, "expected two tokens separated by a space, found " + in_quotes(each));
         const std::string_view text = each;
         at_key(key, [&] {
             out.push_back(merge_of(vocabulary, text.substr(0, blank), text.substr(blank + 1),
@@ -124,8 +124,8 @@ std::vector<Merge> merges_of(const GgufVocabulary &file, const Vocabulary &vocab
     return out;
 }
 
-// SentencePiece's BPE has no list of merges: any two tokens that make another are merged, the one of the highest score
-// first.
+// SentencePiece's BPE has no list of merges: any two tokens whose concatenation is a token may merge, and the result
+// with the highest score goes first.
 std::vector<Merge> merges_by_score(const GgufVocabulary &file, const Vocabulary &vocabulary) {
     std::vector<float> scores = file.scores;
     std::sort(scores.begin(), scores.end(), std::greater<>());
@@ -146,7 +146,7 @@ std::vector<Merge> merges_by_score(const GgufVocabulary &file, const Vocabulary 
     return out;
 }
 
-// The tokens that begin and end a text.
+// Adds the tokens that begin and end a text.
 PostProcessor ends_of(const GgufVocabulary &file, bool begins) {
     std::vector<TemplatePiece> single, pair;
     const auto add = [&](const char *key, const std::optional<int32_t> &id, int32_t type) {
@@ -172,7 +172,7 @@ Tokenizer::Parts byte_level_parts(const GgufVocabulary &file) {
     if (split == word_splits().end()) {
         std::string names;
         for (const WordSplit &each : word_splits()) names += (names.empty() ? "" : ", ") + std::string(each.name);
-        refuse_key("pre", in_quotes(file.pre) + " is not supported; supported are " + names);
+        refuse_key("pre", in_quotes(file.pre) + " is not supported; supported: " + names);
     }
     Tokenizer::Parts out;
     if (split->composes) out.normalizer = normal_form(NormalForm::nfc);
@@ -218,7 +218,7 @@ Tokenizer::Parts sentencepiece_parts(const GgufVocabulary &file) {
 
 Tokenizer tokenizer_of(const GgufVocabulary &file) {
     if (file.model != "gpt2" && file.model != "llama")
-        refuse_key("model", in_quotes(file.model) + " is not supported; supported are gpt2, llama");
+        refuse_key("model", in_quotes(file.model) + " is not supported; supported: gpt2, llama");
     check_lists(file);
     auto parts =
         std::make_shared<Tokenizer::Parts>(file.model == "gpt2" ? byte_level_parts(file) : sentencepiece_parts(file));

@@ -1,4 +1,4 @@
-// Tokenizers from what GGUF files say of them, key by key.
+// Tokenizers from the metadata of GGUF files.
 #pragma once
 
 #include <lamina/tokenizer.hpp>
@@ -10,14 +10,14 @@
 
 namespace lamina::tokenizer {
 
-// Named like the keys, tokenizer.ggml.*. Optional ones are absent from the file.
+// The members are named like the keys, tokenizer.ggml.*. std::optional: the file may lack the key.
 struct GgufVocabulary {
     std::string model;               // "gpt2" (byte-level BPE) or "llama" (SentencePiece's BPE)
-    std::string pre;                 // how gpt2 splits words: "llama-bpe", "qwen2", ...
+    std::string pre;                 // gpt2: how text is split into words: "llama-bpe", "qwen2", ...
     std::vector<std::string> tokens; // by id
-    std::vector<float> scores;       // by id; llama
+    std::vector<float> scores;       // llama: by id
     std::vector<int32_t> token_type; // by id; 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-    std::vector<std::string> merges; // "left right", the first of lowest rank; gpt2
+    std::vector<std::string> merges; // gpt2: "left right", in order of rank
     std::optional<int32_t> bos_token_id, eos_token_id, unknown_token_id;
     std::optional<bool> add_bos_token, add_eos_token, add_space_prefix;
 };

@@ -1,4 +1,4 @@
-// Pairs of tokens and what they make: a hash table with linear probing, which is asked for every pair of every word.
+// Merges by pair of tokens: a hash table with linear probing, because every pair of every word is looked up.
 #pragma once
 
 #include "tokenizer/bpe.hpp"
@@ -30,7 +30,7 @@ class MergeTable {
     }
 
   private:
-    static constexpr uint64_t vacant = UINT64_MAX; // no pair of ids, which are not negative
+    static constexpr uint64_t vacant = UINT64_MAX; // not a pair: ids are not negative
 
     static uint64_t key(int32_t left, int32_t right) {
         return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);

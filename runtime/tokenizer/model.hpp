@@ -1,4 +1,4 @@
-// Models: they make tokens of a word. Their vocabularies are theirs alone; added tokens are kept elsewhere.
+// Models split a word into tokens of their vocabulary. Added tokens are kept elsewhere (added_tokens.hpp).
 #pragma once
 
 #include "tokenizer/span.hpp"
@@ -10,11 +10,11 @@
 
 namespace lamina::tokenizer {
 
-// A token of a word, and the bytes of the word that it stands for.
+// A token of a word, and the bytes of the word that it covers.
 struct WordToken {
     int32_t id;
     Span span;
-    bool verbatim = false; // called as the text is, not as in the vocabulary
+    bool verbatim = false; // reported as the text itself, not as the vocabulary's token
 };
 
 class Model {
@@ -24,7 +24,7 @@ class Model {
     Model &operator=(const Model &) = delete;
     virtual ~Model() = default;
 
-    // Appends the tokens of a word. Throws Error(input) where the model has none for it, nor one for what is unknown.
+    // Appends the tokens of a word. Throws Error(input) if the vocabulary cannot express it and has no unknown token.
     virtual void tokenize(std::string_view word, std::vector<WordToken> &out) const = 0;
     [[nodiscard]] virtual std::optional<int32_t> id(std::string_view token) const = 0;
     [[nodiscard]] virtual std::optional<std::string_view> token(int32_t id) const = 0;

@@ -1,5 +1,5 @@
-// Unicode's normal forms (Unicode 15, annex 15), by the tables of utf8proc. Done here and not by utf8proc as a whole,
-// because every character has to remember where it comes from.
+// Unicode's normal forms (Unicode 15, annex 15), with the tables of utf8proc. utf8proc's own functions for whole texts
+// do not say where each character comes from.
 #include "tokenizer/normalizer.hpp"
 #include "tokenizer/unicode.hpp"
 
@@ -17,7 +17,7 @@ int combining_class(char32_t code) {
     return normalizes(code) ? utf8proc_get_property(static_cast<utf8proc_int32_t>(code))->combining_class : 0;
 }
 
-// The characters of a text, each taken apart, and marks in their canonical order.
+// Decomposes every character, and puts combining marks in canonical order.
 std::vector<Change> decompose(const std::string &text, bool compatible) {
     const auto option = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
     std::vector<Change> out;
@@ -47,7 +47,7 @@ std::vector<Change> decompose(const std::string &text, bool compatible) {
     return out;
 }
 
-// The one character that two make, or 0.
+// The character that the two compose to, or 0.
 char32_t composed(char32_t first, char32_t second) {
     if (second < 0x80) return 0;
     std::array<utf8proc_int32_t, 2> pair{static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second)};
@@ -62,7 +62,7 @@ std::vector<Change> compose(const std::vector<Change> &parts) {
     out.reserve(parts.size());
     constexpr size_t none = SIZE_MAX;
     size_t starter = none; // in out
-    int last_class = -1;   // of the marks behind it that are left; -1: there is none
+    int last_class = -1;   // of the last mark after the starter that did not compose; -1: none
     for (const Change &each : parts) {
         const int own_class = combining_class(each.code);
         const bool blocked = last_class >= own_class;

@@ -14,7 +14,7 @@ template <class Visit> void for_each_character(const std::string &text, const Vi
     }
 }
 
-// The ideographs that BERT sets between blanks.
+// The ideographs that BERT surrounds with spaces.
 bool is_ideograph(char32_t c) {
     return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
            (c >= 0x2A700 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) ||
@@ -80,7 +80,7 @@ Normalizer strip(bool left, bool right) {
             begin += character_at(now, begin).length;
         while (right && end > begin && is_whitespace(character_before(now, end).code))
             end -= character_before(now, end).length;
-        size_t at = 0; // of the character that is asked for
+        size_t at = 0; // offset of the character that keep_if asks about
         text.keep_if([&](char32_t c) {
             const bool kept = at >= begin && at < end;
             at += length_in_utf8(c);

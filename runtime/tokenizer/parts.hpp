@@ -1,4 +1,4 @@
-// What a tokenizer is made of: the steps of a text on its way to ids, and of ids on their way to a text.
+// The steps of a tokenizer, from text to ids and from ids to text.
 #pragma once
 
 #include "tokenizer/added_tokens.hpp"

@@ -48,7 +48,7 @@ void trim(Encoding &part, bool add_prefix_space) {
         TextRange &range = part.offsets[i];
         const size_t leading = leading_blanks(part.tokens[i]), trailing = trailing_blanks(part.tokens[i]);
         const bool is_first = i == 0 || range.begin == 0;
-        const bool was_added = is_first && add_prefix_space && leading == 1; // and stands nowhere
+        const bool was_added = is_first && add_prefix_space && leading == 1; // so it is not in the original
         if (leading > 0) range.begin = std::min(range.begin + (was_added ? 0 : leading), range.end);
         if (trailing > 0 && range.end >= trailing) range.end = std::max(range.end - trailing, range.begin);
     }
@@ -89,8 +89,8 @@ PostProcessor sequence(std::vector<PostProcessor> processors) {
 PostProcessor template_processing(std::vector<TemplatePiece> single, std::vector<TemplatePiece> pair) {
     return [single = std::move(single), pair = std::move(pair)](std::vector<Encoding> &parts, bool add_special_tokens) {
         if (parts.size() > 2)
-            throw Error(ErrorCode::input, "the tokenizer's post-processor has a template behind another one, which "
-                                          "leaves " +
+            throw Error(ErrorCode::input, "the tokenizer's post-processor applies a template to the result of another "
+                                          "one, which has " +
                                               std::to_string(parts.size()) + " parts; expected one text or two");
         std::vector<Encoding> out;
         for (const TemplatePiece &piece : parts.size() == 1 ? single : pair) {

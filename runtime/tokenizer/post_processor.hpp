@@ -1,4 +1,4 @@
-// Post-processors: special tokens around texts, and the types of tokens.
+// Post-processors add special tokens around texts and set token types.
 #pragma once
 
 #include <lamina/tokenizer.hpp>
@@ -10,7 +10,7 @@
 
 namespace lamina::tokenizer {
 
-// Takes a text or two, and leaves parts that are joined in the end.
+// Gets one text or two, and replaces them by parts that the caller joins.
 using PostProcessor = std::function<void(std::vector<Encoding> &parts, bool add_special_tokens)>;
 
 void append(Encoding &to, const Encoding &part);
@@ -20,16 +20,16 @@ struct SpecialToken {
     int32_t id = 0;
 };
 
-// BERT: [CLS] A [SEP] B [SEP]. RoBERTa: <s> A </s></s> B </s>, every type 0.
+// BERT: [CLS] A [SEP] B [SEP]. RoBERTa: <s> A </s></s> B </s>, with type 0 throughout.
 [[nodiscard]] PostProcessor bert_processing(const SpecialToken &cls, const SpecialToken &sep);
 [[nodiscard]] PostProcessor roberta_processing(const SpecialToken &cls, const SpecialToken &sep);
-// Blanks at both ends of a byte-level token are not counted to where it stands.
+// Excludes the spaces at both ends of byte-level tokens from their offsets.
 [[nodiscard]] PostProcessor trim_offsets(bool add_prefix_space);
 [[nodiscard]] PostProcessor sequence(std::vector<PostProcessor> processors);
 
-// One place of a template: a text, or special tokens.
+// One item of a template: a text, or special tokens.
 struct TemplatePiece {
-    size_t text = 0; // 0 or 1; of no meaning when there are special tokens
+    size_t text = 0; // 0 or 1; ignored if there are special tokens
     std::vector<SpecialToken> special;
     int32_t type = 0;
 };

@@ -5,7 +5,7 @@
 namespace lamina::tokenizer {
 namespace {
 
-// As GPT-2 has it.
+// GPT-2's.
 constexpr auto byte_level_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 template <class Change> void change_pieces(std::vector<Piece> &pieces, const Change &change) {
@@ -17,7 +17,7 @@ std::vector<Span> matches_to_parts(const std::vector<Span> &matches, const Text 
     return split_at(matches, text.now().size(), delimiter);
 }
 
-// Runs of characters of a kind: letters and their like, blanks, others.
+// Runs of word characters and runs of symbols, without the white space between them.
 std::vector<Span> runs_of_symbols(const Text &text) {
     enum class Kind { none, word, blank, symbol } last = Kind::none;
     std::vector<Span> out;

@@ -1,4 +1,4 @@
-// Pre-tokenizers: they split a text into words, within which tokens are looked for.
+// Pre-tokenizers split a text into words. No token extends over two words.
 #pragma once
 
 #include "tokenizer/normalizer.hpp"
@@ -12,7 +12,7 @@
 
 namespace lamina::tokenizer {
 
-// A part of a text: still to be split, or an added token, which nothing splits.
+// A part of a text: either still to be split, or an added token, which stays whole.
 struct Piece {
     Text text;
     std::optional<int32_t> added_token = {};
@@ -20,7 +20,7 @@ struct Piece {
 
 using PreTokenizer = std::function<void(std::vector<Piece> &)>;
 
-// Splits every piece that is no added token; empty parts are dropped.
+// Splits every piece that is not an added token, and drops empty parts.
 void split_pieces(std::vector<Piece> &pieces, const std::function<std::vector<Span>(const Text &)> &parts_of);
 
 [[nodiscard]] PreTokenizer split_by(Pattern pattern, Delimiter delimiter, bool inverted);
@@ -38,7 +38,7 @@ struct ByteLevel {
 struct Metaspace {
     enum class Prepend { never, first, always };
     char32_t replacement = 0x2581;
-    Prepend prepend = Prepend::always; // first: where the text begins
+    Prepend prepend = Prepend::always; // first: only at the start of the text
     bool split = true;
 };
 [[nodiscard]] PreTokenizer metaspace(const Metaspace &options);

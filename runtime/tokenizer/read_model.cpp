@@ -30,7 +30,7 @@ std::string read_text(const JsonView &view, const char *key, const char *otherwi
 
 bool read_flag(const JsonView &view, const char *key) { return view.has(key) && view.at(key).boolean(); }
 
-// "a b", or ["a", "b"] in newer files, where tokens may hold blanks.
+// "a b", or in newer files ["a", "b"], where tokens may contain spaces.
 std::pair<std::string_view, std::string_view> read_pair(const JsonView &view) {
     if (view.is_list()) {
         if (view.items().size() != 2) view.fail("expected two tokens, found " + view.description());
@@ -41,7 +41,7 @@ std::pair<std::string_view, std::string_view> read_pair(const JsonView &view) {
     const std::string_view text = view.string();
     const size_t blank = text.find(' ');
     if (blank == std::string_view::npos || text.find(' ', blank + 1) != std::string_view::npos)
-        view.fail("expected two tokens with a blank between them, found " + view.description());
+        view.fail("expected two tokens separated by a space, found " + view.description());
     return {text.substr(0, blank), text.substr(blank + 1)};
 }
 
@@ -49,7 +49,7 @@ ModelPointer read_bpe(const JsonView &view) {
     view.allow_keys({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
                      "byte_fallback", "ignore_merges", "vocab", "merges"});
     if (view.has("dropout") && view.at("dropout").number() != 0)
-        view.at("dropout").fail("merges that are left out at random are not supported; expected null or 0");
+        view.at("dropout").fail("BPE dropout (skipping merges at random) is not supported; expected null or 0");
     BpeOptions options;
     if (view.has("unk_token")) options.unknown_token = view.at("unk_token").string();
     options.continuing_subword_prefix = read_text(view, "continuing_subword_prefix", "");
@@ -114,7 +114,7 @@ constexpr Component<ModelPointer> models[] = {
 
 ModelPointer read_model(const JsonView &view) {
     if (view.has("type")) return read_component(view, "model", models);
-    // Files of before 2021 do not say it: what a model has tells it.
+    // Files from before 2021 have no type; the keys tell the models apart.
     if (view.has("merges")) return read_bpe(view);
     if (view.has("max_input_chars_per_word")) return read_word_piece(view);
     return view.at("vocab").is_list() ? read_unigram(view) : read_word_level(view);

@@ -1,4 +1,4 @@
-// Post-processors and decoders of tokenizer.json: what is done behind the model.
+// Post-processors and decoders of tokenizer.json: the steps after the model.
 #include "tokenizer/reader.hpp"
 
 #include <unordered_map>
@@ -45,7 +45,7 @@ SpecialTokens read_special_tokens(const JsonView &view) {
         for (const JsonView id : each.at("ids").items())
             tokens.push_back({"", static_cast<int32_t>(id.integer(0, INT32_MAX))});
         if (tokens.empty() || each.at("tokens").items().size() != tokens.size())
-            each.fail("expected as many tokens as ids, and one at least");
+            each.fail("expected as many tokens as ids, and at least one");
         size_t i = 0;
         for (const JsonView token : each.at("tokens").items()) tokens[i++].token = token.string();
     }

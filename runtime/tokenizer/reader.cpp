@@ -21,8 +21,8 @@ AddedToken read_added_token(const JsonView &view) {
             flag("special")};
 }
 
-// An added token has the id that the model's vocabulary gives it, else the next one behind all others: the original
-// library counts so, whatever the file says, and models were trained with what it gave.
+// Hugging Face's library gives an added token the id it has in the model's vocabulary, or else the next free one, no
+// matter what the file says. A file that disagrees would give ids that the model was not trained with.
 std::vector<AddedToken> read_added_tokens(const JsonView &view, const Model &model) {
     std::vector<AddedToken> out;
     int32_t next = model.count();

@@ -1,4 +1,4 @@
-// tokenizer.json, read: each part of it is a component that is named by its "type".
+// Reads tokenizer.json. Each part of it is a component, whose "type" says which one.
 #pragma once
 
 #include "base/json_reader.hpp"
@@ -11,7 +11,7 @@
 
 namespace lamina::tokenizer {
 
-// All throw Error(input) with the place of what is not understood.
+// All throw Error(input), with the place, for anything they do not understand.
 [[nodiscard]] Tokenizer::Parts read_tokenizer(const JsonView &file);
 
 [[nodiscard]] Normalizer read_normalizer(const JsonView &view);
@@ -20,13 +20,13 @@ namespace lamina::tokenizer {
 [[nodiscard]] PostProcessor read_post_processor(const JsonView &view);
 [[nodiscard]] Decoder read_decoder(const JsonView &view);
 
-// ---- What several of them share ----
+// ---- Shared by several components ----
 [[nodiscard]] Pattern read_pattern(const JsonView &view);    // {"String": "x"} or {"Regex": "x+"}
-[[nodiscard]] char32_t read_character(const JsonView &view); // a text of one
+[[nodiscard]] char32_t read_character(const JsonView &view); // a string of one character
 [[nodiscard]] ByteLevel read_byte_level(const JsonView &view);
 [[nodiscard]] Metaspace read_metaspace(const JsonView &view);
 
-// What `make` returns; errors that know no place get this one.
+// Returns make(), and adds the place to its errors.
 template <class Make> auto at_place(const JsonView &view, const Make &make) {
     try {
         return make();
@@ -35,7 +35,7 @@ template <class Make> auto at_place(const JsonView &view, const Make &make) {
     }
 }
 
-// A kind of component: what its "type" is, and how the rest of it is read.
+// A kind of component: its "type", and how to read the rest.
 template <class Made> struct Component {
     const char *type;
     Made (*read)(const JsonView &view);
@@ -49,10 +49,10 @@ Made read_component(const JsonView &view, const char *what, const Component<Made
         if (type.string() == each.type) return each.read(view);
         names += (names.empty() ? "" : ", ") + std::string(each.type);
     }
-    type.fail("the " + std::string(what) + " " + type.description() + " is not supported; supported are " + names);
+    type.fail("the " + std::string(what) + " " + type.description() + " is not supported; supported: " + names);
 }
 
-// {"type": "Sequence", KEY: [...]}, each entry read by `read`.
+// {"type": "Sequence", KEY: [...]}
 template <class Made>
 std::vector<Made> read_sequence(const JsonView &view, const char *key, Made (*read)(const JsonView &)) {
     view.allow_keys({"type", key});

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t longest_pattern = 64 << 10; // bytes
 constexpr int most_repeats = 100'000;
-// Steps back. What splits words takes one or two a character, in one match (a run of blanks) and over a text.
+// Limits on backtracking. Patterns that split words backtrack once or twice per character, both within one match (a run
+// of spaces) and over a whole text.
 constexpr unsigned long steps_of_match = 10'000'000;
 constexpr unsigned long steps_a_byte = 2'000, steps_at_least = 10'000'000;
 constexpr unsigned stack_of_match = 4'000'000; // entries of 24 bytes
@@ -53,10 +54,10 @@ size_t end_of_atom(const std::string &pattern, size_t at) {
     return pattern.size();
 }
 
-// Expanding ((a{1000}){1000}){1000} would take all memory: the largest product of counts that stand within each other.
+// The largest product of nested counts: expanding ((a{1000}){1000}){1000} would take all memory.
 double largest_expansion(const std::string &pattern) {
     std::vector<double> open{1}; // of each open group, so far
-    double last = 1;             // of what a count would be about
+    double last = 1;             // of the atom that a count would apply to
     for (size_t at = 0; at < pattern.size();) {
         const char c = pattern[at];
         if (c == '(') {
@@ -100,7 +101,7 @@ std::shared_ptr<void> compile(const std::string &pattern) {
     return {regex, [](void *each) { onig_free(static_cast<regex_t *>(each)); }};
 }
 
-// The text with characters that this libonig may not know yet replaced by such as it does, of the same length.
+// Replaces characters that this version of libonig may not know by equivalent ones of the same length.
 std::string known(std::string_view text) {
     std::string out(text);
     for (size_t at = 0; at < text.size();) {
@@ -140,7 +141,7 @@ std::vector<Span> Regex::find_all(std::string_view text) const {
         if (code < 0)
             refuse(pattern_, "given up on a text of " + std::to_string(text.size()) + " bytes: " + reason(code));
         const Span match{static_cast<uint32_t>(region->beg[0]), static_cast<uint32_t>(region->end[0])};
-        if (match.size() == 0 && !found.empty() && match.end == found.back().end) { // nothing, right behind a match
+        if (match.size() == 0 && !found.empty() && match.end == found.back().end) { // empty, right after a match
             at += at < subject.size() ? character_at(subject, at).length : 1;
             continue;
         }

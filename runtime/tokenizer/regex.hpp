@@ -1,4 +1,4 @@
-// Regular expressions of tokenizer files, by Oniguruma, as the original uses it.
+// Regular expressions of tokenizer files, by Oniguruma, which Hugging Face's tokenizers uses, too.
 #pragma once
 
 #include "tokenizer/span.hpp"
@@ -12,11 +12,11 @@ namespace lamina::tokenizer {
 
 class Regex {
   public:
-    // Throws Error(input): what is wrong with the pattern.
+    // Throws Error(input) for a pattern that is malformed or too large.
     explicit Regex(std::string pattern);
 
-    // Where it matches, in order, apart from each other. Throws Error(input) when a text takes more steps back than
-    // any pattern that splits words: one that explodes is reported and does not hang.
+    // The matches in order, without overlap. Throws Error(input) instead of hanging if the pattern backtracks more than
+    // any pattern that splits words would.
     [[nodiscard]] std::vector<Span> find_all(std::string_view text) const;
     [[nodiscard]] const std::string &pattern() const { return pattern_; }
 

@@ -23,7 +23,8 @@ class SentencePieceModel final : public Model {
             out.push_back({static_cast<int32_t>(piece.id()), {place(piece.begin()), place(piece.end())}});
     }
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const override {
-        const int32_t found = processor_->PieceToId({token.data(), token.size()}); // what is unknown has an id, too
+        // An unknown piece gets the unknown token's id.
+        const int32_t found = processor_->PieceToId({token.data(), token.size()});
         return this->token(found) == token ? std::optional(found) : std::nullopt;
     }
     [[nodiscard]] std::optional<std::string_view> token(int32_t id) const override {

@@ -1,5 +1,5 @@
-// SentencePiece's own model files (*.model), by libsentencepiece: whole tokenizers, which normalize and split
-// themselves.
+// SentencePiece's own model files (*.model), by libsentencepiece. They are whole tokenizers, including normalization
+// and splitting.
 #pragma once
 
 #include "tokenizer/parts.hpp"
@@ -8,7 +8,7 @@
 
 namespace lamina::tokenizer {
 
-// Throws Error(input) for what is no such model.
+// Throws Error(input) if the file is not such a model.
 [[nodiscard]] Tokenizer::Parts read_sentencepiece_model(const std::filesystem::path &file);
 
 } // namespace lamina::tokenizer

@@ -1,4 +1,4 @@
-// A part of a text.
+// A range of bytes in a text.
 #pragma once
 
 #include <cstdint>

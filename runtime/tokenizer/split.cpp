@@ -24,7 +24,7 @@ std::vector<Stretch> pieces_of(const std::vector<Span> &matches, size_t size, bo
     return out;
 }
 
-// A delimiter goes into the part next to it, the one that was last put into `out`; a second one beside it stays alone.
+// Appends a piece. A delimiter joins the part before it in `out`; a second delimiter in succession stays alone.
 void join(std::vector<Span> &out, const Stretch &piece, bool &after_delimiter) {
     if (piece.is_delimiter && !after_delimiter && !out.empty())
         out.back() = {std::min(out.back().begin, piece.span.begin), std::max(out.back().end, piece.span.end)};

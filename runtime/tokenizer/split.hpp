@@ -1,4 +1,4 @@
-// What texts are split by, and what becomes of it.
+// Splitting a text by a pattern, and what becomes of the matches.
 #pragma once
 
 #include "tokenizer/regex.hpp"
@@ -12,15 +12,15 @@
 
 namespace lamina::tokenizer {
 
-// A text between two places, or a regular expression.
+// A literal string, or a regular expression.
 using Pattern = std::variant<std::string, Regex>;
 
-// Where the pattern stands, in order, apart from each other.
+// The matches in order, without overlap.
 [[nodiscard]] std::vector<Span> find_all(const Pattern &pattern, std::string_view text);
-// Every character for which the predicate holds.
+// Each character for which the predicate holds, as a match of its own.
 [[nodiscard]] std::vector<Span> find_all(const std::function<bool(char32_t)> &predicate, std::string_view text);
 
-// Of a match: "the-final--countdown" by "-" becomes
+// What becomes of a match. "the-final--countdown", split by "-":
 enum class Delimiter {
     removed,    // the final countdown
     isolated,   // the - final - - countdown
@@ -29,7 +29,7 @@ enum class Delimiter {
     contiguous, // the - final -- countdown
 };
 
-// The parts of a text of this size that is split at `matches`. inverted: what is between the matches is the delimiter.
+// The parts of a text of `size` bytes. inverted: the text between the matches is the delimiter.
 [[nodiscard]] std::vector<Span> split_at(const std::vector<Span> &matches, size_t size, Delimiter delimiter,
                                          bool inverted = false);
 

@@ -3,7 +3,7 @@
 namespace lamina {
 namespace {
 
-// The bytes before what is no character yet, or will never be: decoders write U+FFFD for it.
+// The size of the text without an incomplete character at its end, which decoders write as U+FFFD.
 size_t whole_part(std::string_view text) {
     constexpr std::string_view replacement = "\xEF\xBF\xBD";
     while (text.ends_with(replacement)) text.remove_suffix(replacement.size());
@@ -15,7 +15,7 @@ size_t whole_part(std::string_view text) {
 std::string StreamDecoder::push(int32_t id) {
     ids_.push_back(id);
     std::string now = tokenizer_.decode(ids_, skip_special_tokens_);
-    if (!now.starts_with(given_)) { // a decoder that looks back has changed what was given: that stays, and this is new
+    if (!now.starts_with(given_)) { // the decoder changed text that was already returned: start over with this token
         ids_.assign(1, id);
         old_ = 0;
         given_.clear();
@@ -24,7 +24,7 @@ std::string StreamDecoder::push(int32_t id) {
     const size_t whole = whole_part(now);
     const std::string out = whole > given_.size() ? now.substr(given_.size(), whole - given_.size()) : "";
     given_ += out;
-    if (whole == now.size() && !out.empty()) { // nothing is open
+    if (whole == now.size() && !out.empty()) { // no character is incomplete
         ids_.erase(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(old_));
         old_ = ids_.size();
         given_ = tokenizer_.decode(ids_, skip_special_tokens_);

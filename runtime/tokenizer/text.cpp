@@ -22,8 +22,8 @@ Text::Text(std::string_view original) : now_(original) {
 }
 
 Span Text::origin(Span part) const {
-    if (part.end > now_.size()) return part; // an end-of-word suffix in bytes: counted, as the original counts it
-    if (part.begin == part.end) return {origin_.begin + part.begin, origin_.begin + part.end}; // stands for nothing
+    if (part.end > now_.size()) return part; // includes an end-of-word suffix; tokenizers counts it, too
+    if (part.begin == part.end) return {origin_.begin + part.begin, origin_.begin + part.end}; // empty
     return {origins_[part.begin].begin, origins_[part.end - 1].end};
 }
 

@@ -11,7 +11,8 @@ using tokenizer::Piece;
 using tokenizer::Span;
 using tokenizer::WordToken;
 
-// Offsets in bytes as offsets in characters. Those that begin where no character does stay as they are.
+// Converts offsets in bytes to offsets in characters. Ranges that begin at or past the end stay unchanged, as in
+// Hugging Face's tokenizers.
 class Ruler {
   public:
     Ruler(std::string_view text, EncodeOptions::Unit unit) {

@@ -1,4 +1,4 @@
-// Texts by their beginnings: from node to node, a byte at a time.
+// A trie over bytes. Its edges are in one hash table.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class Trie {
     static constexpr uint32_t root = 0, no_node = UINT32_MAX;
     static constexpr int32_t no_value = -1;
 
-    // The value of a text that is there already is replaced.
+    // Replaces the value if the text is already there.
     void add(std::string_view text, int32_t value) {
         uint32_t node = root;
         for (const char byte : text) {

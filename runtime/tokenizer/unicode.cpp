@@ -8,7 +8,7 @@
 namespace lamina::tokenizer {
 namespace {
 
-// The entry of a sorted table that holds the code, or none.
+// The entry of a sorted table that contains the code, or nullptr.
 template <class Entry, size_t N> const Entry *entry_of(const Entry (&table)[N], char32_t code) {
     const auto *after = std::upper_bound(std::begin(table), std::end(table), code,
                                          [](char32_t c, const Entry &entry) { return c < entry.first; });
@@ -40,7 +40,7 @@ bool is_late_mark(char32_t code) { return entry_of(late_mark_ranges, code) != nu
 
 std::u32string lower_case(char32_t code) {
     if (code < 0x80) return {code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code};
-    if (code == 0x130) return {'i', 0x307}; // the one that becomes two
+    if (code == 0x130) return {'i', 0x307}; // the only one that becomes two
     const auto *run = entry_of(lower_case_runs, code);
     if (run == nullptr || (code - run->first) % run->step != 0) return {code};
     return {static_cast<char32_t>(static_cast<int64_t>(code) + run->shift)};

@@ -12,10 +12,10 @@
 namespace lamina::tokenizer {
 namespace {
 
-constexpr double unknown_penalty = 10; // below the lowest score; SentencePiece's
+constexpr double unknown_penalty = 10; // an unknown character scores this much below the lowest, as in SentencePiece
 constexpr uint32_t unreached = UINT32_MAX;
 
-// The best way to a place in the text: its last token, and where that begins.
+// The best split of a prefix of the text: its score, its last token, and where that token begins.
 struct BestPath {
     double score = 0;
     uint32_t begin = unreached;
@@ -56,10 +56,10 @@ class Unigram final : public Model {
     [[nodiscard]] int32_t unknown(std::string_view text) const {
         if (unknown_) return *unknown_;
         throw Error(ErrorCode::input,
-                    in_quotes(text) + " is not in the vocabulary, and the model names no token for what is unknown");
+                    in_quotes(text) + " is not in the vocabulary, and the model has no unknown token");
     }
 
-    // Viterbi: by the place that each token ends at.
+    // Viterbi's algorithm; the result is indexed by where the prefix ends.
     [[nodiscard]] std::vector<BestPath> best_paths(std::string_view word) const {
         std::vector<BestPath> best(word.size() + 1);
         for (uint32_t begin = 0; begin < word.size();) {

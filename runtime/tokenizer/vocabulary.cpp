@@ -11,7 +11,7 @@
 namespace lamina::tokenizer {
 namespace {
 
-// Published vocabularies leave out some ids; a file that would have memory for millions of missing ones is damaged.
+// Published vocabularies skip some ids, but a file that skips millions is damaged.
 constexpr int64_t highest_id = 1 << 26, highest_gap = 1 << 20;
 
 uint32_t hash_of(std::string_view token) { return static_cast<uint32_t>(std::hash<std::string_view>()(token)); }
@@ -35,10 +35,10 @@ void Vocabulary::add(std::string_view token, int64_t id) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     const uint32_t hash = hash_of(token);
     Slot &slot = slots_[slot_of(token, hash)];
-    if (slot.id != vacant) refuse("the same token has the id " + std::to_string(slot.id));
+    if (slot.id != vacant) refuse("the token already has the id " + std::to_string(slot.id));
     const auto index = static_cast<size_t>(id);
     if (index >= places_.size()) places_.resize(index + 1);
-    if (places_[index].length != absent) refuse("the same id has the token " + in_quotes(text_of(places_[index])));
+    if (places_[index].length != absent) refuse("the id is already used by " + in_quotes(text_of(places_[index])));
     places_[index] = {static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(token.size())};
     bytes_ += token;
     slot = {hash, static_cast<int32_t>(id)};
@@ -56,11 +56,11 @@ std::optional<std::string_view> Vocabulary::token(int32_t id) const {
     return text_of(places_[static_cast<size_t>(id)]);
 }
 
-// Where the token is, or the first vacant slot where it would be.
+// The slot that holds the token, or the vacant one where it would go.
 size_t Vocabulary::slot_of(std::string_view token, uint32_t hash) const {
     const size_t mask = slots_.size() - 1;
     size_t at = hash & mask;
-    const auto is_it = [&](const Slot &slot) { // texts are compared where hashes agree: they are all over the memory
+    const auto is_it = [&](const Slot &slot) { // the hash first: comparing text is a cache miss
         return slot.hash == hash && text_of(places_[static_cast<size_t>(slot.id)]) == token;
     };
     while (slots_[at].id != vacant && !is_it(slots_[at])) at = (at + 1) & mask;

@@ -1,4 +1,4 @@
-// Tokens and their ids, either way.
+// Maps tokens to ids and ids to tokens.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace lamina::tokenizer {
 class Vocabulary {
   public:
     void reserve(size_t tokens, size_t bytes);
-    // Throws Error(input) for a token or an id that is there already, and an id far beyond the number of tokens.
+    // Throws Error(input) if the token or the id is already there, or if the id is far beyond the number of tokens.
     void add(std::string_view token, int64_t id);
 
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
     [[nodiscard]] std::optional<std::string_view> token(int32_t id) const;
     [[nodiscard]] size_t size() const { return size_; }                                // tokens
-    [[nodiscard]] int32_t end() const { return static_cast<int32_t>(places_.size()); } // above every id
+    [[nodiscard]] int32_t end() const { return static_cast<int32_t>(places_.size()); } // one more than the highest id
 
   private:
     struct Place {
@@ -37,7 +37,7 @@ class Vocabulary {
     [[nodiscard]] size_t slot_of(std::string_view token, uint32_t hash) const;
     void grow();
 
-    std::string bytes_;         // of all tokens, one after the other
+    std::string bytes_;         // of all tokens, concatenated
     std::vector<Place> places_; // by id
     std::vector<Slot> slots_;   // by hash of the token, with linear probing; a power of two
     size_t size_ = 0;

@@ -8,7 +8,7 @@
 namespace lamina::tokenizer {
 namespace {
 
-// A vocabulary that has a token for what is unknown.
+// A model with a vocabulary and an unknown token.
 class WordModel : public Model {
   public:
     WordModel(Vocabulary vocabulary, std::string unknown_token)
@@ -23,8 +23,9 @@ class WordModel : public Model {
   protected:
     [[nodiscard]] WordToken unknown(std::string_view word) const {
         if (!unknown_)
-            throw Error(ErrorCode::input, in_quotes(word) + " is not in the vocabulary, nor is the token for what is " +
-                                              "unknown, " + in_quotes(unknown_token_));
+            throw Error(ErrorCode::input, in_quotes(word) +
+                                              " is not in the vocabulary, and neither is the unknown token " +
+                                              in_quotes(unknown_token_));
         return {*unknown_, {0, static_cast<uint32_t>(word.size())}};
     }
     [[nodiscard]] const Vocabulary &vocabulary() const { return vocabulary_; }

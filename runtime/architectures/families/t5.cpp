@@ -35,7 +35,7 @@ FeedForwardKind feed_forward_kind(const Config &config) {
         config.expect("is_gated_act", kind.gated);
         return kind;
     }
-    config.fail("feed_forward_proj", in_quotes(name) + " is not supported; supported are " + known);
+    config.fail("feed_forward_proj", in_quotes(name) + " is not supported; supported: " + known);
 }
 
 class T5 {

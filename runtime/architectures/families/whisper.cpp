@@ -28,7 +28,7 @@ std::vector<int32_t> languages(const Config &generation, const model::JsonValue 
     }
     if (!wanted.empty())
         generation.fail("language", in_quotes(wanted) +
-                                        " is not supported; supported are the names in lang_to_id, "
+                                        " is not supported; supported: the names in lang_to_id, "
                                         "such as " +
                                         in_quotes("<|en|>") + " or " + in_quotes("en"));
     return all;

@@ -38,12 +38,11 @@ TEST_CASE("errors name the template, the line and the column, and show the line"
           "t.jinja:2:8: " + refusal("{{ x | nope }}").substr(std::string("t.jinja:1:8: ").size()));
     CHECK_THAT(refusal("{{ x | lenght }}"),
                matchers::contains("the filter 'lenght' is not supported; did you mean 'length'?; "
-                                  "supported are abs,"));
+                                  "supported: abs,"));
     CHECK_THAT(refusal("{{ 1 is nope }}"), matchers::contains("the test 'nope' is not supported"));
     CHECK_THAT(refusal("{% include 'x' %}"),
-               matchers::contains("t.jinja:1:4: the tag 'include' is not supported; supported are set, if, for,"));
-    CHECK_THAT(refusal("{{ 'a'.zfill(2) }}"),
-               matchers::contains("'a' has no method 'zfill'; supported are capitalize,"));
+               matchers::contains("t.jinja:1:4: the tag 'include' is not supported; supported: set, if, for,"));
+    CHECK_THAT(refusal("{{ 'a'.zfill(2) }}"), matchers::contains("'a' has no method 'zfill'; supported: capitalize,"));
     CHECK_THAT(refusal("{{ messages[0].tool.name }}"), matchers::contains("has no 'tool', so it has no 'name'"));
     CHECK_THAT(refusal("éé{{ raise_exception('Roles must alternate') }}"),
                matchers::contains("t.jinja:1:21: the template does not accept this: Roles must alternate, in 'éé{{"));

@@ -67,7 +67,7 @@ using Tokens = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("what GGUF says of a byte-level tokenizer makes the same one as its tokenizer.json") {
+TEST_CASE("a byte-level tokenizer from GGUF metadata equals the one from tokenizer.json") {
     const Tokenizer gguf = tokenizer_of(byte_level()), json = Tokenizer::load(fixture("llama3.json"));
     const JsonText expected(text_of(fixture("llama3.expected.json")), "llama3.expected.json");
     for (const JsonView each : expected.root().items()) {
@@ -79,17 +79,17 @@ TEST_CASE("what GGUF says of a byte-level tokenizer makes the same one as its to
     CHECK(gguf.encode("a", "b") == json.encode("a", "b"));
 }
 
-TEST_CASE("SentencePiece's tokens are merged by score, with bytes for what is unknown") {
+TEST_CASE("SentencePiece's tokens are merged by score, with bytes for unknown characters") {
     const Tokenizer tokenizer = tokenizer_of(sentencepiece());
     CHECK(tokens(tokenizer, "abc") == Tokens{"<s>", "▁", "abc"}); // "ab" before "bc", then "abc" before "▁ab"
     CHECK(tokens(tokenizer, "c bc") == Tokens{"<s>", "▁", "c", "▁", "bc"});
     CHECK(tokens(tokenizer, "é") == Tokens{"<s>", "▁", "<0xC3>", "<0xA9>"});
     CHECK(tokens(tokenizer, "a</s>a") == Tokens{"<s>", "▁a", "</s>", "▁a"});
-    CHECK(tokens(tokenizer, "a</b>").size() == 6); // no special token: a, bytes of '<', '/' and '>'
+    CHECK(tokens(tokenizer, "a</b>").size() == 6); // not a special token: a, and the bytes of '<', '/' and '>'
     for (const char *text : {"abc", "c bc", "é ab", " a"}) CHECK(tokenizer.decode(tokenizer.encode(text).ids) == text);
 }
 
-TEST_CASE("keys of GGUF decide about the ends of a text and the blank before it") {
+TEST_CASE("GGUF keys control the tokens around a text and the space before it") {
     GgufVocabulary file = sentencepiece();
     file.add_bos_token = false;
     file.add_eos_token = true;
@@ -99,14 +99,14 @@ TEST_CASE("keys of GGUF decide about the ends of a text and the blank before it"
     CHECK(tokenizer.decode(tokenizer.encode(" ab").ids) == " ab");
 }
 
-TEST_CASE("what GGUF says of a tokenizer and is not so is refused by key") {
+TEST_CASE("GGUF metadata that contradicts itself is refused, with the key") {
     const auto refusal = [](const GgufVocabulary &file) { return message_of([&] { (void)tokenizer_of(file); }); };
     GgufVocabulary file = byte_level();
     file.model = "rwkv";
-    CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported are gpt2, llama");
+    CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported: gpt2, llama");
     file = byte_level();
     file.pre = "tekken";
-    CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'tekken' is not supported; supported are gpt-2, smollm"));
+    CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'tekken' is not supported; supported: gpt-2, smollm"));
     file = byte_level();
     file.token_type.pop_back();
     CHECK(refusal(file).starts_with("tokenizer.ggml.token_type: expected an entry for each of the "));
@@ -115,14 +115,14 @@ TEST_CASE("what GGUF says of a tokenizer and is not so is refused by key") {
     CHECK(refusal(file) == "tokenizer.ggml.token_type: entry 3: expected 1 to 6, found 9");
     file = byte_level();
     file.merges[2] = "ab";
-    CHECK(refusal(file) == "tokenizer.ggml.merges: entry 2: expected two tokens with a blank between them, found 'ab'");
+    CHECK(refusal(file) == "tokenizer.ggml.merges: entry 2: expected two tokens separated by a space, found 'ab'");
     file = byte_level();
     file.merges[2] = "nowhere x";
     CHECK(refusal(file) ==
           "tokenizer.ggml.merges: entry 2: the merge of 'nowhere' and 'x': 'nowhere' is not in the vocabulary");
     file = byte_level();
     file.tokens[5] = file.tokens[4];
-    CHECK(refusal(file).ends_with("the same token has the id 4"));
+    CHECK(refusal(file).ends_with("the token already has the id 4"));
     file = byte_level();
     file.tokens[5] = "\xFF";
     CHECK(refusal(file) == "tokenizer.ggml.tokens: entry 5: '\\xff' is not UTF-8");

@@ -39,7 +39,7 @@ std::string added(const std::string &id, const std::string &content) {
 
 } // namespace
 
-TEST_CASE("what is no JSON is refused with its place") {
+TEST_CASE("text that is not JSON is refused with the place") {
     CHECK(refusal("") == "not JSON: line 1, offset 0: expected a value, found the end");
     CHECK(refusal("{\n\"a\": 1,}") == "not JSON: line 2, offset 9: expected a key, found '}'");
     CHECK(refusal("{\"a\": \"\xFF\"}") == "not JSON: invalid UTF-8 at offset 7");
@@ -50,14 +50,14 @@ TEST_CASE("what is no JSON is refused with its place") {
     CHECK(refusal(std::string(100'000, '[')).ends_with("nested more than 64 deep"));
 }
 
-TEST_CASE("unknown keys, components and values are refused with what there is") {
+TEST_CASE("unknown keys, components and values are refused with the known ones") {
     CHECK(refusal(with("\"normaliser\": null")) ==
           "no key 'normaliser' belongs here; did you mean 'normalizer'? (version, truncation, padding, added_tokens, "
           "normalizer, pre_tokenizer, post_processor, decoder, model)");
     CHECK(refusal(R"({"version": "2.0", "model": )" + words + "}") == "/version: expected '1.0', found '2.0'");
-    CHECK(refusal(with(R"("normalizer": {"type": "Rot13"})"))
-              .starts_with(
-                  "/normalizer/type: the normalizer 'Rot13' is not supported; supported are BertNormalizer, NFC"));
+    CHECK(
+        refusal(with(R"("normalizer": {"type": "Rot13"})"))
+            .starts_with("/normalizer/type: the normalizer 'Rot13' is not supported; supported: BertNormalizer, NFC"));
     CHECK(
         refusal(
             with(R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, {"type": "X"}]})"))
@@ -66,7 +66,7 @@ TEST_CASE("unknown keys, components and values are refused with what there is") 
     CHECK(refusal(with(R"("post_processor": {"type": "X"})"))
               .starts_with("/post_processor/type: the post-processor 'X'"));
     CHECK(refusal(with("", R"({"type": "CharNet", "vocab": {}})")) ==
-          "/model/type: the model 'CharNet' is not supported; supported are BPE, WordPiece, Unigram, WordLevel");
+          "/model/type: the model 'CharNet' is not supported; supported: BPE, WordPiece, Unigram, WordLevel");
     CHECK(
         refusal(with(
             R"("pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "Cut", "invert": false})")) ==
@@ -75,13 +75,13 @@ TEST_CASE("unknown keys, components and values are refused with what there is") 
     CHECK(refusal(with(R"("pre_tokenizer": {"type": "Metaspace", "replacement": "ab"})")) ==
           "/pre_tokenizer/replacement: expected one character, found 'ab'");
     CHECK(refusal(bpe(R"({"a": 0})", "[]", R"(, "dropout": 0.5)"))
-              .starts_with("/model/dropout: merges that are left out at random are not supported"));
+              .starts_with("/model/dropout: BPE dropout (skipping merges at random) is not supported"));
     CHECK(refusal("{\"version\": \"1.0\"}") == "the key 'model' is missing");
 }
 
-TEST_CASE("vocabularies with ids that are taken, missing or beyond reason are refused") {
+TEST_CASE("vocabularies with repeated, missing or absurd ids are refused") {
     CHECK(refusal(bpe(R"({"a": 0, "b": 0})", "[]")) ==
-          "/model/vocab: the token 'b' of id 0: the same id has the token 'a'");
+          "/model/vocab: the token 'b' of id 0: the id is already used by 'a'");
     CHECK(refusal(bpe(R"({"a": -1})", "[]"))
               .starts_with("/model/vocab: the token 'a' of id -1: expected an id from 0 to "));
     CHECK(refusal(bpe(R"({"a": 2147483647})", "[]"))
@@ -92,14 +92,14 @@ TEST_CASE("vocabularies with ids that are taken, missing or beyond reason are re
     CHECK(refusal(with("", R"({"type": "Unigram", "unk_id": 7, "vocab": [["a", -1.0]]})")) ==
           "/model/unk_id: expected a whole number from 0 to 0, found 7");
     CHECK(refusal(with("", R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.0], ["a", -2.0]]})")) ==
-          "/model/vocab/1: the token 'a' of id 1: the same token has the id 0");
+          "/model/vocab/1: the token 'a' of id 1: the token already has the id 0");
     CHECK(refusal(with("", R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", 1e999]]})")) ==
           "/model/vocab/0/1: beyond the numbers that a double holds");
     CHECK(refusal(with("", R"({"type": "Unigram", "vocab": [["a"]]})")) ==
           "/model/vocab/0: expected a token and its score, found a list with 1 entry");
 }
 
-TEST_CASE("merges of what is not in the vocabulary are refused") {
+TEST_CASE("merges of tokens that are not in the vocabulary are refused") {
     CHECK(refusal(bpe(R"({"a": 0, "b": 1})", R"(["a b"])")) ==
           "/model/merges/0: the merge of 'a' and 'b': 'ab' is not in the vocabulary");
     CHECK(refusal(bpe(R"({"a": 0})", R"(["a b"])")) ==
@@ -107,11 +107,11 @@ TEST_CASE("merges of what is not in the vocabulary are refused") {
     CHECK(refusal(bpe(R"({"a": 0})", R"(["a"])")).starts_with("/model/merges/0: expected two tokens"));
     CHECK(refusal(bpe(R"({"a": 0})", R"([["a", "a", "a"]])")).starts_with("/model/merges/0: expected two tokens"));
     CHECK(refusal(bpe(R"({"a": 0, "##b": 1, "ab": 2, "b": 3})", R"(["a b"])", R"(, "continuing_subword_prefix": "##")"))
-              .ends_with("expected '##' before what continues a word"));
+              .ends_with("expected '##' at the start of the second token"));
 }
 
-TEST_CASE("merges that go in circles end") {
-    // An empty token makes of a token and nothing the same token again.
+TEST_CASE("cyclic merges end") {
+    // Merging a token with the empty token gives the same token again.
     const Tokenizer tokenizer =
         made(bpe(R"({"a": 0, "": 1, "aa": 2})", R"([["a", ""], ["", "a"], ["a", "a"], ["", ""]])"));
     CHECK(tokenizer.encode("aaaa").ids == std::vector<int32_t>{2, 2});
@@ -128,8 +128,8 @@ TEST_CASE("regular expressions that are wrong, too large or explode are refused"
     CHECK(refusal(split("((a{1000}){1000}){1000}")).ends_with("its counts {...} multiply to more than 100000"));
     std::string many = "a{1,3}";
     for (int i = 0; i < 20; ++i) many += "|a{1,3}";
-    CHECK(made(split(many)).encode("a").size() == 1);                             // counts side by side do not multiply
-    CHECK(made(split("[\\\\x{3040}-\\\\x{309f}]{1,9}")).encode("a").size() == 1); // code points, and no counts
+    CHECK(made(split(many)).encode("a").size() == 1);                             // counts multiply only if nested
+    CHECK(made(split("[\\\\x{3040}-\\\\x{309f}]{1,9}")).encode("a").size() == 1); // a code point is not a count
     const Tokenizer tokenizer = made(split("(a+)+$"));
     CHECK_THAT(message_of([&] { (void)tokenizer.encode(std::string(200, 'a') + "b"); }),
                matchers::contains("the regular expression '(a+)+$': given up on a text of 201 bytes"));
@@ -142,11 +142,11 @@ TEST_CASE("character maps that are damaged are refused") {
     };
     const std::string place = "/normalizer/precompiled_charsmap: ";
     CHECK(refusal(map("AAA")) == place + "not base64: expected a multiple of 4 characters, found 3");
-    CHECK(refusal(map("A*AA")) == place + "not base64: a character that is no digit at offset 1");
+    CHECK(refusal(map("A*AA")) == place + "not base64: invalid character at offset 1");
     CHECK(refusal(map("")).starts_with(place + "the compiled character map: expected the size of its trie"));
     CHECK(refusal(map("/////w=="))
               .starts_with(place + "the compiled character map: expected a trie of at most the 0 bytes"));
-    // A trie of one unit that leads far outside of it.
+    // The trie's only unit points far outside of it.
     const Tokenizer tokenizer = made(map("BAAAAP////8="));
     CHECK(tokenizer.encode("a").ids == std::vector<int32_t>{1});
 }
@@ -159,12 +159,12 @@ TEST_CASE("added tokens that are empty, repeated or out of place are refused") {
     CHECK(refusal(with("\"added_tokens\": [" + added("0", "\"a\"") + "]")) ==
           "/added_tokens/0/id: expected 1, the id of this token in the vocabulary, found 0");
     CHECK(refusal(with("\"added_tokens\": [" + added("2", "\"x\"") + "," + added("3", "\"x\"") + "]")) ==
-          "/added_tokens: the added token 'x': found in a text as 'x' is, too");
+          "/added_tokens: the added token 'x': matches the same text as 'x'");
     CHECK(refusal(with("\"added_tokens\": [" + added("-1", "\"x\"") + "]"))
               .starts_with("/added_tokens/0/id: expected a whole"));
 }
 
-TEST_CASE("templates that name what is not there are refused") {
+TEST_CASE("templates that name unknown tokens or texts are refused") {
     const auto single = [](const std::string &piece) {
         return with(R"("post_processor": {"type": "TemplateProcessing", "single": [)" + piece +
                     R"(], "pair": [], "special_tokens": {}})");
@@ -175,14 +175,14 @@ TEST_CASE("templates that name what is not there are refused") {
           "/post_processor/single/0/Sequence/id: expected A, found 'B'");
 }
 
-TEST_CASE("words that a model has no tokens for are named") {
+TEST_CASE("the error for a word that the vocabulary cannot express quotes the word") {
     const Tokenizer tokenizer = made(with("", R"({"type": "WordLevel", "unk_token": "?", "vocab": {"a": 0}})"));
     CHECK(message_of([&] { (void)tokenizer.encode("b"); }) ==
-          "'b' is not in the vocabulary, nor is the token for what is unknown, '?'");
+          "'b' is not in the vocabulary, and neither is the unknown token '?'");
     CHECK(message_of([&] { (void)tokenizer.encode("a\xFF"); }) == "'a\\xff': invalid UTF-8 at offset 1");
 }
 
-TEST_CASE("files that are not there are refused") {
+TEST_CASE("missing files are refused") {
     CHECK_THAT(message_of([] { (void)Tokenizer::load("/nowhere/tokenizer.json"); }),
                matchers::contains("/nowhere/tokenizer.json"));
 }
