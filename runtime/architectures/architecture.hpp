@@ -1,4 +1,4 @@
-// An architecture: what the settings of a model mean, and which layers follow. Each is one file of families/.
+// An architecture turns the settings of a model into layers. Each family of architectures is one file of families/.
 #pragma once
 
 #include "architectures/config.hpp"
@@ -19,7 +19,7 @@
 
 namespace lamina::architectures {
 
-// How a sequence becomes one vector: the layer `pooling`.
+// How a sequence becomes one vector, by the layer `pooling`.
 struct Pooling {
     std::string kind; // mean, first, max, last
     bool normalize = false;
@@ -31,46 +31,46 @@ struct Pooling {
     }
 };
 
-// What the files of a model say of texts, beside its layers.
+// What a model's files say about text: the tokenizer, the chat template, lengths.
 struct TextSettings {
     Tokenizer tokenizer;
-    std::string file; // that it was read from
+    std::string file; // the tokenizer's
     std::optional<model::Chat> chat = {};
-    int64_t max_length = 256;    // tokens of an output, where the files say nothing
-    int64_t context = INT32_MAX; // tokens that the model was trained with
+    int64_t max_length = 256;    // of an output, in tokens; the default if the files say nothing
+    int64_t context = INT32_MAX; // the longest text that the model was trained with, in tokens
 };
 
-// A model while it is put together from the files that people have.
+// A model under construction, from a Hugging Face folder or a GGUF file.
 struct Draft {
     const Config &config;
-    model::Weights &weights;                        // as the files name them, and what the architecture adds
-    const Config &generation;                       // generation_config.json; without one, the same as `config`
+    model::Weights &weights;                        // named as in the files; an architecture may add more
+    const Config &generation;                       // generation_config.json, or `config` if there is none
     bool gguf = false;                              // read from a GGUF file
     std::optional<Pooling> pooling = {};            // of a model that embeds texts
-    model::OutputTokens tokens = {};                // as `generation` has them; an architecture may know more
+    model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer
-    std::set<std::string, std::less<>> unused = {}; // weights that may lie in a file and change nothing
+    std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights).first->second; }
-    // A tensor that a file may have under any of these names, or under several: the first that is there. Throws
-    // Error(input) where they differ.
+    // The name of a shared tensor: the first of these that the file contains. Throws Error(input) if several are there
+    // and differ.
     std::string tied(std::initializer_list<const char *> names);
 };
 
-// A name in a GGUF file and the one in a Hugging Face folder; {i} is a number.
+// The name of a tensor in GGUF files and in Hugging Face folders. {i} is the number of a block.
 struct TensorName {
     std::string_view gguf, hugging_face;
 };
 
 struct Architecture {
-    std::string_view model_type; // of config.json, and "general.architecture" of GGUF
+    std::string_view model_type; // in config.json, and "general.architecture" in GGUF
     void (*build)(Draft &draft);
     std::span<const TensorName> gguf = {}; // empty: not read from GGUF
 };
 
-// All that there are: those of all files of families/, each of which defines a function of its own name,
-// families::NAME(), that returns its architectures.
+// All architectures. Each file families/NAME.cpp defines families::NAME(), which returns those of the file; CMake
+// collects them.
 [[nodiscard]] const std::vector<Architecture> &all();
 
 } // namespace lamina::architectures

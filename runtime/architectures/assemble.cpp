@@ -24,16 +24,16 @@ const Architecture &find(const std::string &model_type, const Config &config) {
                                   did_you_mean(model_type, known) + "; supported: " + list);
 }
 
-// The last part of the path, as model.json allows a name to be.
+// The last part of the path, restricted to the characters that model.json allows in a name.
 std::string name_of(const std::filesystem::path &path) {
     const std::filesystem::path last = (path.has_filename() ? path : path.parent_path()).filename();
-    std::string name = (last.extension() == ".gguf" ? last.stem() : last).string(); // "Qwen2.5-0.5B" is a folder
+    std::string name = (last.extension() == ".gguf" ? last.stem() : last).string(); // not of a folder: "Qwen2.5-0.5B"
     for (char &c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.') c = '-';
     return name.empty() ? "model" : name.substr(0, 100);
 }
 
-// The weights less those that change nothing.
+// The weights without the unused ones.
 model::Weights used(const Draft &draft) {
     model::Weights out(draft.weights.file());
     for (const auto &[name, weight] : draft.weights.entries())
@@ -52,7 +52,7 @@ std::string Draft::tied(std::initializer_list<const char *> names) {
         if (tensor == name || !is_there(name)) continue;
         if (!std::ranges::equal(weights.at(name).bytes, weights.at(tensor).bytes))
             throw Error(ErrorCode::input, weights.file().string() + ": the tensors '" + tensor + "' and '" + name +
-                                              "' differ, but by its config the model has one for both");
+                                              "' differ, but according to config.json they are the same");
         unused.insert(name);
     }
     return tensor;

@@ -1,4 +1,4 @@
-// A draft becomes a model.
+// Turns a draft into a model.
 #pragma once
 
 #include "architectures/architecture.hpp"
@@ -10,11 +10,11 @@
 
 namespace lamina::architectures {
 
-// What the architecture of this name calls its tensors in GGUF. Throws Error(input) where it is not read from there.
+// The names of this architecture's tensors in GGUF files. Throws Error(input) if it cannot be read from GGUF.
 [[nodiscard]] std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config);
 
-// Lets the architecture of this name write the draft's graphs, and makes a model of them. Throws Error(input): for an
-// architecture that Lamina does not know, with those that it does; for settings that nothing read.
+// Builds the draft's graphs with the architecture of this name, and makes a model of them. Throws Error(input) for an
+// unknown architecture (the message lists the known ones) and for settings that the architecture did not read.
 [[nodiscard]] std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,
                                                            const std::filesystem::path &path);
 

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t largest_setting = std::numeric_limits<int32_t>::max(); // of a size, a count or an id
 constexpr int64_t most_layers = 1'000;
 
-// What config.json files say of training, of generation and of the library that wrote them. (transformers,
-// configuration_utils.py: the attributes of PretrainedConfig.)
+// Keys about training, generation and the library that wrote the file. (transformers, configuration_utils.py: the
+// attributes of PretrainedConfig.)
 constexpr std::array harmless{
     "architectures",
     "attention_dropout",
@@ -84,7 +84,7 @@ constexpr std::array harmless{
     "vocab_size",
 };
 
-// Names of activations in config.json, and Lamina's. (transformers, activations.py.)
+// Names of activations: in config.json (transformers, activations.py), and Lamina's.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> activations{{
     {"gelu", "gelu"},
     {"gelu_fast", "gelu_tanh"},
@@ -122,7 +122,7 @@ std::string text_of(const std::filesystem::path &file) {
 
 Config::Config(const model::JsonValue &object)
     : object_(object), read_(std::make_shared<std::set<std::string, std::less<>>>()) {
-    (void)object.members(); // an object, or an error that says so
+    (void)object.members(); // throws if it is not an object
 }
 
 bool Config::has(std::string_view key) const {
@@ -218,16 +218,15 @@ std::string Config::activation(std::string_view key, std::string_view otherwise)
 
 void Config::expect(std::string_view key, bool value) const {
     if (flag(key, value) != value)
-        fail(key,
-             std::string(value ? "false" : "true") + " is not supported; supported is " + (value ? "true" : "false"));
+        fail(key, std::string(value ? "false" : "true") + " is not supported; expected " + (value ? "true" : "false"));
 }
 void Config::expect(std::string_view key, double value) const {
     if (const double found = real(key, value); found != value)
-        fail(key, shown(found) + " is not supported; supported is " + shown(value));
+        fail(key, shown(found) + " is not supported; expected " + shown(value));
 }
 void Config::expect(std::string_view key, const char *value) const {
     if (const std::string found = text(key, value); found != value)
-        fail(key, in_quotes(found) + " is not supported; supported is " + in_quotes(value));
+        fail(key, in_quotes(found) + " is not supported; expected " + in_quotes(value));
 }
 
 void Config::ignore(std::initializer_list<const char *> keys) const { read_->insert(keys.begin(), keys.end()); }
@@ -235,8 +234,8 @@ void Config::ignore(std::initializer_list<const char *> keys) const { read_->ins
 void Config::finish() const {
     for (const auto &[key, value] : object_.members())
         if (!value.is_null() && !read_->contains(key) && !is_harmless(key))
-            value.fail("Lamina does not know this key (" + value.description() +
-                       ") and cannot tell whether it changes what the model computes");
+            value.fail("unknown key (its value is " + value.description() +
+                       "): Lamina cannot tell whether it changes what the model computes");
 }
 
 void Config::fail(std::string_view key, const std::string &message) const {

@@ -1,5 +1,5 @@
-// The metadata of a GGUF file become the settings of a config.json, and its tensors get the names of a Hugging Face
-// folder: an architecture is written once for both.
+// Translates the metadata of a GGUF file into the settings of a config.json, and the names of its tensors into those of
+// a Hugging Face folder, so that one architecture serves both.
 #include "architectures/gguf_model.hpp"
 
 #include "architectures/assemble.hpp"
@@ -20,7 +20,7 @@ namespace {
 using model::GgufType;
 using model::GgufValue;
 
-// Keys of metadata behind "ARCHITECTURE.", and of config.json. (github.com/ggml-org/ggml, docs/gguf.md.)
+// Keys of the metadata, after "ARCHITECTURE.", and of config.json. (github.com/ggml-org/ggml, docs/gguf.md.)
 constexpr std::array<std::pair<std::string_view, std::string_view>, 14> settings{{
     {"attention.head_count", "num_attention_heads"},
     {"attention.head_count_kv", "num_key_value_heads"},
@@ -38,14 +38,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> settings
     {"vocab_size", "vocab_size"},
 }};
 
-// Read below, or said by the shapes of tensors as well.
+// Keys that are read below, or that the shapes of tensors imply.
 constexpr std::array<std::string_view, 6> known{"attention.value_length", "rope.dimension_count",
                                                 "rope.scaling.factor",    "rope.scaling.original_context_length",
                                                 "rope.scaling.type",      "rope.scaling.attn_factor"};
 
-constexpr std::string_view frequency_factors = "rope_freqs.weight"; // what frequencies are divided by
+constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors of the rotary frequencies
 
-// Converters' and quantizers' notes, and what the tokenizer is made of.
+// Notes of converters and quantizers, and the tokenizer.
 bool says_nothing_of_layers(std::string_view key) {
     return key.starts_with("general.") || key.starts_with("tokenizer.") || key.starts_with("quantize.");
 }
@@ -58,7 +58,7 @@ class Reader {
     [[nodiscard]] const std::string &model_type() const { return type_; }
     [[nodiscard]] const model::GgufMetadata &metadata() const { return gguf_.metadata; }
 
-    // The text of a config.json.
+    // The equivalent config.json.
     [[nodiscard]] std::string config() const {
         Json out{{"model_type", type_}};
         for (const auto &[theirs, ours] : settings)
@@ -87,7 +87,7 @@ class Reader {
         return gguf_.metadata.has(full) ? &gguf_.metadata.at(full) : nullptr;
     }
 
-    // What ends a text, a turn or a message.
+    // The tokens that end a text, a turn or a message.
     [[nodiscard]] std::vector<int64_t> end_tokens() const {
         std::vector<int64_t> out;
         for (const char *key : {"eos_token_id", "eot_token_id", "eom_token_id"})
@@ -97,7 +97,7 @@ class Reader {
     }
 
     static Json json(const GgufValue &value) {
-        if (value.is_list()) value.fail("a setting that differs by layer is not supported");
+        if (value.is_list()) value.fail("a setting that differs from layer to layer is not supported");
         if (value.type() == GgufType::f32 || value.type() == GgufType::f64) return value.number();
         if (value.type() == GgufType::boolean) return value.boolean();
         return value.integer();
@@ -146,12 +146,13 @@ class Reader {
             const bool read = std::ranges::any_of(settings, [&](const auto &s) { return s.first == setting; }) ||
                               std::ranges::find(known, setting) != known.end();
             if (!read)
-                value.fail("Lamina does not know this key (" + value.description() +
-                           ") and cannot tell whether it changes what the model computes");
+                value.fail("unknown key (its value is " + value.description() +
+                           "): Lamina cannot tell whether it changes what the model computes");
         }
     }
 
-    // "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; a name that is not in the list stays.
+    // "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; a name that is not in the list stays
+    // unchanged.
     static std::string renamed(const std::string &name, std::span<const TensorName> names) {
         std::string index, pattern;
         const size_t dot = name.find('.', 4);

@@ -1,4 +1,4 @@
-// A GGUF file as a model.
+// Reads a GGUF file as a model.
 #pragma once
 
 #include "model/model.hpp"

@@ -55,9 +55,10 @@ GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tenso
 
 void GraphWriter::check_bias(const std::string &module, bool biased) const {
     if (const bool found = weights_->entries().contains(module + ".bias"); found != biased)
-        throw Error(ErrorCode::input,
-                    weights_->file().string() + ": " + (found ? "there is a tensor '" : "there is no tensor '") +
-                        module + ".bias', but by its config the model " + (biased ? "has" : "has no") + " bias there");
+        throw Error(ErrorCode::input, weights_->file().string() + ": " +
+                                          (found ? "there is a tensor '" : "there is no tensor '") + module +
+                                          ".bias', but according to config.json the model has " +
+                                          (biased ? "a" : "no") + " bias there");
 }
 
 GraphWriter::Tensor GraphWriter::linear(const std::string &module, const Tensor &x, const Linear &options) {

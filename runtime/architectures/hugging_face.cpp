@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The kinds of pooling in 1_Pooling/config.json, and Lamina's. (sentence-transformers, models/Pooling.py.)
+// Kinds of pooling: in 1_Pooling/config.json (sentence-transformers, models/Pooling.py), and Lamina's.
 constexpr std::array<std::pair<const char *, const char *>, 4> poolings{{
     {"pooling_mode_cls_token", "first"},
     {"pooling_mode_max_tokens", "max"},
@@ -30,15 +30,15 @@ Pooling read_pooling(const fs::path &file) {
     Pooling out;
     for (const auto &[theirs, ours] : poolings) {
         if (!config.flag(theirs, false)) continue;
-        if (!out.kind.empty()) config.fail(theirs, "a second kind of pooling is not supported");
+        if (!out.kind.empty()) config.fail(theirs, "more than one kind of pooling is not supported");
         out.kind = ours;
     }
     config.finish();
-    if (out.kind.empty()) document.root().fail("no kind of pooling is true");
+    if (out.kind.empty()) document.root().fail("expected one kind of pooling to be true, found none");
     return out;
 }
 
-// modules.json: a transformer, pooling, and maybe the division by the length.
+// modules.json: a transformer, then pooling, then optional normalization to length 1.
 std::optional<Pooling> read_modules(const fs::path &folder) {
     const fs::path file = folder / "modules.json";
     if (!has_file(file)) return std::nullopt;

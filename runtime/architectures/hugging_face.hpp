@@ -1,5 +1,5 @@
-// A Hugging Face folder: config.json, weights in one or several safetensors files, and, of a model that embeds
-// sentences, modules.json (sentence-transformers).
+// Reads a Hugging Face folder: config.json, weights in one or more safetensors files and, for sentence embeddings,
+// modules.json (sentence-transformers).
 #pragma once
 
 #include "model/model.hpp"

@@ -1,4 +1,4 @@
-// Models as people have them: a Lamina folder, a Hugging Face folder, a GGUF file.
+// Opens a model in any format: a Lamina model folder, a Hugging Face folder or a GGUF file.
 #pragma once
 
 #include "model/model.hpp"
@@ -8,7 +8,8 @@
 
 namespace lamina::architectures {
 
-// Weights are mapped, never converted. Throws Error(input): which file, where in it, what was expected and found.
+// Weights are mapped into memory, not converted. Throws Error(input) with the file, the place in it, what was expected
+// and what was found.
 [[nodiscard]] std::shared_ptr<const model::Model> open(const std::filesystem::path &path);
 
 } // namespace lamina::architectures

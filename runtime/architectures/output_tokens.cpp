@@ -3,7 +3,7 @@
 namespace lamina::architectures {
 namespace {
 
-// Lists of ids, each a sequence that must not occur. Marian's files forbid the padding so.
+// "bad_words_ids" lists sequences of ids that must not occur. Marian's files use it to forbid the padding token.
 void add_bad_words(const Config &generation, std::vector<int32_t> &suppress) {
     const auto sequences = generation.find("bad_words_ids");
     if (!sequences) return;

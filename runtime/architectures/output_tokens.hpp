@@ -1,4 +1,4 @@
-// The tokens that generation must know of, as Hugging Face folders have them.
+// The special tokens of generation, as given in Hugging Face folders.
 #pragma once
 
 #include "architectures/config.hpp"
@@ -7,10 +7,10 @@
 
 namespace lamina::architectures {
 
-// `generation`: generation_config.json; what it leaves out is in config.json, where older folders have all of it.
+// Keys that generation_config.json lacks are looked up in config.json, where older folders have all of them.
 [[nodiscard]] model::OutputTokens output_tokens(const Config &generation, const Config &config);
 
-// As model.json has them.
+// The same in the format of model.json.
 [[nodiscard]] Json json_of(const model::OutputTokens &tokens);
 
 } // namespace lamina::architectures

@@ -12,11 +12,11 @@ namespace lamina::architectures {
 namespace {
 
 struct Setting {
-    Config config; // where factor and the like stand
-    bool apart;    // which is an object of its own
+    Config config; // the object that holds "factor" and the like
+    bool apart;    // which is not config.json itself
     std::string type;
     double theta;
-    int64_t pairs, trained, longest; // trained: positions before anything was stretched
+    int64_t pairs, trained, longest; // trained: the context length before scaling
 
     [[nodiscard]] double frequency(int64_t pair) const {
         return std::pow(theta, -static_cast<double>(pair) / static_cast<double>(pairs));
@@ -32,20 +32,20 @@ void llama3(const Setting &s, std::vector<double> &frequencies) {
                  high = s.config.real("high_freq_factor");
     if (low >= high) s.config.fail("low_freq_factor", "expected less than high_freq_factor");
     for (double &f : frequencies) {
-        const double turns = static_cast<double>(s.trained) * f / (2 * std::numbers::pi); // within the trained context
+        const double turns = static_cast<double>(s.trained) * f / (2 * std::numbers::pi); // over the trained context
         const double smooth = std::clamp((turns - low) / (high - low), 0.0, 1.0);
         f = (1 - smooth) * f / factor + smooth * f;
     }
 }
 
-// The magnitude that goes with a factor: YaRN, equation 22.
+// YaRN, equation 22.
 double yarn_magnitude(double factor, double scale = 1) { return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1; }
 
 double yarn(const Setting &s, std::vector<double> &frequencies) {
     const double factor = s.config.real("factor");
     const double fast = s.config.real("beta_fast", 32), slow = s.config.real("beta_slow", 1);
     const bool truncate = s.config.flag("truncate", true);
-    // The pair that turns so often within the trained context.
+    // The pair that makes this many turns over the trained context.
     const auto pair_of = [&](double turns) {
         return static_cast<double>(s.pairs) *
                std::log(static_cast<double>(s.trained) / (turns * 2 * std::numbers::pi)) / std::log(s.theta);
@@ -67,10 +67,10 @@ double yarn(const Setting &s, std::vector<double> &frequencies) {
 
 double longrope(const Setting &s, std::vector<double> &frequencies) {
     const std::vector<double> factors = s.config.reals("short_factor");
-    (void)s.config.reals("long_factor"); // of texts beyond the trained context
+    (void)s.config.reals("long_factor"); // only for texts beyond the trained context
     if (factors.size() != frequencies.size())
         s.config.fail("short_factor", "expected " + std::to_string(frequencies.size()) +
-                                          " numbers, one for each pair " + "of channels, found " +
+                                          " numbers, one for each pair of channels, found " +
                                           std::to_string(factors.size()));
     for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= factors[i];
     const double factor = s.config.has("factor") ? s.config.real("factor")
@@ -80,7 +80,7 @@ double longrope(const Setting &s, std::vector<double> &frequencies) {
     return s.config.real("attention_factor", otherwise);
 }
 
-// Where the settings stand: rope_parameters, its part for these layers, or rope_scaling beside rope_theta.
+// Finds the settings: in rope_parameters, in its object for these layers, or in the older rope_scaling and rope_theta.
 Setting setting_of(const Config &config, int64_t head_dim, double default_theta, const std::string &layers) {
     const auto parameters = config.object("rope_parameters"), scaling = config.object("rope_scaling");
     Config place = parameters ? *parameters : scaling ? *scaling : config;
@@ -97,7 +97,7 @@ Setting setting_of(const Config &config, int64_t head_dim, double default_theta,
     const int64_t outer = config.integer("original_max_position_embeddings", longest);
     const int64_t trained = apart ? place.integer("original_max_position_embeddings", outer) : outer;
     if (turned < 2 || turned % 2 != 0 || turned > head_dim)
-        config.fail("partial_rotary_factor", "turns " + std::to_string(turned) + " of " + std::to_string(head_dim) +
+        config.fail("partial_rotary_factor", "rotates " + std::to_string(turned) + " of " + std::to_string(head_dim) +
                                                  " channels of a head; expected an even number, 2 or more");
     if (!(theta > 0)) config.fail("rope_theta", "expected a number above 0");
     return {place, apart, type, theta, turned / 2, trained, longest};
@@ -114,7 +114,7 @@ Rotary rotary(const Config &config, int64_t head_dim, double default_theta, cons
     } else if (s.type == "linear") {
         linear(s, frequencies);
     } else if (s.type == "dynamic") {
-        (void)s.config.real("factor"); // of texts beyond the trained context
+        (void)s.config.real("factor"); // only for texts beyond the trained context
         out.positions = s.trained;
     } else if (s.type == "yarn") {
         out.magnitude = yarn(s, frequencies);

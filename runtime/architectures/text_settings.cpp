@@ -10,14 +10,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an output may have: tokens, without the start.
+// The maximum length of an output in tokens, not counting the start token.
 int64_t max_length_of(const Config &generation, int64_t otherwise) {
-    const int64_t length = generation.integer("max_length", 0); // with the start
+    const int64_t length = generation.integer("max_length", 0); // counts the start token
     const int64_t tokens = generation.integer("max_new_tokens", length > 1 ? length - 1 : otherwise);
     return std::clamp<int64_t>(tokens, 1, 100000);
 }
 
-// Tokens that a model was trained with; sentence-transformers say it again.
+// The longest text that the model was trained with, in tokens. sentence-transformers may lower it.
 int64_t context_of(const Config &config, const fs::path &folder) {
     int64_t out = INT32_MAX;
     for (const char *key : {"max_position_embeddings", "n_positions"})
@@ -40,7 +40,7 @@ std::string token_of(const Config &config, const char *key) {
     return value->is_string() ? value->string() : value->at("content").string();
 }
 
-// A template, or several by name, of which "default" is for conversations.
+// A template, or a list of named ones, of which "default" is for conversations.
 std::string template_of(const model::JsonValue &value) {
     if (value.is_string()) return value.string();
     for (const model::JsonValue &each : value.items())
@@ -48,7 +48,7 @@ std::string template_of(const model::JsonValue &value) {
     return "";
 }
 
-// chat_template.jinja, or what tokenizer_config.json says.
+// chat_template.jinja, or the template in tokenizer_config.json.
 std::optional<model::Chat> chat_of(const fs::path &folder) {
     model::Chat out;
     if (const fs::path file = folder / "chat_template.jinja"; has_file(file)) out.text = text_of(file);
@@ -96,13 +96,13 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
 
 namespace {
 
-// What the head of a model is for, by the name of its class: "BertForTokenClassification".
+// Whether the name of the model's class ends in `task`: "BertForTokenClassification".
 bool is_for(const Config &config, std::string_view task) {
     const std::vector<std::string> classes = config.texts("architectures");
     return std::ranges::any_of(classes, [&](const std::string &name) { return name.ends_with(task); });
 }
 
-// {"0": "negative", "1": "positive"}, by number.
+// {"0": "negative", "1": "positive"} as a list.
 std::vector<std::string> labels_of(const Config &config) {
     const auto value = config.find("id2label");
     if (!value) return {};
@@ -162,7 +162,7 @@ Json generation_block(const Draft &draft) {
              {"context", texts.context},
              {"target", tokenizer}};
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {
-        if (!encode->second.takes("ids")) return nullptr; // it hears, for example
+        if (!encode->second.takes("ids")) return nullptr; // its input is sound, for example
         out["encode"] = "encode";
         out["source_ids"] = "ids";
         out["source_lengths"] = "lengths";

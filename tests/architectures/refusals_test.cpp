@@ -52,7 +52,7 @@ TEST_CASE("architectures: keys of older files that change nothing are taken") {
           }) == "");
 }
 
-TEST_CASE("architectures: what is not known or not supported is named") {
+TEST_CASE("architectures: unknown and unsupported settings are named") {
     using matchers::contains;
     CHECK_THAT(refusal("llama", "quantization_config", {{"bits", 4}}),
                contains("/quantization_config") && contains("does not know this key"));
@@ -81,7 +81,7 @@ TEST_CASE("architectures: what is not known or not supported is named") {
     CHECK_THAT(refusal("t5", "is_encoder_decoder", false), contains("/is_encoder_decoder") && contains("true"));
     CHECK_THAT(refusal("marian", "normalize_before", true), contains("/normalize_before") && contains("false"));
     CHECK_THAT(refusal("opt", "do_layer_norm_before", false), contains("/do_layer_norm_before") && contains("true"));
-    CHECK_THAT(refusal("opt", "word_embed_proj_dim", 20), contains("20 is not supported; supported is 36"));
+    CHECK_THAT(refusal("opt", "word_embed_proj_dim", 20), contains("20 is not supported; expected 36"));
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
 }
 

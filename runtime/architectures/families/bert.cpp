@@ -1,5 +1,5 @@
 // BERT (Devlin et al., arXiv:1810.04805) and RoBERTa (Liu et al., arXiv:1907.11692), with the heads of their published
-// models: sentence embeddings, classes of texts and of tokens, masked words.
+// models: sentence embeddings, text and token classification, masked language modelling.
 #include "architectures/architecture.hpp"
 
 #include <array>
@@ -10,8 +10,8 @@ namespace {
 using Tensor = GraphWriter::Tensor;
 
 struct Kind {
-    const char *prefix;   // of weights, in models with a head
-    bool roberta = false; // positions are counted from behind the padding token's id, and heads have other names
+    const char *prefix;   // of the weights' names, in models with a head
+    bool roberta = false; // positions start after the padding token's id, and heads have other names
 };
 
 class Bert {
@@ -83,7 +83,7 @@ class Bert {
             eps_);
     }
 
-    // ---- Heads: what a file has weights for ----
+    // ---- Heads, depending on which weights the file has ----
 
     void heads(const Tensor &x) {
         if (draft_.pooling) {
@@ -93,10 +93,10 @@ class Bert {
             const Tensor pooled = activated("tanh", graph_.linear(prefix_ + "pooler.dense", first(x), {}));
             graph_.output("pooled", pooled);
             if (has("classifier.weight")) graph_.output("logits", graph_.linear("classifier", pooled, {}));
-        } else if (has("classifier.out_proj.weight")) { // RoBERTa, of texts
+        } else if (has("classifier.out_proj.weight")) { // RoBERTa's text classification
             const Tensor dense = activated("tanh", graph_.linear("classifier.dense", first(x), {}));
             graph_.output("logits", graph_.linear("classifier.out_proj", dense, {}));
-        } else if (has("classifier.weight")) { // of tokens
+        } else if (has("classifier.weight")) { // token classification
             graph_.output("logits", graph_.linear("classifier", x, {}));
         }
         if (has("cls.predictions.bias"))
@@ -104,7 +104,7 @@ class Bert {
         if (has("lm_head.bias")) words(x, "lm_head.dense", "lm_head.layer_norm", "lm_head");
     }
 
-    // What stands in each place: scores of all words, by the table of embeddings.
+    // The masked-language-modelling head, tied to the embedding table.
     void words(const Tensor &x, const char *dense, const char *norm, const std::string &name) {
         const Tensor hidden = graph_.layer_norm(norm, activated(activation_, graph_.linear(dense, x, {})), eps_);
         const std::string table = prefix_ + "embeddings.word_embeddings.weight";

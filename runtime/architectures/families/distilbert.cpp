@@ -1,4 +1,4 @@
-// DistilBERT: Sanh et al., arXiv:1910.01108.
+// DistilBERT (Sanh et al., arXiv:1910.01108).
 #include "architectures/architecture.hpp"
 
 #include <array>

@@ -10,23 +10,24 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
-// Gemma 3 normalizes queries and keys, and turns those of sliding layers by other frequencies; Gemma 2 caps scores.
+// Gemma 3 normalizes queries and keys, and its sliding layers have rotary frequencies of their own. Gemma 2 caps
+// scores.
 enum class Version { two, three };
 
 bool is_sliding(const Config &config, const std::vector<std::string> &types, int64_t layer, Version version) {
     if (!types.empty()) return types[static_cast<size_t>(layer)] == "sliding_attention";
     const int64_t pattern = version == Version::two ? 2 : config.positive("sliding_window_pattern");
-    return (layer + 1) % pattern != 0; // every pattern-th layer attends to everything
+    return (layer + 1) % pattern != 0; // every pattern-th layer has full attention
 }
 
-// The positions of layers that attend to a window.
+// The rotary positions of layers with a sliding window.
 Rotary sliding_rotary(const Config &config, int64_t head_dim, Version version) {
     if (version == Version::two) return rotary(config, head_dim);
     if (config.has("rope_parameters")) return rotary(config, head_dim, 10000, "sliding_attention");
     return plain_rotary(head_dim, config.real("rope_local_base_freq", 10000), 0);
 }
 
-// One norm of a layer; the files hold its weight less 1.
+// The files store a norm's weight minus 1.
 GraphWriter::RmsNorm norm(double eps, const Tensor &residual = {}) {
     return {.eps = eps, .weight_offset = 1, .residual = residual};
 }

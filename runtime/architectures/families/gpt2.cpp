@@ -1,4 +1,4 @@
-// GPT-2: Radford et al.: Language Models are Unsupervised Multitask Learners, 2019.
+// GPT-2 (Radford et al.: Language Models are Unsupervised Multitask Learners, 2019).
 #include "architectures/architecture.hpp"
 #include "architectures/weight_parts.hpp"
 
@@ -10,12 +10,12 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
-// Its files hold matrices transposed, columns for outputs, and the three projections of attention side by side.
+// GPT-2's files store matrices transposed, one column per output, and the three projections of attention side by side.
 class Transposed {
   public:
     Transposed(Draft &draft, const std::string &prefix) : draft_(draft), prefix_(prefix) {}
 
-    // Part `part` of `parts` of MODULE's columns becomes the linear layer `name`.
+    // Makes part `part` of `parts` of the module's columns the weights of the linear layer `name`.
     std::string operator()(const std::string &module, const std::string &name, int64_t part = 0, int64_t parts = 1) {
         const std::string weight = prefix_ + module + ".weight", bias = prefix_ + module + ".bias";
         draft_.weights.add(name + ".weight", transposed_columns(draft_.weights.at(weight), part, parts));

@@ -1,5 +1,5 @@
-// Llama (Touvron et al., arXiv:2302.13971; Grattafiori et al., arXiv:2407.21783) and the models that differ from it in
-// few settings: SmolLM2, Mistral, Qwen2, Qwen3.
+// Llama (Touvron et al., arXiv:2302.13971; Grattafiori et al., arXiv:2407.21783) and models that differ from it only in
+// a few settings: SmolLM2, Mistral, Qwen2, Qwen3.
 #include "architectures/architecture.hpp"
 #include "architectures/rotary.hpp"
 
@@ -9,21 +9,22 @@
 namespace lamina::architectures {
 namespace {
 
-// What config.json does not say, because all models of a type agree in it.
+// What config.json leaves out because all models of a type share it.
 struct Kind {
-    bool biased_heads = false;        // queries, keys and values have biases, what comes out of attention has none
-    bool normed_heads = false;        // queries and keys are normalized, each head by itself
-    bool interleaved_in_gguf = false; // there, the rows of queries and keys are permuted for interleaved rotary pairs
-    int64_t head_dim = 0;             // where the config does not say; 0: hidden_size / num_attention_heads
-    int64_t window = 0;               // likewise of sliding_window
-    bool slides = true;               // likewise of use_sliding_window
+    bool biased_heads = false;        // queries, keys and values have biases; the output projection has none
+    bool normed_heads = false;        // queries and keys are normalized per head
+    bool interleaved_in_gguf = false; // GGUF permutes the rows of queries and keys for interleaved rotary pairs
+    int64_t head_dim = 0;             // default; 0: hidden_size / num_attention_heads
+    int64_t window = 0;               // default of sliding_window
+    bool slides = true;               // default of use_sliding_window
 };
 
-// How far back the attention of each layer reaches; 0: to the beginning.
+// The attention window of each layer; 0: unlimited.
 std::vector<int64_t> windows(const Config &config, const Kind &kind, int64_t layers) {
     const int64_t window = config.integer("sliding_window", config.is_null("sliding_window") ? 0 : kind.window);
     const bool slides = config.flag("use_sliding_window", kind.slides);
-    const int64_t full = config.integer("max_window_layers", kind.slides ? 0 : 28); // so many attend to everything
+    const int64_t full =
+        config.integer("max_window_layers", kind.slides ? 0 : 28); // so many layers at the start have full attention
     const std::vector<std::string> types = config.layer_types(layers);
     std::vector<int64_t> out;
     for (int64_t i = 0; i < layers; ++i) {
@@ -84,7 +85,7 @@ void build(Draft &draft, const Kind &kind) {
     graph.output("logits",
                  graph.linear("lm_head", x, {.biased = false, .weight = tied ? "model.embed_tokens.weight" : ""}));
     if (tied) draft.unused.insert("lm_head.weight");
-    for (int64_t i = 0; i < layers; ++i) // older files hold what rotary() computes
+    for (int64_t i = 0; i < layers; ++i) // older files store what rotary() computes
         draft.unused.insert("model.layers." + std::to_string(i) + ".self_attn.rotary_emb.inv_freq");
 }
 

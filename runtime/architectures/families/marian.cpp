@@ -1,6 +1,5 @@
-// Marian's translation models (Junczys-Dowmunt et al., arXiv:1804.00344), such
-// as those of OPUS-MT: the Transformer as it was published (Vaswani et al.,
-// arXiv:1706.03762).
+// Marian's translation models (Junczys-Dowmunt et al., arXiv:1804.00344), such as OPUS-MT: the original Transformer
+// (Vaswani et al., arXiv:1706.03762).
 #include "architectures/architecture.hpp"
 #include "architectures/weight_parts.hpp"
 
@@ -27,7 +26,7 @@ class Marian {
         encode_.output("hidden", memory);
         decode_.output("logits", head(decoder(memory)));
         for (const char *table : {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"})
-            draft_.unused.insert(table); // older files hold the sinusoids
+            draft_.unused.insert(table); // older files store the sinusoids
     }
 
   private:
@@ -38,8 +37,8 @@ class Marian {
     GraphWriter &encode_, &decode_;
     std::string activation_;
     int64_t width_, positions_;
-    double scale_;                                   // of embeddings
-    std::string source_table_, target_table_, head_; // weights
+    double scale_;                                   // of the embeddings
+    std::string source_table_, target_table_, head_; // names of weights
 
     void check() const {
         config_.expect("is_encoder_decoder", true);

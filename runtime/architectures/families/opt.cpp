@@ -1,5 +1,4 @@
-// OPT: Zhang et al.: OPT: Open Pre-trained Transformer Language Models, arXiv:2205.01068. docs/new_architecture.md
-// follows this file.
+// OPT (Zhang et al., arXiv:2205.01068). docs/new_architecture.md walks through this file.
 #include "architectures/architecture.hpp"
 
 #include <array>
@@ -23,7 +22,7 @@ void build(Draft &draft) {
     config.expect("word_embed_proj_dim", static_cast<double>(width));
     config.ignore({"activation_dropout", "ffn_dim", "init_std", "layerdrop"});
 
-    // ---- Weights in another layout: the first two rows of this table are for padding ----
+    // ---- Weights in another layout: the first two rows of this table are padding ----
     const std::string stack = "model.decoder", table = stack + ".embed_positions.weight";
     draft.weights.add(stack + ".positions.weight", draft.weights.at(table).rows(2, positions + 2));
     draft.unused.insert(table);

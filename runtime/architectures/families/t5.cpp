@@ -1,6 +1,5 @@
-// T5: Raffel et al.: Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer,
-// arXiv:1910.10683. Version 1.1, and FLAN-T5 after it, has gated layers (Shazeer, arXiv:2002.05202) and a head of its
-// own.
+// T5 (Raffel et al., arXiv:1910.10683). Version 1.1 and FLAN-T5 have gated feed-forward layers (Shazeer,
+// arXiv:2002.05202) and a separate head.
 #include "architectures/architecture.hpp"
 #include "architectures/weight_parts.hpp"
 #include "base/utf8.hpp"
@@ -14,9 +13,9 @@ namespace {
 using Tensor = GraphWriter::Tensor;
 
 struct FeedForwardKind {
-    const char *name;       // "feed_forward_proj"
-    const char *theirs;     // the activation, which transformers 5 writes as "dense_act_fn"
-    const char *activation; // the same as Lamina calls it
+    const char *name;       // the value of "feed_forward_proj"
+    const char *theirs;     // the value of "dense_act_fn", which transformers 5 writes as well
+    const char *activation; // Lamina's name for it
     bool gated;
 };
 constexpr std::array<FeedForwardKind, 3> feed_forward_kinds{{
@@ -66,11 +65,11 @@ class T5 {
     const Config &config_;
     GraphWriter &encode_, &decode_;
     int64_t heads_, width_;
-    std::string keys_; // dims of the source's keys and values
+    std::string keys_; // dims of the encoder's keys and values
     int64_t max_distance_;
     double eps_;
     FeedForwardKind feed_forward_;
-    std::string table_; // of all embeddings
+    std::string table_; // the shared embedding table
 
     Tensor encoder(int64_t layers) {
         Tensor x = embedding(encode_, "encoder");
@@ -100,7 +99,7 @@ class T5 {
         return graph.embedding(stack + ".embed_tokens", graph.input("ids", DType::i32, "B T"), {.table = table_});
     }
 
-    // The first layer's table serves all layers.
+    // All layers share the first layer's table.
     Tensor distance_bias(GraphWriter &graph, const std::string &stack) const {
         const std::string name = stack + ".block.0.layer.0.SelfAttention.relative_attention_bias";
         return graph.layer(name, "relative_position_bias", {},
@@ -130,7 +129,7 @@ class T5 {
     Tensor attended(GraphWriter &graph, const std::string &module, const Tensor &q, const Tensor &k, const Tensor &v,
                     const Tensor &residual, GraphWriter::Attention options) const {
         options.heads = options.kv_heads = heads_;
-        options.scale = 1; // the factor was folded into the initial weights
+        options.scale = 1; // T5 folds the usual factor into the initial weights
         return graph.linear(module + ".o", graph.attention(module + ".heads", q, k, v, options),
                             {.residual = residual, .biased = false});
     }
@@ -146,8 +145,8 @@ class T5 {
                                    .biased = false});
     }
 
-    // Where the head is the table of embeddings, which are large, what goes into it is scaled. Scaling the norm's
-    // weight does that.
+    // A head tied to the embedding table, whose values are large, needs its input scaled. Scaling the norm's weight
+    // does that.
     Tensor head(const Tensor &x) {
         const bool tied = config_.flag("tie_word_embeddings", true),
                    own = draft_.weights.entries().contains("lm_head.weight");

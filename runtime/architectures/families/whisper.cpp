@@ -1,5 +1,4 @@
-// Whisper: Radford et al.: Robust Speech Recognition via Large-Scale Weak
-// Supervision, arXiv:2212.04356.
+// Whisper (Radford et al., arXiv:2212.04356).
 #include "architectures/architecture.hpp"
 #include "base/utf8.hpp"
 
@@ -10,15 +9,15 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
-constexpr int64_t hop = 160; // samples a frame, of 16,000 a second
+constexpr int64_t hop = 160; // samples per frame, at 16 kHz
 constexpr double eps = 1e-5;
 
 // ---- What every output begins with ----
 
 int32_t id_of(const model::JsonValue &value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
 
-// "lang_to_id": {"<|de|>": 50261, ...}. All of them, to choose from; or the one
-// that "language" names: "de", "<|de|>".
+// The ids in "lang_to_id" ({"<|de|>": 50261, ...}): all of them, for the model to choose from, or only the one that
+// "language" names ("de" or "<|de|>").
 std::vector<int32_t> languages(const Config &generation, const model::JsonValue &ids) {
     const std::string wanted = generation.text("language", "");
     std::vector<int32_t> all;
@@ -34,8 +33,7 @@ std::vector<int32_t> languages(const Config &generation, const model::JsonValue 
     return all;
 }
 
-// The token that starts a transcript is followed by those of the language, of
-// the task, and of no times.
+// The tokens after the start token: language, task, no timestamps. Each entry lists the alternatives.
 std::vector<std::vector<int32_t>> prompt(const Config &generation) {
     std::vector<std::vector<int32_t>> out;
     if (const auto ids = generation.find("lang_to_id")) {
@@ -80,11 +78,10 @@ class Whisper {
     const Config &config_;
     GraphWriter &encode_, &decode_;
     std::string activation_;
-    int64_t steps_;      // of the encoder: each is two frames
-    std::string source_; // dims of what it gives
+    int64_t steps_;      // positions of the encoder, two frames each
+    std::string source_; // dims of its keys and values
 
-    // Always as many samples as there are positions: sound that is shorter is
-    // followed by silence.
+    // The number of samples is fixed. Shorter sound is padded with silence.
     Tensor encoder() {
         const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.layers("encoder_layers");
         const std::string stack = "model.encoder";
