@@ -1,5 +1,5 @@
-// Chat templates: a conversation as the text that a model was trained to continue. Such templates come with models and
-// are written in Jinja, of which Lamina has what they use (docs/models.md).
+// Chat templates turn a conversation into the text that a model was trained to continue. They come with models and are
+// written in Jinja. Lamina supports the part of Jinja that they use (docs/models.md).
 //
 //     const auto format = lamina::ChatTemplate::parse(text, "smol/chat_template.jinja");
 //     std::string prompt = format.render({{"user", "Why is the sky blue?"}});
@@ -19,27 +19,27 @@
 namespace lamina {
 
 struct ChatMessage {
-    std::string role; // "system", "user", "assistant": what the template knows
+    std::string role; // "system", "user", "assistant", or others that the template knows
     std::string content;
 };
 
 struct ChatOptions {
-    bool add_generation_prompt = true; // end with what begins the model's answer
+    bool add_generation_prompt = true; // end with the text that starts the model's answer
     std::string bos_token, eos_token;
-    // Other variables of the template, as JSON: {"enable_thinking", "false"}, {"tools", "[...]"}. They take the place
-    // of those above: "messages", for messages with more than a role and a content.
+    // Other variables of the template, as JSON: {"enable_thinking", "false"}, {"tools", "[...]"}. They override the
+    // variables above: pass "messages" for messages with more than a role and a content.
     std::map<std::string, std::string> variables;
-    std::optional<std::time_t> now; // what strftime_now() tells; none: the time
+    std::optional<std::time_t> now; // the time for strftime_now(); none: the current time
 };
 
 // Cheap to copy. All functions may be called from several threads at once.
 class ChatTemplate {
   public:
-    // Throws Error(input) with the line and column of what is not understood. `name` begins every message.
+    // Throws Error(input), with line and column, for syntax that is wrong or not supported. Messages begin with `name`.
     [[nodiscard]] static ChatTemplate parse(std::string_view text, std::string name = "chat template");
 
-    // As the Python package transformers renders it. Throws Error(input) when the template refuses the conversation,
-    // uses what is not supported, or runs into its limits: it can neither hang nor take all memory.
+    // Renders the template as the Python package transformers does. Throws Error(input) if the template rejects the
+    // conversation, uses an unsupported feature, or exceeds the limits on time and memory.
     [[nodiscard]] std::string render(const std::vector<ChatMessage> &messages, const ChatOptions &options = {}) const;
 
     struct Parts;

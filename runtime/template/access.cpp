@@ -10,7 +10,7 @@
 namespace lamina::jinja {
 namespace {
 
-// text.strip, not yet called
+// A method that has not been called: text.strip
 class BoundMethod final : public Object {
   public:
     BoundMethod(const Builtin &method, Value value) : method_(method), value_(std::move(value)) {}
@@ -45,7 +45,7 @@ void refuse_undefined(Run &run, const Value &value, const std::string &name) {
     if (value.is_undefined()) run.fail(value.description() + ", so it has no " + name);
 }
 
-// [index] from the end if it is negative; npos: beyond either end.
+// A negative index counts from the end. npos: out of range.
 size_t position(int64_t index, size_t size) {
     const auto signed_size = static_cast<int64_t>(size);
     if (index < -signed_size || index >= signed_size) return std::string_view::npos;
@@ -65,7 +65,7 @@ std::optional<Value> item_by_number(Run &run, const Value &value, int64_t index)
     return std::nullopt;
 }
 
-// The positions of a slice: the first, how many, and how far apart.
+// The positions that a slice selects.
 struct Steps {
     int64_t begin = 0, count = 0, step = 1;
 };
@@ -100,7 +100,7 @@ Value sliced_text(Run &run, const std::string &text, const Value &begin, const V
     if (steps.step == 1)
         return characters_between(run, text, static_cast<size_t>(steps.begin),
                                   static_cast<size_t>(steps.begin + steps.count));
-    std::vector<size_t> offsets; // of the characters
+    std::vector<size_t> offsets; // of each character
     run.spend(text.size() * sizeof(size_t));
     for (size_t at = 0; at < text.size(); at += character_at(text, at).length) offsets.push_back(at);
     std::string out;
@@ -147,7 +147,7 @@ Value slice_of(Run &run, const Value &value, const Value &begin, const Value &en
     if (value.text() != nullptr) return sliced_text(run, *value.text(), begin, end, step);
     const Sequence *sequence = value.sequence();
     if (sequence == nullptr || sequence->kind == Sequence::Kind::view)
-        run.fail("expected a list or a text to take a slice of, found " + value.description());
+        run.fail("expected a list or a string to slice, found " + value.description());
     const Steps steps = steps_of(run, sequence->items.size(), begin, end, step);
     std::vector<Value> items;
     for (int64_t i = 0; i < steps.count; ++i)

@@ -1,4 +1,4 @@
-// Parts of values: value.name, value[index], value[begin:end:step]. What is not there is undefined, as in Jinja.
+// Parts of values: value.name, value[index], value[begin:end:step]. A missing part is undefined, as in Jinja.
 #pragma once
 
 #include "template/value.hpp"
@@ -8,13 +8,13 @@
 
 namespace lamina::jinja {
 
-[[nodiscard]] Value attribute_of(Run &run, const Value &value, std::string_view name); // a method or a member
+[[nodiscard]] Value attribute_of(Run &run, const Value &value, std::string_view name); // a method, or else a member
 [[nodiscard]] Value item_of(Run &run, const Value &value, const Value &index);         // a member, or else a method
 [[nodiscard]] Value slice_of(Run &run, const Value &value, const Value &begin, const Value &end, const Value &step);
-// "tool.function.name", "0": item after item
+// Follows a path: "tool.function.name", "0"
 [[nodiscard]] Value item_at_path(Run &run, Value value, const Value &path);
 
-// Of a text: the characters from the one index to the other.
+// The characters with indices [begin, end).
 [[nodiscard]] Value characters_between(Run &run, std::string_view text, size_t begin, size_t end);
 
 [[nodiscard]] Value call_value(Run &run, const Value &callee, const Arguments &arguments);

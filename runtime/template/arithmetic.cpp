@@ -30,7 +30,7 @@ int64_t power(Run &run, int64_t base, int64_t exponent) {
     if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
     if (base == -1) return exponent % 2 == 0 ? 1 : -1;
     int64_t out = 1;
-    for (int64_t i = 0; i < exponent; ++i) // 63 rounds at most
+    for (int64_t i = 0; i < exponent; ++i) // ends within 63 rounds
         if (__builtin_mul_overflow(out, base, &out)) too_large(run);
     return out;
 }
@@ -107,7 +107,7 @@ double rounded(double value, int64_t digits) {
         const double unit = std::pow(10.0, static_cast<double>(-digits));
         return std::nearbyint(value / unit) * unit;
     }
-    // Rounding what is printed is exact: 2.675 is a little less, and becomes 2.67.
+    // printf rounds the exact value: the double 2.675 is a little less than that, so it becomes 2.67.
     std::array<char, 700> text{};
     const int length = std::snprintf(text.data(), text.size(), "%.*f", static_cast<int>(digits), value);
     double out = value;

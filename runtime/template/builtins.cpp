@@ -31,7 +31,7 @@ const Builtin *find_in(Builtins table, std::string_view name) {
 } // namespace
 
 const std::string &Passed::text(size_t i) const {
-    if (bound_[i]->text() == nullptr) run.fail("expected a text, found " + bound_[i]->description());
+    if (bound_[i]->text() == nullptr) run.fail("expected a string, found " + bound_[i]->description());
     return *bound_[i]->text();
 }
 
@@ -53,7 +53,7 @@ Value call_builtin(Run &run, const Builtin &builtin, const Value &value, const A
         if (is_optional) parameter.remove_suffix(1);
         const size_t i = passed.bound_.size();
         const Value *given = i < arguments.positional.size() ? &arguments.positional[i] : arguments.find(parameter);
-        if (given == nullptr && !is_optional) run.fail(usage + " takes an argument " + in_quotes(parameter));
+        if (given == nullptr && !is_optional) run.fail(usage + " requires the argument " + in_quotes(parameter));
         used += given != nullptr ? 1 : 0;
         passed.bound_.push_back(given);
     }

@@ -10,7 +10,7 @@ namespace lamina::jinja {
 namespace {
 
 utf8proc_category_t category_of(char32_t code) { return utf8proc_category(static_cast<utf8proc_int32_t>(code)); }
-constexpr char32_t sharp_s = 0xDF; // the one common letter of which upper case is two
+constexpr char32_t sharp_s = 0xDF; // the only common letter whose upper case is two letters
 
 char32_t to_lower(char32_t code) {
     return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
@@ -50,7 +50,7 @@ bool is_among(const std::string *characters, std::string_view text, size_t at, c
     return characters->find(text.substr(at, each.length)) != std::string::npos;
 }
 
-// str.splitlines() knows more line ends than \n.
+// The line ends of str.splitlines().
 bool ends_line(char32_t code) {
     return (code >= '\n' && code <= '\r') || (code >= 0x1C && code <= 0x1E) || code == 0x85 || code == 0x2028 ||
            code == 0x2029;
@@ -61,7 +61,7 @@ std::vector<std::string_view> split_at_spaces(std::string_view text, int64_t mos
     size_t at = end_of_space(text, 0);
     while (at < text.size()) {
         if (most >= 0 && static_cast<int64_t>(out.size()) == most) {
-            out.push_back(text.substr(at)); // with the space behind it
+            out.push_back(text.substr(at)); // including trailing white space
             break;
         }
         const size_t begin = at;
@@ -101,7 +101,8 @@ bool is_space(char32_t code) {
 bool is_printable(char32_t code) {
     if (code == ' ') return true;
     const utf8proc_category_t category = category_of(code);
-    return category != UTF8PROC_CATEGORY_CN && category < UTF8PROC_CATEGORY_ZS; // then follow separators and controls
+    return category != UTF8PROC_CATEGORY_CN &&
+           category < UTF8PROC_CATEGORY_ZS; // the categories from ZS on are separators and controls
 }
 
 bool is_digit(char32_t code) { return category_of(code) == UTF8PROC_CATEGORY_ND; }
@@ -167,7 +168,7 @@ void append_hex(std::string &out, char32_t code, int digits) {
 size_t find_text(std::string_view text, std::string_view part, size_t from) {
     if (from > text.size()) return std::string_view::npos;
     if (part.empty()) return from;
-    // std::string_view::find() takes quadratic time when a template means it to.
+    // A hostile template can make std::string_view::find() take quadratic time.
     const void *found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
     return found == nullptr ? std::string_view::npos
                             : static_cast<size_t>(static_cast<const char *>(found) - text.data());

@@ -1,4 +1,4 @@
-// Filters that apply others: map, select and reject, and selectattr and rejectattr, which test a part of each item.
+// Filters that apply other filters or tests to each item: map, select, reject, selectattr, rejectattr.
 #include "template/access.hpp"
 #include "template/builtins.hpp"
 #include "template/operators.hpp"
@@ -9,13 +9,13 @@
 namespace lamina::jinja {
 namespace {
 
-// The name of a filter or test among the arguments, and what is passed on to it.
+// The filter or test to apply, and its arguments.
 struct Inner {
     std::string name;
     Arguments arguments;
 };
 
-// What is false has no items here, even if it is none.
+// These filters treat any false value, even none, as an empty list.
 Items items_to_choose(const Passed &passed) {
     return items_of(passed.run, passed.value.truth() ? passed.value : Value());
 }
@@ -47,7 +47,7 @@ Value filter_map(const Passed &passed) {
     return stream(run, std::move(out));
 }
 
-// The items that pass a test, or those that do not; without a test, those that are true.
+// The items that pass a test, or those that fail it. The default test is truth.
 template <bool Passing, bool OfAttribute> Value filter_choose(const Passed &passed) {
     Run &run = passed.run;
     const std::vector<Value> &all = passed.arguments.positional;

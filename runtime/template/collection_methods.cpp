@@ -1,4 +1,4 @@
-// Methods of dicts, lists and tuples. Those that would change them are missing: values of templates do not change.
+// Methods of dicts, lists and tuples, without those that modify them: values in templates are immutable.
 #include "template/builtins.hpp"
 #include "template/operators.hpp"
 #include "template/run.hpp"

@@ -16,7 +16,7 @@ template <class Made> std::unique_ptr<Made> at_place(size_t place, std::unique_p
     return made;
 }
 
-// The operators that group to the left, from those that bind least. Others stand between them: see level().
+// The left-associative operators, in order of increasing precedence. level() inserts the other operators between them.
 struct Operators {
     bool are_names;
     std::array<std::string_view, 4> symbols;
@@ -132,7 +132,7 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr of) {
             of = call(std::move(of));
         else if (!reader_.is_symbol("."))
             return of;
-        else if (const size_t place = reader_.take().place; reader_.is(Kind::integer)) { // row.0 is row[0]
+        else if (const size_t place = reader_.take().place; reader_.is(Kind::integer)) { // row.0 means row[0]
             auto out = at_place(place, std::make_unique<Subscript>());
             out->object = std::move(of);
             out->index = constant();
@@ -187,7 +187,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr of) {
     if (reader_.is_symbol("("))
         out->arguments = arguments();
     else if (reader_.is_name("is"))
-        reader_.expected("no second test: use 'and'");
+        reader_.expected("no second test; use 'and'");
     else if (is_word || reader_.is(Kind::string) || reader_.is(Kind::integer) || reader_.is(Kind::real) ||
              reader_.is_symbol("[") || reader_.is_symbol("{"))
         out->arguments.positional.push_back(postfix(primary()));
@@ -219,14 +219,14 @@ ExpressionPtr ExpressionParser::constant() {
         if (token.text == "none" || token.text == "None") return make(nullptr);
         reader_.take();
         return at_place(token.place, std::make_unique<Name>(token.text));
-    case Kind::string: { // 'a' 'b' is one
+    case Kind::string: { // 'a' 'b' is one string
         std::string text;
         while (reader_.is(Kind::string)) text += reader_.take().text;
         return at_place(token.place, std::make_unique<Constant>(std::make_shared<const std::string>(std::move(text))));
     }
     case Kind::integer:
         if (const auto value = integer_of(token.text)) return make(*value);
-        reader_.fail(token.place, "this number is beyond 64 bits");
+        reader_.fail(token.place, "this number does not fit in 64 bits");
     case Kind::real:
         return make(real_of(token.text));
     default:
@@ -310,7 +310,7 @@ void ExpressionParser::argument(CallArguments &out) {
         const Token &name = reader_.take();
         reader_.expect_symbol("=");
         for (const auto &each : out.named)
-            if (each.first == name.text) reader_.fail(name.place, "this argument stands here twice");
+            if (each.first == name.text) reader_.fail(name.place, "this argument is passed twice");
         out.named.emplace_back(name.text, expression());
     } else if (!out.named.empty() || out.more_positional != nullptr) {
         reader_.expected("a named argument: NAME=VALUE");

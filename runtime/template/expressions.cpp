@@ -1,4 +1,4 @@
-// What expressions evaluate to.
+// Evaluates expressions.
 #include "template/access.hpp"
 #include "template/builtins.hpp"
 #include "template/operators.hpp"
@@ -11,7 +11,7 @@
 namespace lamina::jinja {
 namespace {
 
-// range, namespace and the like as values
+// A built-in function as a value: range, namespace, ...
 class Function final : public Object {
   public:
     explicit Function(const Builtin &builtin) : builtin_(builtin) {}
@@ -55,7 +55,7 @@ Value DictLiteral::evaluate(Run &run) const {
     std::vector<Dict::Member> out;
     for (const auto &[key, member] : members) {
         const Value name = run.value(*key);
-        if (name.text() == nullptr) run.fail("keys of dicts are texts, found " + name.description());
+        if (name.text() == nullptr) run.fail("the keys of a dict must be strings, found " + name.description());
         out.emplace_back(*name.text(), run.value(*member));
     }
     return run.dict(std::move(out));
@@ -115,7 +115,7 @@ Arguments CallArguments::evaluate(Run &run) const {
         for (const Value &each : items_of(run, run.value(*more_positional))) out.positional.push_back(each);
     if (more_named == nullptr) return out;
     const Value dict = run.value(*more_named);
-    if (dict.dict() == nullptr) run.fail("** : expected a dict, found " + dict.description());
+    if (dict.dict() == nullptr) run.fail("**: expected a dict, found " + dict.description());
     for (const auto &[name, value] : dict.dict()->members) {
         if (out.find(name) != nullptr) run.fail("the argument " + in_quotes(name) + " is passed twice");
         out.named.emplace_back(name, value);
@@ -150,7 +150,7 @@ Value FilterCall::evaluate(Run &run) const {
 }
 
 Value FilterCall::apply(Run &run, const Value &to) const {
-    const auto *before = dynamic_cast<const FilterCall *>(value.get()); // in the chain
+    const auto *before = dynamic_cast<const FilterCall *>(value.get()); // the previous filter of the chain
     const Value filtered = before != nullptr ? before->apply(run, to) : to;
     return apply_filter(run, name, filtered, arguments.evaluate(run));
 }

@@ -1,4 +1,4 @@
-// Functions that every template knows.
+// The global functions.
 #include "template/builtins.hpp"
 #include "template/objects.hpp"
 #include "template/operators.hpp"
@@ -20,7 +20,7 @@ Value function_range(const Passed &passed) {
     const int64_t begin = one ? 0 : passed.integer(0, 0), end = passed.integer(one ? 0 : 1, 0),
                   step = passed.integer(2, 1);
     if (step == 0) run.fail("range: the step is 0");
-    // Unsigned: the distance may be more than a signed number holds.
+    // Unsigned, because the distance may overflow a signed integer.
     const uint64_t distance = (step > 0 ? begin < end : end < begin)
                                   ? (step > 0 ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)
                                               : static_cast<uint64_t>(begin) - static_cast<uint64_t>(end))
@@ -55,7 +55,7 @@ Value function_namespace(const Passed &passed) {
 }
 
 Value function_raise_exception(const Passed &passed) {
-    passed.run.fail("the template does not accept this: " +
+    passed.run.fail("the template raised an error: " +
                     (passed[0].text() != nullptr ? *passed[0].text() : passed[0].description()));
 }
 

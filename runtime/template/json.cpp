@@ -1,4 +1,4 @@
-// JSON in templates: tojson, and the variables that are passed as JSON.
+// JSON in templates: the filter tojson, and variables that are passed as JSON.
 #include "template/arithmetic.hpp"
 #include "template/characters.hpp"
 #include "template/printing.hpp"
@@ -33,7 +33,7 @@ class JsonWriter {
         else if (value.sequence() != nullptr && value.sequence()->kind <= Sequence::Kind::tuple)
             write_between('[', ']', value.sequence()->items, [&](const Value &each) { write(each); });
         else
-            run_.fail("tojson: expected what JSON has, found " + value.description());
+            run_.fail("tojson: expected a value that JSON can express, found " + value.description());
     }
 
   private:

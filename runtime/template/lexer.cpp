@@ -12,13 +12,13 @@ namespace lamina::jinja {
 namespace {
 
 bool is_digit_byte(char c) { return c >= '0' && c <= '9'; }
-// Names may have letters of any language.
+// Names may contain letters of any language.
 bool is_name_byte(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit_byte(c) ||
            static_cast<unsigned char>(c) >= 0x80;
 }
 
-constexpr size_t longest_tag = 5000; // tokens; a syntax tree is never deeper
+constexpr size_t longest_tag = 5000; // tokens; also bounds the depth of the syntax tree
 
 class Lexer {
   public:
@@ -62,7 +62,7 @@ class Lexer {
         return at < text_.size() && (text_[at] == '-' || text_[at] == '+') ? text_[at] : '\0';
     }
 
-    // The text before a tag, less the white space that the tag takes away, and the tag's first three characters.
+    // Adds the text before a tag, without the white space that the tag removes, and skips the tag's opening characters.
     void text_before(size_t tag) {
         std::string_view text = text_.substr(at_, tag - at_);
         const char sign = sign_at(tag + 2);
@@ -76,7 +76,7 @@ class Lexer {
         at_ = tag + 2 + (sign != '\0' ? 1 : 0);
     }
 
-    // Behind the end of a tag, at `end`: its sign and its two characters, and the white space that they take away.
+    // Skips the closing characters of a tag at `end`, and the white space that they remove.
     void behind(size_t end, bool trims_line) {
         size_t next = end;
         const char sign = sign_at(next);
@@ -95,7 +95,7 @@ class Lexer {
         behind(end > at_ && sign_at(end - 1) != '\0' ? end - 1 : end, true);
     }
 
-    // {%- NAME -%} at `tag`: where its end stands.
+    // If there is {%- NAME -%} at `tag`, the offset of its closing characters.
     [[nodiscard]] std::optional<size_t> end_of_mark(size_t tag, std::string_view name) const {
         if (text_[tag + 1] != '%') return std::nullopt;
         size_t at = end_of_space(text_, tag + 2 + (sign_at(tag + 2) != '\0' ? 1 : 0));
@@ -130,7 +130,7 @@ class Lexer {
             const bool is_signed = text_[at_] == '-' || (text_[at_] == '+' && !is_output);
             if (open.empty() && text_.substr(at_ + (is_signed ? 1 : 0), 2) == end) break;
             if (tokens_.size() == most)
-                source_.fail(tag, "a tag of more than " + std::to_string(longest_tag) + " words");
+                source_.fail(tag, "a tag of more than " + std::to_string(longest_tag) + " tokens");
             token(open);
         }
         add(is_output ? Token::Kind::output_end : Token::Kind::tag_end, at_, {});
@@ -187,7 +187,7 @@ class Lexer {
         source_.fail(at_, "unexpected " + in_quotes(text_.substr(at_, 1)));
     }
 
-    // }} within brackets closes dicts and not the tag.
+    // Tracks brackets, because }} within brackets closes dicts and not the tag.
     void balance(char c, std::string &open) const {
         if (c == '{' || c == '(' || c == '[') open += c == '{' ? '}' : c == '(' ? ')' : ']';
         if (c != '}' && c != ')' && c != ']') return;
@@ -200,7 +200,7 @@ class Lexer {
     const Source &source_;
     std::string_view text_;
     size_t at_ = 0;
-    bool line_starts_ = true; // at_ is at the start of a line, or behind a line end that a tag took away
+    bool line_starts_ = true; // at_ is at the start of a line, or after a line end that a tag removed
     std::vector<Token> tokens_;
 };
 

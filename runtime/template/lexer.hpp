@@ -1,4 +1,4 @@
-// A template as tokens: the text between tags, and what stands within them.
+// Splits a template into tokens: the text between tags, and the tokens within them.
 #pragma once
 
 #include "template/source.hpp"
@@ -10,7 +10,7 @@ namespace lamina::jinja {
 
 struct Token {
     enum class Kind {
-        text,         // between the tags, without the white space that they take away
+        text,         // between the tags, without the white space that they remove
         output_begin, // {{
         output_end,
         tag_begin, // {%
@@ -27,8 +27,8 @@ struct Token {
     std::string text;
 };
 
-// White space is treated as with Jinja's options trim_blocks and lstrip_blocks, which chat templates are written for: a
-// tag that stands alone on its line leaves nothing of the line. Throws Error(input). The last token is `end`.
+// White space is treated as with Jinja's options trim_blocks and lstrip_blocks, which chat templates expect: a tag
+// alone on its line removes the whole line. Throws Error(input). The last token is `end`.
 [[nodiscard]] std::vector<Token> tokens_of(const Source &source);
 
 } // namespace lamina::jinja

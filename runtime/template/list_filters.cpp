@@ -1,4 +1,4 @@
-// Filters of what has items: lists, dicts, texts, and streams of items.
+// Filters on values that have items: lists, dicts, strings and streams.
 #include "template/access.hpp"
 #include "template/builtins.hpp"
 #include "template/characters.hpp"
@@ -12,13 +12,13 @@
 namespace lamina::jinja {
 namespace {
 
-// What values are compared by: the value itself or a part of it, texts without regard to case unless it matters.
+// The value, or an attribute of it, by which items are compared. Strings are lowered unless case matters.
 Value key_of(Run &run, const Value &value, const Value *attribute, bool case_sensitive) {
     const Value key = attribute != nullptr && !attribute->is_none() ? item_at_path(run, value, *attribute) : value;
     return case_sensitive || key.text() == nullptr ? key : run.text(lower_case(*key.text()));
 }
 
-// Of attributes "role,name", all in turn.
+// The attribute may be a list of several: "role,name".
 Value sort_key_of(Run &run, const Value &value, const Value *attribute, bool case_sensitive) {
     if (attribute == nullptr || attribute->text() == nullptr) return key_of(run, value, attribute, case_sensitive);
     const std::string comma = ",";
@@ -79,7 +79,7 @@ Value filter_unique(const Passed &passed) {
     return stream(run, std::move(out));
 }
 
-// The least, or the greatest: of several, the first.
+// The minimum or the maximum; the first one if there are several.
 template <bool Greatest> Value filter_extreme(const Passed &passed) {
     Run &run = passed.run;
     std::optional<Keyed> best;

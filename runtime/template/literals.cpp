@@ -17,7 +17,7 @@ bool is_digit_in(char c, int base) {
     return value < base;
 }
 
-// Where digits with single underscores between them end; `at`: nowhere.
+// The end of the digits at `at`, which may have single underscores between them. Returns `at` if there are none.
 size_t end_of_digits(std::string_view text, size_t at, int base = 10) {
     const auto digit = [&](size_t i) { return i < text.size() && is_digit_in(text[i], base); };
     if (!digit(at)) return at;
@@ -48,7 +48,7 @@ std::string without_underscores(std::string_view text) {
     return out;
 }
 
-// The code that `digits` digits of `base` at text[at] give; moves `at` behind them.
+// Reads the code of `least` to `most` digits at text[at], and moves `at` past them.
 std::optional<char32_t> code_at(std::string_view text, size_t &at, size_t least, size_t most, int base) {
     const size_t begin = at;
     while (at < text.size() && at - begin < most && is_digit_in(text[at], base)) ++at;
@@ -84,7 +84,7 @@ NumberLiteral number_at(std::string_view text, size_t at, bool may_be_real) {
     if (end != whole) return {end - at, true};
     if (text[at] != '0') return {whole - at, false};
     const size_t other = text.substr(at, whole - at).find_first_not_of("0_");
-    return {other == std::string_view::npos ? whole - at : other, false}; // 012 is a 0, and something else
+    return {other == std::string_view::npos ? whole - at : other, false}; // 012 is a 0 followed by something else
 }
 
 std::optional<int64_t> integer_of(std::string_view literal) {
@@ -115,7 +115,7 @@ std::optional<std::string> unescape(std::string_view text, std::string &out) {
         if (const size_t known = letters.find(letter); known != std::string_view::npos) {
             out += characters[known];
             ++at;
-        } else if (letter == '\n') { // goes on in the next line
+        } else if (letter == '\n') { // continues on the next line
             ++at;
         } else if (letter >= '0' && letter <= '7') {
             append_utf8(out, *code_at(text, at, 1, 3, 8));
@@ -129,7 +129,7 @@ std::optional<std::string> unescape(std::string_view text, std::string &out) {
             append_utf8(out, *code);
         } else if (letter == 'N') {
             return "\\N: characters by name are not supported; \\u and \\U are";
-        } else { // not an escape: the backslash stays
+        } else { // not an escape: keep the backslash
             out += c;
         }
     }

@@ -1,4 +1,4 @@
-// Filters that give numbers, and default.
+// Filters that return numbers, and the filters default and attr.
 #include "template/access.hpp"
 #include "template/arithmetic.hpp"
 #include "template/builtins.hpp"
@@ -14,7 +14,7 @@
 namespace lamina::jinja {
 namespace {
 
-// Of a text as Python's float() reads it, or nothing.
+// Python's float() of a string, or none.
 std::optional<double> real_in(std::string_view text) {
     text = strip(text, Side::both);
     const bool is_negative = text.starts_with('-');
@@ -46,12 +46,12 @@ std::optional<double> real_of_value(Run &run, const Value &value) {
 }
 
 Value whole_part(Run &run, double value) {
-    if (!(std::abs(value) < 9.2e18)) run.fail("int: beyond 64 bits");
+    if (!(std::abs(value) < 9.2e18)) run.fail("int: does not fit in 64 bits");
     return static_cast<int64_t>(std::trunc(value));
 }
 
 Value filter_int(const Passed &passed) {
-    if (passed.integer(1, 10) != 10) passed.run.fail("int: of bases, 10 is supported");
+    if (passed.integer(1, 10) != 10) passed.run.fail("int: only base 10 is supported");
     if (const auto whole = passed.value.integer()) return *whole;
     if (passed.value.text() != nullptr)
         if (const auto whole = integer_in(*passed.value.text())) return *whole;
@@ -89,7 +89,7 @@ Value filter_abs(const Passed &passed) {
     return whole < 0 ? number_arithmetic(passed.run, "-", Value(int64_t{0}), whole) : Value(whole);
 }
 
-// default(value, true): also in place of what is false
+// default(value, true) also replaces values that are false.
 Value filter_default(const Passed &passed) {
     const bool is_missing = passed.value.is_undefined() || (passed.truth(1, false) && !passed.value.truth());
     if (!is_missing) return passed.value;
@@ -99,7 +99,8 @@ Value filter_default(const Passed &passed) {
 Value filter_attr(const Passed &passed) {
     const std::string &name = passed.text(0);
     if (passed.value.dict() != nullptr && find_method(passed.value, name) == nullptr)
-        return passed.run.undefined("a dict has no attribute " + in_quotes(name)); // its members are none, here
+        return passed.run.undefined("a dict has no attribute " +
+                                    in_quotes(name)); // members do not count as attributes here
     return attribute_of(passed.run, passed.value, name);
 }
 

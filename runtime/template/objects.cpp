@@ -38,7 +38,7 @@ void MacroObject::bind(Run &run, const Arguments &arguments) const {
         if (found == parameters.end() && name != "caller")
             run.fail("the macro " + in_quotes(definition_.name) + " has no parameter " + in_quotes(name));
         if (found != parameters.end() && static_cast<size_t>(found - parameters.begin()) < arguments.positional.size())
-            run.fail("the macro " + in_quotes(definition_.name) + " gets " + in_quotes(name) + " twice");
+            run.fail("the macro " + in_quotes(definition_.name) + " gets the argument " + in_quotes(name) + " twice");
     }
     for (size_t i = 0; i < parameters.size(); ++i) {
         const Parameter &parameter = parameters[i];

@@ -1,4 +1,4 @@
-// What templates define and call: namespaces, macros, loops.
+// Namespaces, macros and the variable `loop`.
 #pragma once
 
 #include "template/run.hpp"
@@ -10,7 +10,7 @@
 
 namespace lamina::jinja {
 
-// The only values that change: {% set ns.name = value %}.
+// The only mutable values: {% set ns.name = value %}.
 class Namespace final : public Object {
   public:
     [[nodiscard]] const char *kind() const override { return "a namespace"; }
@@ -23,10 +23,10 @@ class Namespace final : public Object {
 
 class MacroObject final : public Object {
   public:
-    // It sees the variables of `scope`, where it is defined.
+    // The body sees the variables of `scope`, in which the macro is defined.
     MacroObject(const MacroDefinition &definition, const Scope *scope) : definition_(definition), scope_(scope) {}
     [[nodiscard]] const char *kind() const override { return "a macro that is not called"; }
-    [[nodiscard]] Value call(Run &run, const Arguments &arguments) override; // what it writes
+    [[nodiscard]] Value call(Run &run, const Arguments &arguments) override; // returns its output
 
   private:
     void bind(Run &run, const Arguments &arguments) const;

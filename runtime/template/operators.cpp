@@ -43,7 +43,7 @@ bool is_list_or_tuple(const Value &value) {
            (value.sequence()->kind == Sequence::Kind::list || value.sequence()->kind == Sequence::Kind::tuple);
 }
 
-// Of two texts, two lists or two tuples; nothing for others.
+// Concatenates two strings, two lists or two tuples; none for other values.
 std::optional<Value> joined(Run &run, const Value &left, const Value &right) {
     if (left.text() != nullptr && right.text() != nullptr) return run.text(*left.text() + *right.text());
     if (!is_list_or_tuple(left) || !is_list_or_tuple(right) || left.sequence()->kind != right.sequence()->kind)
@@ -80,12 +80,13 @@ bool are_sequences_equal(Run &run, const Sequence &a, const Sequence &b) {
 bool contains(Run &run, const Value &container, const Value &item) {
     run.spend(container.weight());
     if (const std::string *text = container.text()) {
-        if (item.text() == nullptr) run.fail("'in' a text: expected a text to look for, found " + item.description());
+        if (item.text() == nullptr) run.fail("'in' a string: expected a string, found " + item.description());
         return find_text(*text, *item.text()) != std::string_view::npos;
     }
     if (const Dict *dict = container.dict()) {
         const bool may_be_key = item.sequence() == nullptr || item.sequence()->kind == Sequence::Kind::tuple;
-        if (!may_be_key || item.dict() != nullptr) run.fail("keys of dicts are texts, found " + item.description());
+        if (!may_be_key || item.dict() != nullptr)
+            run.fail("the keys of a dict must be strings, found " + item.description());
         return item.text() != nullptr && dict->find(*item.text()) != nullptr;
     }
     const Items items = items_of(run, container);
@@ -107,8 +108,7 @@ Value arithmetic(Run &run, std::string_view symbol, const Value &left, const Val
 }
 
 Value signed_number(Run &run, std::string_view sign, const Value &value) {
-    if (!value.is_number())
-        run.fail("expected a number behind " + std::string(sign) + ", found " + value.description());
+    if (!value.is_number()) run.fail("expected a number after " + std::string(sign) + ", found " + value.description());
     if (const double *real = value.real()) return sign == "-" ? -*real : *real; // 0 - 0.0 is not -0.0
     return number_arithmetic(run, sign, Value(int64_t{0}), value);
 }

@@ -1,4 +1,4 @@
-// What operators do, as in Python. All fail at the run's place on values that they do not take.
+// Python's operators. All fail, with the place, on values that they do not support.
 #pragma once
 
 #include "template/value.hpp"
@@ -16,11 +16,11 @@ namespace lamina::jinja {
 [[nodiscard]] bool is_less(Run &run, const Value &a, const Value &b);
 [[nodiscard]] bool compare(Run &run, std::string_view symbol, const Value &a, const Value &b); // also "in", "not in"
 
-// What a loop over it goes through. A stream is used up by it.
+// The items that a loop iterates over. This consumes a stream.
 [[nodiscard]] Items items_of(Run &run, const Value &value);
 [[nodiscard]] bool is_iterable(const Value &value);
 
-// What select, map and the like give, as in Python: it is always true, has no length, and can be gone through once.
+// The result of select, map and the like. As in Python, it is always true, has no length and can be iterated only once.
 class Stream final : public Object {
   public:
     explicit Stream(Items items) : items_(std::move(items)) {}

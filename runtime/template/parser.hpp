@@ -1,4 +1,4 @@
-// Tokens become a syntax tree.
+// Parses a template into a syntax tree.
 #pragma once
 
 #include "template/lexer.hpp"
@@ -14,10 +14,10 @@
 
 namespace lamina::jinja {
 
-// Throws Error(input) at the place of what is not understood.
+// Throws Error(input), with the place, for syntax that is wrong or not supported.
 [[nodiscard]] Block parse_template(const Source &source);
 
-// What both parts of the parser are made of: the tokens, and how deep the tree is.
+// The tokens and the nesting depth, shared by the parsers of statements and expressions.
 class TokenReader {
   public:
     explicit TokenReader(const Source &source) : source_(source), tokens_(tokens_of(source)) {}
@@ -35,10 +35,10 @@ class TokenReader {
     const Token &expect(Token::Kind kind, const std::string &what);
     void expect_symbol(std::string_view text);
     void expect_name(std::string_view text);
-    [[noreturn]] void expected(const std::string &what) const; // found the next token
+    [[noreturn]] void expected(const std::string &what) const; // "expected WHAT, found (the next token)"
     [[noreturn]] void fail(size_t place, const std::string &message) const { source_.fail(place, message); }
 
-    // One level of the tree; what nests too deep to be read and walked is refused.
+    // One level of nesting. Throws if it is too deep, because parsing and evaluation are recursive.
     class Level {
       public:
         explicit Level(TokenReader &reader);
@@ -60,10 +60,10 @@ class ExpressionParser {
   public:
     explicit ExpressionParser(TokenReader &reader) : reader_(reader) {}
 
-    ExpressionPtr expression();                     // "b if a else c" included
-    ExpressionPtr condition();                      // without that
-    ExpressionPtr tuple(bool conditional);          // expressions with commas between them, or one
-    std::unique_ptr<FilterCall> filters_of_block(); // "trim | upper": the block is their value
+    ExpressionPtr expression();                     // including "b if a else c"
+    ExpressionPtr condition();                      // excluding it
+    ExpressionPtr tuple(bool conditional);          // one expression, or several separated by commas
+    std::unique_ptr<FilterCall> filters_of_block(); // "trim | upper", to be applied to the text of a block
     ExpressionPtr postfix(ExpressionPtr of);
 
   private:

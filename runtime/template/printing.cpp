@@ -9,7 +9,7 @@
 namespace lamina::jinja {
 namespace {
 
-// As Python writes a string: in single quotes, unless there are such in it and no double ones.
+// Python's repr() of a string: in single quotes, unless it contains single quotes but no double quotes.
 void append_quoted(std::string &out, const std::string &text) {
     const char quote = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
     constexpr std::string_view letters = "nrt", characters = "\n\r\t";

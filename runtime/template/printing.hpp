@@ -1,4 +1,4 @@
-// Values as text: as {{ }} prints them, and as JSON.
+// Converts values to text, as {{ }} prints them and as JSON.
 #pragma once
 
 #include "base/json_reader.hpp"
@@ -9,7 +9,7 @@
 
 namespace lamina::jinja {
 
-// Python's str(): of lists and dicts, their items as Python writes them.
+// Python's str(), which uses repr() for the items of lists and dicts.
 [[nodiscard]] std::string text_of(Run &run, const Value &value);
 void write_value(Run &run, const Value &value);
 

@@ -5,10 +5,10 @@
 namespace lamina::jinja {
 namespace {
 
-constexpr uint64_t most_steps = 1u << 28; // some seconds, and 256 MiB at most
-constexpr size_t longest_text = 16 << 20; // bytes, also of the output
-constexpr size_t deepest_run = 1500;      // expressions and blocks within each other, macros' included
-constexpr size_t deepest_value = 100;     // lists within lists
+constexpr uint64_t most_steps = 1u << 28; // a few seconds, and at most 256 MiB
+constexpr size_t longest_text = 16 << 20; // bytes; also limits the output
+constexpr size_t deepest_run = 1500;      // nested expressions and blocks, including those of called macros
+constexpr size_t deepest_value = 100;     // nested lists and dicts
 constexpr uint64_t steps_of_expression = 16;
 
 uint64_t saturating_sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
@@ -18,7 +18,7 @@ uint64_t saturating_sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UI
 void Run::spend(uint64_t steps) {
     steps_ = saturating_sum(steps_, steps);
     if (steps_ > most_steps)
-        fail("given up: the template takes more than " + std::to_string(most_steps) + " steps, far more than any chat");
+        fail("the template takes more than " + std::to_string(most_steps) + " steps, far more than any chat needs");
 }
 
 size_t Run::one_deeper() const {
@@ -28,7 +28,8 @@ size_t Run::one_deeper() const {
 
 Value Run::text(std::string text) {
     if (text.size() > longest_text)
-        fail("a text of more than " + std::to_string(longest_text) + " bytes: " + std::to_string(text.size()));
+        fail("expected a string of at most " + std::to_string(longest_text) + " bytes, found " +
+             std::to_string(text.size()));
     spend(text.size());
     return std::make_shared<const std::string>(std::move(text));
 }
@@ -93,7 +94,7 @@ void Run::set(std::string_view name, Value value) { scope_->variables.insert_or_
 
 void Run::write(std::string_view text) {
     if (output_->size() + text.size() > longest_text)
-        fail("given up: the output is longer than " + std::to_string(longest_text) + " bytes");
+        fail("the output is longer than " + std::to_string(longest_text) + " bytes");
     spend(text.size());
     *output_ += text;
 }

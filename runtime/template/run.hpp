@@ -1,4 +1,4 @@
-// One rendering of a template: its variables, its output, where it is, and what it may still use.
+// One rendering of a template: its variables, its output, the current place, and the remaining budget.
 #pragma once
 
 #include "template/source.hpp"
@@ -16,27 +16,27 @@
 
 namespace lamina::jinja {
 
-// Loops, macros and some blocks have variables of their own. A macro sees those around its definition.
+// Loops, macros and some blocks have their own variables. A macro sees the variables around its definition.
 struct Scope {
     const Scope *parent = nullptr;
-    std::map<std::string_view, Value> variables; // names are the syntax tree's, or outlive the run
+    std::map<std::string_view, Value> variables; // the names belong to the syntax tree, or outlive the run
 };
 
 class Run {
   public:
     Run(const Source &source, std::optional<std::time_t> now) : source_(source), now_(now) {}
 
-    // Throws Error(input) at the place of what is being evaluated.
+    // Throws Error(input) with the place that is being evaluated.
     [[noreturn]] void fail(const std::string &message) const { source_.fail(place_, message); }
 
-    // ---- Limits: a template that means harm neither hangs nor takes all memory ----
-    // A step is about a byte made or looked at. Every value that is made costs its size, so steps bound memory, too.
+    // ---- Limits: a hostile template can neither hang nor exhaust memory ----
+    // A step is about one byte created or examined. Every value costs its size, so this bounds memory as well as time.
     void spend(uint64_t steps);
 
     // ---- Values ----
     [[nodiscard]] Value text(std::string text);
     [[nodiscard]] Value list(std::vector<Value> items, Sequence::Kind kind = Sequence::Kind::list);
-    [[nodiscard]] Value dict(std::vector<Dict::Member> members); // of two with one key, the later one's value
+    [[nodiscard]] Value dict(std::vector<Dict::Member> members); // if a key occurs twice, the later value wins
     [[nodiscard]] Value undefined(std::string why);
     template <class Made, class... Parts> [[nodiscard]] Made *object(Parts &&...parts) {
         spend(steps_of_object);
@@ -54,7 +54,8 @@ class Run {
     [[nodiscard]] const Value *find(std::string_view name) const;
     void set(std::string_view name, Value value);
     [[nodiscard]] Scope *scope() const { return scope_; }
-    // Calls `inside` with a new scope within `parent`, which lives on: a macro may remember it.
+    // Calls `inside` in a new scope within `parent`. The scope lives as long as the run, because macros may refer to
+    // it.
     template <class Inside> auto in_scope(const Scope *parent, const Inside &inside) {
         spend(steps_of_object);
         const Restored<Scope *> scope(scope_, &scopes_.emplace_back(Scope{parent, {}}));
@@ -63,7 +64,7 @@ class Run {
 
     // ---- Output ----
     void write(std::string_view text);
-    // What `inside` writes.
+    // Returns the output of `inside`.
     template <class Inside> [[nodiscard]] std::string capture(const Inside &inside) {
         std::string out;
         const Restored<std::string *> output(output_, &out);
@@ -76,7 +77,7 @@ class Run {
   private:
     static constexpr uint64_t steps_of_object = 256;
 
-    // Gives a member another value, for as long as this lives.
+    // Sets a member, and restores its old value at the end of the scope.
     template <class T> class Restored {
       public:
         Restored(T &member, T value) : member_(member), old_(std::exchange(member, std::move(value))) {}
@@ -87,7 +88,7 @@ class Run {
       private:
         T &member_, old_;
     };
-    [[nodiscard]] size_t one_deeper() const; // fails when that is too deep
+    [[nodiscard]] size_t one_deeper() const; // fails if that is too deep
 
     const Source &source_;
     std::optional<std::time_t> now_;

@@ -21,7 +21,7 @@ std::string with_unix_line_ends(std::string_view text) {
     return out;
 }
 
-// The line around a place; of a long one (whole templates stand on one line), the part around it.
+// The line around a place. A long line is cut, because some templates are a single line.
 std::string_view line_around(std::string_view text, size_t place) {
     constexpr size_t reach = 50; // bytes
     const auto is_inside_character = [&](size_t at) {

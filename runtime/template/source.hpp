@@ -1,4 +1,4 @@
-// The text of a template, and errors that show where in it they happened.
+// The text of a template, and errors that show the place in it.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace lamina::jinja {
 
 class Source {
   public:
-    // Line ends become \n, and one at the end of the text is dropped, as Jinja does. Throws Error(input) for text that
-    // is not UTF-8 or longer than 1 MiB. `name` begins every message.
+    // Line ends become \n, and a final line end is dropped, as in Jinja. Throws Error(input) for text that is not UTF-8
+    // or longer than 1 MiB. Messages begin with `name`.
     Source(std::string_view text, std::string name);
 
     [[nodiscard]] const std::string &text() const { return text_; }

@@ -31,13 +31,13 @@ class StatementParser {
 
     Block whole_template() {
         Block out = block();
-        if (!reader_.is(Kind::end)) // the name of a tag that ends or divides a block
+        if (!reader_.is(Kind::end)) // for example an endif without an if
             reader_.fail(reader_.next().place, in_quotes(reader_.next().text) + " without the tag that it belongs to");
         return out;
     }
 
   private:
-    // Up to a tag that ends or divides a block, whose name is then the next token, or up to the end.
+    // Reads up to a tag that ends or divides a block, whose name is then the next token, or up to the end.
     Block block() {
         const TokenReader::Level nesting(reader_);
         Block out;
@@ -63,7 +63,7 @@ class StatementParser {
                (reader_.next().text.starts_with("end") || reader_.is_name("else") || reader_.is_name("elif"));
     }
 
-    // The body of a tag and the tag that ends it, of which all but the end is read.
+    // Reads the body of a tag, and the name of the tag that ends it.
     Block body(const std::string &end) {
         Block out = body_before({end});
         reader_.expect_name(end);
@@ -176,7 +176,7 @@ class StatementParser {
     std::unique_ptr<Statement> end_of_loop(size_t place) { return jump(place, Flow::end_loop); }
     std::unique_ptr<Statement> next_round(size_t place) { return jump(place, Flow::next_round); }
     std::unique_ptr<Statement> jump(size_t place, Flow flow) {
-        if (loops_ == 0) reader_.fail(place, "only a loop has rounds to end");
+        if (loops_ == 0) reader_.fail(place, "'break' and 'continue' are only allowed in a loop");
         return made<Jump>(place, flow);
     }
 
@@ -188,11 +188,11 @@ class StatementParser {
             if (reader_.accept_symbol("="))
                 parameter.fallback = expressions_.expression();
             else if (out.size() > 1 && out[out.size() - 2].fallback != nullptr)
-                reader_.expected("=: the parameter before has a default value");
+                reader_.expected("'=', because the parameter before it has a default value");
         }
     }
 
-    // Loops around a macro are not its own.
+    // A macro cannot break out of the loops around it.
     Block macro_body(const char *end) {
         const size_t outer = std::exchange(loops_, 0);
         Block out = body(end);
@@ -247,7 +247,7 @@ class StatementParser {
 
     TokenReader reader_;
     ExpressionParser expressions_;
-    size_t loops_ = 0; // around what is being read
+    size_t loops_ = 0; // around the current place
 };
 
 } // namespace

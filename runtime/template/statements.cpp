@@ -1,4 +1,4 @@
-// What statements write.
+// Renders statements.
 #include "template/builtins.hpp"
 #include "template/objects.hpp"
 #include "template/operators.hpp"
@@ -14,7 +14,8 @@ void Target::assign(Run &run, Value value) const {
     if (!attribute.empty()) {
         const Value *variable = run.find(names[0]);
         auto *space = variable != nullptr ? dynamic_cast<Namespace *>(variable->object()) : nullptr;
-        if (space == nullptr) run.fail("expected a namespace in " + in_quotes(names[0]) + " to set an attribute of");
+        if (space == nullptr)
+            run.fail(in_quotes(names[0]) + " is not a namespace: only attributes of namespaces can be set");
         space->set(attribute, std::move(value));
         return;
     }
@@ -57,7 +58,7 @@ Flow If::render(Run &run) const {
     return run.render(otherwise);
 }
 
-// The items of which the condition is true.
+// The items for which the condition is true.
 Items For::chosen_items(Run &run) const {
     const Items all = items_of(run, run.value(*items));
     if (condition == nullptr) return all;
@@ -75,7 +76,7 @@ bool For::render_rounds(Run &run, const Items &chosen) const {
     auto *loop = run.object<LoopObject>(chosen);
     for (size_t i = 0; i < chosen.size(); ++i) {
         loop->go_to(i);
-        run.scope()->variables.clear(); // what a round sets, the next does not see
+        run.scope()->variables.clear(); // variables do not carry over to the next round
         run.set("loop", loop);
         target.assign(run, loop->item());
         if (run.render(body) == Flow::end_loop) break;
@@ -113,7 +114,7 @@ Flow FilterBlock::render(Run &run) const {
 
 Flow With::render(Run &run) const {
     return run.in_scope(run.scope(), [&] {
-        // Values see what is outside, and not each other.
+        // The values are evaluated first, so they do not see each other.
         std::vector<Value> values;
         for (const auto &[name, value] : variables) values.push_back(run.value(*value));
         for (size_t i = 0; i < values.size(); ++i) run.set(variables[i].first, std::move(values[i]));

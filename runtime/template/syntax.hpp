@@ -1,4 +1,4 @@
-// The syntax tree of a template. Expressions have values; statements write.
+// The syntax tree of a template. Expressions have values; statements write output.
 #pragma once
 
 #include "template/value.hpp"
@@ -50,7 +50,7 @@ struct DictLiteral final : Expression {
     [[nodiscard]] Value evaluate(Run &run) const override;
 };
 
-// a + b; -a has no left side.
+// a + b, or -a, which has no left side
 struct Arithmetic final : Expression {
     Arithmetic(std::string of, ExpressionPtr a, ExpressionPtr b)
         : symbol(std::move(of)), left(std::move(a)), right(std::move(b)) {}
@@ -65,14 +65,14 @@ struct Concatenation final : Expression {
     [[nodiscard]] Value evaluate(Run &run) const override;
 };
 
-// a < b <= c: each compares its neighbours.
+// a < b <= c means a < b and b <= c
 struct Comparison final : Expression {
     ExpressionPtr first;
     std::vector<std::pair<std::string, ExpressionPtr>> rest; // "<", "in", "not in"
     [[nodiscard]] Value evaluate(Run &run) const override;
 };
 
-// a and b, a or b: the side that decides.
+// a and b, a or b; the value is that of the deciding side
 struct Logic final : Expression {
     Logic(bool of, ExpressionPtr a, ExpressionPtr b) : is_and(of), left(std::move(a)), right(std::move(b)) {}
     bool is_and;
@@ -86,7 +86,7 @@ struct Not final : Expression {
     [[nodiscard]] Value evaluate(Run &run) const override;
 };
 
-// a if condition else b, which may be missing
+// a if condition else b; the else part is optional
 struct Conditional final : Expression {
     ExpressionPtr condition, yes, no;
     [[nodiscard]] Value evaluate(Run &run) const override;
@@ -104,7 +104,7 @@ struct Subscript final : Expression {
     [[nodiscard]] Value evaluate(Run &run) const override;
 };
 
-// a[begin:end:step]; each may be missing
+// a[begin:end:step]; all three are optional
 struct Slice final : Expression {
     ExpressionPtr object, begin, end, step;
     [[nodiscard]] Value evaluate(Run &run) const override;
@@ -113,7 +113,7 @@ struct Slice final : Expression {
 struct CallArguments {
     std::vector<ExpressionPtr> positional;
     std::vector<std::pair<std::string, ExpressionPtr>> named;
-    ExpressionPtr more_positional, more_named; // *list, **dict; each may be missing
+    ExpressionPtr more_positional, more_named; // *list, **dict; both optional
     [[nodiscard]] Arguments evaluate(Run &run) const;
 };
 
@@ -124,13 +124,13 @@ struct Call final : Expression {
     [[nodiscard]] Value call(Run &run, const Arguments &passed) const;
 };
 
-// value | name(arguments); without a value, what a {% filter %} block wrote
+// value | name(arguments). In {% filter %} and {% set %} blocks there is no value; the filter applies to their output.
 struct FilterCall final : Expression {
     ExpressionPtr value;
     std::string name;
     CallArguments arguments;
     [[nodiscard]] Value evaluate(Run &run) const override;
-    [[nodiscard]] Value apply(Run &run, const Value &to) const; // and what is before it in a chain of filters
+    [[nodiscard]] Value apply(Run &run, const Value &to) const; // the whole chain of filters
 };
 
 // value is name(arguments)
@@ -162,7 +162,7 @@ struct Output final : Statement {
     Flow render(Run &run) const override;
 };
 
-// What is assigned to: a name, an attribute of a namespace, or several names.
+// The target of an assignment: a name, an attribute of a namespace, or several names.
 struct Target {
     std::vector<std::string> names;
     std::string attribute; // of the namespace names[0]
@@ -193,7 +193,7 @@ struct For final : Statement {
 
   private:
     [[nodiscard]] Items chosen_items(Run &run) const;
-    bool render_rounds(Run &run, const Items &chosen) const; // false: there was nothing
+    bool render_rounds(Run &run, const Items &chosen) const; // false: there were no items
 };
 
 // {% break %} and {% continue %}
@@ -205,7 +205,7 @@ struct Jump final : Statement {
 
 struct Parameter {
     std::string name;
-    ExpressionPtr fallback; // may be missing
+    ExpressionPtr fallback; // optional
 };
 
 // What {% macro %} and {% call %} define.
@@ -234,7 +234,7 @@ struct FilterBlock final : Statement {
     Flow render(Run &run) const override;
 };
 
-// {% with name = value %} body {% endwith %}, and {% generation %}, which marks what a model is trained to write.
+// {% with name = value %} body {% endwith %}, and {% generation %}, which marks the text that a model is trained on.
 struct With final : Statement {
     std::vector<std::pair<std::string, ExpressionPtr>> variables;
     Block body;

@@ -1,4 +1,4 @@
-// Tests: value is NAME.
+// The tests of "value is NAME".
 #include "template/builtins.hpp"
 #include "template/characters.hpp"
 #include "template/objects.hpp"
@@ -32,7 +32,7 @@ Value test_callable(const Passed &passed) {
            dynamic_cast<Namespace *>(passed.value.object()) == nullptr;
 }
 
-// There is at least one letter with a case, and all of them have this one.
+// Python's isupper() and islower(): at least one cased letter, and all cased letters have this case.
 template <bool Upper> Value test_case(const Passed &passed) {
     const std::string text = text_of(passed.run, passed.value);
     return text == (Upper ? upper_case(text) : lower_case(text)) && upper_case(text) != lower_case(text);
@@ -96,7 +96,7 @@ Builtins tests() {
         {"true", "", test_true},
         {"undefined", "", test_kind<&Value::is_undefined>},
         {"upper", "", test_case<true>},
-        // As names of tests in select() and the like.
+        // For select('==', ...) and the like.
         {"==", "other", test_compare<symbol_eq>},
         {"!=", "other", test_compare<symbol_ne>},
         {"<", "other", test_compare<symbol_lt>},

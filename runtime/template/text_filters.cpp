@@ -1,4 +1,4 @@
-// Filters of texts. What is no text is printed first, as Jinja does.
+// Filters on strings. Other values are converted to strings first, as in Jinja.
 #include "template/builtins.hpp"
 #include "template/characters.hpp"
 #include "template/printing.hpp"
@@ -26,10 +26,10 @@ Value filter_replace(const Passed &passed) {
                     passed.integer(2, -1));
 }
 
-// Lines behind the first are indented, blank ones only if `blank`.
+// Indents all lines but the first (unless `first`), and blank lines only if `blank`.
 Value filter_indent(const Passed &passed) {
     Run &run = passed.run;
-    if (passed.value.text() == nullptr) run.fail("indent: expected a text, found " + passed.value.description());
+    if (passed.value.text() == nullptr) run.fail("indent: expected a string, found " + passed.value.description());
     const bool is_text = passed.has(0) && passed[0].text() != nullptr;
     const int64_t width = is_text ? 0 : passed.integer(0, 4);
     if (width > 1000) run.fail("indent: expected a width of at most 1000, found " + std::to_string(width));
@@ -37,7 +37,7 @@ Value filter_indent(const Passed &passed) {
         is_text ? passed.text(0) : std::string(static_cast<size_t>(std::max<int64_t>(width, 0)), ' ');
     const bool first = passed.truth(1, false), blank = passed.truth(2, false);
     std::string out = first ? indent : "";
-    const std::string text = *passed.value.text() + "\n"; // so that an empty one has a line
+    const std::string text = *passed.value.text() + "\n"; // so that an empty string has a line
     bool is_first = true;
     for (const std::string_view line : lines_of(text, false)) {
         run.spend(line.size() + indent.size());
@@ -61,7 +61,7 @@ Value filter_escape(const Passed &passed) {
     return passed.run.text(std::move(out));
 }
 
-// As transformers defines it: json.dumps() without HTML's escapes.
+// The version of transformers: json.dumps() without HTML escapes.
 Value filter_tojson(const Passed &passed) {
     Run &run = passed.run;
     JsonStyle style;
@@ -78,7 +78,7 @@ Value filter_tojson(const Passed &passed) {
         const Sequence *separators = passed[2].sequence();
         if (separators == nullptr || separators->items.size() != 2 || separators->items[0].text() == nullptr ||
             separators->items[1].text() == nullptr)
-            run.fail("tojson: expected two texts as separators, found " + passed[2].description());
+            run.fail("tojson: expected two strings as separators, found " + passed[2].description());
         style.item_separator = *separators->items[0].text();
         style.key_separator = *separators->items[1].text();
     }

@@ -1,4 +1,4 @@
-// Methods of texts, as Python's str has them.
+// The methods of Python's str.
 #include "template/builtins.hpp"
 #include "template/operators.hpp"
 #include "template/printing.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 const std::string &self(const Passed &passed) { return *passed.value.text(); }
 
-// An argument that may be missing or none.
+// Null if the argument is missing or none.
 const std::string *optional_text(const Passed &passed, size_t i) {
     return passed.has(i) && !passed[i].is_none() ? &passed.text(i) : nullptr;
 }
@@ -58,10 +58,10 @@ Value method_partition(const Passed &passed) {
     return list_of(passed.run, {parts[0], passed.text(0), parts[1]}, Sequence::Kind::tuple);
 }
 
-// startswith and endswith take several texts, too.
+// startswith and endswith also take a tuple of strings.
 template <bool AtStart> Value method_begins(const Passed &passed) {
     const auto is_there = [&](const Value &part) {
-        if (part.text() == nullptr) passed.run.fail("expected a text, found " + part.description());
+        if (part.text() == nullptr) passed.run.fail("expected a string, found " + part.description());
         passed.run.spend(part.text()->size());
         return AtStart ? self(passed).starts_with(*part.text()) : self(passed).ends_with(*part.text());
     };
@@ -82,7 +82,7 @@ Value method_replace(const Passed &passed) {
     return replaced(passed.run, self(passed), passed.text(0), passed.text(1), passed.integer(2, -1));
 }
 
-// In characters; -1: it is not there.
+// In characters; -1: not found.
 int64_t position_of(const Passed &passed) {
     passed.run.spend(self(passed).size());
     const size_t found = find_text(self(passed), passed.text(0));
@@ -109,7 +109,7 @@ Value method_join(const Passed &passed) {
     std::string out;
     bool is_first = true;
     for (const Value &each : items_of(passed.run, passed[0])) {
-        if (each.text() == nullptr) passed.run.fail("join: expected texts, found " + each.description());
+        if (each.text() == nullptr) passed.run.fail("join: expected strings, found " + each.description());
         passed.run.spend(self(passed).size() + each.text()->size());
         if (!std::exchange(is_first, false)) out += self(passed);
         out += *each.text();
@@ -117,7 +117,7 @@ Value method_join(const Passed &passed) {
     return passed.run.text(std::move(out));
 }
 
-// Of every character; false of an empty text.
+// Whether all characters satisfy a predicate; false for an empty string.
 template <bool (*Is)(char32_t)> Value method_all(const Passed &passed) {
     const std::string &text = self(passed);
     passed.run.spend(text.size());

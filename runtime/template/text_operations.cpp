@@ -11,7 +11,7 @@
 namespace lamina::jinja {
 namespace {
 
-// Between all characters, and before and behind them.
+// Inserts `by` before each character and at the end.
 std::string spread(std::string_view text, std::string_view by, int64_t most) {
     std::string out;
     size_t at = 0;
@@ -87,7 +87,7 @@ Value formatted(Run &run, std::string_view format, const std::vector<Value> &val
         }
         if (conversion == '\0' || std::string_view("sdif").find(conversion) == std::string_view::npos ||
             (precision >= 0 && conversion != 'f'))
-            run.fail("format: of the conversions, %s, %d, %i, %f, %.2f and %% are supported");
+            run.fail("format: only the conversions %s, %d, %i, %f, %.2f and %% are supported");
         if (used == values.size()) run.fail("format: more conversions than values");
         const Value &value = values[used++];
         out += conversion == 's' ? text_of(run, value) : formatted_number(run, value, conversion, precision);

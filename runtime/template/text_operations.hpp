@@ -1,4 +1,4 @@
-// What filters and methods of texts share, and operators.
+// String operations shared by filters, methods and operators.
 #pragma once
 
 #include "template/characters.hpp"
@@ -10,13 +10,13 @@
 
 namespace lamina::jinja {
 
-// strip(), at a price: it looks for each character among `characters`.
+// strip(), charged to the run's budget.
 [[nodiscard]] std::string_view strip_text(Run &run, std::string_view text, Side side, const std::string *characters);
 
-// Python's str.replace(); most < 0: all.
+// Python's str.replace(). most < 0: no limit.
 [[nodiscard]] Value replaced(Run &run, std::string_view text, std::string_view old, std::string_view by, int64_t most);
 
-// Python's "%s and %d" % values: of its conversions, %s, %d, %i, %f with a precision, and %%.
+// Python's "%s and %d" % values, for the conversions %s, %d, %i, %f (with a precision) and %%.
 [[nodiscard]] Value formatted(Run &run, std::string_view format, const std::vector<Value> &values);
 
 } // namespace lamina::jinja

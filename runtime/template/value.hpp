@@ -1,4 +1,5 @@
-// The values of templates. They never change, so copies share what they hold; only namespaces, which are objects, do.
+// The values of templates. They are immutable, so copies share their contents. Only namespaces, which are objects,
+// change.
 #pragma once
 
 #include <concepts>
@@ -18,7 +19,7 @@ class Run;
 class Value;
 struct Arguments;
 
-// What a name without a value gives. It prints as nothing, is false and holds nothing; most else is an error.
+// The value of an unknown name. It prints as nothing, is false and has no items. Most other uses are errors.
 struct Undefined {
     std::shared_ptr<const std::string> why; // "'tools' is undefined"
 };
@@ -26,7 +27,7 @@ struct Undefined {
 struct Sequence;
 struct Dict;
 
-// What has attributes or may be called: namespaces, macros, `loop`. The run owns them.
+// A value with attributes, or one that can be called: namespaces, macros, `loop`. The run owns them.
 class Object {
   public:
     Object() = default;
@@ -36,7 +37,7 @@ class Object {
 
     [[nodiscard]] virtual const char *kind() const = 0; // "a macro"
     [[nodiscard]] virtual std::optional<Value> attribute(Run &run, std::string_view name);
-    // Throws when it cannot be called.
+    // Throws if it cannot be called.
     [[nodiscard]] virtual Value call(Run &run, const Arguments &arguments);
 };
 
@@ -57,12 +58,12 @@ class Value {
     [[nodiscard]] bool is_none() const { return as<std::nullptr_t>() != nullptr; }
     [[nodiscard]] bool is_number() const { return integer().has_value() || real() != nullptr; }
 
-    // Each: null when it is something else.
+    // These return null if the value is of another type.
     [[nodiscard]] const Undefined *undefined() const { return as<Undefined>(); }
     [[nodiscard]] const bool *boolean() const { return as<bool>(); }
     [[nodiscard]] const double *real() const { return as<double>(); }
     [[nodiscard]] std::optional<int64_t> integer() const; // true is 1, as in Python
-    [[nodiscard]] double number() const;                  // of a number
+    [[nodiscard]] double number() const;                  // requires a number
     [[nodiscard]] const std::string *text() const { return pointed<std::string>(); }
     [[nodiscard]] const Sequence *sequence() const { return pointed<Sequence>(); }
     [[nodiscard]] const Dict *dict() const { return pointed<Dict>(); }
@@ -72,7 +73,7 @@ class Value {
     [[nodiscard]] bool truth() const;
     [[nodiscard]] std::string description() const; // for messages: "a list with 3 items"
 
-    // How much it holds, all that it holds included (of what is held twice, twice), and how deep lists and dicts nest.
+    // Total size, including contents (shared ones count each time), and nesting depth of lists and dicts.
     [[nodiscard]] uint64_t weight() const;
     [[nodiscard]] size_t depth() const;
 
@@ -88,7 +89,7 @@ class Value {
         content_;
 };
 
-// Lists and tuples; ranges; the keys, values and items of a dict (`view`), which can be counted but have no [0].
+// Lists, tuples, ranges, and the keys, values and items of a dict (`view`), which have a length but cannot be indexed.
 struct Sequence {
     enum class Kind { list, tuple, range, view };
     Kind kind;
@@ -97,7 +98,7 @@ struct Sequence {
     size_t depth;
 };
 
-// The items of a value, which this keeps: "for (const Value &each : items_of(...))" is safe.
+// Keeps the items alive, so that "for (const Value &each : items_of(...))" is safe.
 class Items {
   public:
     explicit Items(std::shared_ptr<const Sequence> sequence) : sequence_(std::move(sequence)) {}
@@ -113,14 +114,14 @@ class Items {
 
 struct Dict {
     using Member = std::pair<std::string, Value>;
-    std::vector<Member> members; // in order
+    std::vector<Member> members; // in order of insertion
     uint64_t weight;
     size_t depth;
 
     [[nodiscard]] const Value *find(std::string_view key) const;
 };
 
-// What a call passes.
+// The arguments of a call.
 struct Arguments {
     std::vector<Value> positional;
     std::vector<std::pair<std::string, Value>> named;

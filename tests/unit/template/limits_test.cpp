@@ -1,4 +1,4 @@
-// What templates may not do, and what the messages say.
+// The limits of templates, and their error messages.
 #include "catch.hpp"
 
 #include <lamina/chat_template.hpp>
@@ -45,7 +45,7 @@ TEST_CASE("errors name the template, the line and the column, and show the line"
     CHECK_THAT(refusal("{{ 'a'.zfill(2) }}"), matchers::contains("'a' has no method 'zfill'; supported: capitalize,"));
     CHECK_THAT(refusal("{{ messages[0].tool.name }}"), matchers::contains("has no 'tool', so it has no 'name'"));
     CHECK_THAT(refusal("éé{{ raise_exception('Roles must alternate') }}"),
-               matchers::contains("t.jinja:1:21: the template does not accept this: Roles must alternate, in 'éé{{"));
+               matchers::contains("t.jinja:1:21: the template raised an error: Roles must alternate, in 'éé{{"));
     CHECK_THAT(refusal("{% if true %}"), matchers::contains("found the end of the template"));
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("text that is not UTF-8 is refused") {
                matchers::contains("invalid UTF-8 at offset 0"));
 }
 
-TEST_CASE("a template can neither hang nor take all memory") {
+TEST_CASE("a template can neither hang nor exhaust memory") {
     const std::string forever = "{% for a in range(99999) %}{% for b in range(99999) %}";
     CHECK_THAT(refusal(forever + "{% endfor %}{% endfor %}"), matchers::contains("steps"));
     CHECK_THAT(refusal(forever + "aaaaaaaaaaaaaaaaaaaaaaaa{% endfor %}{% endfor %}"),
@@ -78,14 +78,14 @@ TEST_CASE("a template can neither hang nor take all memory") {
         matchers::contains("bytes"));
 }
 
-TEST_CASE("syntax that nests too deep is refused before it is walked") {
+TEST_CASE("syntax that nests too deep is refused while parsing") {
     constexpr int deep = 2000, long_chain = 100'000;
     CHECK_THAT(refusal("{{ " + repeated("(", deep) + "1" + repeated(")", deep) + " }}"), matchers::contains("deep"));
     CHECK_THAT(refusal("{{ " + repeated("[", deep) + repeated("]", deep) + " }}"), matchers::contains("deep"));
     CHECK_THAT(refusal("{{ " + repeated("not ", deep) + "a }}"), matchers::contains("deep"));
     CHECK_THAT(refusal("{{ " + repeated("-", deep) + "1 }}"), matchers::contains("deep"));
-    CHECK_THAT(refusal("{{ 1" + repeated(" + 1", long_chain) + " }}"), matchers::contains("words"));
-    CHECK_THAT(refusal("{{ a" + repeated("|trim", long_chain) + " }}"), matchers::contains("words"));
+    CHECK_THAT(refusal("{{ 1" + repeated(" + 1", long_chain) + " }}"), matchers::contains("tokens"));
+    CHECK_THAT(refusal("{{ a" + repeated("|trim", long_chain) + " }}"), matchers::contains("tokens"));
     CHECK_THAT(refusal(repeated("{% if true %}", deep)), matchers::contains("deep"));
     CHECK(rendered("{{ 0" + repeated(" + 1", 500) + " }}") == "500");
 }
