@@ -22,8 +22,8 @@ void main() {
     const uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
     if (i >= size) return;
     const float v = x[i] / scale;
-    // Beyond 100 all but tanh are 0 on the left and x on the right, to a float's last bit; and so up to the infinities,
-    // where their formulas have 0 times infinity.
+    // Beyond +-100, all of them but tanh are exactly 0 on the left and x on the right. At the infinities their formulas
+    // would compute 0 times infinity.
     const bool far = ACTIVATION != LAMINA_TANH && abs(v) > 100.0;
     y[i] = far ? max(x[i], 0.0) : scale * activate(ACTIVATION, v);
 }

@@ -1,16 +1,14 @@
-// Attention with cooperative matrices of f16 and sums in f32, for GPUs that have units for them. attend_registers.glsl
-// says what is computed, keys.glsl the shapes. A line is a query of one of the heads that share a key head.
+// Attention with cooperative matrices of f16 and sums in f32, for GPUs with matrix units. attend_registers.glsl says
+// what is computed, keys.glsl has the shapes. A line is a query of one of the heads that share a key head.
 //
-// It is as accurate as the other kernels: each value is split into two halves (split.glsl) after its row was scaled.
-// attention_scales.comp computes the scales of the rows of Q, K and V. The rows of V are summed over, so their scales
-// are taken back from the shares that they are multiplied by, exp(score - greatest); each line then scales its own
-// shares.
+// It is as accurate as the other kernels: each row is scaled, then each value is split into two halves (split.glsl).
+// attention_scales.comp computes the scales of the rows of Q, K and V. Sums run over the rows of V, so the scale of a
+// row of V is divided out of its weights, exp(score - greatest). Each line then scales its own weights.
 //
 // Dispatch: a workgroup of 128 computes 32 lines of one sequence and key head. Keys come 32 at a time, and channels 32
 // at a time within them, so all products are 32 x 32 by 32 x 32. The subgroups share the M x N tiles of a product.
-// Results go through shared memory, because where an element of a matrix lies in registers is not known. The rest is as
-// in attention_tiled.comp: an invocation has two lines, 2 x 4 scores, and 2 x 4 sums per 32 channels. Head dims up to
-// 256.
+// Results go through shared memory, because the layout of a matrix in registers is not specified. The rest is as in
+// attention_tiled.comp: an invocation has two lines, 2 x 4 scores, and 2 x 4 sums per 32 channels. Head dims up to 256.
 //
 // 0 * NaN is NaN, so a value that is not finite would spoil lines that may not attend to its key. Such a row of V is
 // left out of the matrix and added separately.
@@ -33,8 +31,8 @@ layout(constant_id = 14) const uint K = 16u;
 
 layout(std430, set = 0, binding = 8) readonly buffer Scales { float scales[]; }; // of rows of Q, then K, then V
 
-const uint LINE = 10u; // fours per row of 32, two of them unused: they spread rows over the memory banks
-const float HIDDEN = -3.0e38; // a score that does not count; below LEAST
+const uint LINE = 10u; // fours per row of 32, and two for padding, which spreads rows over the memory banks
+const float HIDDEN = -3.0e38; // the score of a masked key; below LEAST
 const float WILD = 0.0;       // in place of the inverse scale of a row of V that is not finite
 
 shared uvec2 a_high[32u * LINE], a_low[32u * LINE];   // [line][channel / 4] of Q, or [line][key / 4] of shares
@@ -141,7 +139,7 @@ void main() {
     for (uint first = first_begin; first < last_end; first += 32u) {
         vec4 score0 = vec4(0.0), score1 = vec4(0.0); // of keys low, low + 8, low + 16, low + 24
         for (uint s = 0u; s < SLICES; ++s) {
-            barrier(); // all are done with the values before
+            barrier(); // the previous values are no longer needed
             load_lines(b, kv_head, first_line, s * 32u);
             load_keys(b, kv_head, first, last_end, s * 32u);
             barrier();
@@ -185,7 +183,7 @@ void main() {
         const vec2 shrink = exp(greatest - peak);
         greatest = peak;
         total *= shrink;
-        vec2 most = vec2(0.0); // the greatest share of a line, with the scales of V taken back
+        vec2 most = vec2(0.0); // the greatest share of a line, after the scales of V are divided out
         for (uint j = 0u; j < 32u; ++j) {
             const vec2 p = vec2(share[high * 33u + j], share[(high + 16u) * 33u + j]);
             const vec2 counted = mix(p, vec2(0.0), lessThan(p, vec2(0.0)));

@@ -51,7 +51,7 @@ void main() {
             for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k(k_at + d);
             score = score_of(score, b, head, t, key);
         }
-        barrier(); // all have used the previous shares
+        barrier(); // the previous shares are no longer needed
         share[lane] = score;
         barrier();
         float peak = greatest;

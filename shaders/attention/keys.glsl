@@ -53,14 +53,14 @@ uint key_row(uint b, uint j) { return b * key_batch_stride + j * key_time_stride
 
 uint position_of(uint b, uint t) { return (HAS_POSITION ? uint(position[b]) : 0u) + t; }
 
-// The keys of sequence b that query t may attend to lie before this one,
+// The keys of sequence b that query t may attend to end before this one,
 uint keys_end(uint b, uint t) {
     uint end = CACHED ? position_of(b, queries) : keys;
     if (HAS_LENGTHS) end = min(end, uint(key_lengths[b]));
     if (CAUSAL) end = min(end, position_of(b, t) + 1u);
     return min(end, key_rows);
 }
-// and from this one on, which may lie behind the end.
+// and begin at this one, which may be past the end.
 uint keys_begin(uint b, uint t) {
     const uint next = position_of(b, t) + 1u;
     return window != 0u && next > window ? next - window : 0u;
@@ -73,7 +73,7 @@ float bias_of(uint b, uint h, uint t, uint j) {
     const int distance = int(j) - int(position_of(b, t)), most = int(reach);
     return score_bias[h * (2u * reach + 1u) + uint(most + clamp(distance, -most, most))];
 }
-// A scaled product as a score.
+// Turns a scaled product into a score.
 float score_of(float product, uint b, uint h, uint t, uint j) {
     const float score = HAS_CAP ? softcap * safe_tanh(product / softcap) : product;
     return HAS_BIAS ? score + bias_of(b, h, t, j) : score;

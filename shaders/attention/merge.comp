@@ -1,5 +1,5 @@
-// Joins the results of the parts of a query row's keys (attention_row.comp). Sums that were made with different largest
-// scores are rescaled to the largest of all.
+// Joins the results of attention_row.comp for the parts of a query row's keys. Sums relative to different largest
+// scores are rescaled to the overall largest one.
 //
 // partial: (B, Tq, heads, parts) rows of D sums, their largest score and the sum of their exponentials; o: B Tq rows of
 // heads D, according to the strides (in rows). Dispatch: one invocation per value of o.

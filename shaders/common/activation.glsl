@@ -8,7 +8,8 @@
 #include "common/tanh.glsl"
 #include "lamina/plugin/product_numbers.h"
 
-// Below -80 the true value is under 1e-32; the division then stays where Vulkan promises its precision.
+// Below -80 the true value is under 1e-32. The clamp keeps the division in the range where Vulkan guarantees its
+// precision.
 float times_sigmoid(float x, float v) { return v < -80.0 ? 0.0 : x / (1.0 + exp(-v)); }
 
 // x * (1 + erf(x / sqrt(2))) / 2, by erfc's Chebyshev fit with a relative error below 1.2e-7 everywhere

@@ -1,7 +1,7 @@
-// Weights in blocks, as <lamina/plugin/blocks.hpp> and <lamina/plugin/k_blocks.hpp> describe them, read four values at
-// a time: a function for each kind of format, of values 4 i to 4 i + 3. See weight.glsl.
+// Reads weights in blocks (<lamina/plugin/blocks.hpp>, <lamina/plugin/k_blocks.hpp>) four values at a time. There is
+// one function per format, which returns values 4 i to 4 i + 3. See weight.glsl.
 //
-// Formats of a multiple of 4 bytes a block lie in words. Blocks of the others begin at every even byte.
+// Blocks whose size is a multiple of 4 bytes are aligned to words, the others to even bytes.
 
 #ifndef LAMINA_BLOCKS_GLSL
 #define LAMINA_BLOCKS_GLSL
@@ -9,7 +9,7 @@
 // As in plugin.h.
 const uint Q8_0 = 16u, Q4_0 = 32u, Q4_1 = 64u, Q5_0 = 128u, Q5_1 = 256u, Q4_K = 512u, Q5_K = 1024u, Q6_K = 2048u;
 
-// ---- Numbers of a word ----
+// ---- Parts of a word ----
 
 vec4 bytes_of(uint word) { return vec4(uvec4(word, word >> 8, word >> 16, word >> 24) & 255u); }
 vec4 signed_bytes(uint word) {
@@ -17,9 +17,9 @@ vec4 signed_bytes(uint word) {
 }
 // The lower or the upper four bits of each byte.
 uint nibbles(uint word, bool upper) { return (upper ? word >> 4 : word) & 0x0f0f0f0fu; }
-// Bits 0 to 3 as the fifth bits of four bytes.
+// Moves bits 0 to 3 to bit 4 of each of four bytes.
 uint fifth_bits(uint bits) { return ((bits & 15u) * 0x00204081u & 0x01010101u) << 4; }
-// Of the numbers of 6 bits in a K block, those of one of its 8 parts: the scale and the minimum.
+// The 6-bit scale and minimum of one of the 8 parts of a K block.
 vec2 six_bits(uvec3 words, uint part) {
     const uvec3 b = words >> part % 4u * 8u & 255u;
     return part < 4u ? vec2(b.xy & 63u) : vec2(uvec2(b.z & 15u, b.z >> 4) | b.xy >> 6 << 4);
@@ -27,7 +27,7 @@ vec2 six_bits(uvec3 words, uint part) {
 
 // ---- Formats ----
 
-// The word and the f16 number that begin at an even byte.
+// The 32-bit word, and the f16 number, at an even byte offset.
 #define BLOCK_PIECES(name)                                                                                             \
     uint name##_at(uint byte) {                                                                                        \
         const uint word = name##_words[byte / 4u];                                                                     \
@@ -78,7 +78,7 @@ vec2 six_bits(uvec3 words, uint part) {
         return name##_half(block + 208u) * float(steps) * q;                                                           \
     }
 
-// name4(i) for the format that the specialization constant says.
+// name4(i), for the format given by the specialization constant.
 #define VALUES_IN_BLOCKS(name)                                                                                         \
     BLOCK_PIECES(name)                                                                                                 \
     VALUES_Q8(name)                                                                                                    \

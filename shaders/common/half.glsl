@@ -12,7 +12,7 @@ uint narrow_f16(uint bits) {
     const uint sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return sign | 0x7e00u;  // NaN
     if (magnitude >= 0x477ff000u) return sign | 0x7c00u; // rounds beyond 65504
-    if (magnitude >= 0x38800000u) return sign | round_off(magnitude - (112u << 23), 13u); // the exponent's bias: 127, 15
+    if (magnitude >= 0x38800000u) return sign | round_off(magnitude - (112u << 23), 13u); // exponent bias: 127 to 15
     if (magnitude < 0x33000000u) return sign;            // less than half of the smallest subnormal, 2^-24
     return sign | round_off((magnitude & 0x007fffffu) | 0x00800000u, 126u - (magnitude >> 23));
 }

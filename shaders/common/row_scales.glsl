@@ -1,5 +1,5 @@
-// The scale of each row of a matrix (scale.glsl), for kernels with cooperative matrices. A build that leaves out
-// GL_KHR_cooperative_matrix leaves this out too.
+// The scale of each row of a matrix (scale.glsl), for kernels with cooperative matrices. Builds without
+// GL_KHR_cooperative_matrix do not need it.
 //
 // value (rows, inner), any dtype of weights; scales f32, written from first_row on. Dispatch: a workgroup of 64 per
 // row.

@@ -1,11 +1,11 @@
 // Sines and cosines of position * frequency, with the same bits as plugins/positional_encoding/sinusoid.hpp.
 //
-// GLSL promises only 2^-11 for sin() and cos() from -pi to pi, and nothing outside. So the phase is counted in turns,
-// in integers, where whole turns drop out exactly. The sine of the rest is a polynomial in which every + and * rounds
-// once: `precise` forbids fusing and reordering, and there is no fma().
+// GLSL guarantees only an error of 2^-11 for sin() and cos() from -pi to pi, and nothing outside. So the phase is an
+// integer number of fractions of a turn, in which whole turns drop out exactly. The sine of the rest is a polynomial in
+// which every + and * rounds once: `precise` forbids fusing and reordering, and there is no fma().
 
-// Converts radians to turns: the absolute value of a frequency below 2^56 in units of 2^-64 turn, without whole turns,
-// accurate to one unit; the lower half first.
+// Converts radians to turns: the absolute value of a frequency below 2^56, in units of 2^-64 turn, without whole turns.
+// The result is accurate to one unit, with the lower half first.
 uvec2 turns_of(float radians) {
     const uvec3 turns_a_radian = uvec3(0x7f09d5f4u, 0x9391054au, 0x28be60dbu); // 1 / 2 pi in 2^-96, lowest first
     const uint bits = floatBitsToUint(radians) & 0x7fffffffu;
@@ -35,7 +35,7 @@ uint phase(uint position, uvec2 turns) {
 
 // (sine, cosine) of a phase in units of 2^-32 turn, to 1e-7.
 vec2 sine_cosine(uint phase) {
-    const uint p = (phase + 16u) >> 5;             // 2^27 per turn: a float holds an eighth of a turn in these units
+    const uint p = (phase + 16u) >> 5;             // 2^27 per turn: a float holds an eighth of a turn exactly
     const uint quarter = (p + (1u << 24)) >> 25;   // the nearest multiple of a quarter turn, 0 to 4
     precise const float t = float(int(p - (quarter << 25))) * 5.9604644775390625e-8;
     precise const float u = t * t; // t in eighths of a turn from there, -1 to 1

@@ -14,8 +14,8 @@ float shifted_exp(float v) {
     return v > -87.0 ? exp(v) : 0.0;
 }
 
-// Skips NaN, which reaches the result through the sum. Finite even if all of the row is -infinity, so that x - maximum
-// is then -infinity and not NaN.
+// Skips NaN, which reaches the result through the sum. It is finite even if the whole row is -infinity, so that
+// x - maximum is then -infinity and not NaN.
 float row_maximum(uint base, uint cols) {
     const uint lane = gl_LocalInvocationID.x;
     float maximum = -3.402823466e38;
@@ -26,7 +26,7 @@ float row_maximum(uint base, uint cols) {
     return workgroup_maximum(maximum, 0u);
 }
 
-// At least 1, except: 0 if all of the row is -infinity; NaN if it holds NaN or +infinity.
+// At least 1, except: 0 if the whole row is -infinity; NaN if it contains NaN or +infinity.
 float row_sum(uint base, uint cols, float maximum) {
     const uint lane = gl_LocalInvocationID.x;
     float sum = 0.0;

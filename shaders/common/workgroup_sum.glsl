@@ -1,8 +1,8 @@
-// Sums and maxima over a workgroup of 64, the same in all of its invocations. They use shared memory. Compiled with
-// SUBGROUP, subgroups of any size first join their own values, which leaves fewer.
+// Sums and maxima over a workgroup of 64; all invocations get the result. They use shared memory. With SUBGROUP
+// defined, subgroups of any size first reduce their own values, which leaves fewer.
 //
-// The whole workgroup must reach every call. Consecutive calls use different slots, 0 and 1, so that none waits for the
-// one before.
+// The whole workgroup must reach every call. Consecutive calls must alternate between slots 0 and 1, so that no call
+// has to wait for the one before.
 
 #ifdef SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -28,7 +28,7 @@ float workgroup_sum(float v, uint slot) {
     return sum;
 }
 
-// For values that are not NaN, because drivers differ in how they compare NaN.
+// The values must not be NaN, because drivers differ in how they compare NaN.
 float workgroup_maximum(float v, uint slot) {
     const float part = JOINED(subgroupMax, v);
     if (IS_FIRST) workgroup_part[slot][PART] = part;

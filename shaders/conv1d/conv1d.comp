@@ -1,10 +1,10 @@
-// Convolution over time: y[b, s, n] = act(sum over k, c of x[b, s * stride + k - padding, c] * weight[n, c, k] + bias[n]);
-// x is zero outside of its steps.
+// Convolution over time: y[b, s, n] = act(sum over k, c of x[b, s * stride + k - padding, c] * weight[n, c, k] +
+// bias[n]). x is zero outside its range of steps.
 //
-// x (B, length, channels); weight (cols, channels, K), whose rows are seen as `inner` = channels * K values; bias (cols),
-// may be left out; y (B, steps, cols), seen as `rows` rows.
-// Dispatch: a workgroup of 256 computes 64 rows x 64 columns, each invocation 4 x 4 of them, as product_tiled.comp does;
-// the rows of its first matrix are gathered from x.
+// x (B, length, channels); weight (cols, channels, K), whose rows are treated as `inner` = channels * K values; bias
+// (cols), may be left out; y (B, steps, cols), treated as `rows` rows.
+// Dispatch: a workgroup of 256 computes 64 rows x 64 columns, each invocation 4 x 4 of them, like product_tiled.comp,
+// but the rows of the first matrix are gathered from x.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/activation.glsl"
@@ -31,10 +31,10 @@ WEIGHT(weight, 1, 0)
 WEIGHT(bias, 2, 1)
 layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 
-shared vec4 x_tile[16][17]; // [i][row / 4]; the odd one spreads them over the memory banks
+shared vec4 x_tile[16][17]; // [i][row / 4]; 17, an odd number, spreads them over the memory banks
 shared vec4 w_tile[16][17]; // [i][column / 4]
 
-// Of sequence b, at step t, which wraps around for one before the first.
+// The value at step t of sequence b. A step before the first wraps around to a large t.
 float x_at(uint b, uint t, uint c) { return t < length ? x[(b * length + t) * channels + c] : 0.0; }
 
 void finish(uint row, uint col, float sum) {
@@ -49,7 +49,7 @@ void main() {
 
     const uint lane = gl_LocalInvocationID.x;
     const uint low = lane % 16u, high = lane / 16u;
-    // Loads: 4 rows at one i. Rows beyond the edge repeat the last one, and finish() drops what becomes of them.
+    // Each invocation loads 4 rows at one i. Rows beyond the edge repeat the last one; finish() drops their results.
     const uvec4 four = high * 4u + uvec4(0u, 1u, 2u, 3u);
     const uvec4 row = min(first_row + four, uvec4(rows - 1u));
     const uvec4 b = row / steps, t = row % steps * stride - padding;
@@ -64,7 +64,7 @@ void main() {
             x_four = vec4(x_at(b.x, t.x + k, c), x_at(b.y, t.y + k, c), x_at(b.z, t.z + k, c), x_at(b.w, t.w + k, c));
             w_four = vec4(weight(w_row.x + i), weight(w_row.y + i), weight(w_row.z + i), weight(w_row.w + i));
         }
-        barrier(); // everyone is done with the tile before
+        barrier(); // the previous tile is no longer needed
         x_tile[low][high] = x_four;
         w_tile[low][high] = w_four;
         barrier();

@@ -1,7 +1,7 @@
 // Embedding: y[i] = table[ids[i]] * scale + residual[i].
 //
 // ids (n); table (V, C), of which rows [first, first + count) are bound; residual (n, C), may be left out; y (n, C).
-// Dispatch: one workgroup per id. Its invocations go through the columns.
+// Dispatch: one workgroup per id. Its invocations loop over the columns.
 //
 // A table that exceeds the device's binding limit is split into windows of rows, with one dispatch each. Each id is in
 // exactly one window, so the dispatches together write every row of y once.
@@ -28,7 +28,7 @@ layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 void main() {
     const uint i = workgroup_number();
     if (i >= n) return;
-    const uint row = ids[i] - first; // for an id before the window this wraps, so it is not below count
+    const uint row = ids[i] - first; // wraps for an id before the window: not below count
     if (row >= count) return;
     for (uint c = gl_LocalInvocationID.x; c < cols; c += 64u) {
         const float value = table(row * cols + c) * scale;

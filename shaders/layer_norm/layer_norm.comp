@@ -1,7 +1,7 @@
 // Layer normalization: y = (x - mean) / sqrt(variance + eps) * weight + bias + residual, over the last axis.
 //
 // x, residual, y (rows, C); weight, bias (C). Weight, bias and residual may be left out.
-// Dispatch: one workgroup per row. Its invocations go through the columns, and two barriers join their sums.
+// Dispatch: one workgroup per row. Its invocations loop over the columns, and two barriers join their sums.
 //
 // Every value is shifted by the row's first value before it is summed. For a row of mean 10^4 and deviation 1, a float
 // holds the mean only to 5e-4. But x - x[0] is exact, so the shifted mean is as accurate as the input.

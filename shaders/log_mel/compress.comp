@@ -1,4 +1,4 @@
-// Logarithms as Whisper reads them: y = (max(x, peak - 8) + 4) / 4.
+// Whisper's compression of the logarithms: y = (max(x, peak - 8) + 4) / 4.
 //
 // x, y (batch, size); peak (batch), the greatest value of each sequence.
 // Dispatch: one invocation per value.

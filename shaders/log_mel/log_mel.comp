@@ -1,6 +1,6 @@
-// Logarithms of the powers that pass each mel filter: log10(max(sum over bins of power * weight, 1e-10)).
+// The logarithm of the power in each mel filter: log10(max(sum over bins of power * weight, 1e-10)).
 //
-// power (rows, bins); filter_weight (mels, bins); extent (mels): the bins [x, y) for which a filter is not 0;
+// power (rows, bins); filter_weight (mels, bins); extent (mels): the bins [x, y) in which a filter is not 0;
 // logs (rows, mels). Dispatch: one invocation per value.
 #version 450
 #extension GL_GOOGLE_include_directive : require

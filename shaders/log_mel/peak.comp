@@ -1,7 +1,7 @@
 // The greatest value of each sequence.
 //
 // x (batch, size); peak (batch).
-// Dispatch: one workgroup of 256 per sequence. Its invocations go through the values.
+// Dispatch: one workgroup of 256 per sequence. Its invocations loop over the values.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"

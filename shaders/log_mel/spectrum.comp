@@ -1,9 +1,9 @@
-// Powers of a sound's frequencies, frame by frame: |sum over i of sample[i] * window[i] * exp(-2 pi i bin / n_fft)|^2.
-// Frames are centred at multiples of `hop`; beyond its ends the sound is mirrored.
+// The power spectrum of each frame: |sum over n of sample[n] * window[n] * exp(-2 pi i n bin / n_fft)|^2. Frames are
+// centred at multiples of `hop`. Beyond its ends the sound is mirrored.
 //
-// samples (B, length); window (n_fft); turn (n_fft), cosine and sine of i / n_fft turns; power (B frames, bins).
-// Dispatch: a workgroup of 64 takes 8 frames and 64 bins, each invocation a bin of all 8. Windowed samples come to
-// shared memory, 64 of each frame at a time.
+// samples (B, length); window (n_fft); turn (n_fft), cosine and sine of n / n_fft turns; power (B frames, bins).
+// Dispatch: a workgroup of 64 computes 8 frames x 64 bins, each invocation one bin of all 8. Windowed samples go
+// through shared memory, 64 of each frame at a time.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -44,7 +44,7 @@ void main() {
     uint phase = 0u; // i * bin, whole turns dropped
     const uint step = bin % n_fft;
     for (uint first = 0u; first < n_fft; first += 64u) {
-        barrier(); // everyone is done with the samples before
+        barrier(); // the previous samples are no longer needed
         for (uint r = 0u; r < 8u; ++r) {
             const uint i = first + lane;
             windowed[r][lane] = i < n_fft ? sample_of(min(first_row + r, rows - 1u), i) : 0.0;

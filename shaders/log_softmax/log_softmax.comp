@@ -1,9 +1,9 @@
 // Log softmax: y = x - m - log(sum(exp(x - m))) with m = max(x), over the last axis.
 //
 // x, y (rows, C).
-// Dispatch: one workgroup per row. Its invocations go through the columns, and two barriers join their results.
+// Dispatch: one workgroup per row. Its invocations loop over the columns, and two barriers join their results.
 //
-// The logarithm of softmax also where a row is all -infinity (-infinity throughout) or holds NaN or +infinity (NaN).
+// A row that is all -infinity stays so; one that contains NaN or +infinity becomes NaN throughout. Both match softmax.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"
@@ -25,6 +25,6 @@ void main() {
     const uint base = row * cols;
     const float maximum = row_maximum(base, cols);
     const float sum = row_sum(base, cols, maximum);
-    const float log_sum = sum > 0.0 ? log(sum) : sum; // 0: all of the row is -infinity already; NaN: stays so
+    const float log_sum = sum > 0.0 ? log(sum) : sum; // 0: the whole row is -infinity and stays so; NaN stays NaN
     for (uint c = gl_LocalInvocationID.x; c < cols; c += 64u) y[base + c] = (x[base + c] - maximum) - log_sum;
 }

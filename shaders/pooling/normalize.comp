@@ -1,7 +1,7 @@
-// Rows at length 1: y = x / max(sqrt(sum(x^2)), 1e-12).
+// Scales each row to length 1: y = x / max(sqrt(sum(x^2)), 1e-12).
 //
 // x, y (rows, C).
-// Dispatch: one workgroup per row. Its invocations go through the columns, and a barrier joins their sums.
+// Dispatch: one workgroup per row. Its invocations loop over the columns, and a barrier joins their sums.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"

@@ -1,8 +1,8 @@
-// Pooling: the mean, first, last or greatest row of each sequence, of as many rows as its length says.
+// Pooling: the mean, first, last or maximum over the first `length` rows of each sequence.
 //
-// x (B, T) or (T, B) rows of C, as the strides say, in rows; lengths (B), may be left out; y (B, C).
-// Dispatch: a workgroup of 256 takes one sequence and 32 channels, as 32 x 8. Each invocation takes every eighth row of
-// its channel, and the first row of invocations joins what the eight found, always in the same order.
+// x (B, T) or (T, B) rows of C, according to the strides (in rows); lengths (B), may be left out; y (B, C).
+// Dispatch: a workgroup of 256, as 32 x 8, computes one sequence and 32 channels. Each invocation reads every eighth
+// row of its channel, and the first row of invocations joins the eight results, always in the same order.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"
@@ -35,14 +35,14 @@ void main() {
     const uint low = gl_LocalInvocationID.x % 32u, high = gl_LocalInvocationID.x / 32u;
     const uint c = n % slices * 32u + low;
 
-    // The rows that count: the first and the last are a sum of one.
+    // The range of rows. First and last are sums over a single row.
     const uint rows_given = HAS_LENGTHS ? uint(lengths[b]) : rows;
     const uint begin = KIND == LAST && rows_given != 0u ? rows_given - 1u : 0u;
     const uint end = KIND == FIRST ? min(rows_given, 1u) : rows_given;
 
-    const uint at = min(c, cols - 1u); // a channel behind the last repeats it, and is not written
+    const uint at = min(c, cols - 1u); // a channel beyond the last repeats it, and is not written
     float joined = 0.0;
-    if (KIND == MAXIMUM && end != 0u) joined = x[b * batch_stride * cols + at]; // of a row that counts anyway
+    if (KIND == MAXIMUM && end != 0u) joined = x[b * batch_stride * cols + at]; // start from a row within the range
     for (uint t = begin + high; t < end; t += 8u)
         joined = join(joined, x[(b * batch_stride + t * time_stride) * cols + at]);
     part[high][low] = joined;

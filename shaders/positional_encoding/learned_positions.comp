@@ -1,7 +1,7 @@
 // Learned positions: y = x + table[position].
 //
 // x, y (B, T, C) or (T, B, C); offset (B); table (max_len, C), of which rows [first, first + count) are bound.
-// Dispatch: one workgroup per row. Its invocations go through the columns. A table that exceeds the device's binding
+// Dispatch: one workgroup per row. Its invocations loop over the columns. A table that exceeds the device's binding
 // limit is split into windows of rows, with one dispatch each.
 #version 450
 #extension GL_GOOGLE_include_directive : require

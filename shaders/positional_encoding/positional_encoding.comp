@@ -1,5 +1,5 @@
-// Sinusoidal positions: y[2i] = x[2i] + sin(position / 10000^(2i/C)), y[2i+1] likewise with cos; or, in halves, all
-// sines before all cosines.
+// Sinusoidal positions: y[2i] = x[2i] + sin(position / 10000^(2i/C)), and y[2i+1] likewise with cos. In the layout
+// "halves", all sines come before all cosines.
 //
 // x, y (B, T, C) or (T, B, C); offset (B); turns (C/2): see common/sinusoid.glsl.
 // Dispatch: one invocation per pair of channels.
@@ -33,7 +33,7 @@ void main() {
     const vec2 encoding = sine_cosine(phase(position_of(row), turns[pair]));
     const uint at = row * cols + (halves ? pair : 2u * pair);
     const uint next = halves ? pairs : 1u;
-    precise const vec2 sum = vec2(x[at], x[at + next]) + encoding; // one rounding: not merged into the polynomial
+    precise const vec2 sum = vec2(x[at], x[at + next]) + encoding; // rounds once, and is not fused with the polynomial
     y[at] = sum.x;
     y[at + next] = sum.y;
 }

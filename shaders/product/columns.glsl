@@ -1,12 +1,13 @@
-// Four adjacent columns of W for an invocation of product_packed.comp, 16 bytes of each at a time. After product.glsl.
+// Reads four adjacent columns of W for an invocation of product_packed.comp, 16 bytes of each at a time. Include it
+// after product.glsl.
 //
-//     find_columns(col)    columns col to col + 3; beyond the edge is anything, and finish() drops what becomes of it
-//     read_group(i)        the i-th group of 16 bytes of each
-//     column(j, q)         of column j, the q-th of the VECTORS vec4s along K that are in it
+//     find_columns(col)    selects columns col to col + 3; those beyond the edge are arbitrary, and finish() drops them
+//     read_group(i)        reads the i-th group of 16 bytes of each
+//     column(j, q)         of column j, the q-th of the group's VECTORS vec4s along K
 
-uvec4 groups[4]; // that were read
+uvec4 groups[4]; // from read_group()
 
-#ifdef BLOCKS // in tiles: product_pack.comp says how they lie
+#ifdef BLOCKS // in tiles, whose layout product_pack.comp describes
 
 const uint VECTORS = 4u; // half of a block
 const uint HALF = LAMINA_PACKED_COLS, LANES = LAMINA_PACKED_COLS / 4u;

@@ -1,14 +1,15 @@
-// The product that most layers are made of: Y = act(X Wᵀ + b), then + Z or * Z.
+// The matrix product of most layers: Y = act(X Wᵀ + b), then + Z or * Z.
 //
 // X (rows, inner) f32; W (cols, inner), any dtype for weights; b (cols), may be left out; Z, Y (rows, y_cols) f32.
-// W may be a window of a larger matrix: its cols then stand in Y from first_col on. Sums are formed in fp32.
+// W may be a window of a larger matrix; its results then start at column first_col of Y. Sums are fp32.
 //
-// This file declares the operands and what happens to a finished sum. A kernel is this and one way to form the sums:
-//     product_registers.comp   one tile of sums an invocation, no shared memory, no barriers: runs anywhere
-//     product_tiled.comp       64 x 64 sums a workgroup, X and W by way of shared memory
-//     product_few_rows.comp    invocations along K, for a handful of rows
-//     product_matrix.comp      64 x 64 sums a workgroup, by cooperative matrices
-// The plan is lamina::plugin::plan_product() in <lamina/plugin/product.hpp>; the dispatches are its business.
+// This file declares the operands and finishes each sum. The kernels differ in how they compute the sums:
+//     product_registers.comp   a tile of sums per invocation; no shared memory and no barriers, so it runs anywhere
+//     product_tiled.comp       64 x 64 sums per workgroup; X and W go through shared memory
+//     product_few_rows.comp    invocations share the work along K, for a handful of rows
+//     product_matrix.comp      64 x 64 sums per workgroup, with cooperative matrices
+//     product_packed.comp      as product_registers.comp, with fewer and wider loads of rearranged operands
+// lamina::plugin::plan_product() in <lamina/plugin/product.hpp> plans the dispatches.
 
 #ifndef LAMINA_PRODUCT_GLSL
 #define LAMINA_PRODUCT_GLSL
@@ -36,8 +37,8 @@ WEIGHT(bias, 2, LAMINA_OF_BIAS)
 layout(std430, set = 0, binding = 3) readonly buffer Z { float z[]; };
 layout(std430, set = 0, binding = 4) writeonly buffer Y { float y[]; };
 
-// What is read along K at a time: a value, or four, with VEC4, where K is a multiple of 4, and with BLOCKS, where it
-// always is. Not a specialization constant: SwiftShader is three times slower with one.
+// How many values along K are read at a time: one, or four with VEC4 and BLOCKS, where K is a multiple of 4. This is
+// not a specialization constant, because SwiftShader would be three times slower.
 #if defined(VEC4) || defined(BLOCKS)
 #define STEP vec4
 const uint STEP_SIZE = 4u;
@@ -51,7 +52,8 @@ float x_step(uint i) { return x[i]; }
 float weight_step(uint i) { return weight(i); }
 #endif
 
-// Takes the sum at (row, col) to Y. Sums outside of the matrix, from tiles that hang over its edges, are dropped.
+// Finishes the sum at (row, col) and writes it to Y. Drops sums outside the matrix, from tiles that extend beyond its
+// edges.
 void finish(uint row, uint col, float sum) {
     if (row >= rows || col >= cols) return;
     const uint n = first_col + col;

@@ -1,8 +1,8 @@
-// product.glsl for a handful of rows (generation works on one row a sequence), on GPUs.
+// product.glsl for a handful of rows (generation has one row per sequence), on GPUs.
 //
-// Dispatch: a workgroup of 64 computes 4 columns of up to TILE_ROWS rows (at most 8). Its invocations take the values
-// along K in turn, STEP at a time, so that they read W side by side, each value once. Their sums are joined by a tree in
-// shared memory; compiled with SUBGROUP, by subgroups of any size first.
+// Dispatch: a workgroup of 64 computes 4 columns of up to TILE_ROWS rows (at most 8). Its invocations interleave along
+// K, STEP values each, so that neighbours read adjacent values of W, each value once. Their sums are joined by a tree
+// in shared memory; with SUBGROUP defined, subgroups of any size join theirs first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP
@@ -13,9 +13,9 @@
 layout(local_size_x = 64) in;
 layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_FEW_ROWS;
 
-shared vec4 partial[TILE_ROWS][64]; // sums that are yet to be joined, in as many parts as there are left
+shared vec4 partial[TILE_ROWS][64]; // partial sums that have not been joined yet
 
-// The sum of all invocations for column j of row r, to be read by all.
+// The sum over all invocations for column j of row r. All invocations get it.
 float joined(uint r, uint j, uint parts) {
     float sum = 0.0;
     for (uint i = 0u; i < parts; ++i) sum += partial[r][i][j];

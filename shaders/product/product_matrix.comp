@@ -1,7 +1,7 @@
-// product.glsl with cooperative matrices of f16 and sums in f32, for GPUs that have units for them.
+// product.glsl with cooperative matrices of f16 and sums in f32, for GPUs with matrix units.
 //
-// It is as accurate as the other kernels: each value is split into two halves (split.glsl) after its row of X or W was
-// scaled (product_scales.comp). An f16 or bf16 weight fits into one half, which leaves two products of three.
+// It is as accurate as the other kernels: each row of X and W is scaled (product_scales.comp), then each value is split
+// into two halves (split.glsl). An f16 or bf16 weight fits into one half, so that two of the three products are enough.
 //
 // Dispatch: 64 rows x 64 columns per workgroup; 32 values along K at a time go through shared memory. Each subgroup
 // computes a band of M rows, and the plan makes the workgroup as many subgroups as there are bands. M, N and K are a
@@ -27,7 +27,7 @@ layout(std430, set = 0, binding = 6) readonly buffer WScales { float w_scales[];
 const uint ROWS = LAMINA_SHARED_ROWS, COLS = LAMINA_SHARED_COLS, DEPTH = LAMINA_MATRIX_DEPTH;
 const uint BANDS = ROWS / M, ACROSS = COLS / N;
 const uint FOURS = DEPTH / 4u;
-const uint LINE = FOURS + 2u; // of a row: an odd multiple of 16 bytes spreads rows over the memory banks
+const uint LINE = FOURS + 2u; // of a row; an odd multiple of 16 bytes spreads rows over the memory banks
 const bool IN_ONE_HALF = weight_dtype == F16 || weight_dtype == BF16;
 
 // The halves of 64 rows of X and W. At the end, the sums: [ROWS][COLS] floats, which need less.
@@ -36,7 +36,7 @@ const uint X_LOW = ROWS * LINE, W_HIGH = 2u * X_LOW, W_LOW = W_HIGH + COLS * LIN
 
 #define MATRIX(type, rows, cols, use) coopmat<type, gl_ScopeSubgroup, rows, cols, use>
 
-// Four values along K from k on; zeros beyond the end.
+// Four values along K, starting at k; zeros beyond the end.
 #if defined(VEC4) || defined(BLOCKS)
 vec4 x_four(uint row, uint k) { return k < inner ? x4[(row * inner + k) / 4u] : vec4(0.0); }
 vec4 w_four(uint row, uint k) { return k < inner ? weight4((row * inner + k) / 4u) : vec4(0.0); }
@@ -55,7 +55,8 @@ vec4 w_four(uint row, uint k) {
 }
 #endif
 
-// Copies the values from k on to shared memory. Rows beyond the edge repeat the last one; finish() drops their sums.
+// Copies the values along K, starting at k, to shared memory. Rows beyond the edge repeat the last one; finish() drops
+// their sums.
 void load(uint first_row, uint tile_col, uint k) {
     for (uint i = gl_LocalInvocationID.x; i < ROWS * FOURS; i += gl_WorkGroupSize.x) {
         const uint row = min(first_row + i / FOURS, rows - 1u), at = i / FOURS * LINE + i % FOURS;
@@ -76,7 +77,7 @@ void main() {
     MATRIX(float, M, N, gl_MatrixUseAccumulator) sum[ACROSS];
     for (uint j = 0u; j < ACROSS; ++j) sum[j] = MATRIX(float, M, N, gl_MatrixUseAccumulator)(0.0);
     for (uint first = 0u; first < inner; first += DEPTH) {
-        barrier(); // all are done with the values before
+        barrier(); // the previous values are no longer needed
         load(first_row, tile_col, first);
         barrier();
         if (band >= BANDS) continue;
@@ -100,7 +101,7 @@ void main() {
         }
     }
 
-    // Through shared memory, because where an element of a matrix lies in registers is not known.
+    // Results go through shared memory, because the layout of a matrix in registers is not specified.
     barrier();
     if (band < BANDS)
         for (uint j = 0u; j < ACROSS; ++j)

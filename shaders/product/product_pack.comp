@@ -1,10 +1,10 @@
-// For product_packed.comp: a weight in blocks of q8_0, rearranged so that what invocations read together lies together, in
-// whole groups of 16 bytes.
+// For product_packed.comp: rearranges a weight in blocks of q8_0 into groups of 16 bytes, so that the invocations of a
+// workgroup read adjacent groups.
 //
-// W (cols, blocks), 34 bytes a block, becomes tiles of 32 columns; those beyond the edge are zeros. A tile holds, block by
-// block, the first 16 bytes of each column's values, then the other 16, then the 32 scales: 68 groups. Bytes of columns
-// 0, 4, ..., 28 come first, those of 1, 5, ... next, as the 8 invocations read them that have 4 adjacent columns each.
-// Dispatch: an invocation for each group that is written.
+// W (cols, blocks), 34 bytes per block, becomes tiles of 32 columns; those beyond the edge are zeros. For each block, a
+// tile has the first 16 bytes of each column's values, then the other 16, then the 32 scales: 68 groups. Columns 0, 4,
+// ..., 28 come first, then 1, 5, ..., because each of the 8 invocations of a tile has 4 adjacent columns.
+// Dispatch: one invocation per group that is written.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"
@@ -15,7 +15,7 @@ layout(local_size_x = 64) in;
 
 const uint BLOCK_UNITS = 17u, HALF = LAMINA_PACKED_COLS, LANES = LAMINA_PACKED_COLS / 4u;
 
-// The i-th unit of a block's group g.
+// Unit i of group g of a block.
 uint packed_unit(uint tile_col, uint block, uint g, uint i) {
     if (g >= 2u * HALF) return unit(tile_col + (g - 2u * HALF) * 8u + i, block * BLOCK_UNITS); // scales
     const uint col = tile_col + g % LANES * 4u + g / LANES % 4u;

@@ -1,11 +1,11 @@
-// product.glsl with few loads, each of 16 bytes: sums in registers, as product_registers.comp, and X shared by subgroups.
+// product.glsl with few loads of 16 bytes each. Sums are in registers, as in product_registers.comp, and X is shared
+// within subgroups.
 //
-// Rows of W and of X are whole groups of 16 bytes, and blocks lie in tiles: product_pad.comp and product_pack.comp see to
-// that. `inner` counts the zeros at the end of a row.
+// Rows of W and X are padded to whole groups of 16 bytes (product_pad.comp), and blocks are arranged in tiles
+// (product_pack.comp). `inner` includes the padding.
 //
-// Dispatch: a workgroup of 32 computes TILE_ROWS rows x 128 columns; each invocation the rows of 4 adjacent columns. What
-// the rows of X hold at one place, all invocations need: each SHARE of them load it together, a vec4 each, and hand it
-// around.
+// Dispatch: a workgroup of 32 computes TILE_ROWS rows x 128 columns; each invocation all rows of 4 adjacent columns.
+// All invocations need the same values of X: each SHARE of them load one vec4 each and exchange them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -17,17 +17,17 @@ layout(local_size_x = 32) in;
 layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_REGISTER_ROWS;
 layout(constant_id = LAMINA_OF_SHARE) const uint SHARE = LAMINA_PACKED_SHARE; // 4 or 8: no more than are in a subgroup
 
-// Of few rows, several vectors are loaded at a time, so that every invocation has one to load.
+// With few rows, several vectors are loaded at a time, so that every invocation has one to load.
 const uint FIT = SHARE / TILE_ROWS, SPAN = FIT == 0u ? 1u : FIT < VECTORS ? FIT : VECTORS;
-const uint LOADS = (TILE_ROWS * SPAN + SHARE - 1u) / SHARE; // of an invocation
-const uint MOST_LOADS = (TILE_ROWS + 3u) / 4u;              // with any SHARE: TILE_ROWS alone sizes arrays
+const uint LOADS = (TILE_ROWS * SPAN + SHARE - 1u) / SHARE; // per invocation
+const uint MOST_LOADS = (TILE_ROWS + 3u) / 4u;              // for any SHARE, because only TILE_ROWS may size arrays
 
 void main() {
     const uint col_tiles = (cols + LAMINA_REGISTER_COLS - 1u) / LAMINA_REGISTER_COLS;
     const uint tile = workgroup_number();
     const uint first_row = tile / col_tiles * TILE_ROWS;
     const uint first_col_of_four = tile % col_tiles * LAMINA_REGISTER_COLS + gl_LocalInvocationID.x * 4u;
-    if (first_row >= rows) return; // the same for the whole workgroup; beyond the last column all stay, to load for others
+    if (first_row >= rows) return; // the same for the whole workgroup; beyond the last column, all stay to load
 
     const uint row_vectors = inner / 4u;
     uint x_at[MOST_LOADS]; // rows beyond the edge repeat the last one; finish() drops them

@@ -1,6 +1,6 @@
-// For product_packed.comp: rows of any dtype but blocks, each with zeros behind it until it is whole groups of 16 bytes.
+// For product_packed.comp: pads rows of any dtype except blocks with zeros to whole groups of 16 bytes.
 //
-// Dispatch: an invocation for each group that is written.
+// Dispatch: one invocation per group that is written.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"

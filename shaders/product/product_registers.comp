@@ -1,9 +1,9 @@
 // product.glsl with the sums in registers: no shared memory, no barriers.
 //
-// Dispatch: a workgroup of 32 computes TILE_ROWS rows x 128 columns; each invocation the rows of 4 adjacent columns.
-// All invocations read the same X at the same time, so the address is uniform and the load is one for all of them; each
-// value of W that an invocation loads serves TILE_ROWS sums. Loads, not arithmetic, decide on drivers without caches
-// of their own, and there VEC4 is worth a factor of three.
+// Dispatch: a workgroup of 32 computes TILE_ROWS rows x 128 columns; each invocation all rows of 4 adjacent columns.
+// All invocations read the same X at the same time, so the address is uniform and one load serves them all. Each value
+// of W that an invocation loads serves TILE_ROWS sums. On software drivers, loads matter more than arithmetic, and VEC4
+// is three times as fast.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "product.glsl"

@@ -1,14 +1,14 @@
-// product.glsl by way of shared memory, for GPUs.
+// product.glsl with shared memory, for GPUs.
 //
-// Dispatch: a workgroup of 256 computes 64 rows x 64 columns, each invocation 4 x 4 of them. Sixteen columns of X and of
-// W at a time come to shared memory, turned so that four rows lie side by side: an invocation then reads its 4 rows and
-// its 4 columns as one vec4 each, for 16 multiply-adds. The odd 17 spreads them over the memory banks.
+// Dispatch: a workgroup of 256 computes 64 rows x 64 columns, each invocation 4 x 4 of them. X and W go through shared
+// memory, 16 values along K at a time, transposed so that four rows are adjacent. An invocation then reads its 4 rows
+// and its 4 columns as one vec4 each, for 16 multiply-adds. 17, an odd number, spreads them over the memory banks.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "product.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_SHARED_ROWS; // and no other number
+layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_SHARED_ROWS; // no other value is supported
 
 shared vec4 x_tile[16][17]; // [k][row / 4]
 shared vec4 w_tile[16][17]; // [k][column / 4]
@@ -21,7 +21,7 @@ void main() {
 
     const uint lane = gl_LocalInvocationID.x;
     const uint low = lane % 16u, high = lane / 16u;
-    // Loads: 4 rows at one k. Rows beyond the edge repeat the last one, and finish() drops what becomes of them.
+    // Each invocation loads 4 rows at one k. Rows beyond the edge repeat the last one; finish() drops their results.
     const uvec4 four = high * 4u + uvec4(0u, 1u, 2u, 3u);
     const uvec4 x_row = min(first_row + four, uvec4(rows - 1u)) * inner;
     const uvec4 w_row = min(tile_col + four, uvec4(cols - 1u)) * inner;
@@ -34,7 +34,7 @@ void main() {
             x_four = vec4(x[x_row.x + k], x[x_row.y + k], x[x_row.z + k], x[x_row.w + k]);
             w_four = vec4(weight(w_row.x + k), weight(w_row.y + k), weight(w_row.z + k), weight(w_row.w + k));
         }
-        barrier(); // everyone is done with the tile before
+        barrier(); // the previous tile is no longer needed
         x_tile[low][high] = x_four;
         w_tile[low][high] = w_four;
         barrier();

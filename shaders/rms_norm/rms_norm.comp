@@ -1,7 +1,8 @@
 // Root mean square normalization: y = x / sqrt(mean(x^2) + eps) * (weight_offset + weight) + residual, by rows.
 //
-// x, residual, y (rows, C), where a row is one group of the layer's row; weight (C). Weight and residual may be left out.
-// Dispatch: one workgroup per row. Its invocations go through the columns, and a barrier joins their sums.
+// x, residual, y (rows, C), where a row is one group of the layer's row; weight (C). Weight and residual may be left
+// out.
+// Dispatch: one workgroup per row. Its invocations loop over the columns, and a barrier joins their sums.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"

@@ -1,8 +1,8 @@
 // Rotary position embedding: every pair (a, b) of channels becomes (a cos - b sin, a sin + b cos) of its angle, times a
-// magnitude. The channels of a head after its pairs stay as they are.
+// magnitude. The channels of a head after its pairs are copied unchanged.
 //
 // x, y (B, T, heads*D) or (T, B, heads*D); position (B); frequencies (P), in radians per position. Dispatch: one
-// invocation per pair of channels, and per channel that stays.
+// invocation per pair of channels, and per channel that is copied.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/sinusoid.glsl"

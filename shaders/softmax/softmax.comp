@@ -1,9 +1,9 @@
 // Softmax: y = exp(x - m) / sum(exp(x - m)) with m = max(x), over the last axis.
 //
 // x, y (rows, C).
-// Dispatch: one workgroup per row. Its invocations go through the columns, and two barriers join their results.
+// Dispatch: one workgroup per row. Its invocations loop over the columns, and two barriers join their results.
 //
-// A row that is all -infinity (everything masked) gives zeros; one with NaN or +infinity gives NaN throughout.
+// A row that is all -infinity (everything masked) becomes zeros; one with NaN or +infinity becomes NaN throughout.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"
