@@ -63,7 +63,7 @@ struct ActivationLayer {
     }
 
   private:
-    // Their limits at the infinities, where the formulas have 0 times infinity.
+    // The limits at the infinities, where the formulas would compute 0 times infinity.
     static double activated(Activation activation, double x) {
         return std::isinf(x) && activation != Activation::tanh ? std::max(x, 0.0) : activate(activation, x);
     }

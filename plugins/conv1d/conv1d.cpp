@@ -14,7 +14,7 @@ struct Conv1d {
                                    "Transactions on Acoustics, Speech and Signal Processing 37 (1989), p. 328";
 
     static constexpr std::array params{
-        integer("stride", "steps of x from one step of y to the next", 1, 1),
+        integer("stride", "steps of x per step of y", 1, 1),
         integer("padding", "zeros before the first step", 0, 0),
         follows(integer("end_padding", "zeros after the last step", 0, 0), "padding"),
         choice("activation", "of the result; gelu is the erf form", "none|relu|gelu|gelu_tanh|silu|tanh"),

@@ -1,4 +1,4 @@
-// Compiled once for each kind of processor: foreach_target.h includes this file again for every one of them.
+// Compiled once for each SIMD instruction set: foreach_target.h includes this file again for each of them.
 #include "blocks.hpp"
 
 #include <lamina/plugin/call.hpp>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
-// What GCC 12.2 breaks in EMU128, MulHigh, is not used here; its vectors have 16 bytes, as all others.
+// GCC 12.2 miscompiles MulHigh for EMU128, which is not used here.
 #define HWY_BROKEN_EMU128 0
-// Vectors lie in arrays here, so their size has to be known to the compiler.
+// Vectors are stored in arrays here, so their size must be known at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "blocks.cpp"
@@ -20,7 +20,7 @@ namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 32 values of a block as all formats have them in the end: q * scale + offset, with a scale for each 16.
+// 32 values of a block, in the form that all formats reduce to: q * scale + offset, with one scale per 16 values.
 struct Group {
     alignas(64) int8_t q[32];
     float scale[2], offset;
@@ -34,7 +34,7 @@ HWY_ATTR Bytes load(const std::byte *at) { return hn::LoadU(bytes16, reinterpret
 HWY_ATTR void store(Bytes q, int offset, int8_t *to) {
     hn::StoreU(hn::Sub(hn::BitCast(signed16, q), hn::Set(signed16, static_cast<int8_t>(offset))), signed16, to);
 }
-// Bytes shifted, each alone.
+// Shifts each byte separately.
 HWY_ATTR Bytes shifted(Bytes b, int by, uint8_t mask) {
     constexpr hn::FixedTag<uint16_t, 8> words;
     const auto moved = hn::BitCast(bytes16, hn::ShiftRightSame(hn::BitCast(words, b), by));
@@ -46,7 +46,7 @@ HWY_ATTR Bytes moved_up(Bytes b) {
     constexpr hn::FixedTag<uint16_t, 8> words;
     return hn::BitCast(bytes16, hn::ShiftLeft<4>(hn::BitCast(words, b)));
 }
-// Of the lower or the upper 16 bits each as the fifth bit of a byte.
+// The lower or the upper 16 bits, each as bit 4 of a byte.
 HWY_ATTR Bytes fifth_bits(uint32_t bits, bool upper) {
     alignas(16) static constexpr uint8_t byte[2][16] = {{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1},
                                                         {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3}};
@@ -58,7 +58,7 @@ HWY_ATTR Bytes fifth_bits(uint32_t bits, bool upper) {
     return hn::IfThenElseZero(hn::Eq(hn::And(spread, mask), mask), hn::Set(bytes16, uint8_t{16}));
 }
 
-// ---- The groups of a block, format by format ----
+// ---- Unpacking the groups of a block, one format after another ----
 
 template <class Format> struct Unpack;
 template <class Format> constexpr int64_t groups_of = Format::values / 32;
@@ -127,12 +127,12 @@ template <> struct Unpack<Q6_K> {
     }
 };
 
-// ---- What is done with groups ----
+// ---- Using the groups ----
 
-constexpr hn::CappedTag<float, 16> floats; // a group has two times 16
+constexpr hn::CappedTag<float, 16> floats; // a group is two times 16 values
 using Floats = hn::Vec<decltype(floats)>;
 
-// Numbers i, i + 1, ... of a group: as many as a vector holds.
+// Values i, i + 1, ... of a group, as many as fit in a vector.
 HWY_ATTR Floats numbers_of(const Group &group, int64_t i) {
     constexpr hn::Rebind<int8_t, decltype(floats)> small;
     constexpr hn::Rebind<int32_t, decltype(floats)> integers;
@@ -148,11 +148,11 @@ template <class Format, class F> HWY_ATTR void for_groups(const std::byte *row, 
     }
 }
 
-// One row of the weight with a few rows of x: a block is unpacked once for all of them.
+// Multiplies one row of the weight with a few rows of x. Each block is unpacked once for all of them.
 template <class Format, size_t Rows>
 HWY_ATTR void add_row(const std::byte *row, int64_t values, const SummedRows &x, float *y, int64_t step) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(floats));
-    constexpr size_t chains = Rows == 1 ? 2 : 1; // each sum waits for its last one: of a single row, two take turns
+    constexpr size_t chains = Rows == 1 ? 2 : 1; // additions to a sum are serial, so a single row has two
     Floats sums[chains][Rows];
     float offsets[Rows] = {};
     for (auto &chain : sums) std::fill_n(chain, Rows, hn::Zero(floats));
@@ -221,7 +221,7 @@ HWY_ATTR void add_products(const BlockRows &weight, const SummedRows &x, float *
 HWY_ATTR void widen(const BlockRows &weight, float *out) {
     with_format(weight.dtype, [&]<class Format>() HWY_ATTR {
         const auto lanes = static_cast<int64_t>(hn::Lanes(floats));
-        // Rows are whole blocks, so all of them are like one.
+        // Rows are whole blocks, so all rows together are like one long row.
         for_groups<Format>(weight.blocks, weight.rows * weight.values, [&](const Group &group, int64_t first) HWY_ATTR {
             const Floats offset = hn::Set(floats, group.offset);
             for (int64_t i = 0; i < 32; i += lanes)

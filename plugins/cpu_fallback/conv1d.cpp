@@ -1,4 +1,4 @@
-// Convolution over time: the values that each step sees side by side, then a product.
+// Convolution over time: gathers the values that each step depends on into rows, then computes a product.
 #include "kernels.hpp"
 #include "product.hpp"
 

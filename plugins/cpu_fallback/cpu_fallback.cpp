@@ -1,4 +1,4 @@
-// The executor of the device `cpu`: layers with matrix products by OpenBLAS, all others by their references.
+// The executor of the device `cpu`. Layers without a kernel here run as their references.
 #include "kernels.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// Embedding: widens the rows that are asked for. The reference needs the whole table widened, which may be as large as
+// Embedding: widens only the rows that are used. The reference needs the whole table widened, which may be as large as
 // all other weights together.
 #include "kernels.hpp"
 

@@ -9,7 +9,7 @@
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-enum Choice : int64_t { relu, gelu, gelu_tanh, silu }; // of the activation
+enum Choice : int64_t { relu, gelu, gelu_tanh, silu }; // the contract's order of activations
 
 void activate(int64_t choice, std::span<float> values) {
     const auto each = [&](auto &&f) { std::ranges::transform(values, values.begin(), f); };

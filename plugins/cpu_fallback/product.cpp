@@ -14,9 +14,9 @@ namespace lamina::plugin::cpu_fallback {
 
 namespace {
 
-constexpr int64_t few_rows = 24;            // to which weights in blocks are read as they are
-constexpr int64_t part_values = 1 << 15;    // of a weight, for a thread at a time
-constexpr int64_t widened_values = 1 << 18; // of a weight at a time, for OpenBLAS
+constexpr int64_t few_rows = 24;            // up to this many, weights in blocks are read directly
+constexpr int64_t part_values = 1 << 15;    // of a weight, per task of a thread
+constexpr int64_t widened_values = 1 << 18; // of a weight, widened at a time for OpenBLAS
 
 // Calls f(first, end) for parts of the rows [0, rows) of a weight, on all threads.
 template <class F> void for_parts(int64_t rows, int64_t inner, F &&f) {
@@ -80,7 +80,7 @@ void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &b
     if (weight.in_blocks()) return add_block_product(rows, x, weight, y);
     const float beta = residual != nullptr || bias ? 1.0f : 0.0f;
     const float *w = weight.f32().data();
-    if (m == 1) // one token; OpenBLAS's matrix product is slow for it
+    if (m == 1) // one token, for which OpenBLAS's matrix product is slow
         cblas_sgemv(CblasRowMajor, CblasNoTrans, n, k, 1.0f, w, k, x, 1, beta, y, 1);
     else
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f, x, k, w, k, beta, y, n);

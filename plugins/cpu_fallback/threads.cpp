@@ -11,12 +11,12 @@
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-// What all threads take parts of, until none is left.
+// A task that all threads take parts of until none is left.
 struct Work {
     const std::function<void(int64_t)> *part;
     int64_t parts;
     std::atomic<int64_t> next = 0;
-    int helpers = 0; // that still look at it; under the mutex
+    int helpers = 0; // threads that still use it; guarded by the mutex
 
     void take() {
         for (int64_t i = next++; i < parts; i = next++) (*part)(i);
@@ -41,7 +41,7 @@ class Helpers {
 
     void run(Work &work) {
         const std::unique_lock alone(caller_, std::try_to_lock);
-        if (!alone.owns_lock()) return work.take(); // another session has the helpers
+        if (!alone.owns_lock()) return work.take(); // another session is using the helpers
         {
             const std::lock_guard lock(mutex_);
             work_ = &work, ++round_;
@@ -49,7 +49,7 @@ class Helpers {
         changed_.notify_all();
         work.take();
         std::unique_lock lock(mutex_);
-        work_ = nullptr; // from now on nobody begins with it
+        work_ = nullptr; // no helper can start on it from now on
         changed_.wait(lock, [&] { return work.helpers == 0; });
     }
 
@@ -61,7 +61,7 @@ class Helpers {
             changed_.wait(lock, [&] { return ending_ || round_ != seen; });
             if (ending_) return;
             seen = round_;
-            if (work_ == nullptr) continue; // over already
+            if (work_ == nullptr) continue; // already finished
             Work &work = *work_;
             ++work.helpers;
             lock.unlock();
@@ -71,10 +71,10 @@ class Helpers {
         }
     }
 
-    std::mutex caller_, mutex_; // the latter of what follows
+    std::mutex caller_, mutex_; // mutex_ guards the members below
     std::condition_variable changed_;
     Work *work_ = nullptr;
-    uint64_t round_ = 0; // counts the works that there were
+    uint64_t round_ = 0; // counts the tasks so far
     bool ending_ = false;
     std::vector<std::thread> threads_;
 };

@@ -1,4 +1,4 @@
-// Threads for what OpenBLAS does not compute: as many as OpenBLAS itself takes, and as long as the process lives.
+// Threads for work that OpenBLAS does not do. There are as many as OpenBLAS uses, and they live as long as the process.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace lamina::plugin::cpu_fallback {
 
-// Calls part(0) to part(parts - 1), in any order, and returns when all have returned. They throw nothing.
+// Calls part(0) to part(parts - 1) in any order, and returns when all have returned. They must not throw.
 void in_parallel(int64_t parts, const std::function<void(int64_t)> &part);
 
 } // namespace lamina::plugin::cpu_fallback

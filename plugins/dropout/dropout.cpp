@@ -29,7 +29,7 @@ struct Dropout {
     static constexpr std::array variants{
         baseline("one invocation per element"),
     };
-    static constexpr std::array tolerances{tolerance(0, 0)}; // a sum of two floats is rounded in one way only
+    static constexpr std::array tolerances{tolerance(0, 0)}; // every device rounds a sum of two floats correctly
     static constexpr std::array cases{
         "B=2 T=3", "B=2 T=37 p=0", "B=1 T=1 p=1", "B=3 T=64 p=0.5", "B=5 T=1009", "B=3 T=37 +residual",
     };

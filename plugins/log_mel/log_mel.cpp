@@ -8,7 +8,7 @@ namespace {
 using namespace lamina::plugin;
 using namespace log_mel;
 
-constexpr double least_power = 1e-10, range = 8; // powers are told apart down to 10^-8 of the greatest
+constexpr double least_power = 1e-10, range = 8; // powers below 10^-8 of the greatest are clamped
 
 struct Setting {
     Tensor samples;
@@ -53,7 +53,7 @@ class Reference {
         }
     }
 
-    // Beyond the ends the sequence is mirrored.
+    // Beyond its ends the sound is mirrored.
     [[nodiscard]] double sample(int64_t b, int64_t at) const {
         const int64_t mirrored = at < 0 ? -at : at >= s_.length ? 2 * (s_.length - 1) - at : at;
         return s_.samples.row(b)[static_cast<size_t>(mirrored)];
@@ -69,7 +69,7 @@ class Reference {
     }
 };
 
-// Which bins a filter is not 0 for, as pairs of the first and the one behind the last.
+// The range [first, end) of bins in which each filter is not 0.
 std::vector<uint32_t> extents(const std::vector<double> &filters, int64_t bins) {
     std::vector<uint32_t> out;
     const auto counts = [](double v) { return v != 0; };
@@ -129,10 +129,10 @@ struct LogMel {
                                    "arXiv:2212.04356, section 2.2";
 
     static constexpr std::array params{
-        integer("mels", "mel filters: values of a frame", 80, 1, 65536),
-        integer("n_fft", "samples that a frame sees", 400, 2, 65536),
+        integer("mels", "mel filters: values per frame", 80, 1, 65536),
+        integer("n_fft", "samples per frame", 400, 2, 65536),
         integer("hop", "samples from one frame to the next", 160, 1, 65536),
-        integer("sample_rate", "samples in a second", 16000, 1, 1e6),
+        integer("sample_rate", "samples per second", 16000, 1, 1e6),
     };
     static constexpr std::array inputs{
         input("samples", "B hop*T", "sound, from -1 to 1; more than n_fft / 2 samples"),

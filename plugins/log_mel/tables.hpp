@@ -1,4 +1,4 @@
-// The tables of a spectrogram: window, sines and cosines, mel filters; in double.
+// The tables of a spectrogram, in double: window, sines and cosines, mel filters.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace log_mel {
 
-// Hann's window, as periodic as the transform.
+// The periodic Hann window.
 inline std::vector<double> hann_window(int64_t size) {
     std::vector<double> out;
     for (int64_t i = 0; i < size; ++i)
@@ -17,7 +17,7 @@ inline std::vector<double> hann_window(int64_t size) {
     return out;
 }
 
-// Cosine and sine of i / size turns, side by side.
+// Pairs of cosine and sine of i / size turns.
 inline std::vector<double> turns(int64_t size) {
     std::vector<double> out;
     for (int64_t i = 0; i < size; ++i) {
@@ -35,8 +35,8 @@ inline double hertz_of(double mel) {
     return mel < 15 ? mel * 200 / 3 : 1000 * std::exp((mel - 15) * std::log(6.4) / 27);
 }
 
-// (mels, bins): a triangle for each mel, evenly spaced on the scale up to half the sample rate, each of area 1 over its
-// frequencies in Hz.
+// (mels, bins): one triangle per filter, evenly spaced on the mel scale up to half the sample rate, each with an area
+// of 1 over frequency in Hz.
 inline std::vector<double> mel_filters(int64_t mels, int64_t bins, int64_t sample_rate) {
     const double highest = static_cast<double>(sample_rate) / 2, most = mel_of(highest);
     std::vector<double> edges;

@@ -17,7 +17,7 @@ struct LogSoftmax {
         input("x", "... C", "logits"),
     };
     static constexpr std::array outputs{
-        output("y", "... C", "log probabilities; -infinity where all of a row is -infinity"),
+        output("y", "... C", "log probabilities; -infinity if the whole row is -infinity"),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -39,7 +39,7 @@ struct LogSoftmax {
             for (const double v : in)
                 if (v > maximum) maximum = v;
             for (const double v : in) sum += std::exp(v - maximum);
-            const double log_sum = sum == 0 ? 0 : std::log(sum); // 0: x - maximum is -infinity already
+            const double log_sum = sum == 0 ? 0 : std::log(sum); // 0: the whole row is -infinity and stays so
             for (size_t c = 0; c < in.size(); ++c) out[c] = static_cast<float>(in[c] - maximum - log_sum);
         }
     }

@@ -14,7 +14,7 @@ constexpr double least_norm = 1e-12; // as in torch.nn.functional.normalize
 
 struct Pooling {
     static constexpr auto id = "pooling";
-    static constexpr auto summary = "mean, first, last or maximum of a sequence's rows, optionally of length 1";
+    static constexpr auto summary = "mean, first, last or maximum of a sequence's rows, optionally scaled to length 1";
     static constexpr auto source = "Reimers, Gurevych: Sentence-BERT, arXiv:1908.10084, section 3";
 
     static constexpr std::array params{
@@ -84,7 +84,7 @@ struct Pooling {
     }
 
   private:
-    // Of one channel, whose value at each position `at` gives.
+    // Pools one channel; `at` returns its value at a position.
     template <class At> static double pool(int64_t kind, int64_t length, const At &at) {
         if (length == 0) return 0;
         if (kind == first) return at(0);

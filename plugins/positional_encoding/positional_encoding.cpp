@@ -1,4 +1,4 @@
-// Positions added to a sequence: sinusoids of any position below 2^31, or a learned table. README.md has the maths.
+// Adds positions to a sequence: sinusoids for any position below 2^31, or a learned table. README.md has the maths.
 #include <lamina/plugin.hpp>
 
 #include "positional_encoding.kernels.hpp"
@@ -106,11 +106,11 @@ struct PositionalEncoding {
     }
 
   private:
-    struct Rows { // the first push constants of every kernel
+    struct Rows { // the push constants that all kernels begin with
         uint32_t rows, cols, batch, length, batch_stride, time_stride;
     };
 
-    // One rounding per value, as in the kernel, so this reference gives the same bits. It is itself tested against long
+    // Rounds each value once, as the kernel does, so the bits are the same. The reference itself is tested against long
     // double sines.
     static void add_sinusoids(std::span<const float> in, std::span<float> out, uint32_t position,
                               const std::vector<uint64_t> &turns, bool halves) {

@@ -36,7 +36,7 @@ struct SineCosine {
 // Sine and cosine of a phase in units of 2^-32 turn, to 1e-7. Each line is the same as in the shader, with one rounding
 // for each + and *.
 inline SineCosine sine_cosine(uint32_t phase) {
-    const uint32_t p = (phase + 16u) >> 5;           // 2^27 per turn: a float holds an eighth of a turn in these units
+    const uint32_t p = (phase + 16u) >> 5;           // 2^27 per turn: a float holds an eighth of a turn exactly
     const uint32_t quarter = (p + (1u << 24)) >> 25; // the nearest multiple of a quarter turn, 0 to 4
     const float t = static_cast<float>(static_cast<int32_t>(p - (quarter << 25))) * 5.9604644775390625e-8f;
     const float u = t * t; // t in eighths of a turn from there, -1 to 1

@@ -1,4 +1,4 @@
-// T5's relative positions: what attention adds to a score, by distance. README.md has the maths.
+// T5's relative positions: a bias that attention adds to each score, by distance. README.md has the maths.
 #include <lamina/plugin.hpp>
 
 #include "relative_position_bias.kernels.hpp"
@@ -18,7 +18,7 @@ struct RelativePositionBias {
     static constexpr std::array params{
         boolean("bidirectional", "half of the buckets are for keys after the query; false: all of these share one",
                 true),
-        integer("max_distance", "keys this far off and farther share a bucket", 128, 1, 1048576),
+        integer("max_distance", "keys at this distance and beyond share a bucket", 128, 1, 1048576),
     };
     static constexpr std::array weights{
         weight("table", "buckets heads", "the bias of each bucket, for each head"),
@@ -70,7 +70,7 @@ struct RelativePositionBias {
 
   private:
     struct Buckets {
-        int64_t max_distance, count, exact; // count: of a direction; exact: those of a single distance
+        int64_t max_distance, count, exact; // count: buckets per direction; exact: buckets of a single distance
         bool bidirectional;
 
         explicit Buckets(const Call &call)
@@ -85,7 +85,7 @@ struct RelativePositionBias {
                     u32(bidirectional ? of(std::abs(d)) + (d > 0 ? count : 0) : of(std::max<int64_t>(-d, 0))));
             return out;
         }
-        // In float, step by step as models are trained: where a bucket begins depends on the rounding.
+        // In float, in the order of the original code: rounding decides where a bucket begins.
         [[nodiscard]] int64_t of(int64_t distance) const {
             if (distance < exact) return distance;
             const auto d = static_cast<float>(distance), e = static_cast<float>(exact);

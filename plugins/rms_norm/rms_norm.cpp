@@ -17,7 +17,7 @@ struct RmsNorm {
     static constexpr std::array params{
         real("eps", "added to the mean square", 1e-6, 0, 1),
         integer("groups", "parts of a row that are normalized separately, such as the heads of queries", 1, 1),
-        real("weight_offset", "added to the weight: 1 in Gemma, whose files hold weight - 1", 0, -1e6, 1e6),
+        real("weight_offset", "added to the weight: 1 in Gemma, whose files store weight - 1", 0, -1e6, 1e6),
     };
     static constexpr std::array inputs{
         input("x", "... groups*C", "rows to normalize"),

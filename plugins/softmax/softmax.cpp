@@ -18,7 +18,7 @@ struct Softmax {
         input("x", "... C", "logits"),
     };
     static constexpr std::array outputs{
-        probabilities(output("y", "... C", "probabilities; zeros where all of a row is -infinity")),
+        probabilities(output("y", "... C", "probabilities; zeros if the whole row is -infinity")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -35,7 +35,8 @@ struct Softmax {
         const Tensor x = call.in("x"), y = call.out("y");
         for (int64_t r = 0; r < x.rows(); ++r) {
             const auto in = x.row(r), out = y.row(r);
-            double maximum = std::numeric_limits<float>::lowest(), sum = 0; // finite: an empty row's exp are then 0
+            double maximum = std::numeric_limits<float>::lowest(),
+                   sum = 0; // finite, so that a row of -infinity becomes zeros
             for (const double v : in)
                 if (v > maximum) maximum = v;
             for (const double v : in) sum += std::exp(v - maximum);
