@@ -12,9 +12,8 @@
 namespace lamina::generation {
 namespace {
 
-constexpr size_t longest_block = 256;       // tokens of a prompt that go through the program at once
-constexpr size_t largest_scores = 4u << 20; // of a block, in numbers: 16 MiB
-constexpr size_t first_capacity = 256;      // of caches, in tokens
+constexpr size_t longest_block = 256;  // tokens of a prompt that go through a program at once
+constexpr size_t first_capacity = 256; // of caches, in tokens
 
 constexpr int32_t filler = 0; // any id: nothing comes of rows and positions that have it
 
@@ -47,10 +46,10 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
         capacity_ = std::min(longest_, first_capacity);
     else
         taken_.resize(batch_);
-    use_program(cached_ ? 1 : longest_);
+    use_program(cached_ ? 1 : longest_, Gives::scores, 0);
     const auto scores = static_cast<size_t>(program_->plan().outputs.at(model_.scores));
     vocabulary_ = static_cast<size_t>(program_->plan().tensors[scores].type.shape.back());
-    scores_.resize(rows_ * vocabulary_);
+    scores_.resize(batch_ * vocabulary_);
 }
 
 // The inputs that the decoder takes from the encoder, and the lengths of the sources. Rows beyond the sources have one
@@ -81,78 +80,96 @@ void Decoder::encode(const std::vector<Ids> &sources) {
 
 // ---- Programs and caches ----
 
-void Decoder::use_program(size_t length) {
-    if (length == length_) return;
+// The program for so many tokens a row, with caches that hold `needed` of them. Caches that are too short get room for
+// twice as many as before, or for what is needed, but no more than ever may be.
+void Decoder::use_program(size_t length, Gives gives, size_t needed) {
+    if (length == length_ && gives == gives_ && needed <= capacity_) return;
+    std::map<std::string, Tensor> states;
+    if (needed > capacity_) {
+        for (const int32_t state : states_of(program_->plan())) {
+            const plan::PlannedTensor &tensor = program_->plan().tensors[static_cast<size_t>(state)];
+            program_->read(state, states.emplace(tensor.name, Tensor(tensor.type)).first->second.bytes());
+        }
+        capacity_ = std::max(needed, std::min(longest_, std::max(2 * capacity_, std::bit_ceil(needed))));
+    }
     TensorTypes encoded;
     for (const std::string &name : model_.encoded) encoded[name] = given_.at(name).type();
-    program_ = &session_.program(model_.decode,
-                                 decode_shapes(model_, static_cast<int64_t>(batch_), static_cast<int64_t>(length),
-                                               encoded, static_cast<int64_t>(capacity_)));
+    plan::GraphShapes shapes = decode_shapes(model_, static_cast<int64_t>(batch_), static_cast<int64_t>(length),
+                                             encoded, static_cast<int64_t>(capacity_));
+    shapes.states_only = gives == Gives::nothing;
+    program_ = &session_.program(model_.decode, std::move(shapes));
     length_ = length;
+    gives_ = gives;
     for (const auto &[name, tensor] : given_) program_->write(program_->plan().inputs.at(name), tensor.bytes());
-}
-
-// Makes room for so many tokens a row: twice as many as before, or what is needed, but no more than ever may be.
-void Decoder::grow(size_t needed) {
-    if (needed <= capacity_) return;
-    std::map<std::string, Tensor> states;
-    for (const int32_t state : states_of(program_->plan())) {
-        const plan::PlannedTensor &tensor = program_->plan().tensors[static_cast<size_t>(state)];
-        program_->read(state, states.emplace(tensor.name, Tensor(tensor.type)).first->second.bytes());
-    }
-    capacity_ = std::max(needed, std::min(longest_, std::max(2 * capacity_, std::bit_ceil(needed))));
-    const size_t length = std::exchange(length_, 0);
-    use_program(length);
-    for (const int32_t state : states_of(program_->plan())) {
-        const plan::PlannedTensor &tensor = program_->plan().tensors[static_cast<size_t>(state)];
-        Tensor grown(tensor.type);
-        copy_prefix(states.at(tensor.name), grown);
-        program_->write(state, grown.bytes());
+    for (const auto &[name, state] : states) {
+        const int32_t index = program_->plan().tensor(name);
+        Tensor grown(program_->plan().tensors[static_cast<size_t>(index)].type);
+        copy_prefix(state, grown);
+        program_->write(index, grown.bytes());
     }
 }
 
 // ---- Steps ----
 
 std::span<float> Decoder::step(std::span<const Ids> tokens) {
-    if (!cached_) {
+    if (cached_) {
+        fill(tokens);
+        run_last(tokens);
+    } else {
         run_whole(tokens);
-        return scores_;
     }
-    size_t longest = 0;
+    for (size_t r = 0; r < rows_; ++r)
+        if (!tokens[r].empty()) finish_scores(r);
+    return std::span(scores_).first(rows_ * vocabulary_);
+}
+
+// What every row has before its last token.
+void Decoder::fill(std::span<const Ids> tokens) {
+    size_t longest = 1;
     for (const Ids &ids : tokens) longest = std::max(longest, ids.size());
-    for (size_t first = 0; first < longest;) {
-        size_t most = positions_; // a block may be longer than what is left of the tokens, but not than the positions
+    for (size_t first = 0; first + 1 < longest;) {
+        size_t most =
+            longest_block; // a block may be longer than what is left of the tokens, but not than the positions
         for (size_t r = 0; r < rows_; ++r)
-            if (first < tokens[r].size()) most = std::min(most, positions_ - had_[r]);
-        most = std::min({most, longest_block, largest_scores / (batch_ * vocabulary_)});
-        const size_t length = std::min(std::bit_ceil(longest - first), std::bit_floor(std::max<size_t>(most, 1)));
+            if (first + 1 < tokens[r].size()) most = std::min(most, positions_ - had_[r]);
+        const size_t left = longest - 1 - first, whole = std::bit_floor(left);
+        const bool filled_up = left - whole > whole / 2; // rather than one more block: a quarter of it is filler
+        const size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(most));
         run_block(tokens, first, length);
         first += length;
     }
-    return scores_;
 }
 
-// Gives every row the tokens [first, first + length) of its own. What follows a row's last token is computed from
+// Gives every row the tokens [first, first + length) of its own, less its last one. What follows them is computed from
 // filler; the next token takes its place in the caches.
 void Decoder::run_block(std::span<const Ids> tokens, size_t first, size_t length) {
     size_t needed = 0;
+    std::vector<size_t> counts(rows_, 0);
     std::vector<int32_t> ids(batch_ * length, filler), positions(batch_, 0);
     for (size_t r = 0; r < rows_; ++r) {
-        const size_t count = tokens[r].size() > first ? std::min(tokens[r].size() - first, length) : 0;
-        if (count != 0)
-            std::copy_n(tokens[r].begin() + static_cast<std::ptrdiff_t>(first), count,
-                        ids.begin() + static_cast<std::ptrdiff_t>(r * length));
+        if (first + 1 < tokens[r].size()) counts[r] = std::min(tokens[r].size() - 1 - first, length);
+        std::copy_n(tokens[r].begin() + static_cast<std::ptrdiff_t>(std::min(first, tokens[r].size())), counts[r],
+                    ids.begin() + static_cast<std::ptrdiff_t>(r * length));
         positions[r] = static_cast<int32_t>(std::min(had_[r], positions_ - length));
-        needed = std::max(needed, had_[r] + count);
+        needed = std::max(needed, had_[r] + counts[r]);
     }
-    grow(needed);
-    use_program(length);
+    use_program(length, Gives::nothing, needed);
     run(ids, positions);
+    for (size_t r = 0; r < rows_; ++r) had_[r] += counts[r];
+}
+
+void Decoder::run_last(std::span<const Ids> tokens) {
+    size_t needed = 0;
+    std::vector<int32_t> ids(batch_, filler), positions(batch_, 0);
     for (size_t r = 0; r < rows_; ++r) {
-        if (tokens[r].size() <= first) continue;
-        had_[r] += std::min(tokens[r].size() - first, length);
-        if (tokens[r].size() <= first + length) take_scores(r, tokens[r].size() - first - 1);
+        positions[r] = static_cast<int32_t>(std::min(had_[r], positions_ - 1));
+        if (tokens[r].empty()) continue;
+        ids[r] = tokens[r].back();
+        needed = std::max(needed, ++had_[r]);
     }
+    use_program(1, Gives::scores, needed);
+    run(ids, positions);
+    read_scores(scores_);
 }
 
 void Decoder::run_whole(std::span<const Ids> tokens) {
@@ -163,29 +180,29 @@ void Decoder::run_whole(std::span<const Ids> tokens) {
         had_[r] = taken_[r].size();
     }
     run(ids, std::vector<int32_t>(batch_, 0));
+    std::vector<float> all(batch_ * length_ * vocabulary_);
+    read_scores(all);
     for (size_t r = 0; r < rows_; ++r)
-        if (!tokens[r].empty()) take_scores(r, had_[r] - 1);
+        if (!tokens[r].empty())
+            std::copy_n(all.begin() + static_cast<std::ptrdiff_t>((r * length_ + had_[r] - 1) * vocabulary_),
+                        vocabulary_, scores_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
 }
 
 void Decoder::run(std::span<const int32_t> ids, std::span<const int32_t> positions) {
     program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(ids));
     program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(positions));
     program_->run();
-    all_.resize(batch_ * length_ * vocabulary_);
-    program_->read(program_->plan().outputs.at(model_.scores), std::as_writable_bytes(std::span(all_)));
 }
 
-void Decoder::take_scores(size_t row, size_t column) {
-    const auto from = all_.begin() + static_cast<std::ptrdiff_t>((row * length_ + column) * vocabulary_);
-    const auto to = scores_.begin() + static_cast<std::ptrdiff_t>(row * vocabulary_);
-    std::copy_n(from, vocabulary_, to);
-    if (model_.probabilities) // a probability of 0 is never chosen
-        std::transform(to, to + static_cast<std::ptrdiff_t>(vocabulary_), to, [](float p) { return std::log(p); });
-    check_scores(row);
+void Decoder::read_scores(std::span<float> scores) {
+    program_->read(program_->plan().outputs.at(model_.scores), std::as_writable_bytes(scores));
 }
 
-void Decoder::check_scores(size_t row) const {
+// As logarithms, all of them numbers.
+void Decoder::finish_scores(size_t row) {
     const auto scores = std::span(scores_).subspan(row * vocabulary_, vocabulary_);
+    if (model_.probabilities) // a probability of 0 is never chosen
+        std::ranges::transform(scores, scores.begin(), [](float p) { return std::log(p); });
     const auto wrong = [](float score) { return !(score < std::numeric_limits<float>::infinity()); };
     const auto at = std::find_if(scores.begin(), scores.end(), wrong);
     if (at == scores.end()) return;

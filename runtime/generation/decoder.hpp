@@ -9,10 +9,11 @@
 
 namespace lamina::generation {
 
-// Earlier tokens are in the key-value caches, which are the states of the decode program. Prompts go through it in
-// blocks; after that one program, of one token a sequence, is replayed for every step. The caches grow when they are
-// full. Without them the program takes whole sequences and computes all of them at every step: the numbers are the same
-// within tolerance, so this can be used to check them.
+// Earlier tokens are in the key-value caches, which are the states of the decode graph. The last tokens of all rows go
+// through a program of one token a row, which is replayed for every step. What a prompt has before its last token only
+// fills the caches: it goes through them in blocks, by programs without the layers that only scores need. The caches
+// grow when they are full. Without caches a program takes whole sequences and computes all of them at every step: the
+// numbers are the same within tolerance, so this can be used to check them.
 class Decoder {
   public:
     struct Shape {
@@ -36,13 +37,15 @@ class Decoder {
 
   private:
     void encode(const std::vector<Ids> &sources);
-    void use_program(size_t length);
-    void grow(size_t needed);
+    enum class Gives { scores, nothing };
+    void use_program(size_t length, Gives gives, size_t needed);
+    void fill(std::span<const Ids> tokens);
     void run_block(std::span<const Ids> tokens, size_t first, size_t length);
+    void run_last(std::span<const Ids> tokens);
     void run_whole(std::span<const Ids> tokens);
     void run(std::span<const int32_t> ids, std::span<const int32_t> positions);
-    void take_scores(size_t row, size_t column);
-    void check_scores(size_t row) const;
+    void read_scores(std::span<float> scores);
+    void finish_scores(size_t row);
 
     detail::SessionState &session_;
     const model::Generation &model_;
@@ -54,9 +57,10 @@ class Decoder {
     TensorMap given_;                  // what the encoder gave, and the lengths of the sources
     plan::Program *program_ = nullptr; // in use: of this many tokens a row
     size_t length_ = 0;
-    std::vector<size_t> had_;         // tokens that each row has taken
-    std::vector<Ids> taken_;          // without caches: which
-    std::vector<float> all_, scores_; // (batch, length, V), (rows, V)
+    Gives gives_ = Gives::scores;
+    std::vector<size_t> had_;   // tokens that each row has taken
+    std::vector<Ids> taken_;    // without caches: which
+    std::vector<float> scores_; // (batch, V)
 };
 
 } // namespace lamina::generation

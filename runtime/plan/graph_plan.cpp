@@ -29,6 +29,56 @@ int32_t GraphPlan::tensor(std::string_view name) const {
                 "graph '" + graph + "' has no tensor '" + std::string(name) + "'" + did_you_mean(name, names));
 }
 
+namespace {
+
+// Some steps of a plan, with the tensors that they use.
+class Excerpt {
+  public:
+    Excerpt(const GraphPlan &plan, std::string name) : from_(plan) { out_.graph = std::move(name); }
+
+    int32_t tensor(int32_t t) {
+        const auto [it, fresh] = moved_.try_emplace(t, static_cast<int32_t>(out_.tensors.size()));
+        if (fresh) out_.tensors.push_back(from_.tensors[static_cast<size_t>(t)]);
+        return it->second;
+    }
+    void step(Step step) {
+        for (auto *list : {&step.in, &step.weight, &step.out, &step.state})
+            for (int32_t &t : *list)
+                if (t != none) t = tensor(t);
+        out_.steps.push_back(std::move(step));
+    }
+    [[nodiscard]] GraphPlan take() { return std::move(out_); }
+
+  private:
+    const GraphPlan &from_;
+    GraphPlan out_;
+    std::map<int32_t, int32_t> moved_;
+};
+
+// The steps that have states, and those that they depend on.
+GraphPlan only_states(const GraphPlan &plan) {
+    std::vector<bool> needed(plan.tensors.size()), kept(plan.steps.size());
+    const auto is_needed = [&](int32_t t) { return needed[static_cast<size_t>(t)]; };
+    const auto is_there = [](int32_t t) { return t != none; };
+    for (size_t s = plan.steps.size(); s-- > 0;) {
+        const Step &step = plan.steps[s];
+        kept[s] = std::ranges::any_of(step.state, is_there) || std::ranges::any_of(step.out, is_needed);
+        for (const int32_t t : step.in)
+            if (kept[s] && t != none) needed[static_cast<size_t>(t)] = true;
+    }
+    Excerpt out(plan, plan.graph);
+    std::map<std::string, int32_t, std::less<>> inputs;
+    for (const auto &[name, t] : plan.inputs) inputs[name] = out.tensor(t);
+    for (size_t s = 0; s < plan.steps.size(); ++s)
+        if (kept[s]) out.step(plan.steps[s]);
+    GraphPlan states = out.take();
+    states.inputs = std::move(inputs);
+    for (PlannedTensor &tensor : states.tensors) tensor.output = false;
+    return states;
+}
+
+} // namespace
+
 GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
                      const GraphShapes &shapes) {
     abi::Solver solver;
@@ -49,21 +99,14 @@ GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const
     plan.inputs = walk.inputs();
     plan.outputs = walk.outputs();
     for (const auto &[name, tensor] : plan.outputs) plan.tensors[static_cast<size_t>(tensor)].output = true;
-    return plan;
+    return shapes.states_only ? only_states(plan) : plan;
 }
 
 GraphPlan isolate(const GraphPlan &plan, size_t step) {
-    GraphPlan out;
-    out.graph = plan.graph + "/" + plan.steps[step].name;
-    Step alone = plan.steps[step];
-    std::map<int32_t, int32_t> moved;
-    for (auto *list : {&alone.in, &alone.weight, &alone.out, &alone.state})
-        for (int32_t &t : *list) {
-            if (t == none) continue;
-            const auto [it, fresh] = moved.try_emplace(t, static_cast<int32_t>(out.tensors.size()));
-            if (fresh) out.tensors.push_back(plan.tensors[static_cast<size_t>(t)]);
-            t = it->second;
-        }
+    Excerpt excerpt(plan, plan.graph + "/" + plan.steps[step].name);
+    excerpt.step(plan.steps[step]);
+    GraphPlan out = excerpt.take();
+    const Step &alone = out.steps.front();
     for (const int32_t t : alone.in)
         if (t != none) out.tensors[static_cast<size_t>(t)].kind = PlannedTensor::Kind::input;
     for (const int32_t t : alone.out) out.tensors[static_cast<size_t>(t)].output = true;
@@ -73,7 +116,6 @@ GraphPlan isolate(const GraphPlan &plan, size_t step) {
             const PlannedTensor &tensor = out.tensors[static_cast<size_t>(t)];
             (tensor.kind == PlannedTensor::Kind::input ? out.inputs : out.outputs)[tensor.name] = t;
         }
-    out.steps.push_back(std::move(alone));
     return out;
 }
 

@@ -42,6 +42,7 @@ struct GraphShapes {
     std::map<std::string, TensorType, std::less<>> inputs;
     int64_t state_length = 0;
     DType state_dtype = DType::f32;
+    bool states_only = false; // plan what the states depend on, and no outputs
 };
 
 // Throws Error(input) that names the layer, its place in model.json, what was expected and found.

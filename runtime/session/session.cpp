@@ -9,7 +9,7 @@ namespace lamina::detail {
 namespace {
 
 std::string key_of(const std::string &graph, const plan::GraphShapes &shapes) {
-    std::string key = graph + " " + std::to_string(shapes.state_length);
+    std::string key = graph + " " + std::to_string(shapes.state_length) + (shapes.states_only ? " states" : "");
     for (const auto &[name, type] : shapes.inputs) key += " " + name + name_of(type.dtype) + to_string(type.shape);
     return key;
 }

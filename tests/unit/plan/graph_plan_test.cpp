@@ -206,3 +206,36 @@ TEST_CASE("states are as long as the session asks, and absent without, or withou
     const GraphPlan halves = test.plan();
     CHECK(halves.tensors[static_cast<size_t>(halves.tensor("attention.value_cache"))].type.dtype == DType::f16);
 }
+
+TEST_CASE("a plan of states alone has the layers that states depend on, and no others") {
+    TestModel test;
+    test.graph().inputs.push_back({"position", DType::i32, "B"});
+    test.shapes.inputs["position"] = {DType::i32, {2}};
+    const auto attend = [&](const char *name, const char *input) {
+        test.graph().nodes.push_back(node(name, "attention", input));
+        test.graph().nodes.back().inputs = {{"q", input}, {"k", "norm"}, {"v", "norm"}, {"position", "position"}};
+        test.graph().nodes.back().params["heads"] = 2.0;
+    };
+    attend("first", "norm");
+    attend("second", "first");
+    test.graph().nodes.push_back(node("after", "softmax", "second"));
+    test.graph().outputs["after"] = "after";
+    test.shapes.state_length = 40;
+    CHECK(test.plan().steps.size() == 6);
+
+    test.shapes.states_only = true;
+    const GraphPlan plan = test.plan();
+    std::vector<std::string> names;
+    for (const Step &step : plan.steps) names.push_back(step.name);
+    CHECK(names == std::vector<std::string>{"norm", "first", "second"});
+    CHECK(plan.outputs.empty());
+    CHECK(plan.inputs.size() == 2);
+    CHECK(plan.steps[2].in[0] == plan.tensor("first"));
+    CHECK(plan.steps[2].state[1] == plan.tensor("second.value_cache"));
+    for (const char *name : {"up", "up.weight", "p", "after"})
+        CHECK_THAT(message_of([&] { (void)plan.tensor(name); }), matchers::contains("no tensor"));
+    for (const PlannedTensor &tensor : plan.tensors) CHECK_FALSE(tensor.output);
+
+    test.shapes.state_length = 0; // nothing is left
+    CHECK(test.plan().steps.empty());
+}
