@@ -8,11 +8,11 @@
 namespace lamina::abi {
 namespace {
 
-// What the callbacks of one call leave behind.
+// What the callbacks of one call record.
 struct HostState {
     std::string message;
     const LayerCall::PlanSink *sink = nullptr;
-    std::exception_ptr thrown; // by a sink; carried across the C boundary and rethrown on the other side
+    std::exception_ptr thrown; // by a sink; stored at the C boundary and rethrown on the other side
 };
 
 HostState &state_of(const lamina_host *host) { return *static_cast<HostState *>(host->context); }
@@ -155,7 +155,7 @@ LayerCall::LayerCall(const OpenCall &call, const Solver &solver)
         const auto low = solver.resolve(range->first).number(), high = solver.resolve(range->second).number();
         if (!low || !high)
             throw Error(ErrorCode::plugin, call.place(PortList::in, i) +
-                                               ": expected a contract that says the values, found " +
+                                               ": expected a contract that determines the range of values, found " +
                                                solver.text(OpenShape{range->first, range->second}));
         ranges_.back() = {*low, *high};
     }

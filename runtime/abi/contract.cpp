@@ -9,7 +9,7 @@
 namespace lamina::abi {
 namespace {
 
-// The fields of a plugin's struct that both sides know; the rest is zero.
+// Copies the fields of a plugin's struct that both sides know, and sets the rest to zero.
 template <class T> T known_part(const void *foreign, size_t foreign_size) {
     T own{};
     std::memcpy(&own, foreign, std::min(sizeof own, foreign_size));
@@ -23,7 +23,7 @@ template <class T> std::vector<T> known_parts(const T *foreign, uint32_t n, uint
     return own;
 }
 
-// Of the dtypes those that this side knows, too: a later version may have more.
+// Removes dtypes that this host does not know, because a later version may have more.
 std::vector<lamina_port> known_ports(const lamina_port *foreign, uint32_t n, uint32_t foreign_size) {
     std::vector<lamina_port> own = known_parts(foreign, n, foreign_size);
     for (lamina_port &port : own) port.dtypes &= plugin::weight_dtypes | LAMINA_I32;

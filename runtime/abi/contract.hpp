@@ -20,7 +20,8 @@ namespace lamina::abi {
 //
 //     heads kv_heads=heads mode=a|b; x: sequence B T C, lengths?: i32 B; weight: N C, bias?: N -> y: sequence B T N
 //
-// "?" marks what may be left out, "=" names what then stands in. States follow the outputs after another semicolon.
+// "?" marks optional ports, and "=" names the port or parameter that replaces one that is left out. States follow the
+// outputs after another semicolon.
 [[nodiscard]] std::string signature(const lamina_layer &contract);
 
 // The index of `name` in one of a contract's lists, or `n` if it is not there.

@@ -15,7 +15,7 @@
 namespace lamina::abi {
 namespace {
 
-// The loosest agreement with its reference that a plugin may declare, by arithmetic.
+// The loosest tolerances that a plugin may declare, by arithmetic.
 constexpr double max_rtol_f32 = 1e-3, max_rtol_f16 = 2e-2, max_atol = 1e-3;
 
 // The size of each struct in version 1.0, in bytes. A smaller size is refused.
@@ -45,12 +45,12 @@ std::string fault_of_params(const lamina_layer &layer) {
         const std::string name = std::string("parameter '") + p.name + "'";
         if (p.kind < LAMINA_INT || p.kind > LAMINA_CHOICE) return name + ": unknown kind " + std::to_string(p.kind);
         if ((p.kind == LAMINA_CHOICE) == blank(p.choices))
-            return name + ": choices belong to kind CHOICE, and to no other";
+            return name + ": a parameter of kind CHOICE needs choices, and no other kind has any";
         if (p.follows != nullptr && !seen.contains(p.follows))
-            return name + " follows '" + p.follows + "', which does not stand before it";
-        if (!(p.min <= p.max)) return name + ": min exceeds max";
+            return name + " follows '" + p.follows + "', which is not listed before it";
+        if (!(p.min <= p.max)) return name + ": min is greater than max";
         if ((p.flags & LAMINA_REQUIRED) == 0 && p.follows == nullptr && !(p.dflt >= p.min && p.dflt <= p.max))
-            return name + ": the default is out of its own range";
+            return name + ": the default is outside the range from min to max";
         if (!seen.insert(p.name).second) return name + " appears twice";
     }
     return "";
@@ -63,7 +63,8 @@ std::set<std::string> optional_inputs(const lamina_layer &layer) {
     return out;
 }
 
-// `leaders`: what these ports may follow, beside each other where they stand in for each other.
+// stand_in: a port may follow an earlier port of the list, which then replaces it. Otherwise it may follow only
+// `leaders`.
 std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *list, bool stand_in,
                            const std::set<std::string> &leaders = {}) {
     std::set<std::string> seen;
@@ -77,11 +78,12 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
             return name + ": only weights are stored in blocks";
         if (p.follows != nullptr && !(stand_in ? seen : leaders).contains(p.follows))
             return name + " follows '" + p.follows + "', which " +
-                   (std::string_view(list) == "state" ? "is no optional input" : "does not stand before it");
-        if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": values are for I32 ports";
+                   (std::string_view(list) == "state" ? "is not an optional input" : "is not listed before it");
+        if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": only I32 ports may declare values";
         if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
-            return name + ": only outputs are probabilities";
-        if (p.capacity != nullptr && std::string_view(list) != "state") return name + ": only states have a capacity";
+            return name + ": only outputs may be probabilities";
+        if (p.capacity != nullptr && std::string_view(list) != "state")
+            return name + ": only states may have a capacity";
         if (!seen.insert(p.name).second) return name + " appears twice";
         try {
             (void)names_in(p.dims);
@@ -105,13 +107,13 @@ std::string fault_of_capacities(const lamina_layer &layer) {
     for (const lamina_port &state : ports_of(layer, PortList::state).ports) {
         if (state.capacity == nullptr) continue;
         const std::string name = std::string("state '") + state.name + "': capacity '" + state.capacity + "'";
-        if (!names(state.dims, state.capacity)) return name + " is no name in its dims (" + state.dims + ")";
+        if (!names(state.dims, state.capacity)) return name + " is not a name in its dims (" + state.dims + ")";
         if (place_of_name(layer.params, layer.n_params, state.capacity) != layer.n_params)
             return name + " is a parameter";
         for (const PortList list : {PortList::in, PortList::weight})
             for (const lamina_port &port : ports_of(layer, list).ports)
                 if (names(port.dims, state.capacity))
-                    return name + " follows from '" + port.name + "', so that the host cannot choose it";
+                    return name + " is determined by '" + port.name + "', so the host cannot choose it";
     }
     return "";
 }
@@ -133,7 +135,8 @@ std::string fault_of_kernels(const lamina_layer &layer) {
                 return std::string("variant '") + layer.variants[i].name + "' appears twice";
     }
     if (layer.variants[0].needs != 0)
-        return std::string("variant 0, '") + layer.variants[0].name + "', is the baseline and may need no features";
+        return std::string("variant 0, '") + layer.variants[0].name +
+               "', is the baseline and must not need any features";
     return "";
 }
 
@@ -160,8 +163,8 @@ std::string fault_of_tolerances(const lamina_layer &layer) {
 
 std::string too_small(const char *what, size_t least, size_t found) {
     if (found >= least) return "";
-    return std::string("the size of ") + what + ": expected at least " + std::to_string(least) +
-           " bytes, which version 1.0 of the ABI has, found " + std::to_string(found);
+    return std::string("the size of ") + what + ": expected at least the " + std::to_string(least) +
+           " bytes of ABI version 1.0, found " + std::to_string(found);
 }
 
 std::string expected_found(const char *what, uint64_t expected, uint64_t found) {

@@ -1,4 +1,4 @@
-// Checks what a plugin declares before anything else of it is used.
+// Checks what a plugin declares before anything else in it is used.
 #pragma once
 
 #include <lamina/plugin.h>
@@ -7,8 +7,8 @@
 
 namespace lamina::abi {
 
-// These return "" for a sound descriptor, else what is wrong, expected and found. The prefix is checked first, then the
-// element sizes of the lists; the rest is checked in the host's own copy (contract.hpp).
+// These return "" for a sound descriptor, or else what is wrong. The prefix is checked first, then the element sizes of
+// the lists. The rest is checked in the host's own copy (contract.hpp).
 [[nodiscard]] std::string fault_of_prefix(const lamina_prefix &prefix);
 [[nodiscard]] std::string fault_of_sizes(const lamina_layer &layer);
 [[nodiscard]] std::string fault_of_sizes(const lamina_executor &executor);

@@ -79,7 +79,7 @@ std::optional<Size> number_of(std::string_view factor, std::string_view expressi
     throw Error(ErrorCode::input, "'" + std::string(expression) + "' " + why);
 }
 
-// The quotient by an open size is a new unknown; times the divisor it is the dividend.
+// A quotient by an open size becomes a new unknown, with the equation quotient * divisor = dividend.
 Size divide(const Size &product, const Size &divisor, std::string_view expression, Solver &solver) {
     if (divisor == Size(0)) refuse(expression, "divides by zero");
     if (divisor.is_known()) {
@@ -117,7 +117,7 @@ std::optional<Size> Dims::evaluate(std::string_view expression) const {
         }
         return sum;
     } catch (const Overflow &) {
-        refuse(expression, "does not fit 64 bits");
+        refuse(expression, "does not fit in 64 bits");
     }
 }
 
@@ -170,8 +170,8 @@ OpenShape Dims::instantiate(std::string_view spec) const {
         }
         auto size = evaluate(expression);
         if (!size)
-            throw Error(ErrorCode::plugin, "the contract does not say the size of '" + std::string(expression) +
-                                               "': no input, weight or parameter that is given names it");
+            throw Error(ErrorCode::plugin, "the contract does not determine the size of '" + std::string(expression) +
+                                               "': it occurs in no input, weight or parameter that is given");
         shape.push_back(std::move(*size));
     }
     return shape;

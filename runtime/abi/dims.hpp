@@ -12,11 +12,11 @@
 
 namespace lamina::abi {
 
-// The sizes of the names in one contract, or in one graph's inputs. They may be open; what the dims say about open
-// sizes goes to a solver, which must outlive this object.
+// The sizes of the names in one contract, or in one graph's inputs. Sizes may be open. Equations between open sizes go
+// to a solver, which must outlive this object.
 //
-// Expressions are names and numbers joined by * / + -, without blanks or parentheses; * and / bind tighter. A malformed
-// expression is an Error(plugin). Sizes that contradict each other, divide unevenly or do not fit 64 bits are an
+// Expressions are names and numbers joined by * / + -, without spaces or parentheses; * and / bind tighter. A malformed
+// expression is an Error(plugin). Sizes that contradict each other, divide unevenly or do not fit in 64 bits are an
 // Error(input). The message lacks the place of the dims; see located().
 class Dims {
   public:
@@ -27,7 +27,7 @@ class Dims {
     void set(const std::string &name, const Size &size) { names_.insert_or_assign(name, size); }
     void set_leading(OpenShape axes) { leading_ = std::move(axes); }
 
-    // Learns from a shape the sizes of the names in `spec`: "B T heads*D", or "... C".
+    // Learns the sizes of the names in `spec` ("B T heads*D", or "... C") from a shape.
     void unify(std::string_view spec, const OpenShape &shape);
 
     // Nothing if the expression has a name that is not known at all.

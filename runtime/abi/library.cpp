@@ -40,9 +40,9 @@ struct Loaded {
 
 std::vector<std::byte> bytes_of(const fs::path &path) { return read_file(path, 1u << 30, FileReader::Kind::ordinary); }
 
-// If a library is already loaded, the system returns it again, even if the file was replaced since, so the first hash
-// stays with the code. The file is read before and after loading. If it changed in between, nobody can tell which build
-// runs in this process.
+// If a library is already loaded, dlopen returns it again, even if the file has been replaced, so the first hash stays
+// with the code. The file is read before and after loading: if it changed in between, it is not known which build runs
+// in this process.
 // RTLD_LOCAL: plugins do not see each other's symbols. A library is never closed, so descriptors and code live as long
 // as the process.
 Loaded load_library(const fs::path &path, std::string &fault) {
@@ -59,7 +59,7 @@ Loaded load_library(const fs::path &path, std::string &fault) {
         const auto [known, fresh] = hashes.try_emplace(library);
         if (fresh && hash_of(bytes_of(path)) == before) known->second = before;
         if (known->second) return {library, *known->second};
-        fault = "it was replaced while it was being loaded: start the program again";
+        fault = "it was replaced while it was being loaded: restart the program";
     } catch (const Error &e) {
         fault = e.what();
     }
@@ -76,7 +76,7 @@ const lamina_prefix *query(void *library, std::string &fault) {
     std::memcpy(&entry, &symbol, sizeof entry);
     const lamina_prefix *prefix = entry(LAMINA_ABI_MAJOR, LAMINA_ABI_MINOR);
     if (prefix == nullptr) {
-        fault = "it does not serve plugin ABI " + std::to_string(LAMINA_ABI_MAJOR) + "." +
+        fault = "it does not support plugin ABI " + std::to_string(LAMINA_ABI_MAJOR) + "." +
                 std::to_string(LAMINA_ABI_MINOR) + ": rebuild it against this version's headers";
         return nullptr;
     }
@@ -102,7 +102,7 @@ std::vector<fs::path> own_folders() {
     std::error_code error;
     std::vector<fs::path> candidates;
     Dl_info library{};
-    // A relative path would search the current folder, which is never done.
+    // A relative path would search the current folder, which must never happen.
     if (dladdr(reinterpret_cast<const void *>(&own_folders), &library) != 0 &&
         fs::path(library.dli_fname).is_absolute())
         candidates.push_back(fs::path(library.dli_fname).parent_path() / "lamina/plugins");
@@ -169,7 +169,7 @@ class Registry::Finder {
         const auto own = fault.empty() ? read_contract(executor) : nullptr;
         if (fault.empty()) fault = fault_of(*own);
         if (fault.empty() && registry_.executor_ != nullptr)
-            fault = "there is an executor already: " + registry_.executor_->path.string();
+            fault = "another executor is already loaded: " + registry_.executor_->path.string();
         if (!fault.empty()) return reject(path, fault);
         registry_.executor_ = std::make_unique<Executor>(Executor{own, path, hash});
     }
@@ -184,11 +184,11 @@ class Registry::Finder {
             registry_.layers_.emplace(id, Layer{own.get(), path, hash, own});
             folder_of_[id] = folder_;
         } else if (folder_of_[id] != folder_) {
-            reject(path, "layer '" + id + "' is found in a folder that is searched before this one");
+            reject(path, "layer '" + id + "' was already found in a folder that is searched earlier");
         } else {
-            reject(path, "layer '" + id + "' is in this folder twice: neither is taken");
+            reject(path, "layer '" + id + "' is in this folder twice: neither is used");
             if (known == registry_.layers_.end()) return;
-            reject(known->second.path, "layer '" + id + "' is in this folder twice: neither is taken");
+            reject(known->second.path, "layer '" + id + "' is in this folder twice: neither is used");
             registry_.layers_.erase(known);
             twice_.insert(id);
         }

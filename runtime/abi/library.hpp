@@ -28,10 +28,9 @@ struct Layer {
 struct Executor {
     std::shared_ptr<const lamina_executor> descriptor; // the host's copy
     std::filesystem::path path;
-    uint64_t hash = 0; // of the bytes that were loaded, as a Layer's
+    uint64_t hash = 0; // as in Layer
 
-    // The fast CPU kernel for a layer. Null if there is none for a layer of that id, or only one for another contract;
-    // then the reference runs.
+    // The fast CPU kernel for a layer. Null if there is none with this id and contract; then the reference runs.
     [[nodiscard]] const lamina_cpu_kernel *kernel(const lamina_layer &contract) const;
 };
 

@@ -15,15 +15,16 @@ bool is_empty(const Size &size) { return size.is_known() && size.constant().top 
 
 TensorType OpenType::known(const Solver &solver) const {
     TensorType out{dtype, {}};
-    int64_t bytes = storage_of(dtype).block_bytes; // of a value: at most as many as of a block
+    int64_t bytes = storage_of(dtype).block_bytes; // an upper bound for a value
     for (const Size &open : shape) {
         const Size size = solver.resolve(open);
         if (!size.is_known())
-            throw Error(ErrorCode::plugin, "expected a contract that says all sizes, found " + solver.text(shape));
+            throw Error(ErrorCode::plugin,
+                        "expected a contract that determines all sizes, found " + solver.text(shape));
         out.shape.push_back(size.number().value_or(0));
         if (out.shape.back() < 1 || __builtin_mul_overflow(bytes, out.shape.back(), &bytes))
             throw Error(ErrorCode::input,
-                        "expected sizes of at least 1, and not too large for 64 bits, found " + solver.text(shape));
+                        "expected sizes of at least 1 whose product fits in 64 bits, found " + solver.text(shape));
     }
     return out;
 }
@@ -81,10 +82,9 @@ void OpenCall::resolve(PortList which, const std::map<std::string, OpenType, std
                                                   solver.text(shape));
             const int64_t block = storage_of(dtype).block_values;
             if (const Size &row = shape.back(); row.is_known() && row.number().value_or(0) % block != 0)
-                throw Error(ErrorCode::input, place(which, i) + ": " + name_of(dtype) + " stores " +
+                throw Error(ErrorCode::input, place(which, i) + ": " + name_of(dtype) + " stores blocks of " +
                                                   std::to_string(block) +
-                                                  " values of a row together; expected a last axis that is a multiple "
-                                                  "of it, found " +
+                                                  " values; expected a last axis that is a multiple of this, found " +
                                                   solver.text(shape));
             list.types.push_back(it->second);
             list.bound.push_back(i);
@@ -129,7 +129,7 @@ void OpenCall::infer(PortList which, uint32_t i, DType wanted) {
     list.bound.push_back(i);
 }
 
-// All states except those that go with an input that was left out.
+// All states except those that belong to an input that was left out.
 void OpenCall::infer_states(const OpenTypes &types) {
     const auto states = ports_of(*layer_->contract, PortList::state).ports;
     List &list = lists_[static_cast<size_t>(PortList::state)];
@@ -155,7 +155,7 @@ void OpenCall::infer_ranges() {
         const auto high = located(at, [&] { return dims_.evaluate(text.substr(text.rfind(' ') + 1)); });
         if (!low || !high)
             throw Error(ErrorCode::plugin,
-                        at() + ": the contract's values \"" + std::string(text) + "\" name something unknown");
+                        at() + ": the contract's values \"" + std::string(text) + "\" contain an unknown name");
         ranges_.back() = {*low, *high};
     }
 }

@@ -38,12 +38,12 @@ struct OpenType {
     OpenType(DType of, OpenShape sizes) : dtype(of), shape(std::move(sizes)) {}
     explicit OpenType(const TensorType &t) : dtype(t.dtype), shape(t.shape.begin(), t.shape.end()) {}
 
-    // The type in numbers. Its bytes fit 63 bits, so later multiplications of sizes need no overflow check. Throws
-    // Error(plugin) if a size is open, Error(input) for a size that no tensor can have.
+    // The type with known sizes. Its size in bytes fits in 63 bits, so later products of sizes need no overflow check.
+    // Throws Error(plugin) if a size is open, Error(input) for a size that no tensor can have.
     [[nodiscard]] TensorType known(const Solver &solver) const;
 };
 
-// The states that the host provides: of this capacity, if any, and in this dtype if the contract allows it, else F32.
+// The states that the host provides. `dtype` is used if the contract allows it, else F32.
 struct HostStates {
     std::optional<Size> capacity{};
     DType dtype = DType::f32;
@@ -72,7 +72,7 @@ class OpenCall {
     [[nodiscard]] const std::vector<OpenType> &types(PortList list) const { return of(list).types; }
     // The port of the same list whose tensor is bound: the port itself, or the one that stands in for it.
     [[nodiscard]] const std::vector<uint32_t> &bound(PortList list) const { return of(list).bound; }
-    // "input 'query'", behind `where`.
+    // "WHERE: input 'query'".
     [[nodiscard]] std::string place(PortList list, uint32_t port) const;
 
     // The values that each input may hold: [lo, hi). Nothing if any value is allowed.

@@ -1,4 +1,4 @@
-// A layer's parameters, as a model gives them and as plugins take them.
+// A layer's parameters: by name as in a model, and in the contract's order as plugins get them.
 #pragma once
 
 #include <lamina/plugin.h>

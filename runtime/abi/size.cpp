@@ -7,7 +7,7 @@ namespace lamina::abi {
 namespace {
 
 int64_t checked(bool overflowed, int64_t value) {
-    if (overflowed || value == INT64_MIN) throw Overflow(); // the least has no negative
+    if (overflowed || value == INT64_MIN) throw Overflow(); // INT64_MIN cannot be negated
     return value;
 }
 

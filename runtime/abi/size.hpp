@@ -12,7 +12,7 @@ namespace lamina::abi {
 
 // Thrown by all arithmetic here.
 struct Overflow : Error {
-    Overflow() : Error(ErrorCode::input, "a size does not fit 64 bits") {}
+    Overflow() : Error(ErrorCode::input, "a size does not fit in 64 bits") {}
 };
 
 struct Fraction {                // in lowest terms

@@ -30,7 +30,7 @@ bool is_never_zero(const Size &equation) {
 
 bool is_below_one(const Size &size) { return size.is_known() && size.constant().top < 1; }
 
-// The youngest unknown that appears once in an equation, alone in its product, so that the rest gives it as a whole
+// The newest unknown that appears once in an equation, alone in its product, so that the rest determines it as a whole
 // number. A graph's names are older than a layer's, so they are kept.
 const Product *to_solve_for(const Size &equation) {
     const Product *found = nullptr;
@@ -92,7 +92,7 @@ bool Solver::settle() {
         if (outcome == Outcome::waits) ++i;
     }
     if (solved_.size() == solved) return true;
-    return std::all_of(solved_.begin(), solved_.end(), [&](Unknown unknown) { // "T-5" for a T that is 3 by now
+    return std::all_of(solved_.begin(), solved_.end(), [&](Unknown unknown) { // T-5 is impossible once T is 3
         const Size &value = *unknowns_[unknown].value;
         return value.is_known() || !is_below_one(resolve(value));
     });
@@ -112,7 +112,7 @@ Solver::Outcome Solver::learn(const Size &zero) {
     return Outcome::settled;
 }
 
-// Followed by a number if an older unknown has the same name.
+// A number is appended if an older unknown has the same name.
 std::string Solver::name_of(Unknown unknown) const {
     const std::string &name = unknowns_[unknown].name;
     const auto older = std::count_if(unknowns_.begin(), unknowns_.begin() + unknown,

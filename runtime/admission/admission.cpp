@@ -22,7 +22,7 @@ std::string shapes_of(const plan::Step &step) {
     return key;
 }
 
-// Values that make a kernel work in full: every key counts, every id is in range.
+// Values that give a kernel its full work: every key counts, every id is in range.
 Tensor busy_values(const plan::Step &step, size_t port) {
     Tensor t(step.call.types(abi::PortList::in)[port]);
     if (t.dtype() == DType::i32) {
@@ -41,7 +41,7 @@ std::vector<std::string> texts_of(const std::vector<conformance::Case> &cases) {
     return out;
 }
 
-// Verdicts that were reached are kept, whatever is thrown after.
+// Saves the verdicts at the end of the scope, even if something is thrown.
 class SavedAtEnd {
   public:
     explicit SavedAtEnd(Verdicts &verdicts) : verdicts_(verdicts) {}
@@ -67,7 +67,7 @@ void Admission::move_to(conformance::CheckTarget target) {
 Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &variant) const {
     const Verdicts::Admitted *found = verdicts_.find(layer, variant);
     Verdicts::Admitted out = found != nullptr ? *found : Verdicts::Admitted{};
-    out.cases = layer.contract->n_cases; // of one that was never tried, too
+    out.cases = layer.contract->n_cases; // also for a variant that was never tried
     return out;
 }
 
@@ -88,7 +88,7 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
     } catch (const std::exception &e) {
         const auto *error = dynamic_cast<const Error *>(&e);
         const bool lost = error != nullptr && error->code() == ErrorCode::device_lost;
-        // Whoever is to blame: a faster variant is not worth losing the device again.
+        // Whatever the cause, a faster variant is not worth losing the device again.
         if (lost && variant != layer.contract->variants[0].name) verdict.why = e.what();
         settle(layer, variant, verdict);
         throw;
@@ -248,7 +248,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         out.push_back(named->second);
         const auto variants = target_.variants(step.call.layer());
         if (std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; }))
-            expect_proved(step, named->second); // compile() names those that there are
+            expect_proved(step, named->second); // for other names, compile() throws and lists the variants
     }
     return out;
 }
@@ -257,18 +257,19 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
                                               const std::function<void(const Proof &)> &progress) {
     const std::lock_guard lock(mutex_);
     const SavedAtEnd saved(verdicts_);
-    for (const std::string &id : layers) (void)plugins_->layer(id); // throws where there is none
+    for (const std::string &id : layers) (void)plugins_->layer(id); // throws if there is none
     std::vector<Proof> out;
     for (const auto &[id, layer] : plugins_->layers()) {
         if (!layers.empty() && std::find(layers.begin(), layers.end(), id) == layers.end()) continue;
-        std::vector<std::pair<std::string, std::set<std::string>>> like; // by variant: cases of models that ran here
+        // By variant: the cases like the steps of models that ran here.
+        std::vector<std::pair<std::string, std::set<std::string>>> like;
         for (const conformance::CheckVariant &v : target_.variants(layer))
             like.emplace_back(v.name, known(layer, v.name).shapes);
         verdicts_.forget(layer);
         for (const auto &[variant, texts] : like) {
             (void)prove(layer, variant, all_cases);
             out.push_back({id, variant, prove_like(layer, variant, {texts.begin(), texts.end()}, true)});
-            verdicts_.save(); // all of it takes minutes, and a crashing driver ends the process
+            verdicts_.save(); // now, because proving all takes minutes and a driver may crash
             if (progress) progress(out.back());
         }
     }

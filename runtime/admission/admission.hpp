@@ -33,7 +33,7 @@ namespace lamina::admission {
 // the baseline, which nothing can replace.
 class Admission {
   public:
-    // file: where verdicts are kept; empty: nowhere. Of the options it takes `notify`, `proving` and `proving_time`.
+    // file: where verdicts are kept; empty: nowhere. Uses the options `notify`, `proving` and `proving_time`.
     Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
               const std::filesystem::path &file, const RuntimeOptions &options);
 

@@ -29,8 +29,7 @@ bool is_param(const lamina_layer &layer, const std::string &name) {
                        [&](const lamina_param &p) { return name == p.name; });
 }
 
-// The ports of a list that the step was given itself, without those that another stands in for; and the names of their
-// axes.
+// Adds the ports of a list to the case, except those that another port stands in for, and the names of their axes.
 void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const lamina_port> ports, Case &c) {
     for (uint32_t i = 0; i < ports.size(); ++i) {
         const TensorType &type = step.types(list)[i];
@@ -60,8 +59,8 @@ Case case_of(const abi::LayerCall &step) {
     return c;
 }
 
-// Names of the axes of weights and of rows. Kernels are specialized for these; other axes only say how often a kernel
-// does the same.
+// The names of the axes of weights and rows. Kernels are specialized for these sizes; other axes only determine how
+// often a kernel does the same.
 std::set<std::string, std::less<>> columns_of(const abi::LayerCall &step) {
     const lamina_layer &layer = *step.layer().contract;
     std::set<std::string, std::less<>> out;
@@ -75,8 +74,8 @@ std::set<std::string, std::less<>> columns_of(const abi::LayerCall &step) {
     return out;
 }
 
-// Groups of sizes to halve together: the largest row alone, then smaller ones, then all rows (some depend on each
-// other); then columns in the same way.
+// Groups of sizes to halve together: rows one by one, the largest first, then all rows at once (some depend on each
+// other), then columns in the same way.
 std::vector<std::vector<int64_t *>> halvings(Case &c, const std::set<std::string, std::less<>> &columns) {
     std::vector<int64_t *> rows, others;
     for (int64_t &size : c.axes) rows.push_back(&size);
@@ -91,7 +90,8 @@ std::vector<std::vector<int64_t *>> halvings(Case &c, const std::set<std::string
     return out;
 }
 
-// Halves the first group that leaves a case which the layer accepts and which is alike; false if there is none.
+// Halves the first group for which the layer accepts the smaller case and the case is alike. Returns false if there is
+// none.
 bool halve(const abi::Layer &layer, Case &c, const std::set<std::string, std::less<>> &columns, const Alike &alike) {
     const Case whole = c;
     const size_t n = halvings(c, columns).size();
@@ -135,7 +135,7 @@ StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike
     out.cases = {c};
     const auto &states = step.types(abi::PortList::state);
     if (std::none_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); })) return out;
-    // The result depends on how far the states are filled: at the start, at the same place in all rows, anywhere.
+    // The result depends on how far the states are filled: anywhere (two seeds), empty, or one step in all rows.
     out.cases = {c, c, c, c};
     out.cases[1].seed = 2;
     for (const std::string &position : positions_of(step)) {

@@ -17,9 +17,9 @@ struct StepCases {
 };
 
 // One case with the step's dims, parameters, ports and dtypes; if it has states, three more at other positions. If a
-// case costs more than `most` multiplications, dims are halved, rows before columns, as long as it stays alike. If no
-// dim can be halved so, it may cost ten times as much; beyond that it is no longer alike. There are no cases if the
-// layer takes nothing so small.
+// case costs more than `most` multiplications, dims are halved, rows before columns, as long as it stays alike. If that
+// is not possible, it may cost ten times as much; beyond that, dims are halved although it is no longer alike. There
+// are no cases if the layer accepts none that is small enough.
 [[nodiscard]] StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike);
 
 } // namespace lamina::admission

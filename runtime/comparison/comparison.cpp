@@ -76,8 +76,8 @@ class Run {
 
 using Variants = std::map<std::string, std::string, std::less<>>;
 
-// The variants to compare: the requested ones, even if they are not proved, since this is to find out; otherwise the
-// session's.
+// The variants to compare: the requested ones, even if they are not proved, because comparing is a way to find out;
+// otherwise the session's.
 std::vector<std::string> variants_of(detail::SessionState &session, const plan::GraphPlan &plan,
                                      const Variants &asked) {
     std::vector<std::string> out = session.variants(plan), named = plan::variants_by_layer(plan, asked);
@@ -93,7 +93,7 @@ Run compile(detail::SessionState &session, const std::string &graph, const plan:
             const Variants &asked, bool keep_all) {
     plan::ProgramOptions options;
     options.keep_all = keep_all;
-    options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // so unwritten memory is not zero
+    options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // different, to expose unwritten memory
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, asked);
@@ -103,7 +103,7 @@ Run compile(detail::SessionState &session, const std::string &graph, const plan:
 // One layer alone, by one variant.
 Run compile_alone(detail::SessionState &session, const plan::GraphPlan &plan, size_t step, const std::string &variant) {
     plan::ProgramOptions options;
-    options.poison = plan::other_poison[0]; // running_ meets NaN
+    options.poison = plan::other_poison[0]; // running_ has NaN there
     options.variants = {variant};
     return Run(session.backend->compile(plan::isolate(plan, step), options));
 }
@@ -262,7 +262,7 @@ std::string only_graph(const model::Model &model) {
     std::string names;
     for (const auto &[name, graph] : model.graphs) names += (names.empty() ? "" : ", ") + name;
     throw Error(ErrorCode::usage,
-                model.folder.string() + " has several graphs (" + names + "): say which with --graph");
+                model.folder.string() + " has several graphs (" + names + "): choose one with --graph");
 }
 
 } // namespace
@@ -280,9 +280,10 @@ std::string Comparison::summary() const {
     const LayerComparison *wrong = first_wrong();
     if (wrong == nullptr && !changed_outputs.empty())
         return "output '" + changed_outputs.front() + "' on " + place +
-               " has other bits when the graph runs as a whole than when it runs layer by layer, although each layer "
-               "agrees "
-               "with the reference: the fault is in memory or barriers between layers, or a layer reads what it never "
+               " differs when the graph runs as a whole from when it runs layer by layer, although each layer agrees "
+               "with "
+               "the reference: the fault is in memory or barriers between layers, or a layer reads memory that it "
+               "never "
                "wrote";
     if (wrong == nullptr)
         return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
@@ -312,7 +313,7 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
             throw Error(ErrorCode::usage, content.folder.string() + " has no graph '" + g.graph + "'");
         for (const auto &[name, tensor] : g.inputs.front()) g.shapes.inputs[name] = tensor.type();
         GraphComparison comparison(truth, on_device, g, options);
-        // What follows a wrong step is wrong, too, and would hide where it began.
+        // Steps after a wrong one are wrong as well, and would hide where it began.
         for (size_t step = 0; step < g.inputs.size() && comparison.step(g.inputs[step]); ++step) {
         }
         comparison.add_to(out);

@@ -109,12 +109,12 @@ class Parser {
         else if (const auto port = vocabulary_.ports.find(name); port != vocabulary_.ports.end())
             case_.values[name] = values(*port->second, word, value);
         else
-            fail("nothing is called '" + name + "'" + did_you_mean(name, vocabulary_.assignable()));
+            fail("there is no parameter, dim or port '" + name + "'" + did_you_mean(name, vocabulary_.assignable()));
     }
 
     void give(const std::string &port) {
         if (!vocabulary_.optional.contains(port))
-            fail("no optional port is called '" + port + "'" + did_you_mean(port, names_of(vocabulary_.optional)));
+            fail("there is no optional port '" + port + "'" + did_you_mean(port, names_of(vocabulary_.optional)));
         case_.given.insert(port);
     }
 
@@ -175,7 +175,7 @@ std::string text_of(const abi::ParamValue &value) {
     return {digits.begin(), end};
 }
 
-// The sizes that a case fixes before any port is looked at: dims and whole-number parameters.
+// The sizes that a case fixes by itself: dims and integer parameters.
 abi::Dims known_dims(const lamina_layer &layer, const Case &c, abi::Solver &solver) {
     abi::Dims dims(solver);
     for (const auto &[name, size] : c.dims) dims.set(name, size);
@@ -201,7 +201,7 @@ bool is_batch_first(const Case &c) {
     return it == c.params.end() || !std::holds_alternative<bool>(it->second) || std::get<bool>(it->second);
 }
 
-// The shape of a port, with small sizes for what nothing has said anything about.
+// The shape of a port, with small sizes for names that are still unknown.
 abi::OpenShape made_up(const lamina_port &port, abi::Dims &dims, bool batch_first) {
     for (const std::string &name : abi::names_in(port.dims))
         if (!dims.names().contains(name)) dims.set(name, small_size(name));
@@ -246,7 +246,7 @@ abi::CallTypes types_of(const lamina_layer &layer, const Case &c) {
     abi::Dims dims = known_dims(layer, c, solver);
     abi::CallTypes types;
     const auto take = [&](std::span<const lamina_port> ports, bool states, auto &out) {
-        std::map<std::string, abi::OpenShape, std::less<>> bound; // with those of ports that stand in for others
+        std::map<std::string, abi::OpenShape, std::less<>> bound; // including ports that another stands in for
         for (const lamina_port &port : ports) {
             const auto place = [&] { return std::string("port '") + port.name + "'"; };
             const bool optional = states || (port.flags & LAMINA_OPTIONAL) != 0;

@@ -2,10 +2,10 @@
 //
 //     B=2 T=37 C=113 eps=1e-5 +bias weights=f16 x=offset seed=7
 //
-// NAME=VALUE sets a dim, a parameter (a choice by its name, a boolean as 0 or 1) or, by a port's name, its class of
-// values. weights=f16 is the dtype of all weights that may have it, bias=f32 that of one weight or state. seed=7 is the
-// seed of all values. +PORT gives an optional port. "..." in a contract's dims stands for those of the axes B and T
-// that the case names, or for others: ...=2x3x4.
+// NAME=VALUE sets a dim, a parameter (a choice by its name, a boolean as 0 or 1) or a port's class of values.
+// weights=f16 sets the dtype of all weights that allow it, bias=f32 that of one weight or state. seed=7 is the seed of
+// all values. +PORT adds an optional port. "..." in a contract's dims stands for the axes B and T, as far as the case
+// names them, or for explicit axes: ...=2x3x4.
 #pragma once
 
 #include "abi/call.hpp"
@@ -28,7 +28,7 @@ enum class Values {
     one_hot, // a single 1 in each row
     zeros,   // floating point: 0. I32: the lowest allowed value, as in "no keys at all"
     uniform, // I32, the default: any allowed value; of a wide range mostly small ones, which matter most
-    one,     // I32: the lowest allowed value but one
+    one,     // I32: the lowest allowed value plus one
     max,     // I32: the highest allowed value
 };
 [[nodiscard]] const char *name_of(Values values);
@@ -45,7 +45,7 @@ struct Case {
     bool operator==(const Case &) const = default;
 };
 
-// `seed` is used if the text names none. Throws Error(input) with the word that is wrong and the nearest valid one.
+// `seed` is used if the text has none. Throws Error(input) with the word that is wrong and the nearest valid one.
 [[nodiscard]] Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed = 1);
 
 // parse_case(layer, to_string(c)) == c.
@@ -62,8 +62,8 @@ struct Case {
 // The call of the layer with this case. Throws Error(input) if the layer refuses it.
 [[nodiscard]] abi::LayerCall call_of(const abi::Layer &layer, const Case &c);
 
-// Roughly the multiplications of a call, assuming that every row of an input meets every weight, every row of a state
-// and every other row.
+// A rough estimate of a call's multiplications: every row of an input with every weight, every row of a state and every
+// other row.
 [[nodiscard]] double work_of(const abi::LayerCall &call);
 
 } // namespace lamina::conformance

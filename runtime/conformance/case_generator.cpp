@@ -17,11 +17,11 @@ constexpr std::array<int64_t, 22> sizes{1,  2,  3,  5,  7,  8,  13,  16,  31,  3
 constexpr std::array<int64_t, 5> large_sizes{769, 1023, 1025, 2048, 4097};
 constexpr std::array<int64_t, 10> head_dims{8, 16, 20, 32, 37, 64, 80, 96, 128, 256};
 constexpr std::array<int64_t, 6> counts{1, 2, 3, 4, 6, 8}; // of heads and the like
-constexpr int draws = 200;                                 // attempts before a set of optional ports is given up
+constexpr int draws = 200;                                 // attempts per set of optional ports
 
 template <size_t N> int64_t pick(const std::array<int64_t, N> &from, Random &random) { return from[random.below(N)]; }
 
-// What can be drawn, according to a contract.
+// What the generator can choose from, according to a contract.
 struct Menu {
     std::set<std::string> dims, factors; // factors: names that appear in products
     bool ellipsis = false;
@@ -43,7 +43,7 @@ struct Menu {
     }
 
   private:
-    // None, all, each alone; and all states with each, since states belong together and many ports exclude them.
+    // None, all, and each alone. Also all states with each of the others, because states belong together.
     void combine(const lamina_layer &layer) {
         std::set<std::string, std::less<>> states;
         for (const lamina_port &port : std::span(layer.states, layer.n_states)) states.insert(port.name);
@@ -70,8 +70,8 @@ struct Menu {
     }
 };
 
-// The dtypes that some weight of the layer allows. Each that has one value per block gets its turn, and the formats of
-// several values one turn together, since kernels differ between the two kinds most.
+// The dtypes that some weight of the layer allows, in turn. All block formats share one turn, because kernels differ
+// most between blocks and single values.
 class WeightTypes {
   public:
     explicit WeightTypes(const lamina_layer &layer) {
@@ -164,7 +164,7 @@ class Generator {
                 whole[p.name] = p.follows != nullptr ? divisor(whole[p.follows]) : whole_number(p);
                 c.params[p.name] = static_cast<double>(whole[p.name]);
             } else if (wanted) {
-                // In thousandths, so that the text is short. The ends of a range are for the author's own cases.
+                // In thousandths, to keep the text short. The ends of the range are left to the author's own cases.
                 const double low = std::max(p.min, -4.0), high = std::min(p.max, 4.0);
                 c.params[p.name] = random_.below(8) == 0 && low <= 0
                                        ? 0.0

@@ -93,7 +93,7 @@ int64_t capacity_of(const abi::LayerCall &call) {
     return out;
 }
 
-// Values are made up for all of it.
+// Throws if the case is too large: values are generated for all of its tensors.
 void expect_reasonable(const abi::LayerCall &call) {
     double values = 0;
     for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state, abi::PortList::out})
@@ -104,7 +104,7 @@ void expect_reasonable(const abi::LayerCall &call) {
         }
     if (values > most_values)
         throw Error(ErrorCode::input,
-                    call.where() + ": too large: a case may have 2^28 values in all; choose smaller sizes");
+                    call.where() + ": too large: a case may have at most 2^28 values in total; choose smaller sizes");
 }
 
 } // namespace
@@ -151,7 +151,7 @@ std::vector<Tensor> run_case(plan::Program &program, const CaseGraph &graph) {
 std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plugins, const CaseGraph &graph) {
     const auto backend = cpu::make_backend(plugins, graph.weights, nullptr);
     plan::ProgramOptions options;
-    options.poison = plan::poison_word; // shows a reference that does not write all of its output
+    options.poison = plan::poison_word; // exposes a reference that does not write all of its output
     const auto program = backend->compile(graph.plan, options);
     write_values(*program, graph);
     return run_case(*program, graph);

@@ -20,7 +20,7 @@ struct CaseGraph {
     std::vector<int32_t> results;     // what is compared: outputs, then states
 };
 
-// The value of a port that a call is given; floating-point weights in the dtype of `type`.
+// Returns the value of a port of the call. Weights must have the dtype of `type`.
 using PortValue = std::function<Tensor(abi::PortList list, uint32_t port, const TensorType &type)>;
 [[nodiscard]] CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of);
 // Throws Error(input) if the layer refuses the case.

@@ -49,7 +49,7 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
 // One case of one layer, for one variant after the other. The reference is computed once.
 class CaseCheck {
   public:
-    // `text`: the case as results show it; `named` and `option`: what runs it again, LAYER where the option names none.
+    // `text`: the case as shown in results. `named` and `option`: the arguments of `lamina check` that run it again.
     CaseCheck(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target, const abi::Layer &layer,
               CaseGraph graph, std::string text, std::string named, std::string option)
         : target_(target), layer_(layer), text_(std::move(text)), named_(std::move(named)), option_(std::move(option)),
@@ -66,11 +66,11 @@ class CaseCheck {
                 result.status = result.why.empty() ? Status::passed : Status::failed;
             } else {
                 result.status = variant.baseline ? Status::failed : Status::skipped;
-                result.why = (variant.baseline ? "the baseline may refuse no case: " : "") + refusal.why;
+                result.why = (variant.baseline ? "the baseline must accept every case: " : "") + refusal.why;
                 result.missing = refusal.missing;
             }
         } catch (const Error &e) {
-            // These errors prove nothing about the variant, and the next cases would fail in the same way.
+            // These errors say nothing about the variant, and the next cases would fail in the same way.
             if (e.code() == ErrorCode::device_lost || e.code() == ErrorCode::memory)
                 throw Error(e.code(), std::string(e.what()) + " Replay: " + result.replay);
             result.why = e.what();
@@ -90,19 +90,17 @@ class CaseCheck {
         const std::vector<Tensor> first = run_case(*program, graph_);
         verdict = verdict_on(first, tolerance_of(*layer_.contract, variant.arithmetic));
         if (!verdict.passed) return verdict.text();
-        if (const std::string name = program->overrun(); !name.empty())
-            return "it wrote beside " + name + ", where no kernel may write";
+        if (const std::string name = program->overrun(); !name.empty()) return "it wrote outside " + name;
         restore_states(*program, graph_);
         if (!same_bits(first, run_case(*program, graph_)))
-            return "a second run of the same program on the same values gave other bits";
+            return "a second run of the same program on the same values gave different bits";
         for (const uint32_t word : plan::other_poison) {
             options.poison = word;
             const auto other = backend->compile(graph_.plan, options);
             write_values(*other, graph_);
             if (!same_bits(first, run_case(*other, graph_)))
-                return "it gave other bits where its outputs and scratch held other numbers before: it uses what was "
-                       "never "
-                       "written";
+                return "its result depends on the previous contents of outputs and scratch: it reads memory that it "
+                       "never wrote";
         }
         return {};
     }

@@ -1,4 +1,4 @@
-// Conformance: compares every variant of a layer with the reference, on one device. No kernel is trusted before.
+// Conformance: compares every variant of a layer with the reference, on one device.
 #pragma once
 
 #include "conformance/case.hpp"

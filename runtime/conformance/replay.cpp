@@ -70,7 +70,7 @@ std::map<std::string, TensorType, std::less<>> types_of(const model::Weights &we
     return types;
 }
 
-// The file itself, or the only one in a folder of replays.
+// The file itself, or the only replay in a folder.
 std::filesystem::path replay_in(const std::filesystem::path &path) {
     if (!std::filesystem::is_directory(path)) return path;
     std::vector<std::filesystem::path> files;

@@ -15,14 +15,14 @@ namespace lamina::conformance {
 
 struct ReplaySource {
     const plan::Step &step;
-    const plan::GraphPlan &plan;   // that `step` is of
+    const plan::GraphPlan &plan;   // the plan that contains `step`
     const model::Weights &weights; // of the model
-    // By tensor of the plan: what the references computed; states before that; what the device computed.
+    // By tensor of the plan: results of the references, states before the step, results of the device.
     std::function<Tensor(int32_t)> expected, before, got;
     std::string variant, device;
 };
 
-// Returns the file, folder/NODE.safetensors; makes the folder. Throws Error(failure).
+// Writes folder/NODE.safetensors, creating the folder if necessary, and returns its path. Throws Error(failure).
 std::filesystem::path write_replay(const std::filesystem::path &folder, const ReplaySource &source);
 
 struct Replay {
@@ -30,8 +30,8 @@ struct Replay {
     CaseGraph graph;
 };
 
-// Takes a file, or a folder with one in it. Throws Error(input) with the file and what is wrong in it, Error(plugin) if
-// no plugin has the layer.
+// Reads a file, or the only replay in a folder. Throws Error(input) with the file and what is wrong in it,
+// Error(plugin) if no plugin provides the layer.
 [[nodiscard]] Replay read_replay(const std::filesystem::path &given, const abi::Registry &plugins);
 
 } // namespace lamina::conformance

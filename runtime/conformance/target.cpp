@@ -30,7 +30,7 @@ class Planner {
     std::map<const lamina_layer *, plan::Kernels> kernels_;
 };
 
-// "2 0=1 5=16": the kernel's number, and its specialization constants.
+// The kernel's number and its specialization constants: "2 0=1 5=16".
 std::string pipeline_of(const plan::Dispatch &dispatch) {
     std::string out = std::to_string(dispatch.kernel);
     for (const lamina_spec &s : dispatch.specs) out += " " + std::to_string(s.id) + "=" + std::to_string(s.bits);

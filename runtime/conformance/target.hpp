@@ -26,10 +26,10 @@ struct CheckTarget {
     std::string name;   // for people: "NVIDIA H100"
     // What computes a layer if no variant may run; empty if nothing does.
     std::string fallback{};
-    // The most multiplications of a case like a model's step. Most of the time of a proof goes into the reference.
-    double most_work = 1e8; // some tenths of a second
+    // The maximum number of multiplications of a case like a model's step. The reference takes most of the time.
+    double most_work = 1e8; // a few tenths of a second
     std::function<std::vector<CheckVariant>(const abi::Layer &)> variants;
-    // Why a variant does not handle these shapes here; nothing if it does.
+    // Why a variant does not handle these shapes here; empty if it does.
     std::function<plan::Refusal(const abi::LayerCall &, const std::string &variant)> why_not;
     // The kernels that a variant runs for these shapes, with their specialization; empty if it does not handle them.
     std::function<std::set<std::string>(const abi::LayerCall &, const std::string &variant)> pipelines;

@@ -40,8 +40,8 @@ std::vector<float> draw_floats(const Shape &shape, Values values, double scale, 
     return out;
 }
 
-// In a range too wide to find interesting values by chance, some values are anywhere, the others are likely positions:
-// within the cache of `rows`, or in a short sequence.
+// In a wide range, random values are rarely interesting. So only some are drawn from the whole range; the others are
+// likely positions: within a cache of `rows`, or in a short sequence.
 int64_t draw_uniform(uint64_t width, uint64_t rows, Random &random) {
     const std::array<uint64_t, 4> limits{width, rows != 0 ? rows : 256, rows != 0 ? rows : 64, 8};
     const uint64_t luck = random.below(limits.size());
@@ -51,8 +51,8 @@ int64_t draw_uniform(uint64_t width, uint64_t rows, Random &random) {
 Tensor draw_integers(const Shape &shape, Values values, const Range &range, Random &random) {
     const auto [lowest, end, cache] = range;
     if (end <= lowest)
-        throw Error(ErrorCode::input,
-                    "no value is allowed: expected " + std::to_string(lowest) + " <= value < " + std::to_string(end));
+        throw Error(ErrorCode::input, "the range of allowed values is empty: " + std::to_string(lowest) +
+                                          " <= value < " + std::to_string(end));
     Tensor out(TensorType{DType::i32, shape});
     for (int32_t &v : out.i32()) {
         const int64_t above = values == Values::zeros ? 0

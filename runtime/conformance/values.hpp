@@ -1,4 +1,4 @@
-// Makes the values of a conformance case's tensors, from a seed, in the classes that kernels fail on.
+// Generates the values of a conformance case's tensors from a seed, in classes that tend to break kernels.
 #pragma once
 
 #include "conformance/case.hpp"
@@ -16,8 +16,8 @@ struct Range { // of I32: lowest <= value < end
     int64_t cache = 0; // capacity of the call's states, or 0. A wide range then holds positions in the cache.
 };
 
-// A tensor of this class of values. Weights are scaled by 1/sqrt(columns) where they are matrices, so that what a layer
-// computes neither grows nor fades.
+// A tensor of this class of values. Weight matrices are scaled by 1/sqrt(columns), so that results are about as large
+// as inputs.
 [[nodiscard]] Tensor make_values(const TensorType &type, Values values, bool weight, const Range &range, uint64_t seed,
                                  std::string_view port);
 

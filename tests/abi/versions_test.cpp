@@ -73,7 +73,7 @@ TEST_CASE("abi: a plugin that needs a later minor version is refused by hosts th
     } else {
         REQUIRE(refused != plugins().rejected().end());
         CHECK_THAT(refused->reason,
-                   matchers::contains("it does not serve plugin ABI 1." + std::to_string(LAMINA_ABI_MINOR)));
+                   matchers::contains("it does not support plugin ABI 1." + std::to_string(LAMINA_ABI_MINOR)));
     }
 }
 

@@ -106,10 +106,10 @@ TEST_CASE("check: what makes no sense is refused") {
     refused({"check", "--device", "cpu", "--admit", "--thorough"}, 2, "--thorough does not go with --admit");
     refused({"check", "linaer", "--device", "cpu"}, 8, "did you mean 'linear'");
     refused({"check", "linear", "--device", "cpu", "--variant", "cpu_falback"}, 2, "did you mean 'cpu_fallback'");
-    refused({"check", "linear", "--device", "cpu", "--case", "T=3 Q=5"}, 3, "nothing is called 'Q'");
+    refused({"check", "linear", "--device", "cpu", "--case", "T=3 Q=5"}, 3, "there is no parameter, dim or port 'Q'");
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 K=0"}, 3, "a size from 1");
     refused({"check", "linear", "--device", "cpu", "--case", "K=5 K=6"}, 3, "'K' is given twice");
-    refused({"check", "dropout", "--device", "cpu", "--case", "Q=5"}, 3, "nothing is called 'Q'");
+    refused({"check", "dropout", "--device", "cpu", "--case", "Q=5"}, 3, "there is no parameter, dim or port 'Q'");
     refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2,
             "--seed does not go with a --case that contains");
     for (const std::string option : {"--thorough", "--own-cases"})

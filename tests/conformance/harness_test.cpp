@@ -189,22 +189,22 @@ TEST_CASE("a NaN fails the case", "[harness]") {
     CHECK_THAT(result.why, matchers::contains("found nan"));
 }
 
-TEST_CASE("a replay that gives other bits fails, however small the difference", "[harness]") {
+TEST_CASE("a second run that gives different bits fails, however small the difference", "[harness]") {
     const CaseResult result = only_result(changed_target([](size_t run, std::span<std::byte> bytes) {
         float &value = float_at(bytes, 7);
         if (run == 2) value = std::nextafter(value, 100.0F);
     }));
     CHECK(result.status == CaseResult::Status::failed);
-    CHECK_THAT(result.why, matchers::contains("other bits"));
+    CHECK_THAT(result.why, matchers::contains("different bits"));
 }
 
-TEST_CASE("a write beside a tensor fails the case though every value is right", "[harness]") {
+TEST_CASE("a write outside a tensor fails the case, even if every value is right", "[harness]") {
     const CaseResult result = only_result(changed_target(leave, "'y'"));
     CHECK(result.status == CaseResult::Status::failed);
-    CHECK_THAT(result.why, matchers::contains("it wrote beside 'y'"));
+    CHECK_THAT(result.why, matchers::contains("it wrote outside 'y'"));
 }
 
-TEST_CASE("a variant that does not do a case is skipped, and a baseline that does not has failed", "[harness]") {
+TEST_CASE("a variant that does not support a case is skipped; a baseline that does not has failed", "[harness]") {
     CheckTarget target = changed_target(leave);
     target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{"C is odd"}; };
     CHECK(only_result(target).status == CaseResult::Status::failed);

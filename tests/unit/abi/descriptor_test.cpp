@@ -60,7 +60,7 @@ TEST_CASE("lists say how large their elements are, and none is smaller than 1.0 
     contract.port_size += 8; // a later minor version
     CHECK(fault_of_sizes(contract).empty());
     contract.port_size = sizeof(lamina_port) - 8;
-    CHECK_THAT(fault_of_sizes(contract), matchers::contains("the size of a port: expected at least 56 bytes"));
+    CHECK_THAT(fault_of_sizes(contract), matchers::contains("the size of a port: expected at least the 56 bytes"));
     contract.port_size = sizeof(lamina_port), contract.states = nullptr;
     CHECK_THAT(fault_of_sizes(contract), matchers::contains("a null list of states"));
 }
@@ -86,19 +86,20 @@ TEST_CASE("a port stands in for one of its list, and a state goes with an option
     CHECK(fault_after([](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], "lengths"); }).empty());
     for (const char *input : {"query", "nothing"})
         CHECK_THAT(fault_after([&](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], input); }),
-                   matchers::contains(std::string("follows '") + input + "', which is no optional input"));
+                   matchers::contains(std::string("follows '") + input + "', which is not an optional input"));
     CHECK_THAT(fault_after([](auto &l) { l.inputs[0].follows = "source"; }),
-               matchers::contains("follows 'source', which does not stand before it"));
+               matchers::contains("follows 'source', which is not listed before it"));
 }
 
 TEST_CASE("parameters are whole: kind, choices, range, default") {
     CHECK_THAT(fault_after([](auto &l) { l.params[0].kind = 9; }), matchers::contains("unknown kind 9"));
     CHECK_THAT(fault_after([](auto &l) { l.params[3].choices = nullptr; }), matchers::contains("choices"));
     CHECK_THAT(fault_after([](auto &l) { l.params[0].choices = "a|b"; }), matchers::contains("choices"));
-    CHECK_THAT(fault_after([](auto &l) { l.params[0].dflt = 65; }), matchers::contains("out of its own range"));
-    CHECK_THAT(fault_after([](auto &l) { l.params[0].min = 70; }), matchers::contains("min exceeds max"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[0].dflt = 65; }),
+               matchers::contains("the default is outside the range"));
+    CHECK_THAT(fault_after([](auto &l) { l.params[0].min = 70; }), matchers::contains("min is greater than max"));
     CHECK_THAT(fault_after([](auto &l) { l.params[0].follows = "kv_heads"; }),
-               matchers::contains("does not stand before it"));
+               matchers::contains("is not listed before it"));
 }
 
 TEST_CASE("ports are whole: dims, dtypes, values, what they follow") {
@@ -128,7 +129,7 @@ TEST_CASE("a layer without outputs, kernels, variants, cases or functions is ref
 
 TEST_CASE("the baseline needs no device feature") {
     CHECK_THAT(fault_after([](auto &l) { l.variants[0].needs = LAMINA_FEATURE_FLOAT16; }),
-               matchers::contains("may need no features"));
+               matchers::contains("must not need any features"));
 }
 
 TEST_CASE("a tolerance too loose to prove anything is refused") {
@@ -168,9 +169,9 @@ TEST_CASE("the capacity of a state is one of its own dims, and one that the host
     };
     CHECK(capacity("M", "B M C").empty());
     CHECK(capacity(nullptr, "B C").empty());
-    CHECK_THAT(capacity("M", "B K C"), matchers::contains("capacity 'M' is no name in its dims (B K C)"));
-    CHECK_THAT(capacity("T", "B T C"), matchers::contains("capacity 'T' follows from 'query'"));
+    CHECK_THAT(capacity("M", "B K C"), matchers::contains("capacity 'M' is not a name in its dims (B K C)"));
+    CHECK_THAT(capacity("T", "B T C"), matchers::contains("capacity 'T' is determined by 'query'"));
     CHECK_THAT(capacity("heads", "B heads"), matchers::contains("capacity 'heads' is a parameter"));
     CHECK_THAT(fault_after([](TestLayer &l) { l.inputs[0].capacity = "T"; }),
-               matchers::contains("only states have a capacity"));
+               matchers::contains("only states may have a capacity"));
 }

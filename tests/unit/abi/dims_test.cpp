@@ -59,8 +59,8 @@ TEST_CASE("an expression that is no whole number, or too large a one, is refused
     };
     CHECK(refusal({{"a", 1}, {"b", 0}}, "a/b") == "'a/b' divides by zero");
     CHECK(refusal({{"a", 5}}, "a/2") == "'a/2' is not a whole number: 5 / 2");
-    CHECK(refusal({{"a", int64_t{1} << 40}}, "a*a") == "'a*a' does not fit 64 bits");
-    CHECK(refusal({{"a", INT64_MAX}}, "a+1") == "'a+1' does not fit 64 bits");
+    CHECK(refusal({{"a", int64_t{1} << 40}}, "a*a") == "'a*a' does not fit in 64 bits");
+    CHECK(refusal({{"a", INT64_MAX}}, "a+1") == "'a+1' does not fit in 64 bits");
 }
 
 TEST_CASE("a shape gives the names of its axes their sizes") {

@@ -131,7 +131,7 @@ TEST_CASE("sizes read as they are written in dims") {
     CHECK(u.text(u.solver.open("D")) == "D2"); // not the older D
 }
 
-TEST_CASE("arithmetic that does not fit 64 bits is an error and changes nothing") {
+TEST_CASE("arithmetic that does not fit in 64 bits is an error and changes nothing") {
     Unknowns u;
     const Size large = int64_t{1} << 40;
     CHECK_THROWS_AS(large * large, Overflow);
