@@ -18,15 +18,15 @@ using Memory = std::vector<float>; // 32-bit words: I32 tensors live in them, to
 
 Memory zeros(uint64_t bytes) { return Memory(static_cast<size_t>((bytes + 3) / 4)); }
 
-// The weights of a backend and all its programs.
+// The weights shared by a backend and its programs.
 class CpuWeights {
   public:
     explicit CpuWeights(model::Weights stored) : stored_(std::move(stored)) {}
 
-    // As they are stored, at any address.
+    // The weight as it is stored, without alignment.
     const std::byte *stored(const std::string &name) const { return stored_.entries().at(name).bytes.data(); }
 
-    // In F32 or I32: the file's own bytes where they are that and aligned, else widened once.
+    // The weight as F32 or I32: the file's own bytes if they have this dtype and are aligned, else a copy, made once.
     const void *words(const std::string &name) {
         const model::Weight &weight = stored_.entries().at(name);
         const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
@@ -85,7 +85,7 @@ class CpuProgram final : public plan::Program {
         return out;
     }
 
-    // Those that the kernel of a step takes as they are stored.
+    // The dtypes that the kernel of a step reads without widening.
     [[nodiscard]] uint32_t stored_dtypes(size_t step) const {
         return kernels_[step] != nullptr ? kernels_[step]->stored_dtypes : 0;
     }
@@ -134,10 +134,10 @@ class CpuBackend final : public plan::Backend {
         try {
             return std::make_unique<CpuProgram>(std::move(plan), options, *this);
         } catch (const std::bad_alloc &) {
-        } catch (const std::length_error &) { // more than a vector may ever hold
+        } catch (const std::length_error &) { // more than a vector can ever hold
         }
         throw Error(ErrorCode::memory, "the tensors of graph '" + graph +
-                                           "' do not fit the host's memory. Take smaller batches or shorter inputs.");
+                                           "' do not fit in the host's memory. Use smaller batches or shorter inputs.");
     }
 
     [[nodiscard]] const std::shared_ptr<CpuWeights> &weights() const { return weights_; }

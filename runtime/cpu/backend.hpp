@@ -1,4 +1,4 @@
-// Runs programs in host memory. A layer runs by the executor's CPU kernel if there is one, else by its reference.
+// Runs programs in host memory. A layer runs with the executor's CPU kernel if there is one, or else its reference.
 #pragma once
 
 #include "abi/library.hpp"
@@ -9,7 +9,7 @@
 
 namespace lamina::cpu {
 
-// executor null: only references, which everything else is compared with.
+// executor null: only references.
 [[nodiscard]] std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins,
                                                           model::Weights weights, const abi::Executor *executor);
 

@@ -32,14 +32,14 @@ std::set<abi::Unknown> unknowns_of(const abi::OpenCall &call, const abi::Solver 
     return out;
 }
 
-// The call with one unknown of this size and all others of that size; nothing if no tensors can have such sizes.
+// The call with one unknown set to size_of_one and all others to size_of_others; none if these sizes are impossible.
 std::optional<abi::LayerCall> made_up(const abi::OpenCall &call, abi::Solver solver,
                                       const std::set<abi::Unknown> &unknowns, abi::Unknown one, int64_t size_of_one,
                                       int64_t size_of_others) {
     try {
         for (const abi::Unknown unknown : unknowns) {
             const abi::Size size(abi::Product{{unknown}});
-            if (solver.resolve(size).is_known()) continue; // it follows from the others
+            if (solver.resolve(size).is_known()) continue; // determined by the others
             if (!solver.equate(size, unknown == one ? size_of_one : size_of_others)) return std::nullopt;
         }
         return abi::LayerCall(call, solver);
@@ -48,9 +48,9 @@ std::optional<abi::LayerCall> made_up(const abi::OpenCall &call, abi::Solver sol
     }
 }
 
-// Calls the plugin's own check: with the sizes if all are known; otherwise with made-up ones, where each unknown in
-// turn is smaller or larger than the others, or the same. If all of these are refused, the graph is taken to be wrong
-// for any sizes.
+// Calls the plugin's own check with the sizes, if all are known. Otherwise it tries made-up sizes, in which each
+// unknown in turn is smaller than, larger than or equal to the others. If all of these are refused, the graph is
+// considered wrong for any sizes.
 void ask_plugin(const abi::OpenCall &call, const abi::Solver &solver) {
     const std::set<abi::Unknown> unknowns = unknowns_of(call, solver);
     if (unknowns.empty()) return abi::LayerCall(call, solver).check();
@@ -73,8 +73,8 @@ void ask_plugin(const abi::OpenCall &call, const abi::Solver &solver) {
 } // namespace
 
 // Walks the graph twice. The first walk learns what the layers say about the inputs' sizes, and ends at a
-// contradiction. The second walk knows these sizes from the beginning, as a run does, and reports the contradiction as
-// an error.
+// contradiction. The second walk knows these sizes from the beginning, like a run, and reports the contradiction as an
+// error.
 void check_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins) {
     abi::Solver solver;
     const GraphWalk::Inputs inputs = open_inputs(model, graph, plugins, solver);

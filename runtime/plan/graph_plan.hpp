@@ -45,7 +45,7 @@ struct GraphShapes {
     bool states_only = false; // plan what the states depend on, and no outputs
 };
 
-// Throws Error(input) that names the layer, its place in model.json, what was expected and found.
+// Throws Error(input) with the layer, its place in model.json, what was expected and what was found.
 [[nodiscard]] GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const abi::Registry &plugins,
                                    const GraphShapes &shapes);
 
@@ -54,10 +54,11 @@ struct GraphShapes {
 // The name in the safetensors file of a layer's weight.
 [[nodiscard]] std::string weight_name(const model::Node &node, const char *port);
 
-// One step of a plan as a plan of its own. What it takes from other steps becomes inputs; its results are outputs.
+// One step of a plan as a separate plan. Tensors from other steps become inputs; its results become outputs.
 [[nodiscard]] GraphPlan isolate(const GraphPlan &plan, size_t step);
 
-// Names of weights that no layer of any graph uses. A misspelt optional weight must not count as left out.
+// The names of weights that no layer of any graph uses. Without this check, a misspelt optional weight would count as
+// left out.
 [[nodiscard]] std::vector<std::string> unused_weights(const model::Model &model, const abi::Registry &plugins);
 
 } // namespace lamina::plan

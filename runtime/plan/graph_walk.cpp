@@ -79,7 +79,7 @@ std::optional<WalkedStep> GraphWalk::next() {
 
     Indices in;
     for (const auto &[port, tensor] : node.inputs) {
-        if (port.empty() && contract.n_inputs == 0) continue; // the layer before it, of which it takes nothing
+        if (port.empty() && contract.n_inputs == 0) continue; // an input-less layer ignores the layer before it
         const std::string name = port.empty() ? contract.inputs[0].name : port;
         in[name] = index_of(tensor, where + ": input '" + name + "'");
     }
@@ -122,7 +122,7 @@ GraphWalk::Indices GraphWalk::take_weights(const model::Node &node, const lamina
     return out;
 }
 
-// Nothing for one that is left out.
+// none: the weight is left out.
 std::optional<int32_t> GraphWalk::take_weight(const model::Node &node, const lamina_port &port,
                                               const std::string &where) {
     const std::string name = weight_name(node, port.name);
@@ -139,7 +139,7 @@ std::optional<int32_t> GraphWalk::take_weight(const model::Node &node, const lam
     throw Error(ErrorCode::input, place + " is missing (" + port.dims + ": " + port.summary + "): " + no_tensor(name));
 }
 
-// The reason for a missing weight: the whole file may be missing.
+// Why a weight is missing: perhaps the whole file is.
 std::string GraphWalk::no_tensor(const std::string &name) const {
     const std::filesystem::path &file = model_.weights.file();
     if (file.empty()) return (model_.folder / "model.safetensors").string() + " does not exist";
@@ -167,7 +167,7 @@ GraphWalk::Indices GraphWalk::outputs() const {
 
 namespace {
 
-// By the names of the encoder's outputs; empty for a graph that decodes nothing.
+// The shapes of the encoder's outputs, by name; empty for a graph that is not a decoder.
 std::map<std::string, abi::OpenShape> encoded_shapes(const model::Model &model, const model::Graph &graph,
                                                      const abi::Registry &plugins) {
     const auto &g = model.generation;
@@ -183,7 +183,7 @@ std::map<std::string, abi::OpenShape> encoded_shapes(const model::Model &model, 
             for (const abi::Size &size : walk.tensors()[static_cast<size_t>(tensor)].type.shape)
                 out[name].push_back(solver.resolve(size));
     } catch (const Error &) {
-        out.clear(); // the check of the encoder reports the error
+        out.clear(); // checking the encoder reports the error
     }
     return out;
 }

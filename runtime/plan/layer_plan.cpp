@@ -6,7 +6,7 @@
 namespace lamina::plan {
 namespace {
 
-// Checks what one plan emits, dispatch by dispatch, and keeps it.
+// Checks and records what a plan emits, dispatch by dispatch.
 class Recorder {
   public:
     Recorder(const abi::LayerCall &call, const Kernels &kernels, const lamina_variant &variant,
@@ -36,10 +36,10 @@ class Recorder {
     void dispatch(const lamina_dispatch &d) { add(d, plan.dispatches, Phase::run); }
     void prepare(const lamina_dispatch &d) { add(d, plan.preparation.dispatches, Phase::preparation); }
 
-    // The first kernel that the plan dispatches and this build lacks; null where it has all of them.
+    // The first kernel that the plan dispatches and this build lacks; null if it has all of them.
     [[nodiscard]] const char *left_out() const { return left_out_; }
 
-    // All of a plan that only the end shows.
+    // The checks that are only possible at the end.
     void finish() const {
         if (plan.dispatches.empty()) fail("it dispatches nothing");
         for (uint32_t i = 0; i < plan.preparation.memory.size(); ++i) expect_filled(i);
@@ -84,7 +84,7 @@ class Recorder {
         fail("no dispatch fills block " + std::to_string(block) + " of the memory that it prepares");
     }
 
-    // What is done once may depend on what never changes, and on nothing else.
+    // A preparing dispatch runs once, so it may only depend on memory that never changes.
     void check_phase(const lamina_ref &ref, const std::string &name) const {
         const bool lasting = ref.role == LAMINA_WEIGHT || ref.role == LAMINA_CONSTANT || ref.role == LAMINA_PREPARED;
         if (phase_ == Phase::preparation && !lasting)
@@ -166,7 +166,7 @@ class Recorder {
         check_phase(ref, name);
         Binding b{ref.role, ref.index, ref.offset, ref.bytes, access.reads, access.writes};
         const uint64_t size = bytes_of(ref, b, name);
-        if (size == 0) { // left out: the zeros that stand there may not be written
+        if (size == 0) { // left out: bound to shared zeros, which must not be written
             if (access.writes) fail(name + " is a port that was left out, but the kernel may write to it");
             b.offset = b.bytes = 0;
             return b;
@@ -176,7 +176,7 @@ class Recorder {
                  std::to_string(device_.binding_align));
         if (ref.offset >= size || ref.bytes > size - ref.offset)
             fail(name + ": " + std::to_string(ref.bytes) + " bytes from " + std::to_string(ref.offset) +
-                 " leave a tensor of " + std::to_string(size));
+                 " exceed a tensor of " + std::to_string(size));
         if (b.bytes == 0) b.bytes = size - ref.offset;
         if (b.bytes > device_.max_binding_bytes)
             throw Error(ErrorCode::no_device, call_.where() + place_ + ": " + name + " spans " +
@@ -186,7 +186,7 @@ class Recorder {
         return b;
     }
 
-    // Of the memory behind a ref; 0 where a port was left out. Redirects b to the port that stands in.
+    // The size of the memory that a ref refers to; 0 if the port was left out. Redirects b to the port that stands in.
     uint64_t bytes_of(const lamina_ref &ref, Binding &b, const std::string &name) const {
         if (ref.role == LAMINA_SCRATCH && ref.index < plan.scratch.size()) return plan.scratch[ref.index];
         if (ref.role == LAMINA_CONSTANT && ref.index < plan.constants.size()) return plan.constants[ref.index].size();
@@ -212,7 +212,7 @@ class Recorder {
     Phase phase_ = Phase::run;
 };
 
-// lamina_ref.role and PortList count alike.
+// The values of lamina_ref.role and PortList agree.
 static_assert(LAMINA_IN == static_cast<int>(abi::PortList::in) &&
               LAMINA_WEIGHT == static_cast<int>(abi::PortList::weight) &&
               LAMINA_OUT == static_cast<int>(abi::PortList::out) &&
@@ -245,7 +245,7 @@ std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &k
     if (!call.plan(variant, device, sink, refusal.why)) return std::nullopt;
     if (recorder.left_out() != nullptr) {
         refusal = {std::string("kernel '") + recorder.left_out() +
-                       "' is not in this build: the tools that the plugin was built with could not compile it",
+                       "' is not in this build: the shader compiler that built the plugin could not compile it",
                    true};
         return std::nullopt;
     }

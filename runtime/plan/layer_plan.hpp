@@ -24,7 +24,7 @@ struct Dispatch {
     std::vector<std::byte> push;
 };
 
-// What is done once a session: memory, and the dispatches that fill it from weights and constants.
+// Work done once per session: memory, and the dispatches that fill it from weights and constants.
 struct Preparation {
     std::vector<uint64_t> memory; // bytes of each block
     std::vector<Dispatch> dispatches;
@@ -51,14 +51,14 @@ class Kernels {
 // Why a variant does not compute a call.
 struct Refusal {
     std::string why;      // empty: it does
-    bool missing = false; // the device lacks a feature or the build a kernel: other shapes will not help
+    bool missing = false; // the device lacks a feature, or the build a kernel, so other shapes will not help
 };
 
 // Asks the plugin for a plan and checks it: kernels and roles exist, bindings are as many as the kernel's, aligned,
 // inside their tensor and under the device's limit, inputs and weights are only read, groups and workgroup sizes fit
-// the device, push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) on a
-// plan that breaks a rule. Nothing, and why, when the variant does not do these shapes, the device lacks a
-// feature or the build lacks a kernel.
+// the device, push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) for a
+// plan that breaks a rule. Returns none, and the reason, if the variant does not handle these shapes, the device lacks
+// a feature or the build lacks a kernel.
 [[nodiscard]] std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
                                                   const lamina_device &device, Refusal &refusal);
 

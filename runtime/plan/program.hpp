@@ -13,7 +13,7 @@
 
 namespace lamina::plan {
 
-// What a caller may do is checked here, in the same way for all devices.
+// The base class checks the caller's arguments in the same way for all devices.
 class Program {
   public:
     virtual ~Program() = default;
@@ -34,7 +34,8 @@ class Program {
     // per sequence.
     void reorder_states(std::span<const int32_t> rows);
 
-    // With `guard`: the name of a tensor or scratch block outside of which the last run wrote; empty if there is none.
+    // With `guard`: the name of a tensor or scratch block beyond whose bounds the last run wrote; empty if there is
+    // none.
     [[nodiscard]] virtual std::string overrun() = 0;
     // How a step is computed: "baseline", or on the CPU "reference" or "cpu_fallback".
     [[nodiscard]] virtual std::string variant(size_t step) const = 0;
@@ -74,9 +75,8 @@ struct ProgramOptions {
     // What activations and scratch are filled with before every run, to expose reads of unwritten memory; none: they
     // keep what the last run left.
     std::optional<uint32_t> poison{};
-    // Poisons memory (with poison_word unless `poison` is set), and lets no two tensors share memory. guard_bytes on
-    // both sides of an activation, scratch block or state belong to nobody, and Program::overrun() tells whether a
-    // kernel wrote there.
+    // Poisons memory (with poison_word unless `poison` is set), and lets no two tensors share memory. Every activation,
+    // scratch block and state has guard_bytes on both sides, and Program::overrun() tells whether a kernel wrote there.
     bool guard = false;
     // The variant that computes each step. For "", and beyond the end of the list, the first that fits, proved or not.
     // Error(input) if a named one does not fit.

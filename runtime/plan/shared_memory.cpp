@@ -12,7 +12,7 @@ struct Unknown {
     std::string why;
 };
 
-[[noreturn]] void overflow() { throw Unknown{"its shared memory has more bytes than 64 bits count"}; }
+[[noreturn]] void overflow() { throw Unknown{"the size of its shared memory does not fit in 64 bits"}; }
 
 uint64_t checked_product(uint64_t a, uint64_t b) {
     uint64_t out = 0;
@@ -31,8 +31,8 @@ uint32_t divided(uint32_t a, uint32_t b, uint32_t (*divide)(int64_t, int64_t), b
     return is_signed ? divide(static_cast<int32_t>(a), static_cast<int32_t>(b)) : divide(a, b);
 }
 uint32_t quotient(int64_t a, int64_t b) { return static_cast<uint32_t>(a / b); }
-uint32_t remainder(int64_t a, int64_t b) { return static_cast<uint32_t>(a % b); }         // of a's sign
-uint32_t modulus(int64_t a, int64_t b) { return static_cast<uint32_t>((a % b + b) % b); } // of b's sign
+uint32_t remainder(int64_t a, int64_t b) { return static_cast<uint32_t>(a % b); }         // has a's sign
+uint32_t modulus(int64_t a, int64_t b) { return static_cast<uint32_t>((a % b + b) % b); } // has b's sign
 
 uint32_t shift(uint32_t b) {
     if (b > 31) throw Unknown{"the size of a shared array shifts 32 bits by " + std::to_string(b)};
@@ -80,7 +80,7 @@ class Layouts {
             std::span<const lamina_spec> specs)
         : definitions_(definitions), spec_ids_(spec_ids), specs_(specs) {}
 
-    // After `bytes` that are taken already, a variable that this pointer points to.
+    // The total size after appending the variable that this pointer points to.
     [[nodiscard]] uint64_t append(uint64_t bytes, uint32_t pointer) {
         const Layout layout = layout_of(word(definition(pointer), 3));
         return checked_sum(rounded_up(bytes, layout.align), layout.bytes);
@@ -224,7 +224,7 @@ class Layouts {
 SharedMemory::SharedMemory(std::span<const uint32_t> spirv) {
     for (size_t at = 5; at < spirv.size();) {
         const uint32_t length = spirv[at] >> 16u, op = spirv[at] & 0xffffu;
-        if (length == 0 || length > spirv.size() - at) break; // SPIRV-Cross has refused it
+        if (length == 0 || length > spirv.size() - at) break; // SPIRV-Cross rejects such a module
         const auto w = spirv.subspan(at, length);
         at += length;
         if (op == SpvOpFunction) break; // all of them are declared before

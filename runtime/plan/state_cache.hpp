@@ -13,7 +13,7 @@
 
 namespace lamina::plan {
 
-// Programs share a state if they agree on its name and size, as a prompt and the steps after it do. A state lives as
+// Programs share a state if they agree on its name and size, as for a prompt and the steps after it. A state lives as
 // long as a program holds it, or until another size of it is requested: every length of text has its own size, and
 // together they would fill the device.
 template <class Memory> class StateCache {
@@ -31,7 +31,7 @@ template <class Memory> class StateCache {
             out.push_back(known == known_.end() ? nullptr : known->second.lock());
             if (out.back() != nullptr) continue;
             missing.push_back(r);
-            last_.erase(r.name); // before memory is needed for another size
+            last_.erase(r.name); // freed before memory for another size is allocated
         }
         std::erase_if(known_, [](const auto &state) { return state.second.expired(); });
         std::vector<Memory> made;

@@ -11,7 +11,7 @@ SymbolicTypes symbolic_types(const model::Model &model, const model::Graph &grap
         walk.emplace(model, graph, plugins, solver, open_inputs(model, graph, plugins, solver));
         while (walk->next()) {
         }
-    } catch (const Error &) { // whoever checks the graph says what is wrong
+    } catch (const Error &) { // checking the graph reports the error
     }
     SymbolicTypes out;
     if (!walk) return out;

@@ -14,7 +14,7 @@ struct SymbolicType {
 };
 using SymbolicTypes = std::map<std::string, SymbolicType>; // by the tensors' names ("encoder.0.attention")
 
-// Those behind a layer that nothing can make fit are missing.
+// Tensors after a layer that cannot fit are missing.
 [[nodiscard]] SymbolicTypes symbolic_types(const model::Model &model, const model::Graph &graph,
                                            const abi::Registry &plugins);
 

@@ -12,7 +12,7 @@
 namespace lamina::detail {
 namespace {
 
-// A Device is plain data, so its id may be anything.
+// A Device is plain data that anyone can fill in, so its id may be invalid.
 std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std::string &id,
                                            const std::string &no_vulkan) {
     constexpr std::string_view prefix = "vulkan:";

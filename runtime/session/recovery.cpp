@@ -31,7 +31,7 @@ void SessionState::let_go() {
 
 void SessionState::recover(const Error &lost) {
     if (const auto &notify = runtime->options.notify)
-        notify(device.id + " was lost; Lamina reopens it and starts the work again (" + lost.what() + ")");
+        notify(device.id + " was lost; Lamina reopens it and restarts the work (" + lost.what() + ")");
     let_go();
     try {
         connect();

@@ -1,4 +1,4 @@
-// Graphs run by shape, each shape planned and recorded once.
+// Runs graphs. The program for each shape is planned and recorded once.
 #include "session/state.hpp"
 
 #include "base/nearest.hpp"

@@ -97,7 +97,7 @@ struct SessionState {
     }
 
   private:
-    void let_go(); // releases all that is on the device; program() connects again
+    void let_go(); // releases everything on the device; program() connects again
     void recover(const Error &lost);
 };
 

@@ -58,7 +58,7 @@ std::string name_of(VkResult result) {
 }
 
 void fail(VkResult result, const std::string &what) {
-    const std::string message = what + ": the Vulkan driver answered " + name_of(result);
+    const std::string message = what + ": the Vulkan driver returned " + name_of(result);
     switch (result) {
     case VK_ERROR_OUT_OF_HOST_MEMORY:
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:

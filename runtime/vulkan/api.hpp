@@ -1,4 +1,4 @@
-// Vulkan as this folder uses it: volk's functions, results turned into lamina::Error, owned handles.
+// Shared by this folder: volk's functions, Vulkan results as lamina::Error, owned handles.
 #pragma once
 
 #define VK_NO_PROTOTYPES

@@ -17,7 +17,7 @@ std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, cons
         steps.push_back(
             choose_variant(plan.steps[s], kernels(plan.steps[s].call.layer()), device_->info().capabilities, wanted));
     }
-    // Held from here on, so that none is uploaded for what is prepared of it, and then again.
+    // Held from here on, so that no weight is uploaded for a preparation and then uploaded again.
     const std::map<std::string, Region> weights = residents_.weights(weights_of(plan, steps));
     const ProgramPipelines pipelines = build_pipelines(plan, steps);
     std::vector<Prepared> prepared = prepare(plan, steps, pipelines.preparation);

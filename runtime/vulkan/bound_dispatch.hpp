@@ -1,4 +1,4 @@
-// Dispatches with everything that they are bound to, ready to be recorded.
+// Dispatches with their bindings, ready to be recorded.
 #pragma once
 
 #include "plan/layer_plan.hpp"
@@ -19,8 +19,8 @@ struct BoundDispatch {
     bool barrier = false; // before it
 };
 
-// Writes a descriptor set for each, and finds where barriers are needed, from the bytes that each one reads and writes.
-// The sets live as long as the returned pool.
+// Writes a descriptor set for each dispatch, and finds where barriers are needed from the bytes that each reads and
+// writes. The sets live as long as the returned pool.
 [[nodiscard]] Owned<VkDescriptorPool> make_ready(const LogicalDevice &device, std::span<BoundDispatch> dispatches);
 
 void record(const LogicalDevice &device, VkCommandBuffer commands, const BoundDispatch &dispatch);

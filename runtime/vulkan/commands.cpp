@@ -61,7 +61,7 @@ void Fence::wait(const std::string &what) const {
         if (result == VK_SUCCESS) result = device_->hear_validation();
         if (result == VK_SUCCESS) return;
         if (result == VK_TIMEOUT) continue;
-        device_->wait_idle(); // there may be later submissions
+        device_->wait_idle(); // later submissions may still run
         if (result == VK_ERROR_DEVICE_LOST)
             throw Error(ErrorCode::device_lost,
                         device() + " was lost while it ran " + what +
@@ -95,7 +95,7 @@ namespace {
 
 constexpr uint64_t staging_bytes = 32ull << 20;
 
-// One piece of an upload, as it lies in the staging buffer.
+// One piece of an upload in the staging buffer.
 struct Piece {
     size_t upload;
     uint64_t staged, at, bytes; // offset in staging; offset in the region; multiples of 16

@@ -27,7 +27,7 @@ struct DeviceInfo {
     std::vector<std::string> unusable; // every reason why Lamina cannot run here; empty if it can
 
     [[nodiscard]] std::string uuid_text() const; // "uuid:8-4-4-4-12"
-    // The key of pipelines and verdicts, as part of a file name: the chip, where it is, and the build of its driver.
+    // The key of pipelines and verdicts, used in file names: the chip, its location, and the build of its driver.
     [[nodiscard]] std::string cache_key() const;
 };
 

@@ -51,7 +51,7 @@ bool offers_instance_extension(const char *name) {
                        [&](const VkExtensionProperties &e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
-// The highest version of 1.1 to 1.3 that the loader offers; 0 when it offers less.
+// The highest version from 1.1 to 1.3 that the loader supports; 0 if it supports less.
 uint32_t loader_api_version() {
     uint32_t version = VK_API_VERSION_1_0;
     if (vkEnumerateInstanceVersion == nullptr || vkEnumerateInstanceVersion(&version) != VK_SUCCESS) return 0;
@@ -86,19 +86,19 @@ std::shared_ptr<VulkanInstance> VulkanInstance::create(const InstanceOptions &op
     }
     const uint32_t api_version = loader_api_version();
     if (api_version == 0) {
-        why_not = "the Vulkan loader offers less than Vulkan 1.1";
+        why_not = "the Vulkan loader does not support Vulkan 1.1";
         return nullptr;
     }
     if (options.validation && !has_validation_layer())
         throw Error(ErrorCode::no_device, std::string(validation_layer) +
-                                              " was asked for and is not installed (Debian: apt install "
+                                              " was requested but is not installed (Debian: apt install "
                                               "vulkan-validationlayers)");
 
     std::shared_ptr<VulkanInstance> made(new VulkanInstance(options));
     VkResult result = made->create_instance(options, api_version);
     if (result == VK_SUCCESS) result = made->find_devices(api_version);
     if (result != VK_SUCCESS && result != VK_ERROR_INCOMPATIBLE_DRIVER) {
-        why_not = "Vulkan could not be started: the loader answered " + name_of(result);
+        why_not = "Vulkan could not be started: the loader returned " + name_of(result);
         return nullptr;
     }
     watch_for_exit();
@@ -146,7 +146,7 @@ VkResult VulkanInstance::create_instance(const InstanceOptions &options, uint32_
     info.ppEnabledExtensionNames = extensions.data();
     info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
 
-    VkInstance created = VK_NULL_HANDLE; // means nothing after a failure
+    VkInstance created = VK_NULL_HANDLE; // meaningless after a failure
     const VkResult result = vkCreateInstance(&info, nullptr, &created);
     if (result != VK_SUCCESS) return result;
     instance_ = created;

@@ -6,7 +6,7 @@ namespace lamina::vulkan {
 
 namespace {
 
-// The structures for the feature bits, chained for vkCreateDevice. They point at each other, so they must not be
+// The structures for the feature bits, chained for vkCreateDevice. They point to each other, so they must not be
 // copied.
 struct EnabledFeatures {
     VkPhysicalDeviceFeatures2 all{};
@@ -77,7 +77,7 @@ LogicalDevice::LogicalDevice(std::shared_ptr<VulkanInstance> instance, const Phy
     const VkResult result = vkCreateDevice(physical_.handle, &info, nullptr, &device_);
     if (result != VK_SUCCESS)
         throw Error(ErrorCode::no_device, "vulkan:" + std::to_string(physical_.info.index) + " (" +
-                                              physical_.info.name + ") could not be opened: the driver answered " +
+                                              physical_.info.name + ") could not be opened: the driver returned " +
                                               name_of(result));
     volkLoadDeviceTable(&table_, device_);
     table_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);

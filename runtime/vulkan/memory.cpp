@@ -30,7 +30,7 @@ std::optional<MemoryType> find_type(const VkPhysicalDeviceMemoryProperties &memo
     return best;
 }
 
-// Vulkan promises a type with DEVICE_LOCAL and one with HOST_VISIBLE and HOST_COHERENT for every buffer.
+// Vulkan guarantees a type with DEVICE_LOCAL and one with HOST_VISIBLE and HOST_COHERENT for every buffer.
 MemoryType choose_type(const VkPhysicalDeviceMemoryProperties &memory, uint32_t allowed, Buffer::Place place) {
     constexpr VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     auto type = place == Buffer::Place::device
@@ -75,7 +75,7 @@ uint64_t total_bytes(std::span<const MemoryRequest> requests) {
                             const std::string &purpose, const std::string &have) {
     throw Error(ErrorCode::memory, purpose + " need " + binary_size(total_bytes(requests)) + " on " +
                                        device.info().name + "; " + have + ". Biggest: " + biggest(requests) +
-                                       ". Take smaller batches, half-size weights (f16) or another device.");
+                                       ". Use smaller batches, smaller weights (f16, q8_0) or another device.");
 }
 
 void check_fit(const LogicalDevice &device, std::span<const MemoryRequest> requests, const std::string &purpose) {

@@ -1,4 +1,4 @@
-// The public Device, over the pieces of this folder.
+// Implements the public Device with the other parts of this folder.
 #pragma once
 
 #include "vulkan/instance.hpp"
@@ -7,7 +7,7 @@
 
 namespace lamina::vulkan {
 
-// Throws Error(no_device) when the driver refuses.
+// Throws Error(no_device) if the driver refuses.
 [[nodiscard]] std::shared_ptr<Device> open_device(const std::shared_ptr<VulkanInstance> &instance,
                                                   const PhysicalDevice &physical);
 

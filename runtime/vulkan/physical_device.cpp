@@ -9,7 +9,7 @@ namespace lamina::vulkan {
 
 namespace {
 
-// Limits that every baseline may rely on (plugin.h), where Vulkan itself guarantees less.
+// Limits that every baseline may rely on (plugin.h), although Vulkan itself guarantees less.
 constexpr uint32_t needed_invocations = 256, needed_shared_bytes = 16384, needed_storage_buffers = 8;
 
 std::string version_text(uint32_t v) {
@@ -175,7 +175,7 @@ void read_capabilities(PhysicalDevice &d, const VkPhysicalDeviceSubgroupProperti
     std::copy_n(d.limits.maxComputeWorkGroupCount, 3, c.max_groups);
     c.shared_bytes = d.limits.maxComputeSharedMemorySize;
     read_features(d);
-    c.matrices = d.info.matrices.data(); // moving the list keeps its storage; copies point at the instance's
+    c.matrices = d.info.matrices.data(); // moving the list keeps its storage; copies point to the instance's
     c.n_matrices = static_cast<uint32_t>(d.info.matrices.size());
     c.matrix_size = sizeof(lamina_matrix_shape);
 }
@@ -229,7 +229,7 @@ PhysicalDevice inspect(VkPhysicalDevice handle, uint32_t index, uint32_t instanc
         d.info.api_version = version_text(basic.apiVersion);
         d.info.driver = "unnamed driver";
         d.info.driver_version = version_text(basic.driverVersion);
-        d.info.unusable.push_back("it offers Vulkan " + d.info.api_version + "; at least 1.1 is needed");
+        d.info.unusable.push_back("it supports Vulkan " + d.info.api_version + "; at least 1.1 is needed");
         return d;
     }
     d.extensions = extensions_of(handle);
@@ -238,7 +238,7 @@ PhysicalDevice inspect(VkPhysicalDevice handle, uint32_t index, uint32_t instanc
     read_properties(d, subgroup);
     read_capabilities(d, subgroup);
     read_memory(d);
-    if (!find_queue_family(d)) d.info.unusable.emplace_back("it has no queue that computes");
+    if (!find_queue_family(d)) d.info.unusable.emplace_back("it has no compute queue");
     find_missing_limits(d);
     return d;
 }
@@ -268,7 +268,7 @@ std::string DeviceInfo::cache_key() const {
     // and several builds may have the same version.
     char chip[18];
     std::snprintf(chip, sizeof chip, "%04x-%04x", vendor_id, device_id);
-    constexpr size_t most = 40; // of what may be long: file names end at 255
+    constexpr size_t most = 40; // per part that may be long: file names are limited to 255 bytes
     std::string key = uuid_text().substr(5) + "_" + chip + "_" + hex(build) + "_" + name.substr(0, most) + "_" +
                       driver.substr(0, most) + "_" + driver_version.substr(0, most);
     const auto plain = [](char c) {

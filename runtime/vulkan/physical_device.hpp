@@ -15,11 +15,11 @@ struct PhysicalDevice {
     VkPhysicalDevice handle = VK_NULL_HANDLE;
     DeviceInfo info;
     uint32_t api_version = 0;  // the lower of the device's and the instance's
-    uint32_t queue_family = 0; // the first that computes
+    uint32_t queue_family = 0; // the first with compute support
     VkPhysicalDeviceLimits limits{};
     uint64_t max_allocation_bytes = 0;
     VkPhysicalDeviceMemoryProperties memory{};
-    std::set<std::string, std::less<>> extensions; // that the device offers
+    std::set<std::string, std::less<>> extensions; // supported by the device
 
     [[nodiscard]] bool offers(const char *extension) const { return extensions.contains(extension); }
 };

@@ -50,7 +50,7 @@ std::vector<std::byte> read_pipeline_cache(const std::filesystem::path &file, co
     try {
         bytes = read_file(file, largest_file);
     } catch (const Error &) {
-        return {}; // not readable counts as absent
+        return {}; // an unreadable file counts as absent
     }
     FileHeader header{};
     if (bytes.size() < sizeof header) return {};

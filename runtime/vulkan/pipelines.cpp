@@ -34,7 +34,7 @@ Owned<VkShaderModule> make_module(const LogicalDevice &device, const lamina_kern
     return device.own(module, device.vk().vkDestroyShaderModule);
 }
 
-// Specialization constants as Vulkan takes them: 32-bit values back to back.
+// Specialization constants in Vulkan's form: 32-bit values back to back.
 struct Specialization {
     std::vector<VkSpecializationMapEntry> entries;
     std::vector<uint32_t> values;

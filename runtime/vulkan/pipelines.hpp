@@ -43,7 +43,8 @@ class Pipelines {
     [[nodiscard]] std::vector<Pipeline> build(std::span<const PipelineRequest> requests);
 
   private:
-    using Key = std::pair<const lamina_kernel *, std::vector<uint32_t>>; // with ids and values of its constants
+    // The kernel, and the ids and values of its constants.
+    using Key = std::pair<const lamina_kernel *, std::vector<uint32_t>>;
     struct Layout {
         Owned<VkDescriptorSetLayout> set;
         Owned<VkPipelineLayout> pipeline;

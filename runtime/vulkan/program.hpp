@@ -41,7 +41,7 @@ class VulkanProgram final : public plan::Program {
     std::vector<int32_t> output_tensors_;
     std::vector<Transfer> input_transfers_, output_transfers_;
     std::optional<Buffer> staging_; // the inputs, then the outputs
-    std::optional<Buffer> beside_;  // for sequences being moved: see reorder()
+    std::optional<Buffer> beside_;  // temporary copies of sequences: see reorder()
     std::optional<Recording> recording_;
 };
 

@@ -115,8 +115,8 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     }
 
     std::vector<Upload> uploads;
-    // Inputs have guards, too. A kernel that reads beyond an input then gets wrong results, instead of right ones by
-    // luck.
+    // Inputs have guards, too, so that a kernel that reads beyond an input gets wrong results and not, by luck, right
+    // ones.
     std::vector<std::vector<uint32_t>> words;
     for (size_t i = 0; i < graph.tensors.size() && guard_ != 0; ++i) {
         if (graph.tensors[i].kind != Kind::input) continue;

@@ -12,7 +12,7 @@
 
 namespace lamina::vulkan {
 
-// The names of the weights that runs read. Of other weights they read what was prepared.
+// The names of the weights that runs read directly. Of other weights, runs only read the prepared form.
 [[nodiscard]] std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const ChosenVariant> steps);
 
 // Activations and scratch are placed by plan::MemoryLayout; inputs have memory of their own. Weights and states belong

@@ -16,9 +16,9 @@ class Residents {
   public:
     Residents(std::shared_ptr<LogicalDevice> device, model::Weights weights);
 
-    // These weights as they are in the file, padded with zeros to a multiple of 16 bytes. Those that nobody holds are
-    // uploaded. A weight stays on the device as long as somebody holds it. Throws Error(memory), before anything is
-    // allocated, or Error(input) for a name that is not in the file.
+    // These weights as they are in the file, padded with zeros to a multiple of 16 bytes. A weight stays on the device
+    // as long as someone holds it; the others are uploaded. Throws Error(memory), before anything is allocated, or
+    // Error(input) for a name that is not in the file.
     [[nodiscard]] std::map<std::string, Region> weights(const std::set<std::string> &names);
 
     // These states, in order. Missing ones are created with zeros. Throws Error(memory), as weights().
@@ -29,7 +29,7 @@ class Residents {
   private:
     std::shared_ptr<LogicalDevice> device_;
     model::Weights file_;
-    struct Place { // of a weight in a buffer that somebody holds, or that is gone
+    struct Place { // of a weight in a buffer, which is gone if nobody holds it
         std::weak_ptr<const Buffer> buffer;
         uint64_t offset, bytes;
     };

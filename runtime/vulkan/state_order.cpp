@@ -1,4 +1,4 @@
-// Moving sequences within the states of a program: how beams are kept, dropped and split.
+// Moves sequences within the states of a program. Beam search keeps, drops and splits beams this way.
 #include "vulkan/program.hpp"
 
 namespace lamina::vulkan {
@@ -11,7 +11,7 @@ constexpr Barrier between_copies{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STA
                                  VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
                                  VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
 
-struct Move { // a sequence, by way of a copy beside the state, since others may need what it replaces
+struct Move { // of a sequence, through a temporary copy, because other moves may need the data that it replaces
     Region state;
     uint64_t from, beside, to, bytes;
 };

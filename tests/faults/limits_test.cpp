@@ -78,9 +78,9 @@ TEST_CASE("limits: a device that lacks what every baseline needs is refused, by 
     CHECK(reason([](auto &p) { p.limits.maxPerStageDescriptorStorageBuffers = 4; }) ==
           "maxPerStageDescriptorStorageBuffers is 4; at least 8 is needed");
     CHECK(reason([](auto &p) { p.apiVersion = VK_API_VERSION_1_0; }) ==
-          "it offers Vulkan 1.0.0; at least 1.1 is needed");
+          "it supports Vulkan 1.0.0; at least 1.1 is needed");
     faults->computes = false;
-    CHECK(reason(nullptr) == "it has no queue that computes");
+    CHECK(reason(nullptr) == "it has no compute queue");
 }
 
 TEST_CASE("limits: a device that lacks several things is refused with all of them, and never taken") {
@@ -97,7 +97,7 @@ TEST_CASE("limits: a device that lacks several things is refused with all of the
     CHECK(runtime.device("auto").id == "cpu");
     const test::Thrown thrown = test::thrown_by([&] { (void)runtime.device("vulkan:0"); });
     CHECK(thrown.is(ErrorCode::no_device));
-    for (const char *what : {"no queue that computes", "maxComputeSharedMemorySize is 1", "maxPushConstantsSize is 2"})
+    for (const char *what : {"no compute queue", "maxComputeSharedMemorySize is 1", "maxPushConstantsSize is 2"})
         CHECK_THAT(thrown.message, matchers::contains(what));
 }
 

@@ -211,15 +211,15 @@ TEST_CASE("a plan that breaks a rule is refused, with the layer, the variant, th
     }
     SECTION("bytes beyond the tensor") {
         emitted.bind[0].bytes = 6 * 37 * 4 + 12;
-        refused_for("leave a tensor of 896");
+        refused_for("exceed a tensor of 896");
     }
     SECTION("bytes that wrap around") {
         emitted.bind[0].offset = 256, emitted.bind[0].bytes = std::numeric_limits<uint64_t>::max() - 128;
-        refused_for("leave a tensor of 896");
+        refused_for("exceed a tensor of 896");
     }
     SECTION("an offset beyond the tensor") {
         emitted.bind[0].offset = 1024;
-        refused_for("leave a tensor of 896");
+        refused_for("exceed a tensor of 896");
     }
     SECTION("no workgroups") {
         emitted.dispatch.groups[1] = 0;
