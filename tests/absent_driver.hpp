@@ -1,4 +1,4 @@
-// What a test does that finds no Vulkan driver.
+// For tests that find no Vulkan driver.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Catch2, version 3 where the system has it, else 2.13: the part that both have.
+// Catch2: version 3 if the system has it, else 2.13. Tests use only what both have.
 #pragma once
 
 #if __has_include(<catch2/catch_test_macros.hpp>)

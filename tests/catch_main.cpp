@@ -1,4 +1,4 @@
-// main() of every test program, and its third outcome beside passed and failed: skipped.
+// main() of every test program. Besides passed and failed there is a third outcome: skipped.
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
 #else

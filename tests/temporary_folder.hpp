@@ -1,4 +1,4 @@
-// A folder for one test: made empty, removed with all that is in it.
+// An empty folder for one test, removed with its contents at the end.
 #pragma once
 
 #include <lamina/error.hpp>

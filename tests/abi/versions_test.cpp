@@ -1,5 +1,5 @@
-// Plugins of several minor versions of the ABI in a host of one. This program is built twice: with the plugin side of
-// this host, and with the same code compiled against a later plugin.h, whose fields nobody but the two of them knows.
+// Plugins of several minor versions of the ABI in one host. This program is built twice: as this host, and with the
+// same code compiled against a made-up later plugin.h with additional fields.
 #include "abi/call.hpp"
 #include "abi/library.hpp"
 
@@ -60,7 +60,7 @@ void check_works(const char *id) {
 
 } // namespace
 
-TEST_CASE("abi: a plugin of 1.0 works, frozen as its header is") { check_works("frozen_1_0"); }
+TEST_CASE("abi: a plugin built with the frozen 1.0 header works") { check_works("frozen_1_0"); }
 
 TEST_CASE("abi: a plugin of a later minor version works") { check_works("later"); }
 
@@ -78,15 +78,15 @@ TEST_CASE("abi: a plugin that needs a later minor version is refused by hosts th
 }
 
 #ifdef LAMINA_LATER_DTYPE
-TEST_CASE("abi: what a plugin of 1.0 does not have is zero in a later host, and what a later one has is read") {
+TEST_CASE("abi: fields that a 1.0 plugin lacks are zero in a later host, and a later plugin's fields are read") {
     CHECK(plugins().layer("frozen_1_0").contract->later == 0);
     CHECK(plugins().layer("frozen_1_0").contract->inputs[1].later == 0);
     CHECK(plugins().layer("later").contract->later == 11);
 }
 #endif
 
-TEST_CASE("abi: the header of 1.0 is kept") {
-    // What moved would move for every plugin that is out there.
+TEST_CASE("abi: fields keep their offsets and values of version 1.0") {
+    // A change here would break every published plugin.
     CHECK(offsetof(lamina_layer, plan) == 200);
     CHECK(offsetof(lamina_port, dtypes) == 48);
     CHECK(offsetof(lamina_call, tensor_size) == 64);

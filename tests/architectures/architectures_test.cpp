@@ -1,4 +1,4 @@
-// Models as people have them, against what the package that wrote them computes: make.py made models/.
+// Models in Hugging Face and GGUF format, compared with the results of transformers. make.py wrote models/.
 #include "catch.hpp"
 #include "places.hpp"
 #include "vulkan_devices.hpp"

@@ -1,4 +1,4 @@
-// Settings that Lamina does not know, or that the weights do not agree with, are errors that name them.
+// Settings that Lamina does not know, or that contradict the weights, are errors that name them.
 #include "../temporary_folder.hpp"
 #include "catch.hpp"
 #include "places.hpp"
@@ -41,7 +41,7 @@ std::string refusal(const std::string &name, const char *key, const nlohmann::js
 
 } // namespace
 
-TEST_CASE("architectures: keys of older files that change nothing are taken") {
+TEST_CASE("architectures: harmless keys of older files are accepted") {
     CHECK(refusal("bert", "position_embedding_type", "absolute") == "");
     CHECK(refusal("bert", "gradient_checkpointing", false) == "");
     CHECK(refusal("llama", "pretraining_tp", 1) == "");
@@ -85,7 +85,7 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
 }
 
-TEST_CASE("architectures: a config that the weights do not agree with is refused") {
+TEST_CASE("architectures: a config that contradicts the weights is refused") {
     using matchers::contains;
     CHECK_THAT(refusal("llama", "attention_bias", true), contains("q_proj.bias"));
     CHECK_THAT(refusal("qwen3", "attention_bias", false), contains("q_proj.bias"));

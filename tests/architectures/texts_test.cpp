@@ -1,4 +1,4 @@
-// Models that people have, with their tokenizers: texts in; texts, vectors and classes out.
+// Published models with their tokenizers: texts in; texts, vectors and classes out.
 #include "../temporary_folder.hpp"
 #include "catch.hpp"
 #include "places.hpp"
@@ -84,7 +84,7 @@ void check_close(std::span<const float> found, std::span<const float> expected) 
 
 } // namespace
 
-TEST_CASE("texts: vectors of sentences are those of their tokens, in any batch") {
+TEST_CASE("texts: sentence vectors are the same as from token ids, in any batch") {
     const WithTokenizer model("sentences");
     Session session = model.session();
     const std::vector<std::string> texts{"w7 w9 w11 w3", "w5", "w20 w30 w40 w50 w51 w52 w17"};
@@ -110,7 +110,7 @@ TEST_CASE("texts: vectors of sentences are those of their tokens, in any batch")
     check_close(cut.f32(), alone(session, ids, "embedding").f32());
 }
 
-TEST_CASE("texts: classes have the names of the config, and probabilities as the kind of problem asks for") {
+TEST_CASE("texts: classes have the config's labels, with softmax, sigmoid or plain scores by problem type") {
     const json names{{"id2label", {{"0", "dull"}, {"1", "fine"}, {"2", "odd"}}}};
     const WithTokenizer model("bert_texts", names);
     Session session = model.session();
@@ -153,7 +153,7 @@ TEST_CASE("texts: each token of a text has its class") {
     CHECK((found[0][2].characters == TextRange{7, 10}));
 }
 
-TEST_CASE("texts: a language model of a Hugging Face folder continues them, token by token the likeliest") {
+TEST_CASE("texts: a language model in a Hugging Face folder continues them with the likeliest tokens") {
     const WithTokenizer model("llama", {{"eos_token_id", 52}});
     Session session = model.session();
     GenerateOptions options;
@@ -182,7 +182,7 @@ TEST_CASE("texts: a language model of a Hugging Face folder continues them, toke
     CHECK_THAT(message_of([&] { (void)session.generate({longer}); }), contains("65 tokens; expected at most 64"));
 }
 
-TEST_CASE("texts: conversations take the form of the model's own template, wherever its files have it") {
+TEST_CASE("texts: conversations use the model's chat template, in whichever file it is") {
     const std::vector<ChatMessage> messages{{"user", "w7 w9"}, {"assistant", "w3"}, {"user", "w11"}};
     const WithTokenizer model("llama");
     CHECK_THAT(message_of([&] { (void)chat_prompt(runtime().load(model.path()), messages); }),

@@ -1,4 +1,4 @@
-// What the files that people have say of the tokens that generation begins with, ends at and never gives.
+// The tokens that generation starts with, ends at and never returns, as given in published files.
 #include "../temporary_folder.hpp"
 #include "catch.hpp"
 #include "places.hpp"
@@ -42,7 +42,7 @@ std::string refusal(const std::string &name, const json &generation) {
 
 } // namespace
 
-TEST_CASE("output tokens: generation_config.json goes before config.json") {
+TEST_CASE("output tokens: generation_config.json takes precedence over config.json") {
     const model::OutputTokens of_file = tokens("t5", {{"decoder_start_token_id", 7}, {"eos_token_id", {1, 5}}});
     CHECK(of_file.start == Start{{7}});
     CHECK(of_file.end == Ids{1, 5});
@@ -53,7 +53,7 @@ TEST_CASE("output tokens: generation_config.json goes before config.json") {
     CHECK(tokens("llama", {}).start.empty()); // a prompt is what it begins with
 }
 
-TEST_CASE("output tokens: words that must not occur are suppressed") {
+TEST_CASE("output tokens: bad_words_ids are suppressed") {
     const json words{{"bad_words_ids", {{46}, {3}}}, {"suppress_tokens", {5}}, {"begin_suppress_tokens", {4}}};
     CHECK(tokens("marian", words).suppress == Ids{5, 46, 3});
     CHECK(tokens("marian", words).begin_suppress == Ids{4});
@@ -63,7 +63,7 @@ TEST_CASE("output tokens: words that must not occur are suppressed") {
                    matchers::contains("a sequence of 2 tokens"));
 }
 
-TEST_CASE("output tokens: Whisper begins with a language, a task and no times") {
+TEST_CASE("output tokens: Whisper's output begins with a language, a task and \"no timestamps\"") {
     const json several{{"decoder_start_token_id", 3},
                        {"lang_to_id", {{"<|de|>", 21}, {"<|en|>", 20}, {"<|fr|>", 22}}},
                        {"task_to_id", {{"transcribe", 30}, {"translate", 31}}},
@@ -84,6 +84,6 @@ TEST_CASE("output tokens: Whisper begins with a language, a task and no times") 
     CHECK(tokens("whisper", {}, older).start == Start{{3}, {20}, {30}, {32}});
 }
 
-TEST_CASE("output tokens: GGUF names the end") {
+TEST_CASE("output tokens: GGUF gives the end tokens") {
     CHECK(architectures::open(models / "gguf_llama" / "model.gguf")->tokens.end == Ids{2});
 }

@@ -53,7 +53,7 @@ TEST_CASE("check: the CPU's fast kernels agree with the references, and every ca
     CHECK(same[0] == one); // the same shapes, values and error
 }
 
-TEST_CASE("check: the command that runs a failed call again does so, pasted as it is printed") {
+TEST_CASE("check: the printed replay command works when pasted into a shell") {
     const TemporaryFolder folder;
     const std::filesystem::path file = write_failing_replay(folder.path() / "a call's.safetensors");
     const Finished f = run_lamina({"check", "--replay", file, "--device", "cpu", "--json"});
@@ -86,13 +86,13 @@ TEST_CASE("check: the table has a line a layer and variant, and a closing line")
     CHECK_THAT(lines.back(), matchers::contains("agree with the references"));
 }
 
-TEST_CASE("check: a layer that the CPU runs by its reference has nothing to check, and says so") {
+TEST_CASE("check: a layer without a CPU kernel has nothing to check, which is reported") {
     const Finished f = run_lamina({"check", "dropout", "--device", "cpu"});
     CHECK(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("nothing to check on cpu"));
 }
 
-TEST_CASE("check: what makes no sense is refused") {
+TEST_CASE("check: invalid arguments are refused") {
     const auto refused = [](const std::vector<std::string> &arguments, int status, const std::string &why) {
         const Finished f = run_lamina(arguments);
         CHECK(f.status == status);

@@ -29,7 +29,7 @@ TEST_CASE("compare: the table has a line a layer and a closing line") {
     CHECK_THAT(lines.back(), matchers::contains("all 96 layers on cpu"));
 }
 
-TEST_CASE("compare: what makes no sense is refused") {
+TEST_CASE("compare: invalid arguments are refused") {
     const auto refused = [](const std::vector<std::string> &arguments, const std::string &why) {
         const Finished f = run_lamina(arguments);
         CHECK(f.status == 2);

@@ -53,7 +53,7 @@ TEST_CASE("convert: a model folder, a Hugging Face folder and a GGUF file become
     }
 }
 
-TEST_CASE("convert: a folder that was written answers as the model that it was made of") {
+TEST_CASE("convert: a converted model gives the same answers as the original") {
     const TemporaryFolder folder;
     const std::string same = (folder.path() / "same").string(), small = (folder.path() / "small").string();
     CHECK(run_lamina({"convert", g2p(), same}).status == 0);
@@ -64,7 +64,7 @@ TEST_CASE("convert: a folder that was written answers as the model that it was m
     CHECK(run_lamina({"run", "--device", "cpu", small, "hello"}).out == answer);
 }
 
-TEST_CASE("convert --weights: matrices get the dtype, vectors keep theirs, and what it costs is said") {
+TEST_CASE("convert --weights: matrices get the dtype, vectors keep theirs, and the error is reported") {
     const TemporaryFolder folder;
     double before = 0;
     for (const std::string dtype : {"q8_0", "q5_0", "q4_0"}) {
@@ -87,14 +87,14 @@ TEST_CASE("convert --weights: matrices get the dtype, vectors keep theirs, and w
     }
 }
 
-TEST_CASE("convert --weights: rows that are no multiple of 256 values get a format of 32 values") {
+TEST_CASE("convert --weights: rows that are not a multiple of 256 values get a format with blocks of 32") {
     const TemporaryFolder folder;
     const Finished f = run_lamina({"convert", g2p(), (folder.path() / "m").string(), "--weights", "q4_k"});
     CHECK(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("ERROR") && matchers::contains("WORST") && matchers::contains("q5_0"));
 }
 
-TEST_CASE("convert: what is there already is not touched, and nothing is left of what fails") {
+TEST_CASE("convert: existing files are not touched, and a failure leaves nothing behind") {
     const TemporaryFolder folder;
     const std::string to = (folder.path() / "there").string();
     std::filesystem::create_directory(to);

@@ -26,7 +26,7 @@ json model_of(const TemporaryFolder &folder, const std::string &name) {
 
 } // namespace
 
-TEST_CASE("init: each architecture is written, said on stderr, and loads") {
+TEST_CASE("init: each architecture is written, reported on stderr, and loads") {
     const TemporaryFolder folder;
     for (const std::string arch : {"encoder", "decoder", "encoder-decoder"}) {
         INFO(arch);
@@ -44,7 +44,7 @@ TEST_CASE("init: each architecture is written, said on stderr, and loads") {
     }
 }
 
-TEST_CASE("init: a folder is that folder however it is spelt, and takes its name") {
+TEST_CASE("init: every spelling of a folder's path works, and gives the model its name") {
     const TemporaryFolder folder;
     for (const std::string name : {"here", "real"}) std::filesystem::create_directory(folder.path() / name);
     std::filesystem::create_directory_symlink(folder.path() / "real", folder.path() / "link");
@@ -66,7 +66,7 @@ TEST_CASE("init: a folder is that folder however it is spelt, and takes its name
         CHECK(entry.path().extension() != ".tmp");
 }
 
-TEST_CASE("init: --json says what was written") {
+TEST_CASE("init: --json reports what was written") {
     const TemporaryFolder folder;
     const Finished f = init(folder, "m", {"--arch", "encoder", "--vocab", "5", "--json", "--quiet"});
     REQUIRE(f.status == 0);
@@ -78,7 +78,7 @@ TEST_CASE("init: --json says what was written") {
     CHECK(found.at("bytes") == 4 * found.at("parameters").get<int>());
 }
 
-TEST_CASE("init: the same seed gives the same file, another one another") {
+TEST_CASE("init: the same seed gives the same file, and another seed a different one") {
     const TemporaryFolder folder;
     for (const auto &[name, seed] : std::map<std::string, std::string>{{"a", "1"}, {"b", "1"}, {"c", "2"}})
         REQUIRE(init(folder, name, {"--vocab", "5", "--seed", seed, "--name", "m"}).status == 0);
@@ -166,7 +166,7 @@ TEST_CASE("init: a folder that is not empty is left alone without --force") {
     CHECK(folder.read("m/notes.txt") == "mine");
 }
 
-TEST_CASE("init: wrong settings are named, and nothing is written") {
+TEST_CASE("init: errors name the wrong setting, and nothing is written") {
     const TemporaryFolder folder;
     const auto refusal = [&](const std::vector<std::string> &options) {
         const Finished f = init(folder, "m", options);
@@ -196,7 +196,7 @@ TEST_CASE("init: wrong settings are named, and nothing is written") {
                matchers::contains("'<s>' is not in the target"));
 }
 
-TEST_CASE("init: options that the model has no use for are refused") {
+TEST_CASE("init: options that do not apply to the model are refused") {
     const TemporaryFolder folder;
     const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
     const auto refusal = [&](const std::vector<std::string> &options) {
@@ -217,7 +217,7 @@ TEST_CASE("init: options that the model has no use for are refused") {
                matchers::contains("--mask keys does not go with --arch decoder"));
 }
 
-TEST_CASE("init: what is wrong with text is said in the words of the command") {
+TEST_CASE("init: errors about text settings name the command's options") {
     const TemporaryFolder folder;
     const std::string tokens = folder.write("tokens.txt", "<s>\n</s>\nx\n").string();
     const auto refusal = [&](std::vector<std::string> options) {
@@ -245,7 +245,7 @@ TEST_CASE("init: start and end are two tokens") {
     CHECK_THAT(f.err, matchers::contains("--start and --end are both '<s>'"));
 }
 
-TEST_CASE("init: a token that no text can hold is refused by its line, special ones aside") {
+TEST_CASE("init: a token that no text can contain is refused with its line, unless it is special") {
     const TemporaryFolder folder;
     const auto result = [&](const std::string &tokens, const std::string &split) {
         return init(folder, "m",
@@ -262,7 +262,7 @@ TEST_CASE("init: a token that no text can hold is refused by its line, special o
     CHECK(result("BOS\n</s>\nNew\nYork\n", "words").status == 0);
 }
 
-TEST_CASE("init: no more tokens are generated than there are positions for") {
+TEST_CASE("init: the number of generated tokens is limited by the number of positions") {
     const TemporaryFolder folder;
     const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
     const auto result = [&](const std::string &max_len, const std::vector<std::string> &more) {
@@ -282,7 +282,7 @@ TEST_CASE("init: no more tokens are generated than there are positions for") {
     CHECK_THAT(result("1", {}).err, matchers::contains("--max-len 1: expected 2 or more"));
 }
 
-TEST_CASE("init --force: the old model's vocabularies go with it, and nothing else does") {
+TEST_CASE("init --force: the old model's vocabularies are removed with it, and nothing else") {
     const TemporaryFolder folder;
     const std::string source = folder.write("source.txt", "a\nb\n").string();
     const std::string target = folder.write("target.txt", "<s>\n</s>\nx\n").string();
@@ -306,7 +306,7 @@ TEST_CASE("init --force: the old model's vocabularies go with it, and nothing el
     CHECK(init(folder, "m", {"--vocab", "5", "--force"}).status == 0);
 }
 
-TEST_CASE("init: files that cannot be read or written end it with their own status") {
+TEST_CASE("init: files that cannot be read or written have exit statuses of their own") {
     const TemporaryFolder folder;
     const std::string repeated = folder.write("repeated.txt", "a\na\n").string();
     const Finished bad = init(folder, "m", {"--arch", "decoder", "--target-vocab", repeated});

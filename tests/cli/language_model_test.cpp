@@ -31,7 +31,7 @@ TEST_CASE("a language model continues prompts from arguments and from stdin alik
     CHECK(lines.out == arguments.out);
 }
 
-TEST_CASE("a language model says which line it cannot read, after the lines before it") {
+TEST_CASE("a language model reports the line that it cannot read, after answering the lines before it") {
     const TemporaryFolder folder;
     const std::string model = language_model(folder);
     const Finished f = run_lamina({"run", model, "--device", "cpu"}, {.input = "the cat\nthe dog\n"});
@@ -41,7 +41,7 @@ TEST_CASE("a language model says which line it cannot read, after the lines befo
     CHECK_THAT(f.err, matchers::contains("dog"));
 }
 
-TEST_CASE("a language model is inspected, compared and tapped by name") {
+TEST_CASE("inspect, compare and --tap work with a language model") {
     const TemporaryFolder folder;
     const std::string model = language_model(folder);
     CHECK(run_lamina({"inspect", model}).status == 0);
@@ -66,7 +66,7 @@ TEST_CASE("a language model is inspected, compared and tapped by name") {
     CHECK_THAT(unknown.err, matchers::contains("no tensor 'nothing'"));
 }
 
-TEST_CASE("a language model of characters continues prompts whole, empty ones, too") {
+TEST_CASE("a character-level language model continues whole prompts, including empty ones") {
     const TemporaryFolder folder;
     const auto run = [&](const std::string &tokens, const std::vector<std::string> &prompts) {
         const std::string model = (folder.path() / "characters").string();
@@ -90,7 +90,7 @@ TEST_CASE("a language model of characters continues prompts whole, empty ones, t
     CHECK_THAT(unknown.err, matchers::contains("column 2"));
 }
 
-TEST_CASE("a model that reads characters, blanks among them, takes an argument as one text") {
+TEST_CASE("a character-level model whose vocabulary has a space takes an argument as one text") {
     const TemporaryFolder folder;
     const std::string model = (folder.path() / "m").string();
     const std::string source = folder.write("source.txt", "a\nb\n \n").string();

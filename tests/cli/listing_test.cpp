@@ -6,7 +6,7 @@
 
 using nlohmann::json;
 
-TEST_CASE("plugins: every layer that ships is listed, with the file that it is from") {
+TEST_CASE("plugins: every built-in layer is listed with its file") {
     const Finished text = run_lamina({"plugins"}), data = run_lamina({"plugins", "--json"});
     REQUIRE(data.status == 0);
     const json plugins = json::parse(data.out);
@@ -18,7 +18,7 @@ TEST_CASE("plugins: every layer that ships is listed, with the file that it is f
     }
 }
 
-TEST_CASE("plugins: a library that is no plugin is listed with the reason, and the others still work") {
+TEST_CASE("plugins: a library that is not a plugin is listed with the reason, and the others still work") {
     const TemporaryFolder folder;
     folder.write("lamina_broken.so", "this is no library");
     const Finished f = run_lamina({"plugins", "--json", "--plugin-dir", folder.path()});
@@ -31,7 +31,7 @@ TEST_CASE("plugins: a library that is no plugin is listed with the reason, and t
     CHECK_THAT(run_lamina({"plugins", "--plugin-dir", folder.path()}).out, matchers::contains("rejected"));
 }
 
-TEST_CASE("plugins NAME: the whole contract, from the plugin itself") {
+TEST_CASE("plugins NAME: prints the whole contract") {
     const Finished text = run_lamina({"plugins", "layer_norm"}), data = run_lamina({"plugins", "layer_norm", "--json"});
     REQUIRE(text.status == 0);
     for (const char *part : {"arXiv:1607.06450", "eps", "0 to 1", "... C", "f32 f16 bf16", "optional", "baseline"})
@@ -43,14 +43,14 @@ TEST_CASE("plugins NAME: the whole contract, from the plugin itself") {
     CHECK(contract["tolerances"][0]["rtol"].get<double>() > 0);
 }
 
-TEST_CASE("plugins NAME: an unknown name is an error of its own kind") {
+TEST_CASE("plugins NAME: an unknown name is a plugin error") {
     const Finished f = run_lamina({"plugins", "layer_nrom"});
     CHECK(f.status == 8);
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("did you mean 'layer_norm'?"));
 }
 
-TEST_CASE("devices: the CPU is always there, and a device that is not usable says why") {
+TEST_CASE("devices: the CPU is always listed, and an unusable device is listed with the reason") {
     const Finished f = run_lamina({"devices", "--json"});
     REQUIRE(f.status == 0);
     const json devices = json::parse(f.out)["devices"];
@@ -98,14 +98,14 @@ TEST_CASE("inspect --weights lists each weight") {
     CHECK_THAT(run_lamina({"inspect", g2p(), "--weights"}).out, matchers::contains("generator.weight"));
 }
 
-TEST_CASE("inspect: a folder that is no model is a bad input") {
+TEST_CASE("inspect: a folder without a model is an input error") {
     const Finished f = run_lamina({"inspect", "/no/such/model"});
     CHECK(f.status == 3);
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("/no/such/model"));
 }
 
-TEST_CASE("inspect: a model that no input could make run is a bad one, for what the first run would say") {
+TEST_CASE("inspect: a model that cannot run with any input is refused with the error of the first run") {
     const TemporaryFolder folder;
     const std::string model = (folder.path() / "m").string();
     REQUIRE(run_lamina({"init", model, "--arch", "encoder", "--d-model", "32", "--heads", "4", "--vocab", "9", "--eps",
@@ -131,7 +131,7 @@ TEST_CASE("inspect: a model that no input could make run is a bad one, for what 
     CHECK(run_lamina({"inspect", model}).status == 0);
 }
 
-TEST_CASE("inspect: a source vocabulary that does not fit the table of embeddings is refused, as when it is loaded") {
+TEST_CASE("inspect: a source vocabulary that does not fit the embedding table is refused") {
     const TemporaryFolder folder;
     const std::string model = (folder.path() / "m").string();
     const std::string source = folder.write("source.txt", "a\nb\nc\n"),

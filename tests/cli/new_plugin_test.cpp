@@ -21,7 +21,7 @@ std::string refusal(const std::string &name, const fs::path &folder) {
 
 } // namespace
 
-TEST_CASE("new-plugin --out-of-tree: a project whose files are listed and whose every name is the layer's") {
+TEST_CASE("new-plugin --out-of-tree: makes a project, lists its files, and replaces every name by the layer's") {
     const TemporaryFolder folder;
     const fs::path project = folder.path() / "made/here";
     const Finished f = run_lamina({"new-plugin", "group_norm", "--out-of-tree", project, "--json"});
@@ -60,7 +60,7 @@ TEST_CASE("new-plugin: nothing is overwritten") {
     CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("new-plugin: where nothing can be written nothing is left behind") {
+TEST_CASE("new-plugin: if the folder is not writable, nothing is left behind") {
     const Finished f = run_lamina({"new-plugin", "group_norm", "--out-of-tree", "/proc/group_norm"});
     CHECK(f.status == 1);
     CHECK_THAT(f.err, matchers::contains("no layer was created"));

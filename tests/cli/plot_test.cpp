@@ -24,7 +24,7 @@ double encoding(int position, int dimension, int d_model) {
 
 } // namespace
 
-TEST_CASE("plot: options that make no encoding are usage errors") {
+TEST_CASE("plot: options that describe no encoding are usage errors") {
     const Finished odd = run_lamina({"plot", "pe", "--d-model", "3"});
     CHECK(odd.status == 2);
     CHECK_THAT(odd.err, matchers::contains("--d-model 3: expected an even number"));
@@ -37,7 +37,7 @@ TEST_CASE("plot: a heat map of some dimensions names them") {
     for (const char *label : {">0<", ">17<", ">18<", ">19<"}) CHECK_THAT(f.out, matchers::contains(label));
 }
 
-TEST_CASE("plot pe: the numbers are those of the formula") {
+TEST_CASE("plot pe: the numbers match the formula") {
     const Finished f = run_lamina({"plot", "pe", "--json", "--d-model", "20", "--max-len", "100", "--dims", "4-7"});
     REQUIRE(f.status == 0);
     const json table = json::parse(f.out);
@@ -49,7 +49,7 @@ TEST_CASE("plot pe: the numbers are those of the formula") {
                        matchers::within_abs(encoding(p, 4 + i, 20), 2e-7));
 }
 
-TEST_CASE("plot pe: in halves, all sines stand before all cosines") {
+TEST_CASE("plot pe: in halves, all sines come before all cosines") {
     const Finished f = run_lamina({"plot", "pe", "--json", "--d-model", "4", "--max-len", "2", "--layout", "halves"});
     REQUIRE(f.status == 0);
     const json row = json::parse(f.out)["values"][1];
@@ -69,13 +69,13 @@ TEST_CASE("plot pe: a line for each dimension, each in the legend, written to th
     CHECK(svg.ends_with("</svg>\n"));
 }
 
-TEST_CASE("plot pe: whatever a title holds, the picture is XML") {
+TEST_CASE("plot pe: the picture is valid XML for any title") {
     const Finished f = run_lamina({"plot", "pe", "--title", "a\x01\xFF\xC3\xA9\x1B\xEF\xBF\xBF z"});
     REQUIRE(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("<title>a\xEF\xBF\xBD\xEF\xBF\xBD\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD z</title>"));
 }
 
-TEST_CASE("plot pe: a heat map of a long table is thinned to what can be seen, and says so") {
+TEST_CASE("plot pe: a heat map of a long table is thinned to the visible resolution, which is reported") {
     const Finished f = run_lamina({"plot", "pe", "--heat", "--max-len", "5000", "--d-model", "64"});
     REQUIRE(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("position (every 11th shown)"));
@@ -83,7 +83,7 @@ TEST_CASE("plot pe: a heat map of a long table is thinned to what can be seen, a
     CHECK(f.out.size() < 2'000'000);
 }
 
-TEST_CASE("plot pe: what makes no sense is refused before anything is written") {
+TEST_CASE("plot pe: invalid arguments are refused before anything is written") {
     const auto refused = [](std::vector<std::string> options, int status, const std::string &why) {
         const TemporaryFolder folder;
         options.insert(options.begin(), {"plot", "pe", "-o", folder.path() / "pe.svg"});
@@ -112,7 +112,7 @@ TEST_CASE("plot pe: a file that cannot be written is an error") {
     CHECK_THAT(f.err, matchers::contains("/no/such/folder/pe.svg"));
 }
 
-TEST_CASE("plot pe: a line of very many positions is drawn by what can be seen of it") {
+TEST_CASE("plot pe: a line with very many positions is thinned to the visible resolution") {
     const Finished f = run_lamina({"plot", "pe", "--max-len", "300000"});
     REQUIRE(f.status == 0);
     CHECK(count(f.out, "<polyline") == 4);

@@ -1,4 +1,4 @@
-// Runs the `lamina` command and looks at what it leaves.
+// Runs the `lamina` command and captures its results.
 #pragma once
 
 #include <map>

@@ -33,7 +33,7 @@ std::vector<std::string> encode(const TemporaryFolder &folder, const std::vector
 
 } // namespace
 
-TEST_CASE("run: a word a line, in order, wherever the blanks are") {
+TEST_CASE("run: words are answered one per line, in order, whatever the spaces between them") {
     const Finished f = run_lamina({"run", g2p(), "vulkan transformer", "word", "--device", "cpu"});
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
@@ -43,7 +43,7 @@ TEST_CASE("run: a word a line, in order, wherever the blanks are") {
     CHECK_THAT(lines[2], matchers::contains("word\t"));
 }
 
-TEST_CASE("run: which device was taken, and why, is said once on stderr, and not with --quiet") {
+TEST_CASE("run: the device and the reason for it are reported once on stderr, but not with --quiet") {
     const Finished f = run_lamina({"run", g2p(), "a", "b"});
     CHECK(lines_of(f.err).size() == 1);
     CHECK_THAT(f.err, matchers::contains("lamina: on "));
@@ -75,14 +75,14 @@ TEST_CASE("run: an empty argument is an empty text, as an empty line is") {
     CHECK(arguments.out == lines.out); // samples depend on the place of a text
 }
 
-TEST_CASE("run: no lines give no lines") {
+TEST_CASE("run: empty stdin gives empty stdout") {
     const Finished f = run_lamina({"run", g2p(), "--device", "cpu"});
     CHECK(f.status == 0);
     CHECK(f.out.empty());
     CHECK(run_lamina({"run", g2p(), "--device", "cpu", "--json"}).out == "[]\n");
 }
 
-TEST_CASE("run: a line that cannot be read ends the run, by its number, after the lines before it") {
+TEST_CASE("run: an unreadable line ends the run with its number, after answering the lines before it") {
     const Finished f = run_lamina({"run", g2p(), "--device", "cpu"}, {.input = "vulkan\na\nw0rd\nb\n"});
     CHECK(f.status == 3);
     CHECK(lines_of(f.out).size() == 2);
@@ -90,7 +90,7 @@ TEST_CASE("run: a line that cannot be read ends the run, by its number, after th
     CHECK_THAT(f.err, matchers::contains("'0'"));
 }
 
-TEST_CASE("run: a line that is too long ends the run, by its number, after the lines before it") {
+TEST_CASE("run: a line that is too long ends the run with its number, after answering the lines before it") {
     const std::string longest(size_t{1} << 20, 'a');
     const Finished f =
         run_lamina({"run", g2p(), "--device", "cpu"}, {.input = "vulkan\na\n" + longest + "b\nvulkan\n"});
@@ -99,7 +99,7 @@ TEST_CASE("run: a line that is too long ends the run, by its number, after the l
     CHECK_THAT(f.err, matchers::contains("stdin, line 3: longer than 1 MiB"));
 }
 
-TEST_CASE("run: a slow writer gets its answer before it writes on") {
+TEST_CASE("run: a line is answered before the next one arrives") {
     Running run({"run", g2p(), "--device", "cpu", "--quiet"});
     run.write("vulkan\n");
     CHECK(run.line() == vulkan_line);
@@ -108,7 +108,7 @@ TEST_CASE("run: a slow writer gets its answer before it writes on") {
     CHECK(run.finish() == 0);
 }
 
-TEST_CASE("run: a signal that asks it to end ends it with 128 and the signal") {
+TEST_CASE("run: a termination signal ends it with status 128 plus the signal") {
     for (const int signal : {SIGINT, SIGTERM}) {
         Running run({"run", g2p(), "--device", "cpu", "--quiet"});
         run.write("vulkan\n");
@@ -117,7 +117,7 @@ TEST_CASE("run: a signal that asks it to end ends it with 128 and the signal") {
     }
 }
 
-TEST_CASE("run --json gives an object for each text, with its hypotheses, the best first") {
+TEST_CASE("run --json prints an object for each text, with its hypotheses, the best first") {
     const Finished f = run_lamina({"run", g2p(), "vulkan", "a", "--device", "cpu", "--json", "--beams", "3"});
     REQUIRE(f.status == 0);
     const json answers = json::parse(f.out);
@@ -129,7 +129,7 @@ TEST_CASE("run --json gives an object for each text, with its hypotheses, the be
     CHECK(answers[0]["hypotheses"][0]["score"] > answers[0]["hypotheses"][1]["score"]);
 }
 
-TEST_CASE("run: keys and values may be cached in halves") {
+TEST_CASE("run: keys and values may be cached in f16") {
     const auto with = [](const char *dtype) {
         return run_lamina({"run", g2p(), "vulkan", "transformer", "--device", "cpu", "--cache", dtype});
     };
@@ -139,7 +139,7 @@ TEST_CASE("run: keys and values may be cached in halves") {
     CHECK_THAT(unknown.err, matchers::contains("--cache"));
 }
 
-TEST_CASE("run: samples follow the seed") {
+TEST_CASE("run: sampling is determined by the seed") {
     const auto sampled = [](const char *seed) {
         return run_lamina({"run", g2p(), "vulkan transformer", "--device", "cpu", "--temperature", "2", "--seed", seed})
             .out;
@@ -164,7 +164,7 @@ TEST_CASE("run: an option that would change nothing is refused, by name") {
     CHECK_THAT(refusal({"--temperature", "1", "--top-p", "0"}), matchers::contains("--top-p: expected"));
 }
 
-TEST_CASE("run: how a layer is computed can be chosen, and only among what there is") {
+TEST_CASE("run: --variant selects how a layer is computed, and unknown variants are refused") {
     const auto with = [](const char *variant) {
         return run_lamina({"run", g2p(), "vulkan", "--device", "cpu", "--variant", variant});
     };
@@ -176,14 +176,14 @@ TEST_CASE("run: how a layer is computed can be chosen, and only among what there
                matchers::contains("attention has no variant 'baseline' on cpu; it has reference, cpu_fall"));
 }
 
-TEST_CASE("run: a device that is asked for and absent is an error, never another device") {
+TEST_CASE("run: a requested device that is missing is an error and not replaced by another") {
     const Finished f = run_lamina({"run", g2p(), "vulkan", "--device", "vulkan:99"});
     CHECK(f.status == 4);
     CHECK(f.out.empty());
     CHECK_THAT(f.err, matchers::contains("no device 'vulkan:99'"));
 }
 
-TEST_CASE("run --input: the outputs of a graph, summed up") {
+TEST_CASE("run --input: prints a summary of the graph's outputs") {
     const TemporaryFolder folder;
     write_letters(folder);
     const Finished text = run_lamina(encode(folder)), data = run_lamina(encode(folder, {"--json"}));
@@ -277,13 +277,13 @@ TEST_CASE("run --tap: files may go into the folder that --output-dir makes") {
     CHECK(std::filesystem::exists(made / "memory.npy"));
 }
 
-TEST_CASE("run --tap: a text without anything in it is said to be that") {
+TEST_CASE("run --tap: an empty text is reported as such") {
     const Finished f = run_lamina({"run", g2p(), "", "--device", "cpu", "--tap", "*"});
     CHECK(f.status == 2);
     CHECK_THAT(f.err, matchers::contains("there is no text to run the model on"));
 }
 
-TEST_CASE("run --input: what is wrong is refused, and nothing is written") {
+TEST_CASE("run --input: invalid inputs are refused, and nothing is written") {
     const TemporaryFolder folder, out;
     write_letters(folder);
     const auto refused = [&](const std::vector<std::string> &arguments, int status, const std::string &why) {
@@ -315,7 +315,7 @@ TEST_CASE("run --output-dir: a folder that cannot be made is an error") {
     CHECK_THAT(f.err, matchers::contains("--output-dir: "));
 }
 
-TEST_CASE("run --input: ids that no table has are refused before anything runs") {
+TEST_CASE("run --input: ids outside the table are refused before anything runs") {
     const TemporaryFolder folder;
     write_letters(folder);
     const std::vector<int32_t> ids{2, 3, 4, 5, 28, 0};

@@ -10,7 +10,7 @@ namespace {
 const std::string bert = LAMINA_SOURCE_DIR "/tests/unit/tokenizer/fixtures/bert.json";
 }
 
-TEST_CASE("tokenize: ids, tokens and where they stand; ids become the text again") {
+TEST_CASE("tokenize: prints ids, tokens and offsets; --decode turns ids into the text again") {
     const Finished text = run_lamina({"tokenize", bert, "The fox"});
     const Finished data = run_lamina({"tokenize", "--json", bert, "The fox"});
     REQUIRE(data.status == 0);
@@ -27,7 +27,7 @@ TEST_CASE("tokenize: ids, tokens and where they stand; ids become the text again
     CHECK(run_lamina(arguments).out == "the fox\n");
 }
 
-TEST_CASE("tokenize: a file that is no tokenizer, and words that are no ids, are refused") {
+TEST_CASE("tokenize: files that are not tokenizers, and words that are not ids, are refused") {
     const Finished absent = run_lamina({"tokenize", "/nowhere.json", "a"});
     CHECK(absent.status == 3);
     CHECK_THAT(absent.err, matchers::contains("/nowhere.json"));

@@ -5,7 +5,7 @@
 
 using nlohmann::json;
 
-TEST_CASE("usage: a seed is a number of 64 bits, and nothing else") {
+TEST_CASE("usage: a seed must be a 64-bit number") {
     for (const std::string seed : {"-1", "18446744073709551616", "99999999999999999999999", "1.5", "x"})
         for (const std::vector<std::string> &command :
              {std::vector<std::string>{"init", "no-such-folder/m", "--vocab", "5"}, {"run", g2p(), "a"}, {"check"}}) {
@@ -17,7 +17,7 @@ TEST_CASE("usage: a seed is a number of 64 bits, and nothing else") {
         }
 }
 
-TEST_CASE("usage: a number that an option does not take is shown beside those that it takes") {
+TEST_CASE("usage: the error for a number out of range shows the range") {
     const auto error = [](const std::string &option, const std::string &value) {
         const Finished f = run_lamina({"run", g2p(), "a", option, value});
         CHECK(f.status == 2);
@@ -32,7 +32,7 @@ TEST_CASE("usage: a number that an option does not take is shown beside those th
     CHECK(run_lamina({"run", g2p(), "a", "--device", "cpu", "--length-penalty", "5e-1", "--beams", "64"}).status == 0);
 }
 
-TEST_CASE("usage: an empty word is no value") {
+TEST_CASE("usage: an empty word is not a value") {
     for (const std::vector<std::string> &command : {std::vector<std::string>{"compare", g2p(), "a", "--svg", ""},
                                                     {"compare", g2p(), "a", "--replay", ""},
                                                     {"compare", g2p(), "a", "--graph", ""},
@@ -52,11 +52,11 @@ TEST_CASE("usage: an empty word is no value") {
     }
 }
 
-TEST_CASE("usage: help that nobody gets is an error") {
+TEST_CASE("usage: help that cannot be written to stdout is an error") {
     for (const char *option : {"--help", "--version"}) CHECK(run_lamina({option}, {.out = "/dev/full"}).status == 1);
 }
 
-TEST_CASE("lamina without a command explains itself on stderr and fails as wrong usage") {
+TEST_CASE("lamina without a command prints its usage to stderr and fails with a usage error") {
     const Finished f = run_lamina({});
     CHECK(f.status == 2);
     CHECK(f.out.empty());
@@ -83,7 +83,7 @@ TEST_CASE("a command's help shows its options with their defaults, and the globa
     CHECK_THAT(f.out, matchers::contains("[default: auto]"));
 }
 
-TEST_CASE("misspelt commands, options and names are answered with what was probably meant") {
+TEST_CASE("errors for misspelt commands, options and names suggest the nearest one") {
     const auto answer = [](const std::vector<std::string> &arguments) {
         const Finished f = run_lamina(arguments);
         CHECK(f.status == 2);
@@ -98,27 +98,27 @@ TEST_CASE("misspelt commands, options and names are answered with what was proba
                matchers::contains("no layer 'attenton'; did you mean 'attention'?"));
 }
 
-TEST_CASE("what is missing is named") {
+TEST_CASE("errors name the missing argument") {
     CHECK_THAT(run_lamina({"run"}).err, matchers::contains("MODEL is required (see lamina run --help)"));
     CHECK_THAT(run_lamina({"plot"}).err, matchers::contains("COMMAND is required (see lamina plot --help)"));
     CHECK(run_lamina({"plot"}).status == 2);
 }
 
-TEST_CASE("global options stand before or after the command") {
+TEST_CASE("global options may come before or after the command") {
     const auto is_json = [](const Finished &f) { return f.status == 0 && json::accept(f.out); };
     CHECK(is_json(run_lamina({"--json", "plugins"})));
     CHECK(is_json(run_lamina({"plugins", "--json"})));
     CHECK_FALSE(is_json(run_lamina({"plugins"})));
 }
 
-TEST_CASE("a word that is also a command's name is a word") {
+TEST_CASE("an argument that is also a command's name is still an argument") {
     const Finished f = run_lamina({"run", g2p(), "devices", "run", "--device", "cpu"});
     CHECK(f.status == 0);
     REQUIRE(lines_of(f.out).size() == 2);
     CHECK_THAT(lines_of(f.out)[0], matchers::contains("devices\t"));
 }
 
-TEST_CASE("stdout that takes nothing is an error; a reader that leaves is not") {
+TEST_CASE("a failing stdout is an error; a closed pipe is not") {
     const Finished full = run_lamina({"plot", "pe"}, {.out = "/dev/full"});
     CHECK(full.status == 1);
     CHECK_THAT(full.err, matchers::contains("cannot write to stdout: No space left on device"));
@@ -129,7 +129,7 @@ TEST_CASE("stdout that takes nothing is an error; a reader that leaves is not") 
     CHECK(plot.finish() == 0);
 }
 
-TEST_CASE("a device is refused by commands that run on none") {
+TEST_CASE("commands that use no device refuse --device") {
     for (const std::vector<std::string> &command :
          {std::vector<std::string>{"plot", "pe"}, {"inspect", g2p()}, {"plugins"}, {"devices"}}) {
         std::vector<std::string> arguments = command;

@@ -1,5 +1,5 @@
-// Kernels under GPU-assisted validation: the layers rewrite them so that they report every access out of bounds. Slow
-// where a driver compiles for minutes what the layers make of a kernel, so this is a test of its own, on lavapipe.
+// Kernels under GPU-assisted validation: the layers instrument them so that they report every access out of bounds.
+// Some drivers compile the instrumented kernels for minutes, so this is a separate test, on lavapipe.
 #include "catch.hpp"
 #include "conformance/case_graph.hpp"
 #include "conformance/check.hpp"
@@ -54,7 +54,7 @@ void check_kernels(const Assisted &assisted, const std::string &variant, const s
 
 } // namespace
 
-TEST_CASE("a kernel that accesses what lies beside its bindings is reported", "[.gpu_assisted]") {
+TEST_CASE("a kernel that accesses memory outside its bindings is reported", "[.gpu_assisted]") {
     const Assisted assisted = open_lavapipe();
     if (assisted.device == nullptr) return;
     const auto run_with = [&](test::Mistake mistake) {
@@ -77,7 +77,7 @@ TEST_CASE("a kernel that accesses what lies beside its bindings is reported", "[
     CHECK_THAT(assisted.reports().front(), matchers::contains("out of bounds"));
 }
 
-TEST_CASE("no kernel accesses what lies beside its buffers", "[.gpu_assisted]") {
+TEST_CASE("no kernel accesses memory outside its buffers", "[.gpu_assisted]") {
     const Assisted assisted = open_lavapipe();
     if (assisted.device == nullptr) return;
     check_kernels(assisted, "baseline",

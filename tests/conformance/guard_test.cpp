@@ -1,5 +1,5 @@
-// What check() relies on, shown on a real device: a kernel that writes beside its output or leaves part of it unwritten
-// does not get through. The layer is layer_norm with its own kernel and a plan that is wrong about the rows.
+// The basis of check(), on a real device: a kernel that writes outside its output, or leaves part of it unwritten, is
+// caught. The layer is layer_norm with its own kernel and a plan with a wrong number of rows.
 #include "conformance/case_graph.hpp"
 
 #include "catch.hpp"
@@ -42,7 +42,7 @@ TEST_CASE("a kernel that stays inside its output leaves the guards alone", "[dri
     CHECK(run_with(0, test::target_of(*driver)).overrun.empty());
 }
 
-TEST_CASE("a kernel that writes one row too many is found out, though its output is right", "[driver]") {
+TEST_CASE("a kernel that writes one row too many is caught, although its output is right", "[driver]") {
     const auto driver = test::driver();
     // Hardware may drop what a kernel writes outside of its binding: then there is nothing to see, and no harm.
     if (!driver || driver->device == nullptr || driver->name == "gpu") return;

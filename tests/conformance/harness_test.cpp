@@ -1,4 +1,4 @@
-// The harness tested: what is wrong must be found. No Vulkan.
+// Tests of the harness itself: it must catch every wrong result. Needs no Vulkan.
 #include "conformance/check.hpp"
 #include "cpu/backend.hpp"
 #include "mutation.hpp"
@@ -97,7 +97,7 @@ float &float_at(std::span<std::byte> bytes, size_t index) { return reinterpret_c
 
 } // namespace
 
-TEST_CASE("every way in which kernels are wrong is caught, for every layer", "[harness]") {
+TEST_CASE("every kind of wrong result is caught, for every layer", "[harness]") {
     // Mutations of the result that change something for any layer with rows that differ.
     const std::vector<std::string> everywhere{"all zeros",
                                               "the last row never written",
@@ -159,14 +159,14 @@ TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "
     CHECK(caught("rms_norm", "B=2 T=7 C=16 +residual", "'residual' left out"));
 }
 
-TEST_CASE("a mutation that softmax takes out again is known to change nothing", "[harness]") {
+TEST_CASE("a mutation that softmax cancels is known to change nothing", "[harness]") {
     const abi::Layer &attention = test::plugins()->layer("attention");
     const Case c = parse_case(*attention.contract, "B=1 Tq=5 Tk=1 D=8 heads=2 +v +score_bias");
     for (const MutationResult &m : try_mutations(test::plugins(), attention, c))
         if (m.mutation == "'score_bias' left out") CHECK(m.outcome == MutationResult::Outcome::unchanged);
 }
 
-TEST_CASE("a right result passes, with the line that runs it again", "[harness]") {
+TEST_CASE("a correct result passes, with the command that runs it again", "[harness]") {
     const CaseResult result = only_result(changed_target(leave));
     CHECK(result.status == CaseResult::Status::passed);
     CHECK(result.verdict.compared == 2 * 3 * 37);
@@ -237,7 +237,7 @@ TEST_CASE("a kernel that throws is a failed case, and the check goes on", "[harn
     CHECK_THAT(only_result(target).why, matchers::contains("made no pipeline"));
 }
 
-TEST_CASE("a device that is lost or full fails no case: the check ends, with the line that runs it again",
+TEST_CASE("a lost or full device fails no case: the check ends with the command that runs the case again",
           "[harness]") {
     for (const ErrorCode code : {ErrorCode::device_lost, ErrorCode::memory}) {
         const CheckTarget target = changed_target([=](size_t, std::span<std::byte>) { throw Error(code, "gone."); });

@@ -1,5 +1,4 @@
-// The harness tested: results that are wrong in the ways in which kernels are wrong. A verdict that lets one pass is
-// worth nothing.
+// For tests of the harness: results with the errors that kernels typically make. The harness must catch them all.
 #pragma once
 
 #include "conformance/case_graph.hpp"

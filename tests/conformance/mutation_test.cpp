@@ -1,4 +1,4 @@
-// Kernels that are wrong are caught on every driver: their results, changed in all the ways in which kernels go wrong.
+// Wrong kernels are caught on every driver: results are modified in all the ways in which kernels typically fail.
 #include "catch.hpp"
 #include "conformance/check.hpp"
 #include "drivers.hpp"
@@ -31,7 +31,7 @@ std::vector<Case> some_cases(const abi::Layer &layer) {
 
 } // namespace
 
-TEST_CASE("every way in which kernels are wrong is caught on this driver, for every layer", "[driver]") {
+TEST_CASE("every kind of wrong result is caught on this driver, for every layer", "[driver]") {
     const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
     const auto plugins = test::plugins();

@@ -1,4 +1,4 @@
-// Calls that fail in the middle of everything: what was made until then is destroyed, and the error says what is wrong.
+// Calls that fail at any point: everything that was created is destroyed, and the error says what is wrong.
 #include "catch.hpp"
 #include "faulty_driver.hpp"
 #include "small_model.hpp"
@@ -15,7 +15,7 @@ Tensor run_on_device(vulkan::Instance &instance, const test::SmallModel &model) 
 
 } // namespace
 
-TEST_CASE("faults: the faulty driver is no fault of its own") {
+TEST_CASE("faults: without injected faults, the faulty driver works") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     {
@@ -28,7 +28,7 @@ TEST_CASE("faults: the faulty driver is no fault of its own") {
     CHECK(test::leaked(*faults) == "");
 }
 
-TEST_CASE("faults: whichever allocation fails, the error names need and have, and nothing is left behind") {
+TEST_CASE("faults: if any allocation fails, the error gives the memory needed and available, and nothing leaks") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const auto instance = test::validated_instance();
@@ -50,7 +50,7 @@ TEST_CASE("faults: whichever allocation fails, the error names need and have, an
     CHECK(test::messages_of(*instance) == "");
 }
 
-TEST_CASE("faults: of memory in several blocks, too, each says what all of it was to be") {
+TEST_CASE("faults: with memory in several blocks, the error of each gives the total") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     faults->max_allocation_bytes = 4096; // less than Vulkan lets a device have: the layers would not like it
@@ -87,7 +87,7 @@ TEST_CASE("faults: a device may be used again after an allocation has failed") {
     CHECK(test::messages_of(*instance) == "");
 }
 
-TEST_CASE("faults: whichever call of all fails, it is an error, and nothing is left behind") {
+TEST_CASE("faults: if any Vulkan call fails, it is an error, and nothing leaks") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const auto instance = test::validated_instance();

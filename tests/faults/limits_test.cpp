@@ -1,5 +1,5 @@
-// Devices with smaller limits than lavapipe: they are refused with every reason, or compute the same with less. The
-// validation layers hold Lamina to the smaller limits.
+// Devices with smaller limits than lavapipe: they are refused with all reasons, or compute the same results. The
+// validation layers check that Lamina keeps the smaller limits.
 #include "../conformance/drivers.hpp"
 #include "catch.hpp"
 #include "conformance/check.hpp"
@@ -59,7 +59,7 @@ const std::vector<std::string> too_wide{"this device binds at most", "exceeds th
 
 } // namespace
 
-TEST_CASE("limits: a device that lacks what every baseline needs is refused, by the limit's name and both numbers") {
+TEST_CASE("limits: a device below the baseline's limits is refused with the limit's name, its value and the minimum") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const auto reason = [&](void (*change)(VkPhysicalDeviceProperties &)) {
@@ -83,7 +83,7 @@ TEST_CASE("limits: a device that lacks what every baseline needs is refused, by 
     CHECK(reason(nullptr) == "it has no compute queue");
 }
 
-TEST_CASE("limits: a device that lacks several things is refused with all of them, and never taken") {
+TEST_CASE("limits: a device that lacks several things is refused with all reasons, and never selected") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     faults->computes = false;
@@ -101,7 +101,7 @@ TEST_CASE("limits: a device that lacks several things is refused with all of the
         CHECK_THAT(thrown.message, matchers::contains(what));
 }
 
-TEST_CASE("limits: the least that Lamina asks for is enough for every layer") {
+TEST_CASE("limits: the minimum limits are enough for every layer") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     faults->change = [](VkPhysicalDeviceProperties &p) {
@@ -120,7 +120,7 @@ TEST_CASE("limits: the least that Lamina asks for is enough for every layer") {
     CHECK(check_layers({}, wants_more) > 100);
 }
 
-TEST_CASE("limits: bindings of at most 64 KiB window the weights, or are refused with what to do") {
+TEST_CASE("limits: with bindings of at most 64 KiB, weights are split into windows, or the error says what to do") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     faults->change = [](VkPhysicalDeviceProperties &p) {
@@ -139,7 +139,7 @@ TEST_CASE("limits: few workgroups a dispatch are enough, or are refused with the
     CHECK(check_layers({"linear", "embedding", "attention", "feed_forward", "layer_norm"}, {"workgroups"}) > 10);
 }
 
-TEST_CASE("limits: weights of several windows give what one window gives") {
+TEST_CASE("limits: weights in several windows give the same results as in one") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     faults->change = [](VkPhysicalDeviceProperties &p) { p.limits.maxStorageBufferRange = 65536; };
@@ -164,7 +164,7 @@ TEST_CASE("limits: weights of several windows give what one window gives") {
     CHECK(test::messages_of(*instance) == "");
 }
 
-TEST_CASE("limits: allocations that may not be as large as the weights are said to be so") {
+TEST_CASE("limits: the error says if one allocation cannot hold the weights") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     faults->max_allocation_bytes = 1u << 20;

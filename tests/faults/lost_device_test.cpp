@@ -7,7 +7,7 @@
 
 using namespace lamina;
 
-TEST_CASE("lost device: whichever submission or wait it is lost in, the error says what was running") {
+TEST_CASE("lost device: in any submission or wait, the error says what was running") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const auto instance = test::validated_instance();
@@ -34,7 +34,7 @@ TEST_CASE("lost device: whichever submission or wait it is lost in, the error sa
     CHECK(test::messages_after_loss(*instance) == "");
 }
 
-TEST_CASE("lost device: it stays lost, and another one opened beside it is not") {
+TEST_CASE("lost device: it stays lost, while another open device keeps working") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const auto instance = test::validated_instance();
@@ -48,7 +48,7 @@ TEST_CASE("lost device: it stays lost, and another one opened beside it is not")
     CHECK(test::messages_after_loss(*instance) == "");
 }
 
-TEST_CASE("lost device: one that never finishes is given up after a bounded time") {
+TEST_CASE("lost device: waiting for work that never finishes ends after a bounded time") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     // Without validation layers: destroying what a device still works on is against Vulkan's rules, and all that is

@@ -1,4 +1,4 @@
-// A device that is full: what a session keeps for other shapes makes room.
+// A full device: a session drops its programs for other shapes.
 #include "catch.hpp"
 #include "faulty_driver.hpp"
 #include "places.hpp"
@@ -20,7 +20,7 @@ Tensor encode(Session &session, int64_t length) {
 
 } // namespace
 
-TEST_CASE("memory: a graph that does not fit beside those that ran before runs in their stead") {
+TEST_CASE("memory: a graph that does not fit next to earlier ones evicts them") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     RuntimeOptions options;

@@ -1,4 +1,4 @@
-// What plans have done once: for all programs of a session, and anew on a device that was opened anew.
+// Preparations of plans: they run once for all programs of a session, and again on a reopened device.
 #include "../temporary_folder.hpp"
 #include "catch.hpp"
 #include "conformance/case_graph.hpp"
@@ -53,7 +53,7 @@ class Packing {
 
 } // namespace
 
-TEST_CASE("preparation: programs of different shapes share what is prepared, which is done once") {
+TEST_CASE("preparation: programs of different shapes share prepared memory, which is filled once") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const Packing packing;
@@ -74,7 +74,7 @@ TEST_CASE("preparation: programs of different shapes share what is prepared, whi
     CHECK(packing.messages() == "");
 }
 
-TEST_CASE("preparation: weights that only it has read do not stay on the device") {
+TEST_CASE("preparation: weights that only a preparation reads do not stay on the device") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const Packing packing;
@@ -87,7 +87,7 @@ TEST_CASE("preparation: weights that only it has read do not stay on the device"
     CHECK(made_by("packed") == made_by("baseline")); // the packed weights instead of those of the file
 }
 
-TEST_CASE("preparation: a device that is lost meanwhile, and one that is lost later, have it done anew") {
+TEST_CASE("preparation: it is repeated if the device is lost during it or later") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const TemporaryFolder folder;

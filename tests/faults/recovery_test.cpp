@@ -1,4 +1,4 @@
-// A session outlives the loss of its device, once.
+// A session survives the loss of its device once.
 #include "api/access.hpp"
 #include "catch.hpp"
 #include "faulty_driver.hpp"
@@ -92,7 +92,7 @@ TEST_CASE(
     CHECK(subject.messages() == "");
 }
 
-TEST_CASE("recovery: a device that is lost while it decodes begins the batch again, with empty caches") {
+TEST_CASE("recovery: if the device is lost while decoding, the batch starts again with empty caches") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     Subject subject;
@@ -110,7 +110,7 @@ TEST_CASE("recovery: a device that is lost while it decodes begins the batch aga
     CHECK(subject.messages() == "");
 }
 
-TEST_CASE("recovery: a graph that is run when the device is lost is run again") {
+TEST_CASE("recovery: if the device is lost while running a graph, the graph runs again") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     Subject subject;
@@ -151,7 +151,7 @@ TEST_CASE("recovery: a second loss is an error that names the steps, and the ses
     CHECK(subject.messages() == "");
 }
 
-TEST_CASE("recovery: a device that is lost while a session begins is opened anew, once") {
+TEST_CASE("recovery: a device that is lost while a session starts is reopened once") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     Subject subject;
@@ -189,7 +189,7 @@ TEST_CASE("recovery: a variant that loses the device while it is proved is barre
     CHECK(session.generate(words) == subject.truth());
 }
 
-TEST_CASE("recovery: every session on a lost device finds it open again") {
+TEST_CASE("recovery: all sessions on a lost device continue on the reopened one") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     Subject subject;
@@ -208,7 +208,7 @@ TEST_CASE("recovery: every session on a lost device finds it open again") {
     CHECK(subject.messages() == "");
 }
 
-TEST_CASE("recovery: a device that cannot be opened again is lost for good, until it can") {
+TEST_CASE("recovery: a device that cannot be reopened is an error, until it can") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     Subject subject;
@@ -224,7 +224,7 @@ TEST_CASE("recovery: a device that cannot be opened again is lost for good, unti
     CHECK(close(session.run("encode", encoder_inputs()).at("memory"), expected));
 }
 
-TEST_CASE("recovery: a check that loses the device says so, and the next one opens it anew") {
+TEST_CASE("recovery: a check that loses the device reports it, and the next check reopens it") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     Subject subject;

@@ -1,4 +1,4 @@
-// Generation: what a cache, a batch, a beam and a seed must not change, and what they must.
+// Generation: the effects, and absence of effects, of caches, batches, beams and seeds.
 #include "catch.hpp"
 
 #include "api/access.hpp"
@@ -92,7 +92,7 @@ TEST_CASE("cached and uncached decoding give the same scores at every step") {
     }
 }
 
-TEST_CASE("one beam is greedy search, token for token") {
+TEST_CASE("a beam of one is greedy search, token for token") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     detail::SessionState &state = detail::Access::state(session);
     const auto found = session.hypotheses(words);
@@ -115,7 +115,7 @@ TEST_CASE("one beam is greedy search, token for token") {
     }
 }
 
-TEST_CASE("a batch gives what its members give alone, on every device, greedy and with beams") {
+TEST_CASE("a batch gives the same results as its members alone, on every device, greedy and with beams") {
     for (const Device &device : devices()) {
         Session session = runtime().session(g2p(), device);
         for (const int64_t beams : {1, 3}) {
@@ -170,7 +170,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a hypothesis has the log probability that its tokens have when they are fed one by one") {
+TEST_CASE("a hypothesis's log probability is the sum of those of its tokens, fed one by one") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     detail::SessionState &state = detail::Access::state(session);
     const model::TextCodec &phones = *state.model->generation->target;
@@ -195,7 +195,7 @@ TEST_CASE("a hypothesis has the log probability that its tokens have when they a
     }
 }
 
-TEST_CASE("sampling: a seed is a text; cold, or of one token, it is greedy") {
+TEST_CASE("sampling: a seed determines the text; with temperature near 0 or top_k 1 it is greedy") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     const auto greedy = session.generate(words);
     GenerateOptions options;
@@ -216,7 +216,7 @@ TEST_CASE("sampling: a seed is a text; cold, or of one token, it is greedy") {
     CHECK(session.generate(words, options) == greedy);
 }
 
-TEST_CASE("a language model continues prompts of unequal lengths as it continues each alone") {
+TEST_CASE("a batch of prompts of different lengths gives the same continuations as each alone") {
     const std::vector<std::string> prompts{"a", "lamina", "xyz", "thequickbrownfox"};
     for (const Device &device : devices()) {
         Session session = runtime().session(language_model(), device);
@@ -238,7 +238,7 @@ TEST_CASE("a language model continues prompts of unequal lengths as it continues
     }
 }
 
-TEST_CASE("logits, log probabilities and probabilities make the same hypotheses") {
+TEST_CASE("logits, log probabilities and probabilities give the same hypotheses") {
     using Output = Generator::Output;
     GenerateOptions options;
     options.beams = 4;
@@ -258,7 +258,7 @@ TEST_CASE("logits, log probabilities and probabilities make the same hypotheses"
     }
 }
 
-TEST_CASE("probabilities that are called logits are refused") {
+TEST_CASE("probabilities declared as logits are refused") {
     ModelDescription model = language_model_description(Generator::Output::probabilities);
     const size_t at = model.json.find("\"probabilities\": \"probabilities\",");
     REQUIRE(at != std::string::npos);
@@ -268,7 +268,7 @@ TEST_CASE("probabilities that are called logits are refused") {
                    "/generation/logits: expected logits, found the probabilities of layer 'generator.softmax'"));
 }
 
-TEST_CASE("scores that are no numbers end the generation with an error") {
+TEST_CASE("NaN scores end the generation with an error") {
     ModelDescription model = language_model_description(Generator::Output::logits);
     model.weights.at("generator.bias").f32()[5] = std::numeric_limits<float>::quiet_NaN();
     Session session = runtime().session(runtime().load(model), runtime().device("cpu"));
@@ -276,7 +276,7 @@ TEST_CASE("scores that are no numbers end the generation with an error") {
                matchers::contains("graph 'decode' gave nan for token 5 at position 1 on cpu"));
 }
 
-TEST_CASE("max_length bounds what is generated, and an empty text gives nothing") {
+TEST_CASE("max_length limits the output, and an empty text gives an empty output") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     GenerateOptions options;
     options.max_length = 3;
@@ -287,7 +287,7 @@ TEST_CASE("max_length bounds what is generated, and an empty text gives nothing"
     CHECK(session.generate({"", "a"}).front().empty());
 }
 
-TEST_CASE("options and texts that make no sense are refused with what was expected") {
+TEST_CASE("invalid options and texts are refused with what was expected") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     const auto with = [&](const std::function<void(GenerateOptions &)> &change) {
         GenerateOptions options;

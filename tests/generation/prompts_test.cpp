@@ -1,4 +1,4 @@
-// Prompts in blocks, caches that grow, and what options do to an answer.
+// Prompts in blocks, growing caches, and the effects of options on the output.
 #include "catch.hpp"
 
 #include "api/access.hpp"
@@ -44,7 +44,7 @@ Session letters() {
 
 } // namespace
 
-TEST_CASE("a prompt in blocks gives the scores that it gives token by token") {
+TEST_CASE("a prompt in blocks gives the same scores as token by token") {
     Session session = letters();
     detail::SessionState &state = detail::Access::state(session);
     for (const size_t length : {1, 7, 8, 255, 256, 257, 700}) {
@@ -67,7 +67,7 @@ TEST_CASE("a prompt in blocks gives the scores that it gives token by token") {
     }
 }
 
-TEST_CASE("caches grow while a text is generated, and nothing of it changes") {
+TEST_CASE("growing caches do not change the generated text") {
     Session session = letters();
     GenerateOptions options;
     options.max_length = 600; // beyond twice what caches begin with
@@ -87,7 +87,7 @@ TEST_CASE("caches grow while a text is generated, and nothing of it changes") {
     CHECK(session.hypotheses({"lamina"}, options).front().front().tokens == beams.front().front().tokens);
 }
 
-TEST_CASE("a text ends before a stop text, and what is streamed is the text") {
+TEST_CASE("the output ends before a stop text, and streaming gives the same text") {
     Session session = letters();
     const std::string whole = session.generate({"lamina"}).front();
     REQUIRE(whole.size() == 20);
@@ -119,7 +119,7 @@ TEST_CASE("a text ends before a stop text, and what is streamed is the text") {
                contains("beams: expected 1, because a text is streamed, found 2"));
 }
 
-TEST_CASE("what may become a stop text is held back") {
+TEST_CASE("streaming holds back text that may become a stop text") {
     CHECK(generation::safe_length("say st", {"stop", "toast"}) == 4);
     CHECK(generation::safe_length("say sta", {"stop", "a!"}) == 6);
     CHECK(generation::safe_length("say stop it", {"stop"}) == 4);
@@ -161,7 +161,7 @@ TEST_CASE("min_p samples only among tokens that are likely enough") {
     CHECK(generation::draw(log_probabilities, options, 0.999) == 1);
 }
 
-TEST_CASE("tokens that a model suppresses are never chosen, and some of them only first") {
+TEST_CASE("suppressed tokens are never chosen; some are only suppressed at the beginning") {
     Session session = letters();
     const std::string whole = session.generate({"lamina"}).front();
     detail::SessionState &state = detail::Access::state(session);

@@ -1,4 +1,4 @@
-// Which texts a model takes: how long they may be, empty ones, and how they are numbered.
+// The texts that a model accepts: their length, empty texts, and their numbering.
 #include "catch.hpp"
 #include "places.hpp"
 
@@ -49,7 +49,7 @@ Session session_of(const ModelDescription &model) {
 
 } // namespace
 
-TEST_CASE("texts: a source may be as long as the model has positions for, and no longer") {
+TEST_CASE("texts: a source may be at most as long as the model's positions") {
     Session session = session_of(translator(4));
     CHECK(session.generate({"to", "to be", "to be or not"}).size() == 3);
     CHECK_THAT(message_of([&] {
@@ -58,7 +58,7 @@ TEST_CASE("texts: a source may be as long as the model has positions for, and no
                matchers::contains("text 2: 5 tokens: ") && matchers::contains("at most max_len = 4"));
 }
 
-TEST_CASE("texts: what a prompt leaves of the positions bounds what is generated") {
+TEST_CASE("texts: the positions left after a prompt limit the output") {
     Session session = session_of(writer(10));
     GenerateOptions options;
     options.hypotheses = 1;
@@ -77,7 +77,7 @@ TEST_CASE("texts: what a prompt leaves of the positions bounds what is generated
                matchers::contains("text 2: 10 tokens; expected at most 9"));
 }
 
-TEST_CASE("texts: an empty prompt is continued, an empty source gives nothing") {
+TEST_CASE("texts: an empty prompt is continued, an empty source gives an empty output") {
     Session writing = session_of(writer(10));
     const auto found = writing.hypotheses({"", "to"});
     REQUIRE(found[0].size() == 1);
@@ -85,7 +85,7 @@ TEST_CASE("texts: an empty prompt is continued, an empty source gives nothing") 
     CHECK(session_of(translator(10)).hypotheses({"", "to"})[0].empty());
 }
 
-TEST_CASE("texts: given in parts they are sampled as if given at once") {
+TEST_CASE("texts: passing texts in parts gives the same samples as all at once") {
     Session session = session_of(translator(10));
     GenerateOptions options;
     options.temperature = 2;
@@ -97,7 +97,7 @@ TEST_CASE("texts: given in parts they are sampled as if given at once") {
         CHECK(session.generate({texts[options.first]}, options)[0] == at_once[options.first]);
 }
 
-TEST_CASE("texts: a candidate that is cut off is ranked by the tokens it has, without an end") {
+TEST_CASE("texts: a truncated candidate is ranked by its tokens, without an end token") {
     Session session = session_of(translator(10));
     GenerateOptions options;
     options.beams = 4;
@@ -116,7 +116,7 @@ TEST_CASE("texts: a candidate that is cut off is ranked by the tokens it has, wi
     CHECK(cut + ended == 4);
 }
 
-TEST_CASE("texts: a decoder need not be told the lengths of its source") {
+TEST_CASE("texts: a decoder need not take the lengths of its source") {
     ModelDescription model = translator(10);
     auto json = nlohmann::ordered_json::parse(model.json);
     auto &decode = json["graphs"]["decode"];
@@ -134,7 +134,7 @@ TEST_CASE("texts: a decoder need not be told the lengths of its source") {
     CHECK(compare(runtime(), runtime().load(model), runtime().device("cpu")).agrees());
 }
 
-TEST_CASE("texts: a comparison makes its own, of the model's tokens") {
+TEST_CASE("texts: a comparison makes sample texts from the model's tokens") {
     for (const ModelDescription &model : {translator(10), translator(4), writer(10)})
         CHECK(compare(runtime(), runtime().load(model), runtime().device("cpu")).agrees());
 }

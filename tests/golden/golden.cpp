@@ -1,4 +1,5 @@
-// Every layer's reference against what PyTorch computed: plugins/LAYER/golden/*.safetensors, made by tools/golden.py.
+// Compares every layer's reference with the results of PyTorch in plugins/LAYER/golden/*.safetensors, which
+// tools/golden.py writes.
 #include "catch.hpp"
 
 #include "abi/call.hpp"
@@ -138,7 +139,7 @@ void check(const abi::Layer &layer, const model::Safetensors &file) {
 
 } // namespace
 
-TEST_CASE("golden: every layer's reference computes what PyTorch computes") {
+TEST_CASE("golden: every layer's reference agrees with PyTorch") {
     const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     for (const fs::path &path : golden_files()) {
         INFO(path.string());
@@ -148,7 +149,7 @@ TEST_CASE("golden: every layer's reference computes what PyTorch computes") {
     }
 }
 
-TEST_CASE("golden: no layer goes without golden files") {
+TEST_CASE("golden: every layer has golden files") {
     std::set<std::string> covered;
     for (const fs::path &path : golden_files()) covered.insert(model::open_safetensors(path).metadata.at("layer"));
     const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});

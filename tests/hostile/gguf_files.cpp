@@ -1,4 +1,4 @@
-// GGUF files that are wrong in one place each, and damaged ones: refused with the place, or read, and nothing else.
+// GGUF files with one error each, and randomly damaged ones: they are refused with the place, or read.
 #include "../unit/model/gguf_file.hpp"
 #include "catch.hpp"
 #include "model/gguf.hpp"
@@ -82,7 +82,7 @@ bool opens(const TemporaryFolder &folder, const std::string &bytes) {
 
 TEST_CASE("hostile: the GGUF file that the others break opens") { CHECK(refusal(well_formed().bytes()).empty()); }
 
-TEST_CASE("hostile: what is no GGUF file, or one of another version, is refused") {
+TEST_CASE("hostile: files that are not GGUF, or of another version, are refused") {
     CHECK_THAT(refusal(std::string()), contains("it begins with ''; expected 'GGUF'"));
     CHECK_THAT(refusal(std::string("GGU")), contains("expected 'GGUF'"));
     CHECK_THAT(refusal(std::string("GGML") + std::string(64, '\0')), contains("it begins with 'GGML'"));
@@ -92,7 +92,7 @@ TEST_CASE("hostile: what is no GGUF file, or one of another version, is refused"
     CHECK_THAT(refusal([](GgufFile &f) { f.version = 3U << 24U; }), contains("the file is big-endian"));
 }
 
-TEST_CASE("hostile: GGUF counts beyond what the file can hold cost nothing and are refused") {
+TEST_CASE("hostile: GGUF counts beyond the size of the file are refused without allocating") {
     for (const uint64_t more : {uint64_t{1} << 20U, uint64_t{1} << 40U, UINT64_MAX - 10}) {
         CHECK_THAT(refusal([&](GgufFile &f) { f.more_tensors = more; }), contains(" tensors in a file of this size"));
         CHECK_THAT(refusal([&](GgufFile &f) { f.more_metadata = more; }), contains(" metadata in a file of this size"));
@@ -109,7 +109,7 @@ TEST_CASE("hostile: GGUF strings end within the file") {
     }
 }
 
-TEST_CASE("hostile: GGUF keys and names are text, and each stands once") {
+TEST_CASE("hostile: GGUF keys and names are UTF-8 and unique") {
     const std::string u32 = one<uint32_t>(1);
     for (const std::string &key : {std::string(), std::string("\xFF"), std::string(65536, 'k')})
         CHECK_THAT(refusal([&](GgufFile &f) { f.metadata(key, gguf_u32, u32); }),
@@ -170,7 +170,7 @@ TEST_CASE("hostile: GGUF tensors have shapes that can be counted, in types that 
         CHECK_THAT(with_tensor({1}, type, 0), contains("has the number " + std::to_string(type)));
 }
 
-TEST_CASE("hostile: GGUF tensors lie in the data, aligned, and none over another") {
+TEST_CASE("hostile: GGUF tensors are inside the data, aligned, and do not overlap") {
     CHECK_THAT(with_tensor({1}, ggml_f32, 96 + 1), contains("expected an offset that is a multiple of 32, found 97"));
     CHECK_THAT(with_tensor({1}, ggml_f32, 96), contains("tensor 't': expected 4 bytes at offset 96 of the data"));
     CHECK_THAT(with_tensor({1}, ggml_f32, uint64_t{1} << 63U),

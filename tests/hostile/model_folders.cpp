@@ -121,7 +121,7 @@ TEST_CASE("hostile: no weights file that is cut short loads") {
     CHECK(prefixes_that_load(folder, "model.safetensors", folder.weights) == 0);
 }
 
-TEST_CASE("hostile: no weights file with something behind it loads") {
+TEST_CASE("hostile: no weights file with trailing data loads") {
     const Folder folder;
     folder.write("model.safetensors", folder.weights + '\0');
     CHECK_FALSE(loads(folder));
@@ -166,7 +166,7 @@ TEST_CASE("hostile: a damaged array is read or refused") {
     }
 }
 
-TEST_CASE("hostile: nested and repeated beyond reason, a model.json is refused before it costs anything") {
+TEST_CASE("hostile: a model.json with absurd nesting or repetition is refused without cost") {
     const Folder folder;
     folder.write("model.json", std::string(8 << 20, '['));
     CHECK_FALSE(loads(folder));

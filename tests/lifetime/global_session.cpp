@@ -1,5 +1,5 @@
-// A runtime and a session as globals, of which Vulkan is asked only in a test: at exit the driver's own globals and
-// those of the validation layers, younger than these, are gone before them. Ends with 0, and not by a signal.
+// A runtime and a session as globals, which use Vulkan only within a test. At exit, the newer globals of the driver and
+// the validation layers are destroyed first. The program must exit with 0 and not crash.
 #include "catch.hpp"
 #include "places.hpp"
 #include "vulkan_devices.hpp"
@@ -29,7 +29,7 @@ bool run(const lamina::Runtime &on, std::optional<lamina::Session> &made) {
 
 } // namespace
 
-TEST_CASE("globals outlive the driver's") {
+TEST_CASE("globals outlive the driver's globals") {
     if (test::vulkan_devices(runtime()).empty()) return;
     CHECK(run(runtime(), session));
     // A second runtime comes and goes: what drivers and layers remember of the first one, they look up anew.

@@ -1,5 +1,5 @@
-// Multi-head attention, projections and all, built of its parts and held to torch.nn.MultiheadAttention: the files of
-// attention/, which say themselves what is built.
+// Multi-head attention with projections, built from layers and compared with torch.nn.MultiheadAttention. The files in
+// attention/ describe what to build.
 #include "system.hpp"
 
 #include "catch.hpp"
@@ -67,7 +67,7 @@ std::vector<std::filesystem::path> files() {
 
 } // namespace
 
-TEST_CASE("attention: projections, heads and output compute what PyTorch's module does") {
+TEST_CASE("attention: projections, heads and output agree with PyTorch's module") {
     size_t checked = 0;
     for (const auto &file : files()) {
         INFO(file.string());
@@ -80,7 +80,7 @@ TEST_CASE("attention: projections, heads and output compute what PyTorch's modul
     CHECK(checked == 10);
 }
 
-TEST_CASE("attention: a step over a cache gives the last row of the whole, and leaves its keys and values there") {
+TEST_CASE("attention: a step with a cache gives the last row of the whole, and adds its keys and values to the cache") {
     const std::filesystem::path file = folder / "cached_step.safetensors";
     const Expected expected = read_expected(file);
     const std::string params = model::open_safetensors(file).metadata.at("params");

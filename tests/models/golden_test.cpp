@@ -1,4 +1,4 @@
-// Systems built by transformer.hpp, with PyTorch's weights, against what PyTorch computes.
+// Systems built by transformer.hpp with PyTorch's weights, compared with PyTorch.
 #include "system.hpp"
 
 #include "catch.hpp"
@@ -110,7 +110,7 @@ std::set<std::string> names_in(const fs::path &folder) {
 
 } // namespace
 
-TEST_CASE("systems: what is built computes what PyTorch computes with the same weights") {
+TEST_CASE("systems: built models agree with PyTorch on the same weights") {
     for (const auto &[name, make] : systems) {
         INFO(name);
         Expected expected = read_expected(here / "golden" / (name + ".safetensors"));
@@ -126,13 +126,13 @@ TEST_CASE("systems: what is built computes what PyTorch computes with the same w
     }
 }
 
-TEST_CASE("systems: none goes without golden file, and no golden file without system") {
+TEST_CASE("systems: every system has a golden file, and every golden file a system") {
     std::set<std::string> built;
     for (const auto &[name, make] : systems) built.insert(name);
     CHECK(names_in(here / "golden") == built);
 }
 
-TEST_CASE("from_torch: converted models compute what PyTorch computed") {
+TEST_CASE("from_torch: converted models agree with PyTorch") {
     const std::set<std::string> names = names_in(here / "converted");
     REQUIRE(names.size() >= 3);
     for (const std::string &name : names) {
@@ -142,7 +142,7 @@ TEST_CASE("from_torch: converted models compute what PyTorch computed") {
     }
 }
 
-TEST_CASE("from_torch: a converted language model continues prompts with what PyTorch found likeliest") {
+TEST_CASE("from_torch: a converted language model continues prompts with PyTorch's likeliest tokens") {
     const fs::path folder = here / "converted" / "language_model";
     std::vector<std::string> prompts, continued;
     std::ifstream lines(folder / "expected.tsv");

@@ -1,4 +1,4 @@
-// Models in memory and in a folder are the same model.
+// A model in memory and its saved folder compute the same.
 #include "system.hpp"
 
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-// Running a whole model on what a file holds, and comparing it with what the file expects.
+// Runs a whole model on the inputs in a file, and compares with the outputs in the file.
 #pragma once
 
 #include <lamina/lamina.hpp>

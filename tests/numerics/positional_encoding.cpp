@@ -1,4 +1,5 @@
-// The reference of positional_encoding computes in float with the kernels' very steps, so it is held here to the maths.
+// The reference of positional_encoding computes in float with the same steps as the kernels, so it is compared with the
+// exact values here.
 #include "catch.hpp"
 
 #include "abi/call.hpp"
@@ -58,7 +59,7 @@ TEST_CASE("positional_encoding: position 0 is exactly 0 and 1") {
     CHECK(std::vector<float>(y.f32().begin(), y.f32().end()) == std::vector<float>{0, 1, 0, 1, 0, 1});
 }
 
-TEST_CASE("positional_encoding: what cannot be encoded is refused by name") {
+TEST_CASE("positional_encoding: invalid inputs are refused by name") {
     const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     const abi::Layer &layer = plugins->layer("positional_encoding");
     const auto refusal = [&](Shape shape, double max_len) {

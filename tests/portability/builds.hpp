@@ -1,5 +1,5 @@
-// What a driver has to compile: every kernel, with each set of specialization constants that the plans of its layer's
-// cases give it.
+// The pipelines that a driver has to compile: every kernel, with each set of specialization constants in the plans of
+// its layer's cases.
 #pragma once
 
 #include "plan/layer_plan.hpp"

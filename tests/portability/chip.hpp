@@ -1,5 +1,5 @@
-// An AMD GPU that is not there. RADV, Mesa's driver for AMD, compiles for whichever chip $RADV_FORCE_FAMILY names, and
-// says what became of a kernel; nothing can run. Releases of Mesa after 22.3 have dropped that.
+// An emulated AMD GPU. RADV, Mesa's driver for AMD, compiles for the chip in $RADV_FORCE_FAMILY and reports statistics
+// of the kernels, but cannot run them. Releases of Mesa after 22.3 have dropped this.
 #pragma once
 
 #include "builds.hpp"

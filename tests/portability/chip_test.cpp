@@ -1,4 +1,4 @@
-// AMD's GPUs, by their own compiler.
+// Compiles the kernels with AMD's compiler.
 #include "chip.hpp"
 
 #include "absent_driver.hpp"

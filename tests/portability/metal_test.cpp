@@ -1,4 +1,5 @@
-// Apple's GPUs, by way of MoltenVK: it translates SPIR-V to Metal's shading language with SPIRV-Cross, as is done here.
+// Apple's GPUs run Vulkan through MoltenVK, which translates SPIR-V to Metal's shading language with SPIRV-Cross. These
+// tests do the same.
 #include "builds.hpp"
 
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-// What every driver relies on: that kernels keep SPIR-V's rules.
+// Kernels must be valid SPIR-V, which every driver relies on.
 #include "builds.hpp"
 
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-// Prints docs/portability.md: what RADV's compiler makes of every kernel, for AMD chips that this machine lacks.
+// Prints docs/portability.md: statistics of RADV's compiler for every kernel on several AMD chips.
 #include "chip.hpp"
 
 #include <algorithm>

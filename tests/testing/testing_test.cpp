@@ -1,4 +1,4 @@
-// The matchers of lamina/testing.hpp: what they let pass, what they do not, and what they say then.
+// The matchers of lamina/testing.hpp: what they accept and reject, and their messages.
 #include <lamina/testing.hpp>
 
 #include "catch.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("close_to: an error is measured against the largest value of its own r
     CHECK_FALSE(testing::close_to(row(1, 0), 0, 0.25).match(row(1, 0.5f)));
 }
 
-TEST_CASE("close_to: NaN agrees with NaN alone, and another shape or dtype with nothing") {
+TEST_CASE("close_to: NaN agrees only with NaN, and different shapes or dtypes never agree") {
     CHECK_THAT(row(1, not_a_number), testing::close_to(row(1, not_a_number), 0));
     CHECK_FALSE(testing::close_to(row(1, 2), 1).match(row(1, not_a_number)));
     CHECK_FALSE(testing::close_to(row(1, not_a_number), 1).match(row(1, 2)));
@@ -58,12 +58,12 @@ TEST_CASE("output_of: one layer, its parameters, inputs and weights by name") {
                matchers::contains("eps"));
 }
 
-TEST_CASE("agrees_on: a layer passes where its kernels ran and agreed") {
+TEST_CASE("agrees_on: a layer passes if its kernels ran and agreed") {
     CHECK_THAT("linear", testing::agrees_on("cpu"));
     CHECK_THAT("linear", testing::agrees_on_every_device());
 }
 
-TEST_CASE("agrees_on: where no kernel ran nothing is proved") {
+TEST_CASE("agrees_on: it fails if no kernel ran") {
     CHECK_THAT(complaint(testing::agrees_on("cpu"), std::string("layer_norm")),
                matchers::contains("no kernel ran, so nothing is proved"));
 }

@@ -1,9 +1,9 @@
-// Holds a tokenizer to what another implementation made of the same texts: tools/tokenizer_oracle.py writes that to
-// this program's input.
+// Compares a tokenizer with the results of another implementation, which tools/tokenizer_oracle.py writes to this
+// program's stdin.
 //
 //     tools/tokenizer_oracle.py expect tokenizer.json | tokenizer_compare tokenizer.json
 //
-// Says how many texts differ, with the first few, and exits with 1 when one does.
+// Prints how many texts differ and the first few of them. Exits with 1 if any differs.
 #include <lamina/tokenizer.hpp>
 
 #include <chrono>

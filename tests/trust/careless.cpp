@@ -1,4 +1,4 @@
-// y = 2 x, with variants that are right as long as memory that they should not look at holds zeros, or NaN.
+// y = 2 x, with variants that are right only if memory that they should not read contains zeros, or NaN.
 #include <lamina/plugin.hpp>
 
 #include "careless.kernels.hpp"

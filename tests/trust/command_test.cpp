@@ -1,4 +1,4 @@
-// The same through the command, as a user meets it: a wrong variant is found, named, kept and replayed.
+// The same with the command: a wrong variant is found, named, saved and replayed.
 #include "../cli/process.hpp"
 #include "absent_driver.hpp"
 #include "catch.hpp"

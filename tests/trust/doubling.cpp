@@ -1,5 +1,5 @@
-// y = 2 x, with a variant that is wrong: always; or in long rows alone, or as it is specialized for many rows, which
-// its own cases do not have; or always, and does none of its cases.
+// y = 2 x, with a wrong variant: always wrong; wrong only for long rows, or when specialized for many rows, which its
+// own cases do not cover; or always wrong and unable to run any of its cases.
 #include <lamina/plugin.hpp>
 
 #include LAYER_KERNELS

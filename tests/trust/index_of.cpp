@@ -1,4 +1,4 @@
-// y = x as whole numbers: a layer that computes what another might index with.
+// y = x as integers: a layer whose output another layer might use as an index.
 #include <lamina/plugin.hpp>
 
 #include "index_of.kernels.hpp"

@@ -1,5 +1,5 @@
-// y[t] = x[t] + x[t - 1], with what came before kept from step to step; one variant is wrong behind more than three
-// tokens, in a cache of sixteen.
+// y[t] = x[t] + x[t - 1], with the previous value kept in a state. One variant is wrong after more than three tokens in
+// a cache of sixteen.
 #include <lamina/plugin.hpp>
 
 #include "wrong_when_later.kernels.hpp"

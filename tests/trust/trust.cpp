@@ -1,5 +1,5 @@
-// No kernel is trusted that was not proved here: variants that are wrong on purpose are barred before they run, or
-// named.
+// No kernel is trusted before it is proved on the device: variants that are wrong on purpose are barred before they
+// run, or named by compare.
 #include "catch.hpp"
 #include "places.hpp"
 #include "temporary_folder.hpp"
@@ -57,7 +57,7 @@ bool agree(const Tensor &a, const Tensor &b) { return compare(a, b, {1e-5, 1e-7,
 
 } // namespace
 
-TEST_CASE("a CPU kernel that is wrong is barred, one for another contract never runs, and the references compute") {
+TEST_CASE("a wrong CPU kernel is barred, one for another contract never runs, and the references run instead") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     for (int again = 0; again < 2; ++again) { // what was found out is remembered
@@ -73,7 +73,7 @@ TEST_CASE("a CPU kernel that is wrong is barred, one for another contract never 
     CHECK_THAT(notices.front(), matchers::contains("layer 'softmax': variant 'wrong_executor' is barred on the CPU: "));
 }
 
-TEST_CASE("a variant that fails its cases is barred with one line, the next is taken, and the result is right") {
+TEST_CASE("a variant that fails its cases is barred with one message, the next one is used, and the result is right") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
@@ -116,7 +116,7 @@ TEST_CASE("a variant that fails its cases is barred with one line, the next is t
     }
 }
 
-TEST_CASE("a variant is proved on shapes like those that it is to run on, not on its layer's small cases alone") {
+TEST_CASE("a variant is proved on shapes like those of the model, not only on its layer's small cases") {
     const struct {
         std::string layer;
         Tensor x;
@@ -149,7 +149,7 @@ TEST_CASE("a variant is proved on shapes like those that it is to run on, not on
     }
 }
 
-TEST_CASE("a variant that none of its layer's cases can be run with is not admitted") {
+TEST_CASE("a variant that cannot run any of its layer's cases is not admitted") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
@@ -202,7 +202,7 @@ TEST_CASE("compare names the first layer that is wrong, its variant, device and 
     CHECK(compare(runtime, model, *device, options).agrees());
 }
 
-TEST_CASE("compare decodes text as generation does, and names a layer that is wrong in later steps alone") {
+TEST_CASE("compare decodes text as generation does, and names a layer that is wrong only in later steps") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
@@ -262,7 +262,7 @@ TEST_CASE("check finds the wrong variant and not the right one") {
         CHECK((r.status == CaseResult::Status::failed) == (r.variant == "fast"));
 }
 
-TEST_CASE("a variant that is right only for what happened to lie in memory is found out") {
+TEST_CASE("a variant whose result depends on the previous contents of memory is caught") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
@@ -283,7 +283,7 @@ TEST_CASE("a variant that is right only for what happened to lie in memory is fo
     }));
 }
 
-TEST_CASE("what a layer computes is no index into a table: nobody has looked at it") {
+TEST_CASE("the output of a layer cannot be an index into a table, because its range is not checked") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
     const Runtime runtime = runtime_with(cache, notices);
@@ -302,7 +302,7 @@ TEST_CASE("what a layer computes is no index into a table: nobody has looked at 
     CHECK_THAT(refusal, matchers::contains("'ids', which a layer computes"));
 }
 
-TEST_CASE("a proof can be watched, and ended between two cases: what it has found is kept") {
+TEST_CASE("a proof reports progress and can be stopped between two cases; its findings are kept") {
     const auto run_with = [&](const TemporaryFolder &cache, const std::function<void(const std::string &)> &proving) {
         setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
         RuntimeOptions options;

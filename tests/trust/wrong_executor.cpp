@@ -1,5 +1,4 @@
-// An executor whose kernels are wrong on purpose: one for softmax as it is, and one for a log_softmax of another
-// contract.
+// An executor whose kernels are wrong on purpose: one for softmax, and one for a log_softmax with a different contract.
 #include <lamina/plugin/executor.hpp>
 
 #include <algorithm>

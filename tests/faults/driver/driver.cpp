@@ -1,5 +1,5 @@
-// A Vulkan driver that hands every call to the driver named by $LAMINA_DRIVER_BELOW, a library, and fails where a test
-// says so. It stands below Vulkan's loader and the validation layers, so that these see its faults as Lamina does.
+// A Vulkan driver that forwards every call to the driver library $LAMINA_DRIVER_BELOW, and fails where a test says so.
+// It is below Vulkan's loader and the validation layers, so that these see its faults as Lamina does.
 #include "faults.hpp"
 
 #include <algorithm>

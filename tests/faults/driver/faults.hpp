@@ -1,5 +1,5 @@
-// What the faulty driver does that the driver below it would not. A test gets at the one object of this kind by
-// test::faulty_driver(); the driver is a library of its own, which Vulkan's loader opens.
+// The faults that the faulty driver injects. Tests access the only object of this type by test::faulty_driver(). The
+// driver is a separate library, which Vulkan's loader opens.
 #pragma once
 
 #define VK_NO_PROTOTYPES

@@ -1,5 +1,4 @@
-// host PLUGINS MODEL FILE.npy: a program that uses the host API of an installed Lamina to run a model with a foreign
-// layer.
+// host PLUGINS MODEL FILE.npy: uses the host API of an installed Lamina to run a model with an out-of-tree layer.
 #include <lamina/lamina.hpp>
 #include <lamina/npy.hpp>
 

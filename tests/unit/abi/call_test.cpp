@@ -58,7 +58,7 @@ TEST_CASE("a parameter of the wrong kind, range or name is refused with what was
     CHECK_THAT(refusal(test.layer()), matchers::contains("parameter 'heads' is required"));
 }
 
-TEST_CASE("a required port must be there, of a dtype that the contract takes, not empty, and be known") {
+TEST_CASE("a port must be known, of an allowed dtype and not empty, and a required one must be given") {
     TestLayer test;
     const Layer layer = test.layer();
     CallTypes types = small_types();
@@ -94,7 +94,7 @@ TEST_CASE("a weight in blocks has rows of whole blocks") {
                                   "axis that is a multiple of this, found (6, 8)"));
 }
 
-TEST_CASE("outputs follow from the inputs, and a port that is left out is stood in for") {
+TEST_CASE("outputs follow from the inputs, and another port may stand in for one that is left out") {
     TestLayer test;
     const Layer layer = test.layer();
     const LayerCall call = call_of(layer);
@@ -116,7 +116,7 @@ TEST_CASE("sequence-first tensors swap their first two axes, and the dims keep t
     CHECK(call.types(PortList::out)[0].shape == Shape{5, 2, 6});
 }
 
-TEST_CASE("states are given, or all there with the capacity that the host chooses") {
+TEST_CASE("states are given, or all inferred with the capacity that the host chooses") {
     TestLayer test;
     const Layer layer = test.layer();
     CallTypes types = small_types();
@@ -134,7 +134,7 @@ TEST_CASE("states are given, or all there with the capacity that the host choose
     CHECK(call.size("M") == 40);
 }
 
-TEST_CASE("sizes that are open stay so in the outputs, and what a layer says of them is learnt") {
+TEST_CASE("open sizes stay open in the outputs, and the solver learns a layer's equations") {
     TestLayer test;
     const Layer layer = test.layer();
     Solver solver;
@@ -150,7 +150,7 @@ TEST_CASE("sizes that are open stay so in the outputs, and what a layer says of 
     CHECK(LayerCall(call, solver).types(PortList::out)[0].shape == Shape{5, 2, 6});
 }
 
-TEST_CASE("a size that no tensor can have, and one that nothing says, is refused") {
+TEST_CASE("sizes that are impossible or undetermined are refused") {
     TestLayer test;
     test.outputs[0].dims = "B T-5";
     CHECK_THAT(refusal(test.layer()),
@@ -174,7 +174,7 @@ TEST_CASE("the range of an I32 input follows from the dims") {
     CHECK_FALSE(call.values(0).has_value());
 }
 
-TEST_CASE("a plugin's own check refuses in its own words, with the layer's name before them") {
+TEST_CASE("an error of a plugin's own check is reported in its words, after the layer's name") {
     TestLayer test;
     test.contract.check = [](const lamina_call *, const lamina_host *host) -> lamina_status {
         host->error(host, "C must be odd");
@@ -183,7 +183,7 @@ TEST_CASE("a plugin's own check refuses in its own words, with the layer's name 
     CHECK(refusal(test.layer()) == "layer 'a': C must be odd");
 }
 
-TEST_CASE("a plugin's status becomes an error of the right code, or a reason to take another variant") {
+TEST_CASE("a plugin's status becomes an error with the right code, or a reason to use another variant") {
     TestLayer test;
     const LayerCall::Data data{{nullptr, nullptr, nullptr}, {nullptr, nullptr}, {nullptr}, {nullptr}};
     std::string why_not;

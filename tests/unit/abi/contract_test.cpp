@@ -1,4 +1,4 @@
-// What a plugin declares, as hosts and plugins of different minor versions read it.
+// Contracts, as read by hosts and plugins of different minor versions.
 #include "abi/contract.hpp"
 
 #include "catch.hpp"

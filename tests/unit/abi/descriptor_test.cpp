@@ -1,4 +1,4 @@
-// What is refused before a plugin's functions are ever called.
+// Faulty descriptors, which are refused before any of the plugin's functions are called.
 #include "abi/descriptor.hpp"
 
 #include "catch.hpp"
@@ -11,7 +11,7 @@ using test::TestLayer;
 
 namespace {
 
-// The fault of a layer that is sound but for what `breaks` does to it.
+// The fault found in a sound layer after `breaks` has changed it.
 std::string fault_after(const std::function<void(TestLayer &)> &breaks) {
     TestLayer layer;
     breaks(layer);
@@ -53,7 +53,7 @@ TEST_CASE("a foreign prefix is refused with what was expected and found") {
     }
 }
 
-TEST_CASE("lists say how large their elements are, and none is smaller than 1.0 had it") {
+TEST_CASE("element sizes of lists must be at least those of version 1.0") {
     TestLayer layer;
     lamina_layer contract = *layer.layer().contract;
     CHECK(fault_of_sizes(contract).empty());
@@ -73,7 +73,7 @@ TEST_CASE("a kernel that the build left out is no fault, and one without SPIR-V 
                matchers::contains("'broken' is not SPIR-V"));
 }
 
-TEST_CASE("names are lower_case and stand once") {
+TEST_CASE("names must be lower_case and unique") {
     CHECK_THAT(fault_after([](auto &l) { l.contract.id = "Layer Norm"; }), matchers::contains("id"));
     CHECK_THAT(fault_after([](auto &l) { l.params[1].name = "heads"; }), matchers::contains("'heads' appears twice"));
     CHECK_THAT(fault_after([](auto &l) { l.inputs[2].name = "query"; }), matchers::contains("'query' appears twice"));
@@ -82,7 +82,7 @@ TEST_CASE("names are lower_case and stand once") {
                matchers::contains("'baseline' appears twice"));
 }
 
-TEST_CASE("a port stands in for one of its list, and a state goes with an optional input") {
+TEST_CASE("a port may follow one of its own list, and a state an optional input") {
     CHECK(fault_after([](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], "lengths"); }).empty());
     for (const char *input : {"query", "nothing"})
         CHECK_THAT(fault_after([&](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], input); }),
@@ -91,7 +91,7 @@ TEST_CASE("a port stands in for one of its list, and a state goes with an option
                matchers::contains("follows 'source', which is not listed before it"));
 }
 
-TEST_CASE("parameters are whole: kind, choices, range, default") {
+TEST_CASE("parameters need a valid kind, choices, range and default") {
     CHECK_THAT(fault_after([](auto &l) { l.params[0].kind = 9; }), matchers::contains("unknown kind 9"));
     CHECK_THAT(fault_after([](auto &l) { l.params[3].choices = nullptr; }), matchers::contains("choices"));
     CHECK_THAT(fault_after([](auto &l) { l.params[0].choices = "a|b"; }), matchers::contains("choices"));
@@ -102,7 +102,7 @@ TEST_CASE("parameters are whole: kind, choices, range, default") {
                matchers::contains("is not listed before it"));
 }
 
-TEST_CASE("ports are whole: dims, dtypes, values, what they follow") {
+TEST_CASE("ports need valid dims, dtypes, values and what they follow") {
     CHECK_THAT(fault_after([](auto &l) { l.inputs[0].dims = ""; }), matchers::contains("no dims"));
     CHECK_THAT(fault_after([](auto &l) { l.inputs[0].dims = "B (T)"; }), matchers::contains("malformed"));
     CHECK_THAT(fault_after([](auto &l) { l.inputs[0].dtypes = 0; }),
@@ -163,7 +163,7 @@ TEST_CASE("an executor's kernels name their layer and have a function") {
     CHECK_THAT(fault_of_sizes(executor), matchers::contains("null list"));
 }
 
-TEST_CASE("the capacity of a state is one of its own dims, and one that the host can choose") {
+TEST_CASE("the capacity of a state must be one of its own dims that the host can choose") {
     const auto capacity = [](const char *name, const char *dims) {
         return fault_after([&](TestLayer &l) { l.states = {lamina::plugin::state("cache", dims, name, "")}; });
     };

@@ -41,11 +41,11 @@ TEST_CASE("an expression of names and numbers has the value of its arithmetic") 
     CHECK(names.number("7") == 7);
 }
 
-TEST_CASE("an expression with a name that nothing has said anything about has no value, and is no error") {
+TEST_CASE("an expression with an unknown name has no value, which is not an error") {
     CHECK_FALSE(Names{{"heads", 8}}.dims.evaluate("heads*D").has_value());
 }
 
-TEST_CASE("an expression that no contract may hold is the plugin's fault") {
+TEST_CASE("a malformed expression is the plugin's fault") {
     const Names names{{"a", 1}, {"b", 1}};
     for (const char *text : {"", "a b", "a+", "*a", "a//b", "(a)", "a%2", "-1", "2a", "99999999999999999999"}) {
         INFO("expression '" << text << "'");
@@ -53,7 +53,7 @@ TEST_CASE("an expression that no contract may hold is the plugin's fault") {
     }
 }
 
-TEST_CASE("an expression that is no whole number, or too large a one, is refused with its place") {
+TEST_CASE("an expression that is not a whole number, or too large, is refused with its place") {
     const auto refusal = [](const Names &names, const char *text) {
         return message_of([&] { (void)names.number(text); });
     };
@@ -88,7 +88,7 @@ TEST_CASE("a product with two unknown names waits for more to be known") {
     CHECK(names.number("heads") == 4);
 }
 
-TEST_CASE("a name means one size wherever it stands") {
+TEST_CASE("a name has the same size everywhere") {
     Names names;
     names.unify("B T", {2, 37});
     CHECK(names.refusal("B S", {3, 9}) == "expected a shape of (B S) with B = 2, found (3, 9)");
@@ -105,7 +105,7 @@ TEST_CASE("the number of axes is checked") {
     CHECK_THROWS_AS(names.unify("... B T", {2}), Error);
 }
 
-TEST_CASE("... stands for any number of axes, the same wherever it stands") {
+TEST_CASE("... stands for any number of axes, the same ones everywhere") {
     for (const OpenShape &leading : {OpenShape{}, OpenShape{2}, OpenShape{2, 3}, OpenShape{2, 3, 4}}) {
         OpenShape shape = leading;
         shape.emplace_back(7);
@@ -131,7 +131,7 @@ TEST_CASE("a shape is made from what is known, and an unknown name is the plugin
     }
 }
 
-TEST_CASE("an open size is what the dims say of it") {
+TEST_CASE("an open size is expressed in the dims' names") {
     Names names{{"heads", 8}};
     const Size c = names.solver.open("C"), t = names.solver.open("T"), rest = names.solver.open("N");
     SECTION("a name stands for it as it is") {
@@ -167,7 +167,7 @@ TEST_CASE("an open size is what the dims say of it") {
     }
 }
 
-TEST_CASE("a contradiction names what is expected and found in the sizes' own names") {
+TEST_CASE("a contradiction is reported in the names of the sizes") {
     Names names{{"heads", 5}};
     const Size c = names.solver.open("C"), t = names.solver.open("T");
     names.unify("heads*D", {c});
@@ -176,7 +176,7 @@ TEST_CASE("a contradiction names what is expected and found in the sizes' own na
     CHECK(names.refusal("T+1", {t}) == "expected a shape of (T+1), found (T)");
 }
 
-TEST_CASE("the names of a spec come once each, in order, without numbers and ...") {
+TEST_CASE("names_in() returns each name once, in order, without numbers and \"...\"") {
     CHECK(names_in("... heads*D T 4 D+1") == std::vector<std::string>{"heads", "D", "T"});
     CHECK(names_in("...").empty());
 }

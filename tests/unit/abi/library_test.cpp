@@ -1,4 +1,4 @@
-// What a plugin's hash is of: the code that runs, not the file that lies there now.
+// A plugin's hash is that of the code that runs, not of the current file.
 #include "abi/library.hpp"
 
 #include "catch.hpp"
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Puts a new file in place of an old one, as a linker does.
+// Replaces a file by a new one, as a linker does.
 void replace(const fs::path &with, const fs::path &file) {
     fs::remove(file);
     fs::copy_file(with, file);
@@ -33,7 +33,7 @@ TEST_CASE("library: a plugin that is rebuilt while the process runs keeps the ha
     CHECK(abi::Registry::discover({other.path()})->layer("softmax").hash != hash);
 }
 
-TEST_CASE("library: a plugin that is replaced while it is being loaded is refused, as long as the process runs") {
+TEST_CASE("library: a plugin that is replaced while being loaded is refused for the rest of the process") {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "lamina_replaced.so";
     for (int again = 0; again < 2; ++again) {

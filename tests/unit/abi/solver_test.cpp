@@ -20,7 +20,7 @@ struct Unknowns {
 
 } // namespace
 
-TEST_CASE("sizes that are written differently are one") {
+TEST_CASE("sizes that are written differently may be equal") {
     const Unknowns u;
     CHECK(u.b * (u.t + 2) == u.t * u.b + 2 * u.b);
     CHECK(half(u.t) + half(u.t) == u.t);
@@ -28,7 +28,7 @@ TEST_CASE("sizes that are written differently are one") {
     CHECK(Size(6) * Size(Fraction{1, 4}) == Size(Fraction{3, 2}));
 }
 
-TEST_CASE("a size is a number when it is known, and whole") {
+TEST_CASE("number() returns a size that is known and whole") {
     const Unknowns u;
     CHECK(Size(7).number() == 7);
     CHECK_FALSE(u.t.number().has_value());
@@ -41,7 +41,7 @@ TEST_CASE("numbers are equal or contradict each other") {
     CHECK_FALSE(solver.equate(8, 9));
 }
 
-TEST_CASE("an unknown becomes a number, and so does what was said in its terms") {
+TEST_CASE("when an unknown becomes a number, so do expressions that contain it") {
     Unknowns u;
     REQUIRE(u.equate(u.t, u.s));
     REQUIRE(u.equate(u.d, 2 * u.s + 1));
@@ -52,14 +52,14 @@ TEST_CASE("an unknown becomes a number, and so does what was said in its terms")
     CHECK_FALSE(u.equate(u.d, 12));
 }
 
-TEST_CASE("of two unknowns that are one the older stays") {
+TEST_CASE("of two equal unknowns the older one is kept") {
     Unknowns u;
     REQUIRE(u.equate(u.s, u.b));
     REQUIRE(u.equate(u.t, u.s));
     for (const Size &size : {u.b, u.s, u.t}) CHECK(u.text(size) == "B");
 }
 
-TEST_CASE("a product gives the factor that is open, a sum the summand") {
+TEST_CASE("a product determines its open factor, a sum its open summand") {
     Unknowns u;
     REQUIRE(u.equate(5 * u.d, 160));
     CHECK(u.solver.resolve(u.d).number() == 32);
@@ -87,7 +87,7 @@ TEST_CASE("a product of several unknowns waits until only one of them is open") 
     }
 }
 
-TEST_CASE("a multiple stays one: what is solved is always whole") {
+TEST_CASE("a multiple stays a multiple: solutions are always whole") {
     Unknowns u;
     REQUIRE(u.equate(u.b, 5 * u.d));
     CHECK(u.text(u.b) == "5*D");
@@ -98,7 +98,7 @@ TEST_CASE("a multiple stays one: what is solved is always whole") {
     CHECK(u.solver.resolve(u.s).number() == 4);
 }
 
-TEST_CASE("what no whole numbers of at least 1 can make true is a contradiction") {
+TEST_CASE("an equation without a solution in whole numbers of at least 1 is a contradiction") {
     Unknowns u;
     CHECK_FALSE(u.equate(8 * u.d, 500));
     CHECK_FALSE(u.equate(2 * u.b * u.t, 4 * u.s + 1));
@@ -110,7 +110,7 @@ TEST_CASE("what no whole numbers of at least 1 can make true is a contradiction"
     CHECK(u.equate(u.t, 6));
 }
 
-TEST_CASE("a contradiction leaves what was known, and what waits") {
+TEST_CASE("a contradiction changes neither solutions nor waiting equations") {
     Unknowns u;
     REQUIRE(u.equate(u.t * u.s, 35));
     REQUIRE(u.equate(u.d, u.b));

@@ -1,4 +1,4 @@
-// The cases that are like a step of a model: small enough to be run, and computed as the step is.
+// Cases like a step of a model: small enough to run, and computed in the same way as the step.
 #include "admission/step_case.hpp"
 
 #include "catch.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("the cases like a step have its rank, dtypes and columns, and with sta
     CHECK_THAT(cached[3], matchers::contains("position=one"));
 }
 
-TEST_CASE("a step that is too large has a smaller case, also where sizes are tied to each other") {
+TEST_CASE("a step that is too large gets a smaller case, even if sizes depend on each other") {
     for (const char *text : {
              "B=1 Tq=1024 Tk=1024 D=64 heads=8 causal=1 +v",
              "B=8 Tq=64 Tk=640 D=64 heads=12 +v",
@@ -57,7 +57,7 @@ TEST_CASE("a step that is too large has a smaller case, also where sizes are tie
     }
 }
 
-TEST_CASE("a smaller case stays one that is computed as the step is, if that is possible at all") {
+TEST_CASE("a smaller case runs the same kernels as the step, if possible") {
     const auto rows = [](const abi::LayerCall &call) { return call.types(abi::PortList::in)[0].shape[0]; };
     const auto from_16_rows = [&](const abi::LayerCall &call) { return rows(call) >= 16; };
     const auto cases = like("linear", "B=64 K=512 N=32000", 1e8, from_16_rows);

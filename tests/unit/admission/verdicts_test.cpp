@@ -1,4 +1,4 @@
-// One file of verdicts that several share: what one has found the others do not lose.
+// A file of verdicts that is shared: no findings are lost.
 #include "../abi/test_layer.hpp"
 #include "admission/verdicts.hpp"
 #include "catch.hpp"
@@ -34,7 +34,7 @@ Verdicts::Admitted barred(const std::string &why) {
 
 } // namespace
 
-TEST_CASE("verdicts: of several that share a file each adds what it has found") {
+TEST_CASE("verdicts: each of several that share a file adds its findings") {
     const Cache cache;
     Verdicts first(cache.file), second(cache.file);
     first.set(cache.layer, "tiled", barred("wrong"));
@@ -55,7 +55,7 @@ TEST_CASE("verdicts: of several that share a file each adds what it has found") 
     CHECK(std::distance(begin(files), end(files)) == 1); // nothing else is left behind
 }
 
-TEST_CASE("verdicts: what is forgotten stays so, though others still know it") {
+TEST_CASE("verdicts: a forgotten verdict stays forgotten, even if others still have it") {
     const Cache cache;
     Verdicts first(cache.file);
     first.set(cache.layer, "tiled", barred("wrong"));

@@ -1,4 +1,4 @@
-// What a model says about itself, and what becomes of texts on their way into it.
+// Descriptions of models, and how texts become inputs.
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
@@ -62,7 +62,7 @@ TEST_CASE("inspect: a loaded model is described in full, and outlives itself") {
            model.generation->end == std::vector<std::string>{"</s>"}));
 }
 
-TEST_CASE("inspect: a folder that does not load is described, with what load() says to it") {
+TEST_CASE("inspect: a folder that does not load is described, with the error of load()") {
     const TemporaryFolder folder;
     (void)folder.write("model.json", R"({"format": "lamina/1", "name": "odd", "graphs": {"run":
         {"inputs": {"x": {"dtype": "f32", "dims": "B T 3"}},
@@ -79,7 +79,7 @@ TEST_CASE("inspect: a folder that does not load is described, with what load() s
     CHECK(layer(graph, "p").outputs.front().dims == "B T 3");
 }
 
-TEST_CASE("inspect: a layer without a plugin is an error that says where it stands") {
+TEST_CASE("inspect: a layer without a plugin is an error with its place") {
     const TemporaryFolder folder;
     (void)folder.write("model.json", R"({"format": "lamina/1", "name": "odd", "graphs": {"run":
         {"inputs": {"x": {"dtype": "f32", "dims": "C"}},
@@ -103,7 +103,7 @@ TEST_CASE("tokenize: ids of all texts before the first that the model cannot tak
     CHECK_THAT(bad.refused->why, matchers::contains("column 2: '7'"));
 }
 
-TEST_CASE("graph_runs: the decoder run whole on its own answer gives that answer") {
+TEST_CASE("graph_runs: running the whole decoder on its own output gives that output") {
     Session session = runtime().session(g2p(), runtime().device("cpu"));
     const std::vector<Hypothesis> answer = session.hypotheses({"vulkan"}).front();
     const std::vector<GraphRun> runs = graph_runs(session, {"", "vulkan"});

@@ -1,4 +1,4 @@
-// What a session and its runtime hold to, whatever they are handed.
+// Sessions and runtimes with invalid arguments.
 #include <lamina/lamina.hpp>
 
 #include "catch.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("an input of another dtype is refused, also when its shape has run bef
     CHECK_THAT(refusal(), matchers::contains("expected f32, found i32"));
 }
 
-TEST_CASE("a device that is made up is an error") {
+TEST_CASE("an invented device is an error") {
     const Runtime runtime(options());
     const Model model = softmax_in(runtime);
     for (const char *id :
@@ -67,7 +67,7 @@ TEST_CASE("a device that is made up is an error") {
     }
 }
 
-TEST_CASE("a runtime without a cache keeps nothing") {
+TEST_CASE("a runtime without a cache writes nothing") {
     const TemporaryFolder cache;
     setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
     {

@@ -36,7 +36,7 @@ TEST_CASE("file: what is written is read back, whatever its length") {
     CHECK(files_in(folder) == 1); // no temporary is left
 }
 
-TEST_CASE("file: reading says why it cannot") {
+TEST_CASE("file: read errors give the reason") {
     const TemporaryFolder folder;
     CHECK_THAT(message_of([&] { (void)read_file(folder.path() / "absent"); }), contains("absent: No such file"));
     CHECK_THAT(message_of([&] { (void)read_file(folder.path()); }), contains("is a folder; expected a file"));
@@ -50,7 +50,7 @@ TEST_CASE("file: the limit holds for files that do not know their size") {
     CHECK_THAT(message_of([] { (void)read_file("/dev/zero", 10000); }), contains("larger than the 10000 bytes"));
 }
 
-TEST_CASE("file: where only an ordinary file is taken, pipes and devices are refused, and nothing waits for them") {
+TEST_CASE("file: if only ordinary files are allowed, pipes and devices are refused without waiting") {
     const TemporaryFolder folder;
     const auto read = [](const fs::path &file) { (void)read_file(file, UINT64_MAX, FileReader::Kind::ordinary); };
     REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
@@ -76,7 +76,7 @@ TEST_CASE("file: a part is read, and then the next one") {
     CHECK(endless.read(100000).size() == 100000);
 }
 
-TEST_CASE("file: a failed write leaves what was there, and nothing else") {
+TEST_CASE("file: a failed write leaves the old file, and nothing else") {
     const TemporaryFolder folder;
     fs::create_directory(folder.path() / "taken");
     CHECK_THAT(message_of([&] { write_file(folder.path() / "taken", "x"); }),
@@ -105,7 +105,7 @@ TEST_CASE("file: pieces become a file when all are written, and nothing when the
     CHECK(files_in(folder) == 1);
 }
 
-TEST_CASE("file: when nothing more can be written, that is an error with the system's reason, and nothing is left") {
+TEST_CASE("file: a full disk is an error with the system's reason, and nothing is left") {
     CHECK_THAT(message_of([] { write_file("/dev/full", "x"); }),
                contains("/dev/full: cannot be written: No space left on device"));
     const TemporaryFolder folder;

@@ -3,7 +3,7 @@
 
 using namespace lamina;
 
-TEST_CASE("escapes become the characters that they stand for, of one byte to four") {
+TEST_CASE("escapes become characters of one to four bytes") {
     const JsonText text(R"(["\n\"\\\/", "\u0041\u00e9\u4f60\ud83d\ude00", "plain"])", "file");
     auto item = text.root().items().begin();
     CHECK((*item).string() == "\n\"\\/");
@@ -11,7 +11,7 @@ TEST_CASE("escapes become the characters that they stand for, of one byte to fou
     CHECK((*++item).string() == "plain");
 }
 
-TEST_CASE("values know their place and say what they are") {
+TEST_CASE("values have a place and a description") {
     const JsonText text(R"({"a/b": [1, {"c": -2.5e1, "d": null, "e": true}]})", "file");
     const JsonView list = text.root().at("a/b");
     auto item = list.items().begin();

@@ -18,7 +18,7 @@ TEST_CASE("Json: members stay in the order in which they were added") {
                                "  \"m\": {\n    \"inner\": [\n      2,\n      3\n    ]\n  }\n}");
 }
 
-TEST_CASE("Json: what is empty takes no lines") {
+TEST_CASE("Json: empty objects and lists are on one line") {
     CHECK(Json().in_lines(2) == "null");
     CHECK(Json::array({Json::array(), Json::object()}).in_lines(1) == "[\n [],\n {}\n]");
 }
@@ -47,7 +47,7 @@ TEST_CASE("Json: text is escaped, and reads back") {
     CHECK(Json{{"a\n", 1}}.in_one_line() == R"({"a\n":1})");
 }
 
-TEST_CASE("Json: a copy is a value of its own") {
+TEST_CASE("Json: a copy is independent") {
     Json one{{"list", Json::array({1})}};
     Json other = one;
     other["list"].push_back(2);

@@ -7,11 +7,11 @@
 using lamina::Json;
 using lamina::readable_json;
 
-TEST_CASE("readable_json: a member a line, in the order in which they were added") {
+TEST_CASE("readable_json: one member per line, in order of insertion") {
     CHECK(readable_json({{"z", 1}, {"a", {{"b", true}}}}) == "{\n  \"z\": 1,\n  \"a\": {\"b\": true}\n}\n");
 }
 
-TEST_CASE("readable_json: what does not fit into a line is broken, but a layer never") {
+TEST_CASE("readable_json: long values are broken into lines, except layers") {
     const std::string wide(120, 'w');
     const Json layer{{"name", wide}, {"inputs", {{"x", wide}}}};
     const Json value{{"layers", Json::array({layer, {{"repeat", 2}, {"layers", Json::array({layer})}}})}};

@@ -34,7 +34,7 @@ TEST_CASE("narrowing rounds to the nearest, ties to even, and beyond the largest
     CHECK(narrow_bf16(1.0F + 0x1p-7F + 0x1p-8F) == 0x3f82);
 }
 
-TEST_CASE("a tensor whose rows are not whole blocks cannot be") {
+TEST_CASE("a tensor must have rows of whole blocks") {
     CHECK(Tensor({DType::q8_0, {3, 64}}).bytes().size() == 3 * 2 * 34);
     CHECK_THAT(
         message_of([] {
@@ -43,7 +43,7 @@ TEST_CASE("a tensor whose rows are not whole blocks cannot be") {
         matchers::contains("a tensor of shape (3, 40) cannot be q8_0: expected rows of a multiple of 32 values"));
 }
 
-TEST_CASE("Q8_0: what a block holds is off by at most half of its largest value's 127th, and f16's rounding of that") {
+TEST_CASE("Q8_0: the error is at most half of 1/127 of the block's largest value, plus f16 rounding") {
     Tensor wide({DType::f32, {1, 32}});
     for (size_t i = 0; i < 32; ++i) wide.f32()[i] = std::sin(static_cast<float>(i * i)) * 5;
     Tensor back({DType::f32, {1, 32}});

@@ -1,4 +1,4 @@
-// UTF-8 and what messages show of broken text.
+// UTF-8, and how messages show invalid text.
 #include "base/utf8.hpp"
 
 #include "catch.hpp"
@@ -14,7 +14,7 @@ TEST_CASE("utf8: code points of every length are measured") {
     CHECK(first_invalid_utf8(text) == text.size());
 }
 
-TEST_CASE("utf8: what the standard forbids is invalid") {
+TEST_CASE("utf8: sequences that the standard forbids are invalid") {
     for (const char *bad :
          {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80",
           "\xF5\x80\x80\x80", "\xFF", "\xC3", "\xE2\x82", "\xC3(", "\xE2\x28\xA1"}) {

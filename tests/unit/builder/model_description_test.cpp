@@ -31,7 +31,7 @@ std::set<std::string> names_in(const fs::path &folder) {
 
 } // namespace
 
-TEST_CASE("model description: saved as a folder of three kinds of files, with nothing beside it") {
+TEST_CASE("model description: saving writes three kinds of files, and nothing else") {
     const TemporaryFolder folder;
     const ModelDescription model = small_model();
     for (const char *name : {"new", "deep/er", "with-slash/"}) {
@@ -63,7 +63,7 @@ TEST_CASE("model description: an empty folder is filled, one that is not empty i
     CHECK(names_in(folder.path()) == std::set<std::string>{"model"});
 }
 
-TEST_CASE("model description: an empty folder that somebody is in is filled, not replaced") {
+TEST_CASE("model description: an empty folder that is a current directory is filled, not replaced") {
     const TemporaryFolder folder;
     const fs::path before = fs::current_path();
     fs::current_path(folder.path());
@@ -73,7 +73,7 @@ TEST_CASE("model description: an empty folder that somebody is in is filled, not
     CHECK(found == std::set<std::string>{"model.json", "model.safetensors", "target.txt"});
 }
 
-TEST_CASE("model description: what cannot be written leaves nothing behind") {
+TEST_CASE("model description: a failed write leaves nothing behind") {
     const TemporaryFolder folder;
     folder.write("file", "");
     CHECK_THAT(message_of([&] { small_model().save(folder.path() / "file"); }),

@@ -165,7 +165,7 @@ TEST_CASE("transformer: a stack is written once, with its dropout, and copies ar
     CHECK(json.at("graphs").at("encode").at("layers").at(2).at("layers").size() == 8); // no dropout: no layers for it
 }
 
-TEST_CASE("transformer: the keys and values of a source are what encode gives and decode takes") {
+TEST_CASE("transformer: encode outputs the keys and values of the source, and decode takes them") {
     const auto graphs = nlohmann::json::parse(build(small_translator()).json).at("graphs");
     const auto &given = graphs.at("encode").at("outputs"), &taken = graphs.at("decode").at("inputs");
     size_t passed = 0;
@@ -222,7 +222,7 @@ TEST_CASE("transformer: blocks that do not fit together are refused by name") {
                matchers::contains("a decoder alone has no source"));
 }
 
-TEST_CASE("transformer: an encoder may be wider than its decoder, for which its memory is projected") {
+TEST_CASE("transformer: the output of an encoder that is wider than its decoder is projected") {
     EncoderDecoder m = small_translator();
     m.encoder.layer.d_model = m.source_embedding.d_model = 12;
     const ModelDescription built = build(m);
@@ -252,7 +252,7 @@ TEST_CASE("transformer: text needs vocabularies that fit, and graphs that genera
                matchers::contains("generator: vocabulary is 5; expected 4, as in target_embedding"));
 }
 
-TEST_CASE("transformer: weights that do not fit into what is free are refused before any is made") {
+TEST_CASE("transformer: weights that exceed the free memory are refused before any is made") {
     using builder::check_memory;
     using builder::memory_for;
     using Rule = builder::InitialWeight::Rule;

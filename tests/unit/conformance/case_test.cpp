@@ -35,7 +35,7 @@ std::set<std::string> optional_ports(const lamina_layer &l) {
 
 } // namespace
 
-TEST_CASE("a case is read: dims, parameters, optional ports, dtype, classes of values, seed") {
+TEST_CASE("a case has dims, parameters, optional ports, dtypes, classes of values and a seed") {
     const Case c = parse("layer_norm", "B=2 T=37 C=113 eps=1e-3 +bias weights=f16 x=offset seed=7");
     CHECK(c.dims == std::map<std::string, int64_t, std::less<>>{{"B", 2}, {"T", 37}, {"C", 113}});
     CHECK(std::get<double>(c.params.at("eps")) == 1e-3);
@@ -73,12 +73,12 @@ TEST_CASE("a case names axes of any number, and the dtype of a single weight") {
     CHECK(parse("linear", "weight=f16 weight=large").values.at("weight") == Values::large); // of each there is one
 }
 
-TEST_CASE("a case too large to be made up is refused before it takes memory") {
+TEST_CASE("a case that is too large is refused before it takes memory") {
     const Case c = parse("softmax", "B=2147483648 C=2147483648");
     CHECK_THAT(message_of([&] { (void)make_case_graph(layer("softmax"), c); }), matchers::contains("too large"));
 }
 
-TEST_CASE("a word that a case may not hold is refused, with the nearest that it may") {
+TEST_CASE("an unknown word in a case is refused, with the nearest known one") {
     CHECK_THAT(refusal("layer_norm", "B=2 esp=1"), matchers::contains("did you mean 'eps'"));
     CHECK_THAT(refusal("layer_norm", "+bais"), matchers::contains("did you mean 'bias'"));
     CHECK_THAT(refusal("layer_norm", "+x"), matchers::contains("no optional port"));
@@ -93,7 +93,7 @@ TEST_CASE("a word that a case may not hold is refused, with the nearest that it 
     CHECK_THAT(refusal("attention", "causal=yes"), matchers::contains("expected 0 or 1"));
 }
 
-TEST_CASE("... stands for those of the axes B and T that a case names") {
+TEST_CASE("... stands for the axes B and T, as far as a case names them") {
     CHECK(types("layer_norm", "B=2 T=3 C=4").in.at("x").shape == Shape{2, 3, 4});
     CHECK(types("layer_norm", "T=3 C=4").in.at("x").shape == Shape{3, 4});
     CHECK(types("layer_norm", "C=4").in.at("x").shape == Shape{4});
@@ -112,13 +112,13 @@ TEST_CASE("types follow from a case: optional ports, dtypes, layout") {
     CHECK(types("attention", text).in.at("keep_mask") == TensorType{DType::i32, {2, 5, 7}});
 }
 
-TEST_CASE("where one port stands in for another, its sizes do") {
+TEST_CASE("a port that stands in for another determines its sizes") {
     const char *text = "B=2 Tq=5 Tk=7 D=8 heads=4";
     CHECK_FALSE(types("attention", text).in.contains("v"));
     CHECK(call_of(layer("attention"), parse("attention", text)).types(abi::PortList::in)[2].shape == Shape{2, 7, 32});
 }
 
-TEST_CASE("generated cases are the same for the same seed and others for another") {
+TEST_CASE("generated cases are determined by the seed") {
     GeneratorOptions options;
     const std::vector<Case> first = generate_cases(layer("linear"), options).cases;
     CHECK(first == generate_cases(layer("linear"), options).cases);
@@ -126,7 +126,7 @@ TEST_CASE("generated cases are the same for the same seed and others for another
     CHECK_FALSE(first == generate_cases(layer("linear"), options).cases);
 }
 
-TEST_CASE("generated cases reach what fails: sizes beside tiles, every port, every dtype, both layouts") {
+TEST_CASE("generated cases cover sizes next to tile sizes, every port, every dtype and both layouts") {
     GeneratorOptions options;
     options.count = 200;
     const abi::Layer &attention = layer("attention");

@@ -36,7 +36,7 @@ double deviation(const std::vector<float> &v) {
 
 } // namespace
 
-TEST_CASE("random numbers are those of SplitMix64, everywhere") {
+TEST_CASE("random numbers are those of SplitMix64 on every machine") {
     Random random(1234567);
     CHECK(random.next() == 6457827717110365317u);
     CHECK(random.next() == 3203168211198807973u);
@@ -61,7 +61,7 @@ TEST_CASE("normal values are signed, of mean 0 and deviation 1; weights of devia
     CHECK_THAT(deviation(floats(Values::normal, {6400}, true)), matchers::within_abs(1, 0.05)); // a bias
 }
 
-TEST_CASE("each class of values is what it says") {
+TEST_CASE("each class of values has its documented properties") {
     CHECK_THAT(mean(floats(Values::offset)), matchers::within_abs(1e4, 0.1));
     CHECK_THAT(deviation(floats(Values::offset)), matchers::within_abs(1, 0.05));
     const auto range = [](const std::vector<float> &v) {
@@ -83,7 +83,7 @@ TEST_CASE("each class of values is what it says") {
                          one_hot.begin() + static_cast<std::ptrdiff_t>(row * 9 + 9), 1.0F) == 1);
 }
 
-TEST_CASE("integers stay in the range that the contract names, and reach its ends") {
+TEST_CASE("integers stay in the contract's range, and reach both ends") {
     const std::vector<int32_t> v = integers(Values::uniform, -3, 5);
     CHECK(*std::min_element(v.begin(), v.end()) == -3);
     CHECK(*std::max_element(v.begin(), v.end()) == 4);
@@ -97,7 +97,7 @@ TEST_CASE("integers stay in the range that the contract names, and reach its end
     CHECK_THROWS_AS(integers(Values::uniform, 4, 4), Error);
 }
 
-TEST_CASE("of a wide range values within a cache are as likely as others") {
+TEST_CASE("in a wide range, values within a cache are likely") {
     const std::vector<int32_t> v = integers(Values::uniform, 0, int64_t{1} << 31);
     const auto small = std::count_if(v.begin(), v.end(), [](int32_t x) { return x < 8; });
     const auto large = std::count_if(v.begin(), v.end(), [](int32_t x) { return x > 1 << 20; });

@@ -1,4 +1,4 @@
-// When a result is as close to the reference as it has to be.
+// Whether a result is close enough to the reference.
 #include "conformance/verdict.hpp"
 
 #include "catch.hpp"
@@ -25,14 +25,14 @@ Verdict compare_rows(std::vector<float> got, std::vector<float> expected, double
 
 } // namespace
 
-TEST_CASE("equal results pass with nothing to tell") {
+TEST_CASE("equal results pass with an error of 0") {
     const Verdict v = compare_rows({1, 2, 3, 4}, {1, 2, 3, 4}, 0);
     CHECK(v.passed);
     CHECK(v.ratio == 0);
     CHECK(v.compared == 4);
 }
 
-TEST_CASE("an error is held against the largest value of its own row, not of another") {
+TEST_CASE("an error is relative to the largest value of its own row") {
     CHECK(compare_rows({1000.5F, 1, 1, 1}, {1000, 1, 1, 1}, 1e-3).passed);
     CHECK_FALSE(compare_rows({1000, 1, 1, 1.5F}, {1000, 1, 1, 1}, 1e-3).passed);
     CHECK(compare_rows({1000, 1.5F, 1, 1}, {1000, 1, 1, 1}, 1e-3).passed); // the row's own largest is 1000
@@ -56,7 +56,7 @@ TEST_CASE("NaN and infinities pass only where they are expected") {
     CHECK_FALSE(compare_rows({infinity, 1.5F, 1, 1}, {infinity, 1, 1, 1}, 1e-3).passed);
 }
 
-TEST_CASE("an error everywhere is found though a NaN stands before it, and one NaN outweighs it") {
+TEST_CASE("errors after a NaN are found, and one NaN outweighs them") {
     const Verdict v = compare_rows({not_a_number, 2, 1, not_a_number}, {not_a_number, 1, 1, 1}, 1e-3);
     CHECK_FALSE(v.passed);
     CHECK(v.index == Shape{1, 1});
@@ -82,7 +82,7 @@ TEST_CASE("the worst element is named with its index, values, ULP and the limit"
           "y[1, 1, 2]: expected 1, found 1.5: off by 0.5 (4194304 ULP), 50 times the 0.01 allowed in its row");
 }
 
-TEST_CASE("ULP are counted across zero, and both zeros are one") {
+TEST_CASE("ULP are counted across zero, and both zeros are equal") {
     CHECK(compare_rows({-0x1p-149F, 0, 0, 0}, {0x1p-149F, 0, 0, 0}, 0).ulps == 2);
     CHECK(compare_rows({-0.0F, 0, 0, 0}, {0.0F, 0, 0, 0}, 0).passed);
 }
@@ -96,7 +96,7 @@ TEST_CASE("integers are equal or wrong") {
     CHECK(v.index == Shape{2});
 }
 
-TEST_CASE("of two verdicts the worse one tells, and both must pass") {
+TEST_CASE("the sum of two verdicts reports the worse one, and both must pass") {
     const Verdict good = compare_rows({1, 1, 1, 1}, {1, 1, 1, 1}, 1e-3);
     const Verdict close = compare_rows({1.0005F, 1, 1, 1}, {1, 1, 1, 1}, 1e-3);
     const Verdict wrong = compare_rows({2, 1, 1, 1}, {1, 1, 1, 1}, 1e-3);

@@ -1,4 +1,4 @@
-// The states of programs in host memory: how long they live, and what lies beside them.
+// The states of programs in host memory: their lifetime and their guards.
 #include "../abi/test_layer.hpp"
 #include "catch.hpp"
 #include "cpu/backend.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("cpu: a state outlives its programs until another size of it is asked 
     CHECK(value(*with_cache(10)) == 1); // shared with the one that holds it
 }
 
-TEST_CASE("cpu: what a layer writes beside a state is found") {
+TEST_CASE("cpu: a write outside a state is found") {
     test::TestLayer made;
     made.params.clear(), made.weights.clear();
     made.inputs = {test::input("x", "N", "")}, made.outputs = {test::output("y", "N", "")};

@@ -1,4 +1,4 @@
-// How weights reach what runs a layer on the CPU: as they are stored, or widened.
+// How weights are passed to CPU kernels and references: as they are stored, or widened.
 #include "../abi/test_layer.hpp"
 #include "base/storage.hpp"
 #include "catch.hpp"
@@ -94,7 +94,7 @@ TEST_CASE("cpu: a kernel that takes a dtype as it is stored is given the file's 
     CHECK(reference_saw.data == nullptr);
 }
 
-TEST_CASE("cpu: other dtypes are widened for it, and all are for the reference that takes its place") {
+TEST_CASE("cpu: other dtypes are widened for the kernel, and all dtypes for the reference that replaces it") {
     kernel_hands_back = true;
     for (const DType dtype : {DType::q8_0, DType::f16}) {
         Fixture fixture(ramp(dtype));

@@ -43,7 +43,7 @@ TEST_CASE("generation: the block is read, and its vocabularies with it") {
     CHECK(g.source->size() == 2);
 }
 
-TEST_CASE("generation: tokens are those of the block, or ids of their own") {
+TEST_CASE("generation: tokens are given in the block, or as ids") {
     const OutputTokens plain = ModelFolder().load()->tokens;
     CHECK(plain.start == std::vector<std::vector<int32_t>>{{0}});
     CHECK(plain.end == std::vector<int32_t>{1});
@@ -66,13 +66,13 @@ TEST_CASE("generation: tokens are those of the block, or ids of their own") {
     CHECK_THAT(message_of([&] { (void)with(R"({"suppressed": []})"); }), contains("did you mean 'suppress'?"));
 }
 
-TEST_CASE("generation: a model needs none") {
+TEST_CASE("generation: the block is optional") {
     const std::string text = small_model;
     const ModelFolder without(text.substr(0, text.find(",\n  \"generation\"")) + "}");
     CHECK_FALSE(without.load()->generation.has_value());
 }
 
-TEST_CASE("generation: decoder-only models leave out all that belongs to the encoder, or nothing") {
+TEST_CASE("generation: decoder-only models leave out everything about the encoder, or nothing") {
     const auto model = ModelFolder(decoder_only()).load();
     CHECK(model->generation->encode.empty());
     CHECK(model->generation->encoded.empty());
@@ -84,7 +84,7 @@ TEST_CASE("generation: decoder-only models leave out all that belongs to the enc
     CHECK_THAT(refusal("\"source_ids\": \"letters\", ", ""), contains("needs the key 'source_ids' beside it"));
 }
 
-TEST_CASE("generation: graphs, inputs and outputs exist") {
+TEST_CASE("generation: graphs, inputs and outputs must exist") {
     CHECK_THAT(refusal("\"decode\": \"decode\"", "\"decode\": \"decoder\""),
                contains("/generation/decode: no graph 'decoder'; did you mean 'decode'?"));
     CHECK_THAT(refusal("\"target_ids\": \"phones\"", "\"target_ids\": \"phone\""),
@@ -116,7 +116,7 @@ TEST_CASE("generation: every input of the graphs gets a value") {
                contains("nothing gives the input 'mask' of the graph 'encode' a value"));
 }
 
-TEST_CASE("generation: vocabularies lie in the folder and hold start and end") {
+TEST_CASE("generation: vocabularies must be in the folder and contain start and end") {
     CHECK_THAT(refusal("\"start\": \"<s>\"", "\"start\": \"<S>\""),
                contains("/generation/start: no token '<S>' in phones.txt"));
     CHECK_THAT(refusal("\"end\": \"</s>\"", "\"end\": \"a\""), contains("/generation/end: no token 'a' in phones.txt"));

@@ -1,4 +1,4 @@
-// GGUF files made byte by byte: well-formed ones, and ones that are wrong in a place.
+// Builds GGUF files byte by byte: well-formed ones, and ones with a single error.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ TEST_CASE("gguf: tensors have row-major shapes, their bytes, and the dtypes that
     CHECK(entries.at("q").bytes.back() == std::byte{5});
 }
 
-TEST_CASE("gguf: tensors of types that no layer takes are listed, and not among the entries") {
+TEST_CASE("gguf: tensors of unsupported types are listed separately") {
     GgufFile file;
     file.tensor("q", {256}, ggml_q2_k, std::string(84, '\0'));
     const Gguf gguf = opened(file);
@@ -56,7 +56,7 @@ TEST_CASE("gguf: tensors of types that no layer takes are listed, and not among 
     CHECK_THAT(message_of([&] { (void)gguf.weights.at("q"); }), contains("tensor 'q' is Q2_K; expected f32, f16"));
 }
 
-TEST_CASE("gguf: metadata have their types, and integers their ranges") {
+TEST_CASE("gguf: metadata values have types, and integers ranges") {
     GgufFile file;
     file.metadata("u8", 0, one<uint8_t>(200)).metadata("i8", 1, one<int8_t>(-100));
     file.metadata("u16", 2, one<uint16_t>(60000)).metadata("i16", 3, one<int16_t>(-30000));
@@ -107,7 +107,7 @@ TEST_CASE("gguf: lists are typed, and their strings stay in the file") {
     CHECK(gguf.metadata.at("none").strings().empty());
 }
 
-TEST_CASE("gguf: a key that is absent or of another type is an error that says what there is") {
+TEST_CASE("gguf: a key that is missing or of the wrong type is an error that says what was found") {
     GgufFile file;
     file.metadata("llama.block_count", 30).metadata("name", "x").metadata("no", gguf_bool, one<uint8_t>(0));
     file.metadata("tokens", gguf_list, GgufFile::list(gguf_string, 1, GgufFile::string("a")));

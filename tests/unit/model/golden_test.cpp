@@ -1,4 +1,4 @@
-// Formats in blocks are those of GGML: golden/make.py asks its own package.
+// The block formats are those of GGML: golden/make.py uses GGML's own package.
 #include "base/storage.hpp"
 #include "model/safetensors.hpp"
 
@@ -52,7 +52,7 @@ TEST_CASE("blocks: narrowing makes GGML's bytes, where its package narrows") {
     }
 }
 
-TEST_CASE("blocks: what they hold is off by at most a step of their format") {
+TEST_CASE("blocks: the error is at most one step of the format") {
     const Tensor values = copy_of(golden().at("values").rows(0, 1));
     const auto size = [](float v) { return std::abs(v); };
     const float largest = size(*std::ranges::max_element(values.f32(), {}, size));

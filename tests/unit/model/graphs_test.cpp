@@ -30,7 +30,7 @@ std::string layers_refusal(const std::string &layers, const std::string &out = "
 
 } // namespace
 
-TEST_CASE("model: a folder is read whole") {
+TEST_CASE("model: a complete folder is read") {
     const ModelFolder folder;
     const auto model = folder.load();
     CHECK(model->name == "small");
@@ -78,7 +78,7 @@ TEST_CASE("model: {i} is filled in wherever a tensor or weight is named") {
     CHECK(model->graphs.at("g").outputs.at("y") == "a.1");
 }
 
-TEST_CASE("model: a layer's further outputs are named behind a dot") {
+TEST_CASE("model: a layer's other outputs are named NODE.PORT") {
     const auto model = with_layers(
         R"({"name": "a.b", "type": "t", "inputs": {"x": "x"}}, {"name": "c", "type": "t", "inputs": {"x": "a.b.scores"}})",
         "a.b.scores");
@@ -89,14 +89,14 @@ TEST_CASE("model: a layer's further outputs are named behind a dot") {
                contains("no tensor 'a.' here; did you mean 'a'?"));
 }
 
-TEST_CASE("model: the place of an error is a JSON pointer behind the file") {
+TEST_CASE("model: an error's place is the file and a JSON pointer") {
     const ModelFolder folder(changed("\"k\": \"x\"", "\"k\": \"xx\""));
     CHECK(message_of([&] { (void)folder.load(); }) ==
           (folder.path() / "model.json").string() +
               ": /graphs/encode/layers/1/layers/1/inputs/k: no tensor 'xx' here; did you mean 'x'?");
 }
 
-TEST_CASE("model: the folder and its files must be there") {
+TEST_CASE("model: the folder and its files must exist") {
     CHECK_THAT(message_of([] { (void)Model::load("/absent"); }),
                contains("/absent: no such folder; expected one with model.json"));
     const TemporaryFolder other;
@@ -165,7 +165,7 @@ TEST_CASE("model: layers have a name of their own") {
     CHECK_THAT(refusal("\"type\": \"linear\"", "\"typ\": \"linear\""), contains("did you mean 'type'?"));
 }
 
-TEST_CASE("model: names of variables are theirs alone") {
+TEST_CASE("model: names of variables must be unique") {
     CHECK_THAT(refusal("\"as\": \"x\"", "\"as\": \"lengths\""),
                contains("/layers/0/as: 'lengths' is an input of the graph"));
     CHECK_THAT(layers_refusal(R"({"name": "a", "type": "t", "inputs": {"x": "x"}, "as": "a"})"),
@@ -177,7 +177,7 @@ TEST_CASE("model: names of variables are theirs alone") {
                contains("/as: 'a b' cannot be a name"));
 }
 
-TEST_CASE("model: layers use only what stands before them") {
+TEST_CASE("model: layers use only earlier tensors") {
     CHECK_THAT(refusal("\"ids\": \"letters\"", "\"ids\": \"norm\""),
                contains("/graphs/encode/layers/0/inputs/ids: no tensor 'norm' here"));
     CHECK_THAT(refusal("\"ids\": \"phones\"", "\"ids\": \"letters\""),
@@ -209,7 +209,7 @@ TEST_CASE("model: parameters are numbers, strings or truth values") {
                contains("/params/heads: expected a number, a string, true or false, found null"));
 }
 
-TEST_CASE("model: a repeat is bounded and stands alone") {
+TEST_CASE("model: a repeat is limited and has no other keys") {
     CHECK_THAT(refusal("\"repeat\": 2", "\"repeat\": 0"),
                contains("/layers/1/repeat: expected a whole number from 1 to 1024, found 0"));
     CHECK_THAT(refusal("\"repeat\": 2", "\"repeat\": 1025"), contains("found 1025"));

@@ -1,4 +1,4 @@
-// A small valid encoder-decoder model, and folders made from it with something changed.
+// A small valid encoder-decoder model, and folders that contain modified copies of it.
 #pragma once
 
 #include "model/model.hpp"

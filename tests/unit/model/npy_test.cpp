@@ -134,7 +134,7 @@ TEST_CASE("npy: the header may be written in any way that Python reads") {
     }
 }
 
-TEST_CASE("npy: other dtypes are refused, and what to do is said") {
+TEST_CASE("npy: other dtypes are refused, with advice") {
     CHECK_THAT(refusal(npy(header("|O", "(1,)"), "")), contains("the dtype '|O' holds Python objects"));
     CHECK_THAT(refusal(npy(header(">f4", "(1,)"), "    ")),
                contains("'>f4' is big-endian; save it with array.astype('<f4')"));
@@ -180,7 +180,7 @@ TEST_CASE("npy: the data is as long as the shape says") {
     CHECK_THAT(refusal(npy(header("<f4", "(1048576, 1048576, 1048576)"), "    ")), contains("found 4 (cut short?)"));
 }
 
-TEST_CASE("npy: an array comes through a pipe, and what comes behind it is not waited for") {
+TEST_CASE("npy: an array is read from a pipe without waiting for more data") {
     const auto through_a_pipe = [](const std::string &bytes, bool closed) {
         std::array<int, 2> ends{};
         REQUIRE(::pipe(ends.data()) == 0);
@@ -206,7 +206,7 @@ TEST_CASE("npy: an array comes through a pipe, and what comes behind it is not w
     CHECK_THAT(through_a_pipe(array + "x", false), contains("expected 400000 bytes") && contains("found more"));
 }
 
-TEST_CASE("npy: a file without an end is no array") {
+TEST_CASE("npy: an endless file is refused") {
     CHECK_THAT(message_of([] { (void)read_npy("/dev/zero"); }), contains("/dev/zero: not a .npy file"));
 }
 

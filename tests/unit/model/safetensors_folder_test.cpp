@@ -39,13 +39,13 @@ TEST_CASE("safetensors folder: the shards that the index names are one set of we
     CHECK(weights.file().filename() == "model.safetensors.index.json");
 }
 
-TEST_CASE("safetensors folder: a whole file goes before an index") {
+TEST_CASE("safetensors folder: a single file takes precedence over an index") {
     const Sharded folder;
     folder.shard("model.safetensors", {"d"});
     CHECK(open_safetensors_folder(folder.path()).entries().contains("d"));
 }
 
-TEST_CASE("safetensors folder: without weights it is an error, which knows pickled ones") {
+TEST_CASE("safetensors folder: without weights it is an error, which mentions pickled weights") {
     const TemporaryFolder folder;
     const auto refusal = [&] { return message_of([&] { (void)open_safetensors_folder(folder.path()); }); };
     CHECK_THAT(refusal(), contains("expected model.safetensors, or model.safetensors.index.json"));

@@ -71,7 +71,7 @@ TEST_CASE("safetensors: what is written is read back") {
     CHECK(reinterpret_cast<uintptr_t>(read.weights.entries().at("a.f32").bytes.data()) % 4 == 0);
 }
 
-TEST_CASE("safetensors: values in blocks are bytes, and the metadata say which") {
+TEST_CASE("safetensors: weights in blocks are stored as bytes, and the metadata gives their format") {
     const std::string blocks = R"({"__metadata__": {"t.dtype": "q8_0"}, "t": {"dtype": )",
                       offsets = R"(, "data_offsets": [0, 136]}})";
     const TemporaryFolder folder;
@@ -89,7 +89,7 @@ TEST_CASE("safetensors: values in blocks are bytes, and the metadata say which")
                contains("overflows 64 bits"));
 }
 
-TEST_CASE("safetensors: bytes of which the metadata say nothing, or something that is not known, are for no layer") {
+TEST_CASE("safetensors: bytes without a known format in the metadata cannot be used by a layer") {
     for (const char *note : {"", R"("__metadata__": {"t.dtype": "q9_9"}, )"}) {
         const TemporaryFolder folder;
         const std::string header =
@@ -108,7 +108,7 @@ TEST_CASE("safetensors: the length, the header padded to 8 bytes, then wide elem
                                                                6));
 }
 
-TEST_CASE("safetensors: to write tensors takes no copy of them") {
+TEST_CASE("safetensors: writing tensors does not copy them") {
     const auto most_memory = [] { // KiB that this process has had at once
         rusage usage{};
         REQUIRE(::getrusage(RUSAGE_SELF, &usage) == 0);
@@ -134,7 +134,7 @@ TEST_CASE("safetensors: the file stays mapped for as long as a copy lives") {
     CHECK(value == 42);
 }
 
-TEST_CASE("safetensors: tensors may stand in any order and at odd offsets") {
+TEST_CASE("safetensors: tensors may be in any order and at odd offsets") {
     const TemporaryFolder folder;
     const std::string header = R"({"z": {"dtype": "F16", "shape": [2], "data_offsets": [1, 5]},
         "b": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},
@@ -144,7 +144,7 @@ TEST_CASE("safetensors: tensors may stand in any order and at odd offsets") {
     CHECK(read.weights.entries().at("none").bytes.empty());
 }
 
-TEST_CASE("safetensors: dtypes that no layer takes are listed, and not among the entries") {
+TEST_CASE("safetensors: tensors of unsupported dtypes are listed separately") {
     const TemporaryFolder folder;
     const std::string header = R"({"a": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]},
         "b": {"dtype": "F4", "shape": [3, 2], "data_offsets": [8, 11]},
@@ -155,13 +155,13 @@ TEST_CASE("safetensors: dtypes that no layer takes are listed, and not among the
           std::map<std::string, std::string, std::less<>>{{"a", "F64"}, {"b", "F4"}, {"c", "F8_E4M3"}});
 }
 
-TEST_CASE("safetensors: a file without tensors is a file") {
+TEST_CASE("safetensors: a file without tensors is valid") {
     const TemporaryFolder folder;
     CHECK(open_safetensors(folder.write("w", file_of("{}", 0))).weights.entries().empty());
     CHECK(open_safetensors(folder.write("w", file_of(R"({"__metadata__": {}})", 0))).metadata.empty());
 }
 
-TEST_CASE("safetensors: the header's length must be there and make sense") {
+TEST_CASE("safetensors: the header's length must be present and plausible") {
     CHECK_THAT(refusal_of(""), contains("w.safetensors: not a safetensors file: 0 bytes"));
     CHECK_THAT(refusal_of("1234567"), contains("7 bytes; expected 8"));
     CHECK_THAT(refusal_of(std::string(8, '\xFF')),
@@ -183,7 +183,7 @@ TEST_CASE("safetensors: the header must be one JSON object of UTF-8") {
     CHECK_THAT(refusal(std::string("{}\0\0", 4)), contains("a zero byte at offset 2"));
 }
 
-TEST_CASE("safetensors: a name stands once") {
+TEST_CASE("safetensors: names must be unique") {
     const std::string t = R"({"dtype": "F32", "shape": [], "data_offsets": [0, 4]})";
     CHECK_THAT(refusal(R"({"t": )" + t + R"(, "t": )" + t + "}", 4), contains("the key 't' appears twice here"));
     CHECK_THAT(refusal(R"({"__metadata__": {"k": "1", "k": "2"}})"),

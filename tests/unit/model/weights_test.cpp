@@ -17,7 +17,7 @@ Tensor counted(Shape shape) {
 }
 } // namespace
 
-TEST_CASE("weights: rows of a tensor are a tensor over the same bytes, which outlives the first") {
+TEST_CASE("weights: rows() shares the bytes of a tensor and may outlive it") {
     Weight part;
     {
         const Weight whole = Weight::of(counted({4, 3, 2}));
@@ -35,7 +35,7 @@ TEST_CASE("weights: rows of blocks are whole rows") {
     CHECK(part.bytes.size() == 68);
 }
 
-TEST_CASE("weights: rows that are not there are refused; a vector has one a value") {
+TEST_CASE("weights: rows out of range are refused; a vector has one row per value") {
     const Weight weight = Weight::of(counted({4, 2}));
     CHECK(weight.rows(4, 4).bytes.empty());
     for (const auto &[begin, end] : {std::pair{-1, 2}, {3, 2}, {0, 5}})
@@ -45,7 +45,7 @@ TEST_CASE("weights: rows that are not there are refused; a vector has one a valu
     CHECK_THAT(message_of([] { (void)Weight::of(counted({4})).rows(0, 5); }), contains("of a tensor of shape (4)"));
 }
 
-TEST_CASE("weights: a tensor may stand under two names, and a name for one tensor") {
+TEST_CASE("weights: a tensor may have two names, but a name has only one tensor") {
     Weights weights("file");
     weights.add("table", Weight::of(counted({2, 2})));
     weights.add("head.weight", weights.at("table"));

@@ -1,4 +1,4 @@
-// Where temporary tensors lie.
+// The placement of temporary tensors.
 #include "plan/arena.hpp"
 
 #include "catch.hpp"
@@ -44,7 +44,7 @@ TEST_CASE("a chain of layers needs two tensors' memory, however long it is") {
     CHECK(lay_out(chain, 256).bytes == 2 * 4096);
 }
 
-TEST_CASE("nothing needs nothing") { CHECK(lay_out({}, 256).bytes == 0); }
+TEST_CASE("no tensors need no memory") { CHECK(lay_out({}, 256).bytes == 0); }
 
 TEST_CASE("tensors that live at the same time never overlap, whatever the lifetimes") {
     for (uint32_t seed = 0; seed < 300; ++seed) {

@@ -1,4 +1,4 @@
-// What fails whatever a graph's inputs are is known without them; what some inputs could run is left alone.
+// A graph that fails for all inputs is refused without them; one that may run for some inputs is accepted.
 #include "plan/graph_check.hpp"
 #include "plan/symbolic_types.hpp"
 
@@ -66,7 +66,7 @@ struct TestModel {
 
 } // namespace
 
-TEST_CASE("a size that a weight says is fixed, names that meet are one, and the rest is open") {
+TEST_CASE("sizes determined by weights are known, equal names are unified, and the rest stays open") {
     TestModel test({{"x", DType::f32, "B T C"}, {"y", DType::f32, "N U D"}});
     test.add("norm", "layer_norm", "x");
     test.weight("norm.weight", {8});
@@ -76,7 +76,7 @@ TEST_CASE("a size that a weight says is fixed, names that meet are one, and the 
     for (const char *tensor : {"x", "y", "norm", "add"}) CHECK(dims.at(tensor) == "f32 (B T 8)");
 }
 
-TEST_CASE("an open width that must be a multiple is written as one, and held to it") {
+TEST_CASE("an open width that must be a multiple is expressed as one, and checked") {
     TestModel test({{"x", DType::f32, "B T C"}});
     test.attention("a", "x", 5);
     for (const char *tensor : {"x", "a"}) CHECK(test.dims().at(tensor) == "f32 (B T 5*D)");
@@ -90,7 +90,7 @@ TEST_CASE("an open width that must be a multiple is written as one, and held to 
     test.check();
 }
 
-TEST_CASE("what is known of sizes is known up to the layer that nothing can make fit") {
+TEST_CASE("sizes are solved up to the layer that cannot fit") {
     TestModel test({{"x", DType::f32, "B T C"}});
     test.add("norm", "layer_norm", "x");
     test.weight("norm.weight", {8});
@@ -105,7 +105,7 @@ TEST_CASE("what is known of sizes is known up to the layer that nothing can make
                             "expected a shape of (N K) with N = 16, K = 8, found (16, 9)");
 }
 
-TEST_CASE("a decoder's sizes are those that its encoder gives") {
+TEST_CASE("a decoder's sizes follow from its encoder") {
     TestModel test({{"x", DType::f32, "B S 8"}});
     test.add("memory", "softmax", "x");
     test.model.graphs["decode"] = {"decode", {{"memory", DType::f32, "B S C"}}, {}, {{"y", "p"}}};
@@ -129,7 +129,7 @@ TEST_CASE("a graph that runs with some sizes passes") {
     test.check();
 }
 
-TEST_CASE("what no sizes can mend is refused as the first run would") {
+TEST_CASE("a graph that fails for all sizes is refused with the error of the first run") {
     TestModel test({{"x", DType::f32, "B T 32"}});
     std::string expected;
     SECTION("heads that do not divide the width") {

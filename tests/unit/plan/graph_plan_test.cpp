@@ -1,4 +1,4 @@
-// Graphs with their shapes solved, and what is said about those that cannot be.
+// Graphs with solved shapes, and the errors for those that cannot be solved.
 #include "plan/graph_plan.hpp"
 #include "plan/lifetimes.hpp"
 
@@ -65,7 +65,7 @@ TEST_CASE("shapes are solved from the inputs through every layer") {
     CHECK(plan.outputs.at("probabilities") == plan.tensor("p"));
 }
 
-TEST_CASE("a step is bound to its tensors, and what is left out to none") {
+TEST_CASE("a step's ports are bound to tensors, or to none if left out") {
     const GraphPlan plan = TestModel().plan();
     const Step &norm = plan.steps[0];
     CHECK(norm.in == std::vector<int32_t>{plan.tensor("x"), none});               // no residual
@@ -73,7 +73,7 @@ TEST_CASE("a step is bound to its tensors, and what is left out to none") {
     CHECK(plan.steps[1].in == std::vector<int32_t>{norm.out[0], none});           // no residual
 }
 
-TEST_CASE("a layer without inputs takes nothing of the layer before it") {
+TEST_CASE("a layer without inputs ignores the layer before it") {
     TestModel test;
     test.graph().nodes.push_back(node("bias", "relative_position_bias", "p"));
     test.graph().nodes.back().params["max_distance"] = 20.0;
@@ -161,7 +161,7 @@ TEST_CASE("a graph that does not fit together is refused with the layer, its pla
     }
 }
 
-TEST_CASE("a weight that no layer uses is named: a misspelt bias must not pass for none") {
+TEST_CASE("unused weights are listed, so that a misspelt bias does not pass as absent") {
     TestModel test;
     test.weights["norm.bais"] = Tensor(TensorType{DType::f32, {8}});
     (void)test.plan();
@@ -173,7 +173,7 @@ TEST_CASE("a tensor that a plan does not have is refused with the nearest name")
     CHECK_THAT(message_of([&] { (void)plan.tensor("nrom"); }), matchers::contains("did you mean 'norm'"));
 }
 
-TEST_CASE("a step alone is a graph: what it reads are inputs, what it writes are outputs") {
+TEST_CASE("an isolated step is a graph: its operands are inputs, its results outputs") {
     const GraphPlan plan = TestModel().plan();
     const GraphPlan alone = isolate(plan, 1);
     REQUIRE(alone.steps.size() == 1);
@@ -184,7 +184,7 @@ TEST_CASE("a step alone is a graph: what it reads are inputs, what it writes are
     CHECK(alone.tensors[static_cast<size_t>(alone.tensor("up.weight"))].kind == Kind::weight);
 }
 
-TEST_CASE("states are as long as the session asks, and absent without, or without the input that they go with") {
+TEST_CASE("states have the requested capacity, and are absent without one or without their input") {
     TestModel test;
     test.graph().inputs.push_back({"position", DType::i32, "B"});
     test.shapes.inputs["position"] = {DType::i32, {2}};

@@ -1,4 +1,4 @@
-// Where barriers stand.
+// The placement of barriers.
 #include "plan/hazards.hpp"
 
 #include "catch.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("one barrier orders everything before it: what it covered needs no oth
     CHECK(barriers({{writes(0)}, {writes(1)}, {reads(0)}, {reads(1)}}) == std::vector{false, false, true, false});
 }
 
-TEST_CASE("a hazard is seen across dispatches that have nothing to do with it") {
+TEST_CASE("a hazard is found across unrelated dispatches") {
     CHECK(barriers({{writes(0)}, {writes(1)}, {writes(2)}, {reads(0)}}) == std::vector{false, false, false, true});
 }
 

@@ -1,4 +1,4 @@
-// Plans that break their contract are refused. The layer is layer_norm with its own kernel and a plan of the test's.
+// Plans that break their contract are refused. The layer is layer_norm with its own kernel and a plan made by the test.
 #include "plan/layer_plan.hpp"
 
 #include "catch.hpp"
@@ -103,7 +103,7 @@ class BadPlan {
 
 } // namespace
 
-TEST_CASE("a kernel tells its bindings, constants, push size and workgroup size") {
+TEST_CASE("reflection finds a kernel's bindings, constants, push size and workgroup size") {
     const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     const KernelInfo kernel = Kernels(registry->layer("layer_norm"))[0];
     REQUIRE(kernel.bindings.size() == 5);
@@ -142,7 +142,7 @@ std::vector<uint32_t> with_matrix_type(const lamina_kernel &kernel) {
 
 } // namespace
 
-TEST_CASE("a kernel with cooperative matrices tells the same, whatever SPIRV-Cross knows of them") {
+TEST_CASE("reflection works for cooperative matrices with any version of SPIRV-Cross") {
     const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     const lamina_kernel &plain = registry->layer("layer_norm").contract->kernels[0];
     const std::vector<uint32_t> words = with_matrix_type(plain);
@@ -267,7 +267,7 @@ TEST_CASE("a tensor beyond what a device binds is the device's limit, not the pl
     }
 }
 
-TEST_CASE("an unsupported variant is no error, and is not half a plan") {
+TEST_CASE("an unsupported variant is not an error, and gives no partial plan") {
     BadPlan test;
     emitted.status = LAMINA_UNSUPPORTED;
     CHECK_FALSE(test.plan().has_value());

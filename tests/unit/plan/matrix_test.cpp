@@ -1,4 +1,4 @@
-// How a product is cut for cooperative matrices, on devices that offer one shape or another.
+// How a product is divided for cooperative matrices, on devices with different shapes.
 #include "catch.hpp"
 
 #include <lamina/plugin/product.hpp>
@@ -32,7 +32,7 @@ std::string refusal_on(const lamina_device &device) {
     return "";
 }
 
-TEST_CASE("of a device's matrices, the largest that divide a tile and sum in f32 are taken") {
+TEST_CASE("the largest matrices that divide a tile and sum in f32 are used") {
     const std::vector<lamina_matrix_shape> shapes{small, half_sums, square, tall, wide};
     const lamina_matrix_shape taken = matrix_shape(device_with(shapes, 32), 64, 64, 32);
     CHECK(taken.m == 16);
@@ -47,7 +47,7 @@ TEST_CASE("a device without such matrices is refused") {
     CHECK_THAT(refusal_on(device_with({}, 32)), matchers::contains("multiplies no matrices of f16"));
 }
 
-TEST_CASE("a workgroup has a subgroup for each band of its rows") {
+TEST_CASE("a workgroup has one subgroup per band of its rows") {
     const auto workgroup = [](const lamina_matrix_shape &shape, uint32_t subgroup) {
         return MatrixTiles(device_with({shape}, subgroup)).workgroup;
     };
@@ -57,7 +57,7 @@ TEST_CASE("a workgroup has a subgroup for each band of its rows") {
     CHECK(workgroup(small, 8) == 8 * 8);
 }
 
-TEST_CASE("a device without room for the workgroup is refused, with what it would take") {
+TEST_CASE("a device without room for the workgroup is refused with the requirements") {
     const std::vector<lamina_matrix_shape> shapes{wide};
     lamina_device device = device_with(shapes, 32);
     CHECK(refusal_on(device).empty());
@@ -138,7 +138,7 @@ TEST_CASE("the scales of weights are prepared once a session, and those of X dis
     }
 }
 
-TEST_CASE("few rows, and hosts that prepare nothing, have other variants") {
+TEST_CASE("few rows, and hosts without preparation, use other variants") {
     Dispatches made;
     CHECK_THROWS_AS(made.plan(8, 64, 30, LAMINA_F32), Unsupported);
     made.prepares = false;

@@ -1,4 +1,4 @@
-// plan_product(): how a product is cut where the device's bindings are smaller than its matrices.
+// plan_product(): how a product is divided if its matrices exceed the device's binding limit.
 #include "catch.hpp"
 
 #include <lamina/plugin/prepare.h>
@@ -94,7 +94,7 @@ class Harness {
     Notes notes_;
 };
 
-TEST_CASE("plan_product: what fits is one dispatch of whole bindings") {
+TEST_CASE("plan_product: a product that fits is one dispatch of whole bindings") {
     const auto emitted = Harness(10, 64, 30, 128u << 20).plan();
     REQUIRE(emitted.size() == 1);
     CHECK(emitted[0].rows == 10);
@@ -156,7 +156,7 @@ TEST_CASE("plan_product: the kernel follows from the variant and the shape") {
     REQUIRE_THROWS_AS(kernel(9, 64, 2), Unsupported);
 }
 
-TEST_CASE("plan_product: rows of whole 16 bytes are read as they are, all others are packed once") {
+TEST_CASE("plan_product: rows that are a multiple of 16 bytes are read in place, all others are packed once") {
     struct Expected {
         uint32_t dtype;
         int64_t inner;
@@ -200,7 +200,7 @@ TEST_CASE("plan_product: packed weights are within the binding limit, and cover 
     for (const Emitted &e : harness.notes().preparation) CHECK(e.bind[0].bytes <= limit);
 }
 
-TEST_CASE("plan_product: what cannot be packed is refused with the reason") {
+TEST_CASE("plan_product: weights that cannot be packed are refused with the reason") {
     const auto refusal = [](Harness &harness) -> std::string {
         try {
             (void)harness.plan(packed_variant);
@@ -218,7 +218,7 @@ TEST_CASE("plan_product: what cannot be packed is refused with the reason") {
     CHECK(refusal(long_rows) == "32 packed rows of 4096 values exceed the device's binding limit");
 }
 
-TEST_CASE("plan_product: register tiles are of at most 16 rows, and no more of them than of 16 rows each") {
+TEST_CASE("plan_product: register tiles have at most 16 rows, and their number is minimal") {
     for (int64_t rows = 1; rows < 200; ++rows) {
         const int64_t tile = lamina::plugin::detail::tile_rows(rows);
         CHECK(tile <= 16);

@@ -1,4 +1,4 @@
-// What a program may be given and asked for, on any device; and the memory that it works in.
+// The arguments that a program accepts on any device, and its memory.
 #include "catch.hpp"
 #include "plan/lifetimes.hpp"
 #include "plan/program.hpp"
@@ -50,7 +50,7 @@ template <class Action> std::string refusal(const Action &action) {
 
 } // namespace
 
-TEST_CASE("a program refuses what its contract does not allow, and the device hears nothing of it") {
+TEST_CASE("a program checks its arguments before the device sees them") {
     Idle program;
     CHECK_THAT(refusal([&] { program.run(); }), matchers::contains("input 'x' of graph 'main' has not been given"));
     CHECK_THAT(refusal([&] { write(program, x, 20); }), matchers::contains("(2, 3), 24 bytes; found 20"));
@@ -64,7 +64,7 @@ TEST_CASE("a program refuses what its contract does not allow, and the device he
     CHECK(program.calls == 0);
 }
 
-TEST_CASE("a program that has run gives inputs, outputs and states, and with keep_all what lies between") {
+TEST_CASE("after a run, inputs, outputs and states can be read, and with keep_all all activations") {
     Idle some, all(true);
     for (Idle *program : {&some, &all}) {
         read(*program, cache, 32); // a state has a value from the beginning
@@ -79,7 +79,8 @@ TEST_CASE("a program that has run gives inputs, outputs and states, and with kee
     CHECK_THAT(refusal([&] { read(some, hidden, 24); }), matchers::contains("compile with keep_all"));
 }
 
-TEST_CASE("what is read after a run lies alone; scratch and the rest share one arena, unless there are guards") {
+TEST_CASE(
+    "tensors that are read after a run have their own memory; the others share one arena, unless there are guards") {
     const GraphPlan plan = [] {
         GraphPlan p = graph();
         p.tensors.push_back({"other", {DType::f32, {2, 3}}, Kind::activation, false});
@@ -100,7 +101,7 @@ TEST_CASE("what is read after a run lies alone; scratch and the rest share one a
     for (const Block &block : guarded.blocks) CHECK(block.bytes == 32 + 2 * guard_bytes);
 }
 
-TEST_CASE("states are shared by name and size; of those that nobody holds the last asked for stays") {
+TEST_CASE("states are shared by name and size; of unused ones only the last requested stays") {
     StateCache<int> states;
     int made = 0;
     const auto get = [&](const char *name, uint64_t bytes) {

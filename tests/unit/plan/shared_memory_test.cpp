@@ -1,4 +1,4 @@
-// What a kernel shares within a workgroup is sized by the values that a dispatch gives its specialization constants.
+// The size of a kernel's shared memory, which may depend on a dispatch's specialization constants.
 #include "plan/shared_memory.hpp"
 
 #include "catch.hpp"
@@ -38,7 +38,7 @@ uint32_t bits(int32_t value) { return static_cast<uint32_t>(value); }
 
 // In the order of size_by_specs.comp. Its arrays lie one behind the other, except that vectors begin at multiples
 // of 16.
-TEST_CASE("shared memory is sized by the defaults where a dispatch gives no values") {
+TEST_CASE("shared memory is sized by default values unless a dispatch gives others") {
     CHECK(bytes_with({}) == 4 * 4 + 4 * 9 + 4 * 1 + 12 * 2 + 16 * 1);
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("shared memory is sized by a dispatch's own values, through expression
     CHECK(bytes_with({{n, 1u << 31u}}) == rest((uint64_t{1} << 31u) + 1 + 1 + 3 * 2) + 16 * 2);
 }
 
-TEST_CASE("a size that is not known is refused, never taken for 0") {
+TEST_CASE("an unknown size is refused and not treated as 0") {
     using namespace lamina_kernels;
     CHECK_THAT(refusal_with(size_by_specs, {{n, 3}}), matchers::contains("at least one element, found the size 0"));
     CHECK_THAT(refusal_with(size_by_vector, {}), matchers::contains("an element of a vector that is computed"));

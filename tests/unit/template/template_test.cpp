@@ -1,4 +1,4 @@
-// Chat templates, against what jinja2 made of them, set up as transformers does (oracle.py, which wrote the fixtures).
+// Chat templates, compared with jinja2 in the setup of transformers. oracle.py wrote the fixtures.
 #include "catch.hpp"
 #include "places.hpp"
 
@@ -57,7 +57,7 @@ void check_all(const std::string &name, size_t least) {
 
 } // namespace
 
-TEST_CASE("templates in the manner of the published ones render as in jinja2") { check_all("families.json", 250); }
+TEST_CASE("templates like the published ones render as in jinja2") { check_all("families.json", 250); }
 
 TEST_CASE("every construct renders as in jinja2") { check_all("constructs.json", 280); }
 

@@ -1,5 +1,5 @@
-// Small tokenizers of every kind, against what the PyPI package tokenizers made of a sample of texts
-// (tools/tokenizer_fixtures.py). The whole comparison is tools/tokenizer_oracle.py's.
+// Small tokenizers of every kind, compared with the PyPI package tokenizers on a sample of texts
+// (tools/tokenizer_fixtures.py). tools/tokenizer_oracle.py makes the full comparison.
 #include "base/file.hpp"
 #include "base/json_reader.hpp"
 #include "catch.hpp"
@@ -74,7 +74,7 @@ TEST_CASE("every kind of tokenizer gives the original's ids, offsets and texts")
     }
 }
 
-TEST_CASE("text that comes token by token is the whole text, and never half a character") {
+TEST_CASE("streaming gives the whole text, and never half a character") {
     for (const std::string name : {"gpt2", "llama", "bert"}) {
         CAPTURE(name);
         const Tokenizer tokenizer = Tokenizer::load(folder / (name + ".json"));
@@ -91,7 +91,7 @@ TEST_CASE("text that comes token by token is the whole text, and never half a ch
     }
 }
 
-TEST_CASE("bytes that never become a character are shown as such in the end") {
+TEST_CASE("bytes of an incomplete character are shown at the end") {
     const Tokenizer tokenizer = Tokenizer::load(folder / "gpt2.json");
     StreamDecoder stream(tokenizer);
     CHECK(stream.push(tokenizer.id("ð").value()).empty()); // the byte F0
@@ -120,7 +120,7 @@ TEST_CASE("special tokens around a text can be left out") {
     CHECK(tokenizer.token(with.ids.front()) == "[CLS]");
 }
 
-TEST_CASE("a hundred thousand blanks, or letters without a blank, take no time") {
+TEST_CASE("a hundred thousand spaces, or letters without a space, are fast") {
     for (const char *name : {"gpt2", "llama", "t5", "bert", "added"}) {
         const Tokenizer tokenizer = Tokenizer::load(folder / (std::string(name) + ".json"));
         for (const char *unit : {" ", "a", "lo", "😀"}) {

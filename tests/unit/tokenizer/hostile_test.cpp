@@ -1,4 +1,4 @@
-// Files that are damaged or made to harm: each is an error that says where, what was expected and what was found.
+// Damaged and malicious files: each is an error that says where, what was expected and what was found.
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 

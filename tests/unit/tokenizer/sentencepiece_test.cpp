@@ -43,7 +43,7 @@ TEST_CASE("a SentencePiece model gives the original's ids, offsets and texts") {
     CHECK(tokenizer.token(1'000'000) == std::nullopt);
 }
 
-TEST_CASE("what is no SentencePiece model is refused") {
+TEST_CASE("a file that is not a SentencePiece model is refused") {
     const TemporaryFolder temporary;
     const auto file = temporary.write("x.model", "no model at all");
     CHECK(

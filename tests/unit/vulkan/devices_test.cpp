@@ -1,4 +1,4 @@
-// Devices are described as they are, and refused with every reason. Most of it on a fake loader, without a driver.
+// Devices are described completely, and refused with every reason. Most tests use a fake loader, without a driver.
 #include "drivers.hpp"
 #include "fake_loader.hpp"
 
@@ -27,7 +27,7 @@ DeviceInfo describe(const std::function<void(test::FakeDevice &)> &change) {
 
 } // namespace
 
-TEST_CASE("devices: one that meets the limits is usable, with its limits and no feature that it does not report") {
+TEST_CASE("devices: a device that meets the limits is usable, and has only the features that it reports") {
     const DeviceInfo info = describe([](auto &) {});
     CHECK(info.unusable.empty());
     CHECK(info.name == "Fake GPU");
@@ -95,7 +95,7 @@ TEST_CASE("devices: a device of Vulkan 1.0 is named and refused") {
     CHECK_THAT(info.unusable.front(), matchers::contains("Vulkan 1.0.0; at least 1.1"));
 }
 
-TEST_CASE("devices: a number beyond the last is refused with the last") {
+TEST_CASE("devices: an index beyond the last is refused with the last one") {
     const auto instance = fake_instance({});
     CHECK_THAT(message_of([&] { (void)instance->open(7); }), matchers::contains("no device vulkan:7"));
 }
@@ -120,7 +120,7 @@ TEST_CASE("devices: without a driver, a device or a new enough loader there is n
     }
 }
 
-TEST_CASE("devices: validation that is asked for and missing is an error") {
+TEST_CASE("devices: requested validation that is missing is an error") {
     test::fake_loader() = {};
     std::string why_not;
     const std::string message =
@@ -128,7 +128,7 @@ TEST_CASE("devices: validation that is asked for and missing is an error") {
     CHECK_THAT(message, matchers::contains("VK_LAYER_KHRONOS_validation"));
 }
 
-TEST_CASE("devices: what the validation layers say is passed on when they say it, and kept") {
+TEST_CASE("devices: messages of the validation layers are passed on at once, and kept") {
     test::fake_loader() = {};
     test::fake_loader().has_validation_layer = true;
     std::string why_not;

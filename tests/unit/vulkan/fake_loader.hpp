@@ -1,4 +1,4 @@
-// A Vulkan loader with one device of the test's making: device logic is tested without any driver.
+// A Vulkan loader with one fake device, so that device logic is tested without any driver.
 #pragma once
 
 #include "vulkan/api.hpp"

@@ -1,4 +1,4 @@
-// Device memory: what does not fit is refused before anything is allocated, and what fits arrives bit for bit.
+// Device memory: requests that do not fit are refused before anything is allocated, and uploads arrive bit for bit.
 #include "drivers.hpp"
 
 #include "vulkan/commands.hpp"
@@ -41,7 +41,7 @@ std::vector<std::byte> read(const std::shared_ptr<LogicalDevice> &device, const 
 
 } // namespace
 
-TEST_CASE("memory: what exceeds the device is an error with need, have and the biggest tensors") {
+TEST_CASE("memory: exceeding the device is an error with the memory needed and available and the biggest tensors") {
     on_every_device([](const auto &device) {
         std::vector<MemoryRequest> requests{{"'small'", 1024}};
         for (uint64_t bytes = 0; bytes < 2 * device->info().memory_bytes; bytes += 1u << 28)
@@ -69,7 +69,7 @@ TEST_CASE("memory: a tensor beyond one allocation is refused, however absurd its
     });
 }
 
-TEST_CASE("memory: regions are aligned, padded and do not meet") {
+TEST_CASE("memory: regions are aligned, padded and do not overlap") {
     on_every_device([](const auto &device) {
         const std::vector<MemoryRequest> requests{{"a", 1}, {"b", 0}, {"c", 1000}, {"d", 300ull << 20}, {"e", 16}};
         const std::vector<Region> regions = allocate(device, requests, "the weights");
@@ -106,7 +106,7 @@ TEST_CASE("memory: an upload of any size arrives bit for bit, with zeros in its 
     });
 }
 
-TEST_CASE("memory: the validation layers hear a missing barrier, so their silence means something") {
+TEST_CASE("memory: the validation layers detect a missing barrier, so their silence means something") {
     const auto instance = test::validated_instance();
     if (instance == nullptr) return;
     const uint32_t index = test::usable_devices(*instance).at(0);

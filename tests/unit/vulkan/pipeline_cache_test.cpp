@@ -1,4 +1,4 @@
-// The pipeline cache file: kept when sound, ignored when anything about it is wrong.
+// The pipeline cache file: used if it is sound, ignored if anything about it is wrong.
 #include "drivers.hpp"
 
 #include "places.hpp"
@@ -36,7 +36,7 @@ std::vector<std::byte> driver_data(const PhysicalDevice &device) {
 
 } // namespace
 
-TEST_CASE("pipeline cache: what was written is read back, by the same device and driver alone") {
+TEST_CASE("pipeline cache: it is read back only for the same device and driver") {
     const test::TemporaryFolder folder;
     const auto file = folder.path / "made" / "on" / "demand" / "pipelines";
     const PhysicalDevice device = some_device();
@@ -78,7 +78,7 @@ TEST_CASE("pipeline cache: a file with any byte changed, cut short or grown is i
     CHECK(accepted == 1);
 }
 
-TEST_CASE("pipeline cache: no file, a folder in its place and a folder that cannot be made are no errors") {
+TEST_CASE("pipeline cache: a missing file, a folder in its place or an unwritable folder is not an error") {
     const test::TemporaryFolder folder;
     const PhysicalDevice device = some_device();
     CHECK(read_pipeline_cache(folder.path / "absent", device).empty());

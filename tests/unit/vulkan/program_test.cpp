@@ -1,4 +1,4 @@
-// Planned graphs on every Vulkan device of this machine, against the references, with the validation layers silent.
+// Planned graphs on every Vulkan device of this machine, compared with the references, without validation messages.
 #include "drivers.hpp"
 #include "model/safetensors.hpp"
 #include "running_sum.hpp"
@@ -195,7 +195,7 @@ TEST_CASE("program: with keep_all every activation can be read") {
     });
 }
 
-TEST_CASE("program: a new input gives new results, and the old input the old ones") {
+TEST_CASE("program: a new input gives new results, and the old input the old ones again") {
     const Norms norms;
     on_every_device([&](vulkan::Device &device) {
         const auto backend = device.backend(norms.plugins, norms.weights());
@@ -263,7 +263,7 @@ TEST_CASE("program: I32 inputs outside the range of their contract are refused b
     });
 }
 
-TEST_CASE("program: scratch, constants and states hold through dispatches that depend on each other") {
+TEST_CASE("program: scratch, constants and states keep their contents across dependent dispatches") {
     const abi::Layer layer = test::running_sum();
     constexpr int64_t n = 1000;
     GraphWriter writer;
@@ -342,7 +342,7 @@ TEST_CASE("program: tensors that share memory do not overwrite each other while 
     });
 }
 
-TEST_CASE("program: work that is submitted in several parts gives what it gives in one") {
+TEST_CASE("program: several submissions give the same results as one") {
     const abi::Layer layer = test::running_sum();
     constexpr int64_t n = 4'000'000; // so much that every dispatch is a part of its own
     GraphWriter writer;
@@ -361,7 +361,7 @@ TEST_CASE("program: work that is submitted in several parts gives what it gives 
     });
 }
 
-TEST_CASE("program: a graph without steps gives back its inputs") {
+TEST_CASE("program: a graph without steps returns its inputs") {
     GraphWriter writer;
     const int32_t x = writer.input("x", {DType::f32, {3}});
     writer.output("y", x);

@@ -1,4 +1,4 @@
-// A layer for the runtime's own tests: everything that a plan can hold, in three dispatches that depend on each other.
+// A layer for tests of the runtime. Its plan contains everything that a plan can, in three dependent dispatches.
 #pragma once
 
 #include "abi/library.hpp"

@@ -1,4 +1,4 @@
-// A library whose file is replaced while it is being loaded: by itself, since nothing else is as punctual.
+// A library that replaces its own file while it is being loaded. Nothing else could time this exactly.
 #include "../test_layer.hpp"
 
 #include <dlfcn.h>
