@@ -313,7 +313,7 @@ def decode_graph(state, options, key):
         for name in source_tensors(state.layers(f"{key}layers.")) if whole else ["memory"]:
             graph.input(name, "f32", f"{graph.tokens('S')} {width}")
         source["mask"] = graph.mask(options.mask, "source", "S", "memory_mask", "B T S")
-    # Padding behind a causal sequence changes nothing before it: lengths would be idle.
+    # Padding after a causal sequence does not affect the tokens before it, so lengths are not needed.
     idle = options.mask == "lengths" or (options.mask == "keys" and not alone)
     attention = graph.mask("none" if idle else options.mask, "target", "T", "target_mask", "B T T")
     position = None
@@ -499,7 +499,7 @@ def vocabulary(option, path):
         raise Refused(f"{flag(option)} {path}: {reason}; expected a text file with one token per line") from None
     tokens = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
     if tokens[-1] == "":
-        tokens.pop()  # behind the last line's end
+        tokens.pop()  # after the end of the last line
     numbers = {}
     for number, token in enumerate(tokens, 1):
         if token == "":
@@ -522,7 +522,7 @@ def read(path, options):
         raise Refused(f"PyTorch {torch.__version__} cannot load weights only; 1.13 and newer can") from None
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
-    except Exception as error:  # whatever the file's pickle leads to
+    except Exception as error:  # a pickle may raise anything
         raise Refused(f"{path}: expected a state dict saved by torch.save(), found: {first_line(error)}") from None
     if options.entry:
         if not isinstance(content, dict) or options.entry not in content:
@@ -538,7 +538,7 @@ def safetensors(tensors, metadata):
     """The bytes of a safetensors file: u64 length of the JSON header, the header, the tensors back to back."""
     header, data = {"__metadata__": metadata}, b""
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0])):
-        # bfloat16 has no NumPy twin: its bits travel as int16.
+        # NumPy has no bfloat16: its bits are passed as int16.
         bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
         begin = len(data)
         data += bits.numpy().astype(bits.numpy().dtype.newbyteorder("<")).tobytes()

@@ -1,11 +1,11 @@
 """Golden files: a layer's inputs, weights and outputs as PyTorch computes them.
 
-Every plugins/LAYER/golden/make.py writes the *.safetensors files beside it through write(); tests/golden holds the
-layer's reference to them. PyTorch computes in float64 from values that float32 (or the weight's own type) holds exactly,
-so that the files carry no rounding but that of the stored outputs.
+Every plugins/LAYER/golden/make.py writes the *.safetensors files next to it with write(); tests/golden compares the
+layer's reference with them. PyTorch computes in float64 from values that float32 (or the weight's own type) represents
+exactly, so only the stored outputs are rounded.
 
-    /usr/bin/python3 tools/golden.py             makes all files anew
-    /usr/bin/python3 tools/golden.py attention   makes those of some layers
+    /usr/bin/python3 tools/golden.py             writes all files
+    /usr/bin/python3 tools/golden.py attention   writes those of some layers
 
 Needs Python 3.9, PyTorch and NumPy (Debian: python3-torch).
 """
@@ -20,12 +20,12 @@ from from_torch import safetensors
 
 
 def random(*shape, dtype=torch.float32, scale=1.0):
-    """Normal random values that `dtype` holds exactly, in float64 to compute with."""
+    """Normal random values that `dtype` represents exactly, as float64."""
     return (torch.randn(*shape, dtype=torch.float64) * scale).to(dtype).to(torch.float64)
 
 
 def parameters(module):
-    """Gives every parameter of a module float64 values that float32 holds exactly, biases and norms included."""
+    """Gives every parameter of a module, including biases and norms, float64 values that float32 represents exactly."""
     module = module.to(torch.float64).eval()
     with torch.no_grad():
         for parameter in module.parameters():
@@ -51,7 +51,7 @@ def write(make_file, case, params, inputs, outputs, weights=None, states=None, s
 
 
 def stored(tensor):
-    """The tensor in a dtype that the file holds. Only outputs may lose bits by it."""
+    """The tensor in a dtype that the file supports. Only outputs may be rounded."""
     if tensor.dtype == torch.float64:
         tensor = tensor.to(torch.float32)
     elif not tensor.dtype.is_floating_point:

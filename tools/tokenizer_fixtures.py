@@ -1,9 +1,9 @@
-"""Small tokenizers, of which each component that Lamina reads occurs in one at least, and what is expected of them.
+"""Small tokenizers that together use every component that Lamina reads, and their expected results.
 
     tools/tokenizer_oracle.py fixtures tests/unit/tokenizer/fixtures
 
-NAME.json is the tokenizer; NAME.expected.json a sample of texts with what the PyPI package tokenizers makes of them;
-digests.txt holds, for each, the SHA-256 of what it makes of 6000 texts.
+NAME.json is the tokenizer, and NAME.expected.json a sample of texts with the results of the PyPI package tokenizers.
+digests.txt has, for each tokenizer, the SHA-256 of its results for 6000 texts.
 """
 
 import base64
@@ -185,7 +185,7 @@ def gemma():
 
 
 def no_fallback():
-    """Neither bytes nor one token for all that is unknown."""
+    """Neither byte fallback nor a fused unknown token."""
     out = with_fallback(normalizers.Replace(" ", "▁"), fuse_unk=False)
     out.decoder = decoders.Metaspace(prepend_scheme="never")
     return out
@@ -345,7 +345,7 @@ ALL = (
 
 
 def sample(tokenizer):
-    """Every so many of the texts, so that each kind is there; short ones, since files are read by people, too."""
+    """Every n-th text, to include each kind. Only short ones, because people read these files, too."""
     whole = list(oracle.texts(tokenizer, WHOLE, SEED))
     short = [t for t in whole if len(t) <= 40]
     chosen = short[:: max(1, len(short) // SAMPLE)][:SAMPLE]
@@ -366,7 +366,7 @@ def sample(tokenizer):
 
 
 def write_sentencepiece(folder):
-    """spm.model, and what the PyPI package sentencepiece makes of texts: ids, begins and ends, and the text again."""
+    """spm.model, and the results of the PyPI package sentencepiece for texts: ids, begins and ends, and the decoded text."""
     import sentencepiece
 
     path = os.path.join(folder, "spm.model")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the PyPI package tokenizers makes of texts, which Lamina's tokenizers are held to.
+"""Compares Lamina's tokenizers with the PyPI package tokenizers.
 
     pip install tokenizers==0.23.3
     tools/tokenizer_oracle.py expect tokenizer.json [--count N] | build/bin/tokenizer_compare tokenizer.json
@@ -7,9 +7,9 @@
     tools/tokenizer_oracle.py convert model.gguf tokenizer.json       (needs the package gguf; byte-level BPE of SmolLM)
     tools/tokenizer_oracle.py fixtures tests/unit/tokenizer/fixtures
 
-The texts follow from a seed and the tokenizer's added tokens: every code point that Unicode assigns, characters of every
-block amid others, emoji sequences, random bytes, long runs of blanks, code, sentences in many scripts, and each added token
-in each position.
+The texts are derived from a seed and the tokenizer's added tokens: every assigned code point of Unicode, characters of
+every block among others, emoji sequences, random bytes, long runs of spaces, code, sentences in many scripts, and each
+added token in each position.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def is_character(code):
 
 
 def every_code_point():
-    """All of the planes that are in use, 64 a text."""
+    """All code points of the planes in use, 64 per text."""
     for first, last in ((1, 0x32400), (0xE0000, 0xE01F0), (0xF0000, 0xF0040), (0x10FFC0, 0x10FFFF)):
         for at in range(first, last, 64):
             yield "".join(chr(c) for c in range(at, min(at + 64, last)) if is_character(c))
@@ -184,7 +184,7 @@ def expected(tokenizer, text, second=None):
 
 
 def expect(tokenizer, count, seed, out):
-    """Writes what is expected of `count` texts, every eighth of them with a second one; returns a digest of it."""
+    """Writes the expected results for `count` texts, every eighth with a second text, and returns a digest of them."""
     digest = hashlib.sha256()
     before = ""
     for i, text in enumerate(texts(tokenizer, count, seed)):

@@ -4,9 +4,9 @@
     pip install tokenizers==0.23.3
     tools/tokenizer_tables.py > runtime/tokenizer/unicode_tables.hpp
 
-That package holds several versions of Unicode side by side, the oldest of 2015, the newest of its compiler, and models were
-trained with what it makes of a text. So its properties are asked for here, character by character, and do not depend on
-the Unicode version of the system's libraries.
+That package combines several versions of Unicode, from 2015 to that of its compiler, and models were trained with its
+results. So this script queries its properties, character by character, and Lamina does not depend on the Unicode version
+of the system's libraries.
 """
 
 import base64
@@ -21,7 +21,7 @@ CHARACTERS = [c for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
 
 
 def splits(pre_tokenizer):
-    """The characters that do not stay within a word."""
+    """The characters at which the pre-tokenizer splits."""
     return [c for c in CHARACTERS if len(pre_tokenizer.pre_tokenize_str("a" + chr(c) + "a")) != 1]
 
 
@@ -75,7 +75,7 @@ def normalizes():
 
 
 def lower_case():
-    """Runs of every or every second character, each with the same way to its lower case."""
+    """Runs of every, or every second, character with the same distance to its lower case."""
     lowercase = N.Lowercase()
     changed = [(c, lowercase.normalize_str(chr(c))) for c in CHARACTERS]
     runs = []
@@ -89,7 +89,7 @@ def lower_case():
 
 
 def late_marks():
-    """Characters of later versions of Unicode that a reader sees as part of the one before."""
+    """Characters of later versions of Unicode that extend the character before them."""
     normalizer = N.Precompiled(base64.b64decode(tokenizer_fixtures.charsmap({"A": "B"})))
     joins = lambda c: normalizer.normalize_str("A" + chr(c)) == "B"
     return [c for c in CHARACTERS if unicodedata.category(chr(c)) == "Cn" and joins(c)]

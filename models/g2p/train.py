@@ -4,8 +4,8 @@
     models/g2p/train.py --train train.tsv --valid valid.tsv [--out models/g2p] [--minutes 8 | --epochs 60]
 
 The data is one pronunciation a line, `word<TAB>PHONE PHONE ...` (CMUdict; README.md beside this file says where it is
-from). Needs PyTorch 1.13 or newer (Debian: python3-torch); takes a CUDA GPU when there is one. The run is resumable:
-after every epoch its state goes to --checkpoint, and the same command continues from there. At the end it writes
+from). Needs PyTorch 1.13 or newer (Debian: python3-torch); uses a CUDA GPU if there is one. The run can be resumed: after
+every epoch it saves its state to --checkpoint, and the same command continues from there. At the end it writes
 model.safetensors (f16) and the two vocabularies to --out. model.json beside it describes the graphs for the default
 sizes; other sizes need their numbers changed there.
 
@@ -184,7 +184,7 @@ def write_safetensors(path, weights):
 
 
 def write(path, data):
-    """All of it or nothing: to a temporary name, then renamed."""
+    """Writes the file completely or not at all: under a temporary name, which is then renamed."""
     with open(path + ".tmp", "wb") as f:
         f.write(data if isinstance(data, bytes) else data.encode())
     os.replace(path + ".tmp", path)

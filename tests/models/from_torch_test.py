@@ -1,4 +1,4 @@
-"""tools/from_torch.py against the PyTorch that is installed: convert, run with `lamina run`, compare.
+"""Tests tools/from_torch.py with the installed PyTorch: converts, runs `lamina run`, compares.
 
     from_torch_test.py LAMINA PLUGINS        exit status 77: there is no PyTorch
 """
@@ -187,7 +187,7 @@ class FromTorch(unittest.TestCase):
     PARTS = ("--heads", HEADS, "--prefix", "enc.", "--source-embedding", "emb.weight", "--generator", "head")
 
     def test_outside_the_prefix(self):
-        """What a model has around its module finds a place, too, or is ignored by name."""
+        """Tensors outside the module are converted, too, or ignored by name."""
         state, modules = self.larger_model()
         self.assertIn("left over: pos;", self.refusal(state, *self.PARTS))
         self.assertIn("--ignore po: no tensor", self.refusal(state, *self.PARTS, "--ignore", "po"))
@@ -201,7 +201,7 @@ class FromTorch(unittest.TestCase):
         self.check(self.run_graph("encode", "memory", source=tokens.int()), expected)
 
     def test_one_module_of_a_model(self):
-        """--prefix alone takes a module on vectors, and says what it leaves out."""
+        """--prefix alone converts a module on vectors, and reports what it leaves out."""
         state, modules = self.larger_model()
         done = self.convert(state, "--heads", HEADS, "--prefix", "enc.", "--mask", "none")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -273,7 +273,7 @@ class FromTorch(unittest.TestCase):
         self.assertRegex(done.stdout, r"\Acab\t[abc<]{0,5}\n\Z", done.stderr)
 
     def test_arguments(self):
-        """What no model can be made of, or would change nothing, is refused before anything is written."""
+        """Arguments that are invalid or have no effect are refused before anything is written."""
         state, _ = self.larger_model()
         for option, value in (("--heads", 0), ("--heads", -4), ("--heads", "x"), ("--eps", -1), ("--eps", "nan"),
                               ("--max-len", 0), ("--embedding-scale", "inf"), ("--name", "bad name"), ("--name", ""),
@@ -323,7 +323,7 @@ class FromTorch(unittest.TestCase):
         self.assertRegex(done.stderr, r"\Afrom_torch.py: error: [^\n]*No module named torch; install[^\n]*\n\Z")
 
     def test_folder(self):
-        """A folder that holds something is left alone."""
+        """A folder that is not empty is left alone."""
         state = nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1).state_dict()
         self.assert_converted(state, "--heads", HEADS)
         before = (self.folder / "model" / "model.json").read_bytes()

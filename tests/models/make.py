@@ -1,4 +1,4 @@
-"""Whole systems as PyTorch computes them, which tests/models holds Lamina's to.
+"""Results of PyTorch for whole systems, with which tests/models compares Lamina.
 
     /usr/bin/python3 tests/models/make.py
 
@@ -67,7 +67,7 @@ def file(path, roles, **metadata):
 
 
 def options(**chosen):
-    """What tools/from_torch.py is called with; --heads and the rest."""
+    """The arguments of tools/from_torch.py."""
     made = from_torch.arguments(["STATE.pt", "DIR", "--heads", str(HEADS)])
     for name, value in chosen.items():
         assert hasattr(made, name), name
@@ -260,6 +260,6 @@ def language_model():
 if __name__ == "__main__":
     torch.manual_seed(20170612)
     (HERE / "golden").mkdir(exist_ok=True)
-    # Each draws on: new ones last.
+    # The order matters, because each draws random numbers: add new ones at the end.
     for make in (stacks, ends, systems, conversions, positions_settings, language_model):
         make()

@@ -1,6 +1,6 @@
-"""Made by tools/golden.py: attention after projections, from PyTorch's tensors; what is kept is said as 1.
+"""Made by tools/golden.py: attention without projections, from PyTorch's tensor operations. In masks, 1 means keep.
 
-torch.nn.MultiheadAttention, projections included, is what tests/models holds whole blocks to.
+tests/models compares whole blocks, including projections, with torch.nn.MultiheadAttention.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Made by tools/golden.py: torch.stft and Slaney's mel filters, put together as Whisper's feature extractor does."""
+"""Made by tools/golden.py: torch.stft and Slaney's mel filters, combined as in Whisper's feature extractor."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Made by tools/golden.py: pooled rows of each sequence by itself, from PyTorch's tensors."""
+"""Made by tools/golden.py: pooling of each sequence separately, with PyTorch's tensor operations."""
 
 import torch
 from golden import random, write

@@ -1,4 +1,4 @@
-"""Made by tools/golden.py: the table of sinusoids as it is written everywhere, in float64, and nn.Embedding."""
+"""Made by tools/golden.py: the usual table of sinusoids, in float64, and nn.Embedding."""
 
 import math
 

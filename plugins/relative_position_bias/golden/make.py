@@ -25,7 +25,7 @@ for name, bidirectional, buckets, max_distance in (("encoder", True, 32, 128), (
                                                    ("few", True, 6, 5)):
     table = random(buckets, 3)
     bucket = buckets_of(torch.arange(-max_distance, max_distance + 1), bidirectional, buckets, max_distance)
-    # Farther off nothing changes: attention may take the last column for every key beyond it.
+    # The bias is constant beyond this distance, so attention can use the last column for all keys beyond it.
     beyond = torch.tensor([-4096, -max_distance - 1, max_distance + 1, 4096])
     assert buckets_of(beyond, bidirectional, buckets, max_distance).tolist() == [bucket[0], bucket[0], bucket[-1],
                                                                                  bucket[-1]]

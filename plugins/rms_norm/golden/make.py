@@ -1,4 +1,4 @@
-"""Made by tools/golden.py: RMS norm, which this PyTorch has no module of, from its tensors."""
+"""Made by tools/golden.py: RMS norm from tensor operations, because older versions of PyTorch have no module for it."""
 
 import torch
 from golden import random, write
@@ -13,7 +13,7 @@ write(__file__, "weight", {}, {"x": x}, {"y": rms_norm(x, weight)}, {"weight": w
 write(__file__, "plain", {"eps": 1e-3}, {"x": x}, {"y": rms_norm(x, 1, 1e-3)})
 write(__file__, "weight_offset", {"weight_offset": 1}, {"x": x}, {"y": rms_norm(x, 1 + weight)}, {"weight": weight})
 
-# The norm of queries and keys: each of the four heads by itself, all with the same weight.
+# The norm of queries and keys: each of the four heads separately, all with the same weight.
 weight = random(5)
 write(__file__, "groups", {"groups": 4}, {"x": x}, {"y": rms_norm(x.unflatten(-1, (4, 5)), weight).flatten(-2)},
       {"weight": weight})

@@ -1,4 +1,4 @@
-"""Made by tools/golden.py: rotary embedding as models of PyTorch compute it, by sines of whole sequences."""
+"""Made by tools/golden.py: rotary embedding as usual in PyTorch, with the sines of whole sequences."""
 
 import torch
 from golden import random, write

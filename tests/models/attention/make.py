@@ -1,4 +1,4 @@
-"""torch.nn.MultiheadAttention, whose masks say what to leave out; ours say what to keep.
+"""Results of torch.nn.MultiheadAttention. Its masks mark keys to leave out; Lamina's mark keys to keep.
 
     /usr/bin/python3 tests/models/attention/make.py
 

@@ -1,4 +1,4 @@
-"""Small templates that together use every construct that chat templates do. See oracle.py for their variables."""
+"""Small templates that together use every construct of chat templates. See oracle.py for their variables."""
 
 CONSTRUCTS = [
     # ---- White space ----

@@ -1,4 +1,4 @@
-"""Random templates of one expression, of which most have a value."""
+"""Random templates of one expression, most of which evaluate without an error."""
 
 import random
 
@@ -126,7 +126,7 @@ class Generator:
 
     @staticmethod
     def closed(expression):
-        """Something that a method may stand behind."""
+        """An expression that may be followed by a method."""
         return expression if expression[0] in "('[" and expression[-1] in ")']" else f"({expression})"
 
 

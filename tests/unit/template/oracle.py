@@ -1,4 +1,4 @@
-"""What jinja2, set up as the PyPI package transformers does for chat templates, makes of templates.
+"""Results of jinja2 for templates, in the setup of the PyPI package transformers for chat templates.
 
     python3 tests/unit/template/oracle.py            writes the fixtures that template_test.cpp reads
     python3 tests/unit/template/oracle.py --expressions COUNT SEED FILE
@@ -74,7 +74,7 @@ def case(template, variables, **name):
     variables = {"tools": None, "documents": None, **variables}
     try:
         out["text"] = ENVIRONMENT.from_string(template).render(**variables)
-    except Exception as error:  # whatever Python raises is an error of the template
+    except Exception as error:  # anything that Python raises is an error of the template
         out["error"] = f"{type(error).__name__}: {error}"
     return out
 
@@ -89,7 +89,7 @@ def family_cases():
 
 
 def write(file, cases):
-    """Templates and variables stand in lists of their own: most occur in many cases."""
+    """Templates and variables are in separate lists, because most occur in many cases."""
     templates, variables = {}, {}
 
     def index(table, value):

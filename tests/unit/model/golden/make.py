@@ -1,4 +1,4 @@
-"""Values and the blocks that GGUF's own package makes of them: golden_test.cpp beside this folder holds Lamina's to these.
+"""Values, and the blocks that the package gguf makes of them, for ../golden_test.cpp.
 
     pip install gguf safetensors
     python3 make.py
@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 random = np.random.default_rng(20170612)
 values = random.standard_normal((8, 256)).astype(np.float32)
 values[1] *= np.float32(1e-5)  # scales that are subnormal as f16
-values[2] *= np.float32(1e-9)  # and such as are 0 then
+values[2] *= np.float32(1e-9)  # scales that round to 0
 values[3] = 0
 values[4] = np.arange(256, dtype=np.float32) / 2  # halfway between two bytes where the largest is 127
 values[4, ::32] = 127
@@ -35,7 +35,7 @@ def add(kind, blocks):
 Kind = gguf.GGMLQuantizationType
 for kind in (Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_0, Kind.Q5_1):
     add(kind, quants.quantize(values, kind))
-# The package does not quantize to these: any bytes are blocks, as long as their scales are finite.
+# The package cannot quantize to these. Any bytes are valid blocks if their scales are finite.
 for kind, scales in ((Kind.Q4_K, (0, 2)), (Kind.Q5_K, (0, 2)), (Kind.Q6_K, (208,))):
     blocks = random.integers(0, 256, (8, gguf.GGML_QUANT_SIZES[kind][1]), dtype=np.uint8)
     for at in scales:
