@@ -1,4 +1,4 @@
-// Any model that Lamina reads, as a model folder, with its matrices in another dtype if that is asked for.
+// Converts any model that Lamina reads to a model folder, optionally with its matrices in another dtype.
 //
 //     const lamina::Conversion made = lamina::convert(runtime, "SmolLM2.gguf", {.weights = lamina::DType::q8_0});
 //     made.model.save("smollm2");
@@ -16,8 +16,8 @@
 namespace lamina {
 
 struct ConvertOptions {
-    // Of matrices, as far as their layers take it; none: each keeps its own. Where a row is no whole number of blocks
-    // of 256 values (q4_k, q5_k, q6_k), a format of 32 values takes their place: q5_0, q5_1, q8_0.
+    // The dtype of matrices whose layers accept it; none: all keep their own. If rows are not a multiple of 256 values,
+    // a format with blocks of 32 replaces q4_k, q5_k and q6_k: q5_0, q5_1 and q8_0.
     std::optional<DType> weights = {};
     std::function<void(size_t done, size_t all)> progress = {}; // after every weight; may throw to stop
 };
@@ -25,18 +25,18 @@ struct ConvertOptions {
 struct ConvertedWeight {
     std::string name;
     TensorType from, to;
-    // The root of the mean square of what changed in a value, and the most that changed in one. Both are divided by the
-    // root of the mean square of the weight.
+    // The root mean square of the changes of values, and the largest change. Both are relative to the root mean square
+    // of the weight.
     double error = 0, worst = 0;
 };
 
 struct Conversion {
-    ModelDescription model;               // which Runtime::load() takes, too
-    std::vector<ConvertedWeight> weights; // all, in the order in which layers take them
+    ModelDescription model;               // Runtime::load() accepts it, too
+    std::vector<ConvertedWeight> weights; // in the order in which layers use them
 };
 
-// Reads what Runtime::load() reads and checks all of it. Throws what that throws, and Error(input) for a weight that
-// the dtype cannot hold.
+// Reads and validates a model like Runtime::load(), and throws the same errors. Also throws Error(input) for a weight
+// that the dtype cannot represent.
 [[nodiscard]] Conversion convert(const Runtime &runtime, const std::filesystem::path &path,
                                  const ConvertOptions &options = {});
 

@@ -21,16 +21,16 @@
 
 namespace lamina {
 
-// A tensor of a graph: an input, or what a layer gives.
+// A tensor of a graph: an input, or the output of a layer.
 struct ModelTensor {
     std::string name;
     DType dtype = DType::f32;
-    // "B S 160": numbers, names, and expressions of both ("2*S"). A name is one size all over the graph. Empty if a
-    // layer before it does not fit: see ModelContents::fault.
+    // "B S 160": numbers, names, and expressions of both ("2*S"). A name has the same size everywhere in the graph.
+    // Empty if an earlier layer does not fit: see ModelContents::fault.
     std::string dims;
 };
 
-// A tensor that a layer takes, and the port of its contract that takes it.
+// An input or weight of a layer, and the port that it is bound to.
 struct PortTensor {
     std::string port, tensor;
 };
@@ -65,18 +65,17 @@ struct TextFormat {
 
     std::string file;                // the vocabulary, or tokenizer.json
     size_t entries = 0;              // one more than the highest id
-    Split split = Split::characters; // what a token is: each character, each word between blanks, or what a tokenizer
-                                     // makes of the text
-    bool lowercase = false;          // ASCII letters are made lower case first
+    Split split = Split::characters; // tokens are characters, words between spaces, or found by a tokenizer
+    bool lowercase = false;          // ASCII letters are converted to lower case first
 };
 
 // How a model generates text.
 struct TextGeneration {
     std::string encode, decode; // graphs; `encode` is empty for a language model, which continues its input
     TextFormat source, target;  // of the input and of the output
-    // Tokens of the target: every output begins with the first ones, and any of the second ends it.
+    // Tokens of the target: every output begins with `start`, and any of `end` ends it.
     std::vector<std::string> start, end;
-    int64_t max_length = 0; // tokens in an output at most, the end not counted
+    int64_t max_length = 0; // maximum number of tokens in an output, not counting the end
 };
 
 // How a model turns texts into vectors or classes: embed(), classify() and label_tokens() of texts.hpp.
@@ -87,7 +86,7 @@ struct TextReading {
     std::string tokenizer; // its file name
     Gives gives = Gives::embedding;
     std::vector<std::string> labels; // of classes; those without a label are "LABEL_0", "LABEL_1", ...
-    int64_t longest = 0;             // tokens of a text at most, special ones included
+    int64_t longest = 0;             // maximum number of tokens in a text, including special ones
 };
 
 struct ModelContents {

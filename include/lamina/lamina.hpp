@@ -37,8 +37,8 @@ struct RuntimeOptions {
     // Called before each case while variants are proved on a device, which may take seconds in all. The text says what
     // is being proved: "attention, tiled". The function may throw to stop; what has been proved is kept.
     std::function<void(const std::string &)> proving{};
-    // How long a process proves variants, and how long it measures which is fastest, beyond what a run cannot do
-    // without. What is left is for later processes.
+    // How long a process proves variants, and how long it measures which is fastest, beyond what a run requires. The
+    // rest is left to later processes.
     std::chrono::duration<double> proving_time = std::chrono::seconds(2);
 };
 
@@ -79,42 +79,42 @@ struct SessionOptions {
 
 // How text is generated: greedily, unless beams or temperature are set.
 struct GenerateOptions {
-    size_t batch = 64;             // how many texts are decoded side by side
+    size_t batch = 64;             // how many texts are decoded together
     int64_t beams = 1;             // number of beams; with a temperature, of independent samples
     int64_t hypotheses = 0;        // how many hypotheses of each text to return; 0: one per beam
     double length_penalty = 1.0;   // rank by log probability / tokens^length_penalty, counting the end
     double temperature = 0;        // above 0: sample
     size_t top_k = 0;              // sample among the k most likely tokens; 0: all
     double top_p = 1.0;            // sample among the fewest tokens that together have this probability
-    double min_p = 0;              // sample among tokens at least this likely, as a part of the likeliest one's
-    double repetition_penalty = 1; // above 1: make tokens that occurred before, the prompt included, less likely
+    double min_p = 0;              // sample among tokens with at least this fraction of the likeliest one's probability
+    double repetition_penalty = 1; // above 1: make tokens that have occurred, also in the prompt, less likely
     uint64_t seed = 0;
-    uint64_t first = 0;     // number of the first text, so that texts given in parts are sampled as if given at once
-    int64_t max_length = 0; // tokens; 0: as the model says. Never beyond the model's positions
-    std::vector<std::string> stop; // a text ends before the first of these
-    bool special_tokens = true;    // put tokens around a prompt as the model wants them; false: the prompt has them
+    uint64_t first = 0;     // number of the first text: texts passed in parts get the same samples as all at once
+    int64_t max_length = 0; // tokens; 0: the model's default. Never beyond the model's positions
+    std::vector<std::string> stop; // the output ends before the first of these
+    bool special_tokens = true;    // add the model's special tokens to a prompt; false: the prompt contains them
     bool cached = true;            // false: no key-value cache; every step computes the whole sequence
     std::function<void(size_t done, size_t all)> progress; // after every batch
-    // Called with what a text gains, as it comes, in pieces of whole characters. Only for one beam.
+    // Called with each new piece of a text, in whole characters. Only for one beam.
     std::function<void(size_t text, std::string_view piece)> stream;
 };
 
-// Why a text ended: with one of the model's ends, before one of GenerateOptions::stop, or because it may be no longer.
+// Why a text ended: at an end token, before one of GenerateOptions::stop, or at the maximum length.
 enum class Finish { end, stop, length };
 
 struct Hypothesis {
     std::string text;
     std::vector<int32_t> tokens;
     double log_probability = 0; // natural logarithm; of all tokens and, if it was reached, the end
-    double score = 0;           // what hypotheses are ranked by
+    double score = 0;           // hypotheses are ranked by it
     Finish finish = Finish::length;
 };
 
 class Session {
   public:
-    // Runs one graph. Inputs have the names that the graph gives them. The result holds the graph's outputs. With
-    // keep_all it also holds the tensors that match `taps`: outputs or tensors of any layer, with '*' and '?' as in a
-    // shell ("encoder.*.norm_feed_forward").
+    // Runs one graph. Inputs have the graph's names. The result contains the graph's outputs. With keep_all it also
+    // contains the tensors that match `taps`: outputs or tensors of any layer, with '*' and '?' as in a shell
+    // ("encoder.*.norm_feed_forward").
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
 

@@ -11,7 +11,7 @@
 
 namespace lamina {
 
-// Runtime::load() takes it like a folder, and the results are the same, bit for bit.
+// Runtime::load() accepts it like a folder, and the results are the same, bit for bit.
 struct ModelDescription {
     std::string name;                                   // used in messages in place of the folder
     std::string json;                                   // model.json
@@ -22,8 +22,8 @@ struct ModelDescription {
     // Writes a model folder. If this fails, the folder is as it was before. A folder that is not empty is refused
     // unless `replace` is set. Then its model is replaced, with the vocabularies that its model.json names; other files
     // stay. During the replacement the folder has no model.json, so it loads as the old model, as the new one or not at
-    // all, never as a mixture. `progress` is called after every weight. If it throws, the work stops and nothing is
-    // left of it. Throws Error(usage) for a folder that is not empty, Error(failure) when it cannot be written.
+    // all, never as a mixture. `progress` is called after every weight. If it throws, saving stops and leaves nothing
+    // behind. Throws Error(usage) for a folder that is not empty, Error(failure) if it cannot be written.
     void save(const std::filesystem::path &folder, bool replace = false,
               const std::function<void(size_t done, size_t all)> &progress = {}) const;
 };

@@ -7,12 +7,11 @@
 //         static constexpr std::array params{real("factor", "what x is multiplied by", 1.0, -1e6, 1e6)};
 //         static constexpr std::array inputs{input("x", "... C", "any tensor")};
 //         static constexpr std::array outputs{output("y", "... C", "x * factor")};
-//         static constexpr std::array variants{baseline("one invocation an element")};
+//         static constexpr std::array variants{baseline("one invocation per element")};
 //         static constexpr std::array tolerances{tolerance(1e-6, 0)};
 //         static constexpr std::array cases{"C=37 factor=0.5"};
-//         static constexpr auto &kernels = lamina_kernels::all;      // from the header that lamina_add_layer() makes
-//         static void reference(const Call &call);
-//         static void plan(const Call &call, Plan &plan);
+//         static constexpr auto &kernels = lamina_kernels::all;      // from the header that lamina_add_layer()
+//         generates static void reference(const Call &call); static void plan(const Call &call, Plan &plan);
 //     };
 //     LAMINA_PLUGIN(Scale)
 //

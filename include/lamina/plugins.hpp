@@ -18,7 +18,7 @@
 
 namespace lamina {
 
-// A parameter of a layer, as it stands in model.json.
+// A parameter of a layer, as in model.json.
 struct LayerParam {
     enum class Kind { integer, real, boolean, choice };
     std::string name, summary;
@@ -30,7 +30,7 @@ struct LayerParam {
     std::vector<std::string> choices; // of a choice
 };
 
-// A tensor that a layer takes, gives or keeps.
+// An input, weight, output or state of a layer.
 struct LayerPort {
     std::string name, summary;
     std::string dims;    // "B T heads*D": sizes by name, as lamina_port in plugin.h explains
@@ -58,7 +58,7 @@ struct LayerTolerance {
 
 struct LayerKernel {
     std::string name;
-    size_t bytes = 0; // of SPIR-V; 0: the build's tools could not compile it
+    size_t bytes = 0; // of SPIR-V; 0: the build's shader compiler could not compile it
 };
 
 struct LayerContract {
@@ -70,7 +70,7 @@ struct LayerContract {
     std::vector<LayerVariant> variants; // the first is the baseline, which runs everywhere
     std::vector<LayerTolerance> tolerances;
     std::vector<LayerKernel> kernels;
-    std::vector<std::string> cases; // that the layer declares; as CheckOptions::case_text in proof.hpp
+    std::vector<std::string> cases; // declared by the layer, in the format of CheckOptions::case_text in proof.hpp
 };
 
 // The plugin that provides the device "cpu".

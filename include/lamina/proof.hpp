@@ -70,8 +70,8 @@ struct CheckReport {
     std::vector<CaseResult> results;
     size_t refused = 0; // generated combinations that layers refused, and that were replaced by others
     [[nodiscard]] size_t count(CaseResult::Status status) const;
-    // "LAYER, VARIANT" of variants that skipped every one of several cases, though nothing that they need is missing.
-    // Nothing is known about them.
+    // "LAYER, VARIANT" for each variant that skipped all of several cases, although nothing that it needs is missing.
+    // Nothing is known about it.
     [[nodiscard]] std::vector<std::string> unproved() const;
     [[nodiscard]] bool passed() const; // something ran, nothing failed, and no variant is unproved
 };
@@ -127,9 +127,9 @@ struct Comparison {
     std::filesystem::path replay;        // the file that was written; empty if none was
     std::string replay_command;          // the command that runs it
     std::vector<LayerComparison> layers; // in the order in which they run; a graph ends with its first wrong token
-    // "GRAPH.OUTPUT" of outputs whose bits depend on whether tensors share memory, as they do in sessions, or not.
+    // "GRAPH.OUTPUT" for each output whose bits depend on whether tensors share memory, as they do in sessions.
     std::vector<std::string> changed_outputs;
-    [[nodiscard]] const LayerComparison *first_wrong() const; // null when all agree
+    [[nodiscard]] const LayerComparison *first_wrong() const; // null if all agree
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
     // One line: "all 46 layers on vulkan:0 (...) agree with the reference", or the first that does not.
     [[nodiscard]] std::string summary() const;

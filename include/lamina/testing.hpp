@@ -1,7 +1,7 @@
 // Matchers for Catch2, version 2 or 3, that compare GPU kernels with their references. The test of a layer is three
 // lines:
 //
-//     TEST_CASE("rms_norm computes on every device what its reference does") {
+//     TEST_CASE("rms_norm agrees with its reference on every device") {
 //         CHECK_THAT("rms_norm", lamina::testing::agrees_on_every_device());
 //     }
 //
@@ -91,7 +91,7 @@ class AgreesOnDevices : public Matcher<std::string> {
     }
 
     std::string describe() const override {
-        return "computes what its reference does on " + (ids_.empty() ? "every device" : joined(ids_)) + faults_;
+        return "agrees with its reference on " + (ids_.empty() ? "every device" : joined(ids_)) + faults_;
     }
 
   private:
@@ -107,7 +107,7 @@ class AgreesOnDevices : public Matcher<std::string> {
     }
     [[nodiscard]] static std::string why_not() {
         const std::string none = runtime().no_vulkan();
-        return none.empty() ? "On the CPU a layer without a fast kernel runs by its reference: name a Vulkan device"
+        return none.empty() ? "On the CPU a layer without a fast kernel runs as its reference: name a Vulkan device"
                             : none;
     }
     [[nodiscard]] static std::string joined(const std::vector<std::string> &words) {
@@ -160,7 +160,7 @@ class CloseTo : public Matcher<Tensor> {
 
     bool match(const Tensor &tensor) const override {
         const Verdict verdict = compare(tensor, expected_, tolerance_, "");
-        why_ = tensor.type() == expected_.type() ? verdict.text() : "another type or shape";
+        why_ = tensor.type() == expected_.type() ? verdict.text() : "different type or shape";
         return verdict.passed;
     }
     std::string describe() const override {
@@ -191,7 +191,7 @@ class SameAsCpu : public Matcher<Model> {
         return comparison.agrees() && !comparison.layers.empty();
     }
     std::string describe() const override {
-        return "computes on " + device_ + " what its layers' references do\n" + summary_;
+        return "agrees with its layers' references on " + device_ + "\n" + summary_;
     }
 
   private:

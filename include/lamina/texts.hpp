@@ -1,5 +1,5 @@
-// Texts through a model that reads them, such as BERT: vectors and classes. And texts as a model sees them: their token
-// ids, and the graphs that it runs for them. To generate text, Session::generate() in lamina.hpp is enough.
+// Vectors and classes of texts, from models such as BERT. Also the token ids of texts, and the graphs that a model runs
+// for them. To generate text, Session::generate() in lamina.hpp is enough.
 //
 //     const lamina::Tensor vectors = lamina::embed(session, {"A man plays the guitar.", "It rains."}); // (2, C)
 //
@@ -24,24 +24,24 @@ namespace lamina {
 // ---- Vectors and classes ----
 
 struct ReadOptions {
-    size_t batch = 32;     // how many texts are read side by side
-    bool truncate = false; // a text of more tokens than the model takes is cut; else it is an error
+    size_t batch = 32;     // how many texts are processed together
+    bool truncate = false; // true: a text that is too long for the model is cut; false: it is an error
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
 };
 
 struct LabelScore {
     std::string label;
-    double score = 0; // a probability, or the value itself if the model gives values
+    double score = 0; // a probability, or the value itself for regression
 };
 
 struct TokenLabels {
     std::string token;
-    TextRange characters;           // of the text
+    TextRange characters;           // its position in the text
     std::vector<LabelScore> labels; // best first
 };
 
-// All of them take texts in any number, and give what belongs to each in the same order. They throw Error(usage) for a
-// model that gives something else; Error(input) for a text without tokens, or with too many.
+// These functions accept any number of texts, and return one result per text, in the same order. They throw
+// Error(usage) for a model with another kind of output, and Error(input) for a text without tokens, or with too many.
 
 // (N, C): a vector for each text.
 [[nodiscard]] Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
@@ -54,35 +54,35 @@ label_tokens(Session &session, const std::vector<std::string> &texts, const Read
 
 // ---- Conversations ----
 
-// A conversation as the text that the model was trained to continue, by its own template. Give it to
+// Turns a conversation into the text that the model was trained to continue, with the model's own template. Pass it to
 // Session::generate() with GenerateOptions::special_tokens false. Throws Error(usage) for a model without a template,
-// and what ChatTemplate throws.
+// and the errors of ChatTemplate.
 [[nodiscard]] std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages);
 
-// ---- What a model sees of texts ----
+// ---- How a model sees texts ----
 
 struct RefusedText {
     size_t text = 0; // its index in the list
-    std::string why; // a token that is not in the vocabulary, or more tokens than the model takes
+    std::string why; // an unknown token, or more tokens than the model supports
 };
 
 struct TextIds {
     std::vector<std::vector<int32_t>> ids; // of all texts, or of those before the refused one
-    std::optional<RefusedText> refused;    // the first that the model cannot take
+    std::optional<RefusedText> refused;    // the first that the model cannot process
 };
 
-// The token ids of texts. Throws Error(input) if the model takes no text.
+// The token ids of texts. Throws Error(input) if the model does not take text.
 [[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts);
 
 struct GraphRun {
     std::string graph;
-    TensorMap inputs; // as Session::run() takes them
+    TensorMap inputs; // for Session::run()
 };
 
-// The graphs that the model runs for these texts, in their order: the graph that reads them; or the encoder, if it has
-// one, then the decoder. The decoder's target is the model's own answer, which is generated first (greedily, at most 32
-// tokens), with all of its tokens at once. Every text is a row; empty sources are left out. Rows are padded to the
-// longest: sources with id 0, targets with the end. Throws Error(usage) if the model takes no text or no text is left,
+// The graphs that the model runs for these texts, in order: the graph that reads them; or the encoder, if there is one,
+// then the decoder. The decoder gets all tokens of the model's own output at once, which is generated first (greedily,
+// at most 32 tokens). Every text is a row; empty sources are left out. Rows are padded to the longest one: sources with
+// id 0, targets with the end token. Throws Error(usage) if the model does not take text or if no text is left,
 // Error(input) if a text is refused.
 [[nodiscard]] std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts);
 

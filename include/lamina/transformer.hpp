@@ -47,7 +47,7 @@ struct TransformerLayer {
     int64_t d_model = 512; // width of tokens; even
     int64_t heads = 8;     // attention heads; must divide d_model
     int64_t ffn = 2048;    // width of the feed-forward network's hidden layer
-    double dropout = 0;    // probability, 0 to 1; inference drops nothing, but 0 leaves the layers out altogether
+    double dropout = 0;    // probability, 0 to 1; no effect at inference, but 0 leaves the dropout layers out
     double eps = 1e-5;     // of the norms
     Activation activation = Activation::relu;
     bool norm_first = true;
@@ -126,20 +126,20 @@ struct DecoderOnly { // as GPT: a language model
 
 // ---- Building ----
 
-// What makes a model take text and give text. Needs batch_first, a causal decoder, Decoder::mask none, and lengths as
-// Encoder::mask and Decoder::source_mask.
+// Vocabularies, for a model that takes and returns text. Requires batch_first, a causal decoder, Decoder::mask none,
+// and lengths as Encoder::mask and Decoder::source_mask.
 struct TextVocabularies {
-    // Tokens, as many as the embeddings' tables have rows; read_vocabulary() of vocabulary.hpp takes them from a file.
-    // No source: DecoderOnly.
+    // As many tokens as the embeddings' tables have rows. read_vocabulary() in vocabulary.hpp reads them from a file.
+    // DecoderOnly has no source.
     std::vector<std::string> source = {}, target = {};
-    bool source_characters = false, target_characters = false; // tokens are characters; else words between blanks
+    bool source_characters = false, target_characters = false; // tokens are characters; else words between spaces
     std::string start = "<s>", end = "</s>";                   // entries of the target vocabulary
-    int64_t max_length = 64;                                   // generated tokens, the end not counted
+    int64_t max_length = 64;                                   // generated tokens, not counting the end
 };
 
 struct BuildOptions {
     std::string name = "transformer"; // letters, digits, '_', '-' and '.'
-    std::string summary = {};         // empty: one is made
+    std::string summary = {};         // empty: generated from the settings
     uint64_t seed = 0;
     DType dtype = DType::f32;                                   // of matrices: any but i32; vectors are f32
     std::optional<TextVocabularies> text = {};                  // for EncoderDecoder and DecoderOnly
@@ -155,7 +155,7 @@ struct BuildOptions {
 //                     decode: target "B T", these keys and values "B S C", M of the target, M of the source,
 //                             position "B" -> probabilities | log_probabilities | logits
 //     EncoderOnly     encode: source "B S", M of the source -> memory
-//     DecoderOnly     decode, likewise without what belongs to the source
+//     DecoderOnly     decode, without the inputs of the source
 //
 // M           of the source                                        of the target
 // lengths     source_lengths "B"                                   target_lengths "B"

@@ -138,7 +138,7 @@ class Recorder {
             invocations *= local;
         }
         if (invocations > device_.max_invocations)
-            fail("expected at most " + std::to_string(device_.max_invocations) + " invocations a workgroup, found " +
+            fail("expected at most " + std::to_string(device_.max_invocations) + " invocations per workgroup, found " +
                  std::to_string(invocations));
     }
 

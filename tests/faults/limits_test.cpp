@@ -20,15 +20,14 @@ vulkan::DeviceInfo described(test::Faults &faults, void (*change)(VkPhysicalDevi
     return test::validated_instance()->devices().front();
 }
 
-// What variants say of shapes, weights and devices that they were not made for, whatever the limits.
+// Refusals of shapes, weights and devices that a variant does not support, whatever the limits.
 const std::vector<std::string> not_made_for{"fewer than 8 query rows",
                                             "8 or more query rows a key head",
                                             "more than 8 rows",
                                             "at most 8 rows",
-                                            "blocks of another format than q8_0",
-                                            "it takes q8_0 alone",
+                                            "only q8_0 can be packed",
                                             "needs features that the device lacks",
-                                            "the device multiplies no matrices of f16"};
+                                            "the device has no cooperative matrices of f16"};
 
 bool says_one_of(const std::string &text, const std::vector<std::string> &words) {
     return std::ranges::any_of(words, [&](const std::string &w) { return text.find(w) != std::string::npos; });

@@ -36,7 +36,7 @@ TEST_CASE("close_to: NaN agrees only with NaN, and different shapes or dtypes ne
     CHECK_FALSE(testing::close_to(row(1, 2), 1).match(row(1, not_a_number)));
     CHECK_FALSE(testing::close_to(row(1, not_a_number), 1).match(row(1, 2)));
     CHECK_THAT(complaint(testing::close_to(row(1, 2), 1), Tensor::of({2, 1}, std::array{1.0f, 2.0f})),
-               matchers::contains("another type or shape"));
+               matchers::contains("different type or shape"));
     CHECK_FALSE(testing::close_to(row(0, 0), 1).match(Tensor({DType::i32, {1, 2}})));
     CHECK_FALSE(testing::close_to(Tensor({DType::f32, {0, 2}}), 1).match(Tensor({DType::f32, {0, 2}})));
 }

@@ -1,5 +1,5 @@
-// Formats of 32 values in a block, as in GGML, bit for bit in both directions: 8, 5 or 4 bits each and a scale, of
-// which some formats have a minimum beside it.
+// Formats with blocks of 32 values, bit for bit as in GGML in both directions: 8, 5 or 4 bits per value, a scale, and
+// in some formats a minimum.
 #pragma once
 
 #include <lamina/plugin/single_values.hpp>
@@ -14,7 +14,7 @@ namespace lamina::plugin {
 
 namespace detail {
 
-// The f16 number at a byte of a block, and back.
+// Reads and writes an f16 number within a block.
 inline float half_at(const std::byte *at) {
     float value = 0;
     F16::widen(at, &value);
@@ -25,14 +25,14 @@ inline void put_half(float value, std::byte *at) { F16::narrow(&value, at); }
 // The lower or the upper 4 bits of a byte.
 inline uint32_t nibble(std::byte b, bool upper) { return static_cast<uint32_t>(b) >> (upper ? 4U : 0U) & 15U; }
 
-// A float without its fraction, from 0 to `most`. Of a NaN: 0.
+// Truncates a float and clamps it to 0 ... `most`. NaN gives 0.
 inline uint32_t whole(float value, float most) {
     return static_cast<uint32_t>(std::fmin(std::fmax(value, 0.0F), most));
 }
 
 inline float inverse_of(float scale) { return std::isnormal(scale) ? 1 / scale : 0; }
 
-// Of these values the one that is farthest from 0.
+// The value with the largest magnitude.
 inline float farthest(const float *in, int64_t n) {
     float out = 0;
     for (int64_t i = 0; i < n; ++i)
@@ -42,7 +42,7 @@ inline float farthest(const float *in, int64_t n) {
 
 } // namespace detail
 
-// A scale, then 32 signed bytes to multiply it with.
+// A scale, then 32 signed bytes: a value is scale * byte.
 struct Q8_0 {
     static constexpr int64_t values = 32, bytes = 34;
     static void widen(const std::byte *block, float *out) {
@@ -59,9 +59,9 @@ struct Q8_0 {
     }
 };
 
-// Q4_0, Q4_1, Q5_0, Q5_1: a scale, then a minimum where the format has one, then 32 fifth bits where there are 5, then
-// 16 bytes: the lower four bits of values 0 to 15 in their lower halves, of values 16 to 31 in their upper ones. A
-// value is scale * q + minimum, and without a minimum scale * (q - 2^(bits - 1)).
+// Q4_0, Q4_1, Q5_0, Q5_1: a scale, a minimum (Q4_1, Q5_1), the fifth bits of the 32 values (Q5_0, Q5_1), and 16 bytes
+// with the lower four bits of values 0 to 15 in their lower halves and of values 16 to 31 in their upper halves. A
+// value is scale * q + minimum, or without a minimum scale * (q - 2^(bits - 1)).
 template <int Bits, bool Minimum> struct FewBits {
     static constexpr int64_t values = 32, fifth_at = Minimum ? 4 : 2, low_at = fifth_at + (Bits == 5 ? 4 : 0),
                              bytes = low_at + 16;
@@ -87,7 +87,7 @@ template <int Bits, bool Minimum> struct FewBits {
             scale = (*largest - minimum) / most;
             detail::put_half(minimum, block + 2);
         } else {
-            scale = detail::farthest(in, values) / -middle; // which is then the one that fits exactly
+            scale = detail::farthest(in, values) / -middle; // so that this value is represented exactly
             rounding += middle;
         }
         detail::put_half(scale, block);

@@ -44,7 +44,7 @@ class Tensor {
     [[nodiscard]] std::span<float> f32() const { return {static_cast<float *>(t_->data), data_size()}; }
     [[nodiscard]] std::span<uint16_t> f16() const { return {static_cast<uint16_t *>(t_->data), data_size()}; } // bits
     [[nodiscard]] std::span<int32_t> i32() const { return {static_cast<int32_t *>(t_->data), data_size()}; }
-    // As it is stored, at any address: the first byte of a row.
+    // The first byte of a row as it is stored, without alignment.
     [[nodiscard]] const std::byte *stored_row(int64_t r) const {
         return static_cast<const std::byte *>(t_->data) + r * row_bytes();
     }
@@ -66,7 +66,7 @@ struct Sequence {
     [[nodiscard]] int64_t row(int64_t b, int64_t t) const { return b * batch_stride + t * time_stride; }
 };
 
-// Element i of an array whose elements may have more fields than this header knows; `size` is that of one element.
+// Element i of an array whose elements may have more fields than this header knows. `size`: of one element.
 template <class T> const T &element(const T *first, uint32_t i, uint32_t size) {
     return *reinterpret_cast<const T *>(reinterpret_cast<const char *>(first) + size_t{i} * size);
 }

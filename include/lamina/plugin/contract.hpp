@@ -1,4 +1,4 @@
-// The words of a contract: parameters, ports, variants and tolerances as plugin.h wants them.
+// Functions to write contracts: they make the parameters, ports, variants and tolerances of plugin.h.
 #pragma once
 
 #include <lamina/plugin/dtype.hpp>
@@ -28,7 +28,7 @@ constexpr lamina_param follows(lamina_param p, const char *earlier) {
     p.follows = earlier;
     return p;
 }
-// Every layer whose sequences may come as (T, B, C) declares this.
+// For layers whose sequences may also be (T, B, C).
 inline constexpr lamina_param batch_first = boolean("batch_first", "sequences are (B, T, C); false: (T, B, C)", true);
 
 constexpr lamina_port input(const char *name, const char *dims, const char *summary) {
@@ -51,11 +51,11 @@ constexpr lamina_port output(const char *name, const char *dims, const char *sum
 constexpr lamina_port state(const char *name, const char *dims, const char *capacity, const char *summary) {
     return {name, summary, dims, nullptr, nullptr, capacity, LAMINA_F32, 0};
 }
-constexpr lamina_port or_f16(lamina_port state) { // the host chooses which, as whoever runs the model asks
+constexpr lamina_port or_f16(lamina_port state) { // or f16, if the session requests it
     state.dtypes |= LAMINA_F16;
     return state;
 }
-// A state that the host gives where the model gives this optional input, such as the position of what is new in it.
+// A state that exists only if the model has this optional input, such as the position of new rows.
 constexpr lamina_port goes_with(lamina_port state, const char *input) {
     state.follows = input;
     return state;
@@ -69,7 +69,7 @@ constexpr lamina_port optional(lamina_port p) {
     p.flags |= LAMINA_OPTIONAL;
     return p;
 }
-constexpr lamina_port sequence(lamina_port p) { // (B, T, ...), or (T, B, ...) when batch_first is false
+constexpr lamina_port sequence(lamina_port p) { // (B, T, ...), or (T, B, ...) if batch_first is false
     p.flags |= LAMINA_SEQUENCE;
     return p;
 }
@@ -79,10 +79,10 @@ constexpr lamina_port follows(lamina_port p, const char *earlier) {
     return p;
 }
 
-// What kernels that are compiled with SUBGROUP need (lamina_add_layer).
+// The features that kernels compiled with SUBGROUP need (lamina_add_layer).
 inline constexpr uint64_t subgroup_sums = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_ARITHMETIC;
 inline constexpr uint64_t subgroup_shuffles = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_SHUFFLE;
-// What kernels with cooperative matrices of halves need.
+// The features that kernels with cooperative matrices of f16 need.
 inline constexpr uint64_t matrix_products =
     LAMINA_FEATURE_COOPERATIVE_MATRIX | LAMINA_FEATURE_FLOAT16 | LAMINA_FEATURE_SUBGROUP_BASIC;
 

@@ -1,5 +1,5 @@
-// The dtypes, as one table: files, the host, plugins and tests take what they know of a dtype from here. Kernels read
-// weights through shaders/common/weight.glsl. docs/plugin_guide.md says what a new format for weights needs.
+// One table of all dtypes, for file formats, the host, plugins and tests. Kernels read weights with
+// shaders/common/weight.glsl. docs/plugin_guide.md says how to add a format for weights.
 #pragma once
 
 #include <lamina/plugin.h>
@@ -21,12 +21,12 @@ namespace lamina::plugin {
 struct StorageType {
     uint32_t dtype;          // LAMINA_F32, ...
     const char *name;        // in model.json, in cases and in messages
-    const char *safetensors; // in that format; "U8" for blocks (see docs/model_folder.md)
+    const char *safetensors; // its name in safetensors; "U8" for blocks (see docs/model_folder.md)
     int64_t block_values, block_bytes;
     void (*widen)(const std::byte *blocks, int64_t n, float *values);  // exactly
     void (*narrow)(const float *values, int64_t n, std::byte *blocks); // rounded to the format
 
-    // Several values per block. Only weights may be stored so; their rows are whole blocks.
+    // Whether a block has several values. Only weights may have such a dtype; their rows are whole blocks.
     [[nodiscard]] constexpr bool in_blocks() const { return block_values > 1; }
     [[nodiscard]] constexpr int64_t row_bytes(int64_t values) const { return values / block_values * block_bytes; }
 };
@@ -54,14 +54,14 @@ inline constexpr std::array storage_types{
     storage<Q5_K>(LAMINA_Q5_K, "q5_k", "U8"),   storage<Q6_K>(LAMINA_Q6_K, "q6_k", "U8"),
 };
 
-// Throws std::logic_error for a dtype that the table does not have.
+// Throws std::logic_error for a dtype that is not in the table.
 constexpr const StorageType &storage_type(uint32_t dtype) {
     for (const StorageType &type : storage_types)
         if (type.dtype == dtype) return type;
     throw std::logic_error("no dtype " + std::to_string(dtype));
 }
 
-// The dtypes that weights may have: one value a block, and in blocks.
+// The dtypes that weights may have: single values, and blocks.
 inline constexpr uint32_t value_dtypes = LAMINA_F32 | LAMINA_F16 | LAMINA_BF16;
 inline constexpr uint32_t block_dtypes = [] {
     uint32_t bits = 0;

@@ -6,10 +6,10 @@
 //     };
 //     LAMINA_EXECUTOR(Fast)
 //
-// A kernel, void linear(const Call &), computes what the layer's reference does, within the tolerance of the layer's
-// contract. The second text is the signature of that contract (see lamina_cpu_kernel in plugin.h). For a call that it
-// does not handle the kernel throws Unsupported, and the reference runs instead; by then it may have written outputs
-// and states.
+// A kernel, void linear(const Call &), computes the same as the layer's reference, within the tolerance of the layer's
+// contract. The second string is the signature of that contract (see lamina_cpu_kernel in plugin.h). For a call that it
+// does not handle, the kernel throws Unsupported, and the reference runs instead. The kernel may already have written
+// outputs, and states as the reference writes them.
 #pragma once
 
 #include <lamina/plugin.hpp>
@@ -36,7 +36,7 @@ template <class E> constexpr lamina_executor describe_executor() {
 
 } // namespace detail
 
-// `stored_dtypes`: those of weights that the kernel reads as they are stored, by Tensor::stored_row().
+// `stored_dtypes`: weights of these dtypes are passed as they are stored; see Tensor::stored_row().
 template <void (*Kernel)(const Call &)>
 constexpr lamina_cpu_kernel cpu_kernel(const char *layer, const char *signature, uint32_t stored_dtypes = 0) {
     return {layer, signature, detail::run_on_cpu<Kernel>, stored_dtypes, 0};

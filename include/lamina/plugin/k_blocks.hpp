@@ -1,6 +1,6 @@
-// The K formats of GGML: 256 values in a block, in parts of 32 or 16 that have scales of their own, themselves whole
-// numbers times a scale. Widened bit for bit as there; narrowed by the extremes of each part, without its search for
-// scales that fit better.
+// GGML's K formats: blocks of 256 values in parts of 32 or 16. Each part has its own scale, which is an integer times
+// the block's scale. Widening gives GGML's values, bit for bit. Narrowing uses the extremes of each part, without
+// GGML's search for better scales.
 #pragma once
 
 #include <lamina/plugin/blocks.hpp>
@@ -14,16 +14,17 @@
 
 namespace lamina::plugin {
 
-// Q4_K, Q5_K: the scale of the scales and that of the minima, 8 of each in 12 bytes, 32 bytes of fifth bits where there
-// are 5 (bit p for part p), then the lower four bits: of parts 2 p and 2 p + 1 in the lower and upper halves of 32
-// bytes.
+// Q4_K, Q5_K: the block's factor for scales and its factor for minima, 8 scales and 8 minima in 12 bytes, 32 bytes of
+// fifth bits (Q5_K; bit p belongs to part p), then the lower four bits of parts 2 p and 2 p + 1 in the lower and upper
+// halves of 32 bytes each.
 template <int Bits> struct FewBitsK {
     static constexpr int64_t values = 256, parts = 8, part = 32, fifth_at = 16, low_at = Bits == 5 ? 48 : 16,
                              bytes = low_at + 128;
     static constexpr float most = (1 << Bits) - 1;
     using Numbers = std::array<uint32_t, parts>; // of 6 bits
 
-    // Of the first four parts the lower 6 bits of bytes 0 to 3 and 4 to 7; the other four are spread over what is left.
+    // Parts 0 to 3 use the lower 6 bits of bytes 0 to 3 (scales) and 4 to 7 (minima). Parts 4 to 7 use the remaining
+    // bits.
     static void unpack(const std::byte *packed, Numbers &scales, Numbers &minima) {
         const auto at = [&](int64_t i) { return static_cast<uint32_t>(packed[i]); };
         for (size_t p = 0; p < 4; ++p) {
@@ -57,7 +58,7 @@ template <int Bits> struct FewBitsK {
     }
 
     static void narrow(const float *in, std::byte *block) {
-        // What every part would have: the minimum is subtracted, and never negative.
+        // The ideal scale and minimum of each part. The minimum is subtracted, and never negative.
         std::array<float, parts> scale{}, minimum{};
         for (size_t p = 0; p < parts; ++p) {
             const float *x = in + p * part;
@@ -67,7 +68,7 @@ template <int Bits> struct FewBitsK {
         }
         detail::put_half(*std::max_element(scale.begin(), scale.end()) / 63, block);
         detail::put_half(*std::max_element(minimum.begin(), minimum.end()) / 63, block + 2);
-        const float of_scales = detail::half_at(block), of_minima = detail::half_at(block + 2); // as they are read
+        const float of_scales = detail::half_at(block), of_minima = detail::half_at(block + 2); // rounded to f16
         Numbers scales{}, minima{};
         std::memset(block + fifth_at, 0, bytes - fifth_at);
         for (size_t p = 0; p < parts; ++p) {
@@ -88,9 +89,9 @@ template <int Bits> struct FewBitsK {
 using Q4_K = FewBitsK<4>;
 using Q5_K = FewBitsK<5>;
 
-// Two halves of 128 values: the lower four bits in 64 bytes each (values 0 to 63 of the half in the lower halves of the
-// bytes, 64 to 127 in the upper), then the upper two in 32 bytes each (of value 32 j + i in bits 2 j of byte i); then a
-// signed byte for every 16 values, and the scale of these.
+// The block has two halves of 128 values. First come the lower four bits, 64 bytes per half (values 0 to 63 of the half
+// in the lower halves of the bytes, 64 to 127 in the upper ones). Then the upper two bits, 32 bytes per half (value 32
+// j + i in bits 2 j and 2 j + 1 of byte i). Then one signed byte for every 16 values, and the factor of these.
 struct Q6_K {
     static constexpr int64_t values = 256, part = 16, high_at = 128, scales_at = 192, scale_at = 208, bytes = 210;
 
@@ -119,7 +120,7 @@ struct Q6_K {
         std::array<float, values / part> scale{};
         for (size_t p = 0; p < scale.size(); ++p) scale[p] = detail::farthest(in + p * part, part) / -32;
         detail::put_half(detail::farthest(scale.data(), values / part) / -128, block + scale_at);
-        const float of_scales = detail::half_at(block + scale_at); // as it is read
+        const float of_scales = detail::half_at(block + scale_at); // rounded to f16
         std::memset(block, 0, scales_at);
         for (size_t p = 0; p < scale.size(); ++p) {
             const float signed_steps = std::round(scale[p] * detail::inverse_of(of_scales));

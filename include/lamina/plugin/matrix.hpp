@@ -1,4 +1,4 @@
-// Cooperative matrices: the shape that a device offers for a tile, and how a product is cut for them.
+// Cooperative matrices: the shape that a device supports for a tile, and how a product is divided for them.
 #pragma once
 
 #include <lamina/plugin/plan.hpp>
@@ -6,8 +6,8 @@
 
 namespace lamina::plugin {
 
-// Of the shapes with operands in f16 and sums in f32, the one with the most multiply-adds that divides a tile of
-// rows x cols, and `depth` of what is summed. Throws Unsupported where there is none.
+// The shape with operands in f16 and sums in f32 that divides a tile of rows x cols and a depth of `depth`, with the
+// most multiply-adds. Throws Unsupported if there is none.
 inline lamina_matrix_shape matrix_shape(const lamina_device &device, uint32_t rows, uint32_t cols, uint32_t depth) {
     lamina_matrix_shape best{};
     for (uint32_t i = 0; i < device.n_matrices; ++i) {
@@ -17,12 +17,12 @@ inline lamina_matrix_shape matrix_shape(const lamina_device &device, uint32_t ro
         if (fits && uint64_t{s.m} * s.n * s.k > uint64_t{best.m} * best.n * best.k) best = s;
     }
     if (best.m == 0)
-        throw Unsupported("the device multiplies no matrices of f16, with sums in f32, that divide a tile");
+        throw Unsupported("the device has no cooperative matrices of f16, with sums in f32, that divide a tile");
     return best;
 }
 
-// A product's shape, and a workgroup with a subgroup for each band of its rows. Throws Unsupported where the device has
-// no room for either.
+// The shape of matrices for a product, and a workgroup with one subgroup per band of rows. Throws Unsupported if the
+// device has no such shape, or not enough shared memory or invocations.
 struct MatrixTiles {
     lamina_matrix_shape shape;
     uint32_t workgroup;
@@ -32,8 +32,8 @@ struct MatrixTiles {
           workgroup(LAMINA_SHARED_ROWS / shape.m * device.subgroup) {
         const uint32_t shared = 2 * (LAMINA_SHARED_ROWS + LAMINA_SHARED_COLS) * (LAMINA_MATRIX_DEPTH + 8) * 2; // bytes
         if (shared > device.shared_bytes || workgroup > device.max_invocations || workgroup > device.max_local[0])
-            throw Unsupported("it takes " + std::to_string(shared) + " bytes of shared memory and " +
-                              std::to_string(workgroup) + " invocations a workgroup, more than the device has");
+            throw Unsupported("it needs " + std::to_string(shared) + " bytes of shared memory and " +
+                              std::to_string(workgroup) + " invocations per workgroup, more than the device has");
     }
 };
 

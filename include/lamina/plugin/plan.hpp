@@ -1,4 +1,4 @@
-// Builds the plan of a variant: memory, and the dispatches that use it.
+// Builds the plan of a variant: its memory and its dispatches.
 #pragma once
 
 #include <lamina/plugin/call.hpp>
@@ -49,7 +49,7 @@ class Plan {
         return ref;
     }
 
-    // A table for kernels to read. Its values are copied, and uploaded once, before the first run.
+    // A table for kernels to read. The values are copied, and uploaded once, before the first run.
     template <class T> [[nodiscard]] lamina_ref constant(std::span<T> values) {
         static_assert(std::is_trivially_copyable_v<T>);
         lamina_ref ref{};
@@ -110,7 +110,7 @@ class Plan {
     }
 
   private:
-    // Points to its arguments, so it is valid as long as they are.
+    // The result points to the arguments, so it is valid as long as they are.
     template <class Push>
     static lamina_dispatch described(uint32_t kernel, Groups groups, std::initializer_list<lamina_ref> bind,
                                      const Push &push, std::initializer_list<lamina_spec> spec) {
@@ -146,7 +146,7 @@ class Plan {
 // A 32-bit value for a push constant or a specialization constant, checked.
 inline uint32_t u32(int64_t v) {
     if (v < 0 || v > std::numeric_limits<uint32_t>::max())
-        throw Unsupported(std::to_string(v) + " does not fit 32 bits");
+        throw Unsupported(std::to_string(v) + " does not fit in 32 bits");
     return static_cast<uint32_t>(v);
 }
 // The value of a WEIGHT's specialization constant (shaders/common/weight.glsl): its dtype, or 0 if it was left out.

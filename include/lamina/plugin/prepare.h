@@ -1,12 +1,12 @@
 /* The extension "lamina.prepare/1": memory that is filled once.
  *
- * A variant may want a weight in another order or dtype than it is stored in: rearranged for its loads, widened from
- * halves. In `plan` it asks for memory, and for dispatches that fill it. The host runs these before the first run.
- * Plans of the session that ask for the same dispatches over the same weights share the memory: prompts of every length
- * do. It stays on the device as long as a program with such a plan exists. A weight that only these dispatches read
- * does not stay there.
+ * A variant may need a weight in another order or dtype than it is stored in, for example rearranged for its loads. In
+ * `plan` it requests memory, and dispatches that fill it. The host runs these before the first run. Plans in the
+ * session that request the same dispatches over the same weights share the memory, for example those for prompts of
+ * different lengths. It stays on the device as long as a program with such a plan exists. A weight that only these
+ * dispatches read does not stay on the device.
  *
- *     const lamina_prepare *prepare = host->extension(host, LAMINA_PREPARE);   // NULL: take another variant
+ *     const lamina_prepare *prepare = host->extension(host, LAMINA_PREPARE);   // NULL: use another variant
  *
  * C++ authors use Plan::prepared() and Plan::prepare() of <lamina/plugin.hpp>.
  */

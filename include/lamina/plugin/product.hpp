@@ -1,7 +1,7 @@
-// The product that most layers are made of: Y = act(X Wᵀ + b), then + Z or * Z. Its plan and its reference.
+// The matrix product of most layers: Y = act(X Wᵀ + b), then + Z or * Z. Its plan and its reference.
 //
-// A layer that has lamina_add_layer(NAME PRODUCT) in its CMakeLists.txt uses it in three places. Its variants are those
-// of the product; its plan() names the weights, and the rest follows from their shapes:
+// A layer with lamina_add_layer(NAME PRODUCT) in its CMakeLists.txt uses it in three places. Its variants are those of
+// the product. Its plan() names the weights, and the rest follows from their shapes:
 //
 //     static constexpr auto variants = product_variants;
 //     plan_product(call, plan, lamina_kernels::product, {.rows = x.rows(), .x = plan.in("x"), .weight = "weight",
@@ -52,7 +52,7 @@ inline double activate(Activation activation, double x) {
     case Activation::tanh:
         return std::tanh(x);
     }
-    throw std::logic_error("an activation that does not exist");
+    throw std::logic_error("unknown activation");
 }
 
 // ---- The reference ----
@@ -69,9 +69,10 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
     return y;
 }
 
-// ---- The ways to form the sums ----
+// ---- The ways to compute the sums ----
 
-// The kernels, some of them by what they read at a time; lamina_add_layer(NAME PRODUCT) makes the list.
+// Indices of the kernels, some of which exist for several ways to read weights. lamina_add_layer(NAME PRODUCT) makes
+// the list.
 struct ProductKernels {
     uint32_t few_rows, few_rows_vec4, few_rows_blocks;
     uint32_t few_rows_subgroup, few_rows_subgroup_vec4, few_rows_subgroup_blocks;
@@ -84,11 +85,12 @@ struct ProductKernels {
 
 inline constexpr std::array product_variants{
     baseline("sums in registers, no shared memory"),
-    variant("tiled", "64 x 64 tiles by way of shared memory; up to 8 rows: invocations along K", 0),
+    variant("tiled", "64 x 64 tiles in shared memory; up to 8 rows: invocations along K", 0),
     variant("subgroup", "up to 8 rows: invocations along K, their sums joined by subgroups first", subgroup_sums),
-    variant("packed", "as baseline, by few loads of 16 bytes: X shared by subgroups, weights packed once where need be",
+    variant("packed",
+            "as baseline, with few loads of 16 bytes: X shared in subgroups, weights packed once if necessary",
             subgroup_shuffles),
-    variant("matrix", "more than 8 rows: by cooperative matrices, each value as two halves", matrix_products),
+    variant("matrix", "more than 8 rows: cooperative matrices, each value as two halves", matrix_products),
 };
 inline constexpr uint32_t packed_variant = 3, matrix_variant = 4;
 
@@ -104,7 +106,7 @@ struct Product {
     lamina_ref y;            // (M, N) f32
     Activation activation = Activation::none;
     Combine combine = Combine::none;
-    lamina_ref z{}; // (M, N) f32, when something is combined
+    lamina_ref z{}; // (M, N) f32, unless combine is none
 };
 
 namespace detail {
@@ -116,8 +118,8 @@ inline lamina_ref rows_of(lamina_ref matrix, int64_t first, int64_t count, int64
     return matrix;
 }
 
-// How many rows of X and Y a dispatch may bind: all, or as many times 64 as fit (64 rows of 32-bit values are aligned
-// for every device).
+// How many rows of X and Y a dispatch may bind: all, or the largest multiple of 64 that fits (64 rows of 32-bit values
+// are aligned on every device).
 inline int64_t rows_per_binding(const Call &call, int64_t rows, int64_t widest) {
     const int64_t fit = static_cast<int64_t>(call.device().max_binding_bytes) / (4 * std::max<int64_t>(widest, 1));
     if (rows <= fit) return rows;
@@ -128,19 +130,19 @@ inline int64_t rows_per_binding(const Call &call, int64_t rows, int64_t widest) 
     return fit / 64 * 64;
 }
 
-// Rows in a register tile: 16 at most, and as few as cover the rows in the same number of tiles; few distinct values,
-// since each is a pipeline of its own.
+// Rows in a register tile: at most 16, and as few as cover the rows with the same number of tiles. There are few
+// distinct values, because each needs a pipeline.
 inline int64_t tile_rows(int64_t rows) {
     const int64_t even = ceil_div(rows, ceil_div(rows, LAMINA_REGISTER_ROWS));
     return even <= 2 ? even : ceil_div(even, 4) * 4;
 }
 
-struct Tiles { // how a variant computes this many rows: by which kernel, and what of Y a workgroup of it takes
+struct Tiles { // how a variant computes a number of rows: the kernel, and the part of Y that a workgroup computes
     uint32_t kernel;
     int64_t rows, cols;
 };
 inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, int64_t rows, const Tensor &weight) {
-    const auto which = [&](uint32_t ordinary, uint32_t vec4, uint32_t blocks) { // four values at a time, where K allows
+    const auto which = [&](uint32_t ordinary, uint32_t vec4, uint32_t blocks) { // four values at a time if K allows it
         return weight.in_blocks() ? blocks : weight.cols() % 4 == 0 ? vec4 : ordinary;
     };
     if (variant == 0)
@@ -156,7 +158,8 @@ inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, int64_t rows, c
 
 inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     const Tensor weight = call.weight(product.weight);
-    if (weight.in_blocks() && weight.dtype() != LAMINA_Q8_0) throw Unsupported("blocks of another format than q8_0");
+    if (weight.in_blocks() && weight.dtype() != LAMINA_Q8_0)
+        throw Unsupported("of weights in blocks, only q8_0 can be packed");
     const int64_t cols = weight.rows(), inner = packed_inner(weight);
     const uint32_t share = packed_share(call.device());
     const std::vector<Window> windows = packed_windows(call, plan, product.weight, kernels.pad, kernels.pack);
@@ -192,7 +195,7 @@ inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kern
     }
 }
 
-// The scales of a matrix's rows, in `to` from row `first` on: dispatched by `emit`.
+// Computes the scales of a matrix's rows and stores them in `to`, starting at row `first`. `emit` adds the dispatch.
 template <class Emit>
 void plan_scales(const Plan &plan, const ProductKernels &kernels, lamina_ref matrix, uint32_t dtype, int64_t rows,
                  int64_t inner, int64_t first, lamina_ref to, Emit emit) {
@@ -202,7 +205,7 @@ void plan_scales(const Plan &plan, const ProductKernels &kernels, lamina_ref mat
          std::initializer_list<lamina_spec>{{LAMINA_OF_WEIGHT, dtype}});
 }
 
-// The variant "matrix". The scales of weights are made once a session, those of X in every run.
+// The variant "matrix". The scales of weights are computed once per session, those of X in every run.
 inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     if (product.rows <= LAMINA_FEW_ROWS) throw Unsupported("at most 8 rows");
     const MatrixTiles tiles(call.device());
@@ -248,8 +251,8 @@ inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &ke
 
 } // namespace detail
 
-// Emits the dispatches of one product, by the plan's variant: one of product_variants.
-// Splits what exceeds the device's binding limit. Throws Unsupported where that cannot be done.
+// Emits the dispatches of one product for the plan's variant, which is one of product_variants. Splits matrices that
+// exceed the device's binding limit. Throws Unsupported if that is not possible.
 inline void plan_product(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     const Tensor weight = call.weight(product.weight);
     const int64_t cols = weight.rows(), inner = weight.cols();
@@ -265,7 +268,7 @@ inline void plan_product(const Call &call, Plan &plan, const ProductKernels &ker
             return block == product.rows ? ref : detail::rows_of(ref, first, rows, row_values * 4);
         };
         const lamina_ref x = part(product.x, inner), y = part(product.y, cols);
-        // What is not used is bound to x, which every kernel only reads.
+        // An unused binding gets x, which kernels only read.
         const lamina_ref z = product.combine == Combine::none ? x : part(product.z, cols);
 
         for (const Window &w : plan.windows(plan.weight(product.weight), cols, weight.row_bytes())) {

@@ -1,8 +1,8 @@
-/* The numbers that product.hpp and the kernels in shaders/product/ share: C++ and GLSL read them alike. */
+/* Constants shared by product.hpp and the kernels in shaders/product/, for both C++ and GLSL. */
 #ifndef LAMINA_PLUGIN_PRODUCT_NUMBERS_H
 #define LAMINA_PLUGIN_PRODUCT_NUMBERS_H
 
-/* What happens to a finished sum. */
+/* How a sum is finished. */
 #define LAMINA_NONE 0u
 #define LAMINA_RELU 1u
 #define LAMINA_GELU 2u
@@ -20,8 +20,8 @@
 #define LAMINA_OF_COMBINE 3
 #define LAMINA_OF_TILE_ROWS 4
 #define LAMINA_OF_SHARE 5
-/* Of product_matrix.comp, in place of the last two. Without a gap: the validation layers of Debian 13 take the number of a
- * constant for its place in the list. */
+/* For product_matrix.comp, instead of the last two. The ids have no gap, because the validation layers of Debian 13
+ * confuse the id of a constant with its index. */
 #define LAMINA_OF_WORKGROUP 4
 #define LAMINA_OF_MATRIX_M 5
 #define LAMINA_OF_MATRIX_N 6
@@ -32,14 +32,14 @@
 #define LAMINA_REGISTER_COLS 128u
 #define LAMINA_SHARED_ROWS 64u
 #define LAMINA_SHARED_COLS 64u
-#define LAMINA_MATRIX_DEPTH 32u /* along K, of tiles of cooperative matrices */
-#define LAMINA_FEW_ROWS 8u /* at most: a specialization constant */
+#define LAMINA_MATRIX_DEPTH 32u /* along K, for tiles of cooperative matrices */
+#define LAMINA_FEW_ROWS 8u      /* at most: a specialization constant */
 #define LAMINA_FEW_COLS 4u
 
-/* Weights in blocks, packed: columns of a tile, and groups of 16 bytes that hold a block of 34 bytes of each. */
+/* Packed weights in blocks: columns per tile, and groups of 16 bytes for one block (34 bytes) of each column. */
 #define LAMINA_PACKED_COLS 32u
 #define LAMINA_PACKED_BLOCK_GROUPS 68u
-/* How many invocations load values of X for each other, or half as many: a specialization constant. */
+/* How many invocations share their loads of X. A specialization constant may halve it. */
 #define LAMINA_PACKED_SHARE 8u
 
 #endif

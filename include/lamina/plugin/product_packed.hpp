@@ -1,4 +1,4 @@
-// Weights as product_packed.comp reads them: 16 bytes of a row at a time, whatever their dtype.
+// Weights in the layout of product_packed.comp, which reads 16 bytes of a row at a time, whatever the dtype.
 #pragma once
 
 #include <lamina/plugin/plan.hpp>
@@ -6,28 +6,28 @@
 
 namespace lamina::plugin::detail {
 
-// How many values a row has with the zeros that fill up its last 16 bytes.
+// The number of values in a row, including the zeros that pad it to a multiple of 16 bytes.
 inline int64_t packed_inner(const Tensor &weight) {
     const StorageType &type = storage_type(weight.dtype());
     const int64_t whole = std::max(type.block_values, 16 / type.block_bytes); // values
     return ceil_div(weight.cols(), whole) * whole;
 }
 
-// The rows of a matrix, from `first` to `end`, each with zeros behind it; or, of blocks, tiles of rows. For
-// shaders/product/units.glsl.
+// Push constants of shaders/product/units.glsl: packs rows `first` to `end` of a matrix, each padded with zeros, or,
+// for blocks, in tiles.
 struct Packing {
     uint32_t end, row_units, groups, first;
 
     [[nodiscard]] int64_t invocations(int64_t rows_a_tile) const { return ceil_div(end - first, rows_a_tile) * groups; }
 };
 
-// The rows of W in parts that fit into a binding: where they lie if they can be read as they are; else as they are
-// packed, which is done once a session and takes as much memory, rounded up to 16 bytes a row, or to 32 rows of blocks.
+// The rows of W in windows that fit into a binding: in place if the kernel can read them, or else packed, once per
+// session. The packed copy is as large as W, rounded up to 16 bytes per row, or to 32 rows for blocks.
 inline std::vector<Window> packed_windows(const Call &call, Plan &plan, std::string_view name, uint32_t pad,
                                           uint32_t pack) {
     const Tensor weight = call.weight(name);
     const bool blocks = weight.in_blocks();
-    if (blocks && weight.dtype() != LAMINA_Q8_0) throw Unsupported("of weights in blocks it takes q8_0 alone");
+    if (blocks && weight.dtype() != LAMINA_Q8_0) throw Unsupported("of weights in blocks, only q8_0 can be packed");
     const std::vector<Window> windows = plan.windows(plan.weight(name), weight.rows(), weight.row_bytes());
     if (weight.row_bytes() % 16 == 0 && !blocks) return windows;
 
@@ -50,7 +50,7 @@ inline std::vector<Window> packed_windows(const Call &call, Plan &plan, std::str
     return out;
 }
 
-// Which invocations of a subgroup load X for each other.
+// How many invocations of a subgroup share their loads of X.
 inline uint32_t packed_share(const lamina_device &device) {
     for (const uint32_t share : {LAMINA_PACKED_SHARE, LAMINA_PACKED_SHARE / 2})
         if (share <= device.subgroup) return share;

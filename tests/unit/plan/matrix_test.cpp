@@ -43,8 +43,8 @@ TEST_CASE("the largest matrices that divide a tile and sum in f32 are used") {
 
 TEST_CASE("a device without such matrices is refused") {
     const std::vector<lamina_matrix_shape> shapes{half_sums, tall};
-    CHECK_THAT(refusal_on(device_with(shapes, 32)), matchers::contains("multiplies no matrices of f16"));
-    CHECK_THAT(refusal_on(device_with({}, 32)), matchers::contains("multiplies no matrices of f16"));
+    CHECK_THAT(refusal_on(device_with(shapes, 32)), matchers::contains("no cooperative matrices of f16"));
+    CHECK_THAT(refusal_on(device_with({}, 32)), matchers::contains("no cooperative matrices of f16"));
 }
 
 TEST_CASE("a workgroup has one subgroup per band of its rows") {
