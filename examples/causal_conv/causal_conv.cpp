@@ -1,4 +1,4 @@
-// A causal convolution along the sequence, for each channel separately. Earlier rows are kept in a state. README.md has
+// A causal convolution along the sequence, separately for each channel. Earlier rows are kept in a state. README.md has
 // the maths.
 #include <lamina/plugin.hpp>
 
@@ -9,7 +9,7 @@ using namespace lamina::plugin;
 
 struct CausalConv {
     static constexpr auto id = "causal_conv";
-    static constexpr auto summary = "each channel's last K values, weighted and added";
+    static constexpr auto summary = "the weighted sum of each channel's last K values";
     static constexpr auto source = "Gu, Dao: Mamba: Linear-Time Sequence Modeling with Selective State Spaces, "
                                    "arXiv:2312.00752, section 3.4";
 
@@ -41,8 +41,7 @@ struct CausalConv {
 
     static void check(const Call &call) {
         if (call.weight("weight").cols() < 2)
-            throw Invalid("weight has one column: that is a product with each channel, and no convolution; expected at "
-                          "least 2");
+            throw Invalid("weight has one column, which only scales each channel; expected at least 2");
     }
 
     static void reference(const Call &call) {
@@ -74,18 +73,18 @@ struct CausalConv {
         } push{u32(x.dim(0)), u32(x.dim(1)), u32(x.cols()), u32(weight.cols())};
         const bool keeps = static_cast<bool>(call.state("history"));
         const lamina_spec has_history{0, keeps}, has_position{1, static_cast<bool>(call.in("position"))};
-        // A state that was left out may be bound; the kernel does not read it.
+        // Optional ports that the model leaves out may be bound all the same: the kernel does not read them.
         plan.dispatch(lamina_kernels::causal_conv, plan.spread(ceil_div(x.size(), 64)),
                       {plan.in("x"), plan.in("position"), plan.state("history"), plan.weight("weight"),
                        plan.weight("bias"), plan.out("y")},
                       push, {has_history, has_position, {2, dtype_of(weight)}, {3, dtype_of(call.weight("bias"))}});
-        if (keeps) // after the dispatch above, which reads what this one overwrites
+        if (keeps) // must come second: it overwrites what the dispatch above reads
             plan.dispatch(lamina_kernels::keep, plan.spread(ceil_div(x.dim(0) * x.cols(), 64)),
                           {plan.in("x"), plan.in("position"), plan.state("history")}, push, {has_position});
     }
 
   private:
-    // At position 0 the state holds the rows of another text.
+    // At position 0 the state still holds the rows of another text.
     static bool has_history(const Call &call, int64_t b) {
         return call.in("position") && call.in("position").i32()[static_cast<size_t>(b)] != 0;
     }

@@ -1,5 +1,6 @@
-// encoder_decoder [FOLDER]: builds a small translator block by block, runs its two graphs, looks inside one of them,
-// and lets it translate. Its weights are untrained, so its answers are noise, but the same noise on every machine.
+// encoder_decoder [FOLDER]: builds a small translator block by block, runs its two graphs, reads an intermediate result
+// of one, and translates two sentences. The weights are untrained, so the translations are noise, but the same noise on
+// every machine.
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 
@@ -26,13 +27,13 @@ lamina::ModelDescription build_translator() {
     return lamina::build(translator, {.name = "translator", .seed = 7, .text = text});
 }
 
-// Two sentences, the second one shorter: encoded, then decoded with the whole target at once.
+// Encodes two sentences, the second one shorter, then decodes all target tokens at once.
 void run_graphs(lamina::Session &session) {
     constexpr std::array<int32_t, 6> source{0, 1, 2, 1, 2, 0}, target{0, 2, 3, 0, 3, 4};
     constexpr std::array<int32_t, 2> lengths{3, 2}, position{0, 0};
     const lamina::Tensor source_lengths = lamina::Tensor::of({2}, std::span(lengths));
 
-    // is_save_ff_input: what went into the last feed-forward network.
+    // The input of the encoder's last feed-forward network, which is no output of the graph.
     const std::string ff_input = "encoder.1.norm_feed_forward";
     lamina::TensorMap encoded = session.run(
         "encode", {{"source", lamina::Tensor::of({2, 3}, std::span(source))}, {"source_lengths", source_lengths}},

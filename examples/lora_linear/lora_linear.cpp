@@ -1,4 +1,4 @@
-// A linear layer with a low-rank adapter beside its weight. README.md has the maths.
+// A linear layer with a low-rank adapter next to its weight. README.md has the maths.
 #include <lamina/plugin.hpp>
 
 #include "lora_linear.kernels.hpp"
@@ -14,7 +14,7 @@ struct LoraLinear {
     static constexpr std::array params{real("scale", "of the adapter: alpha / R in the paper", 1, -1e3, 1e3)};
     static constexpr std::array inputs{input("x", "... K", "rows of K values")};
     static constexpr std::array weights{
-        weight("weight", "N K", "as it was before the adapter"),
+        weight("weight", "N K", "the weight without the adapter"),
         optional(weight("bias", "N", "added to the result; 0 when left out")),
         weight("down", "R K", "the adapter's A: from K values to R"),
         weight("up", "N R", "the adapter's B: from R values to N"),

@@ -14,7 +14,7 @@ layout(push_constant) uniform Push {
     uint cols;
     float factor;
 };
-// The host places barriers according to readonly and writeonly.
+// The host derives barriers from readonly and writeonly.
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT(weight, 1, 0) // binding 1, specialization constant 0: weight(i), whatever its dtype
 layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };

@@ -5,7 +5,7 @@
 
 using lamina::Tensor;
 
-TEST_CASE("skeleton: what the reference computes was worked out by hand") {
+TEST_CASE("skeleton: the reference gives numbers that were worked out by hand") {
     const Tensor x = Tensor::of({2, 3}, std::array{1.0f, 2.0f, 3.0f, -1.0f, 0.5f, 0.0f});
     const Tensor weight = Tensor::of({3}, std::array{1.0f, -1.0f, 10.0f});
     const Tensor y = Tensor::of({2, 3}, std::array{2.0f, -4.0f, 60.0f, -2.0f, -1.0f, 0.0f});
@@ -13,6 +13,6 @@ TEST_CASE("skeleton: what the reference computes was worked out by hand") {
                lamina::testing::close_to(y, 1e-6));
 }
 
-TEST_CASE("skeleton computes on every device what its reference does") {
+TEST_CASE("skeleton agrees with its reference on every device") {
     CHECK_THAT("skeleton", lamina::testing::agrees_on_every_device());
 }

@@ -1,7 +1,7 @@
-// Causal convolution: y[t] = bias + the sum over k of weight[k] * x[t - (K - 1) + k], each channel by itself.
+// Causal convolution: y[t] = bias + the sum over k of weight[k] * x[t - (K - 1) + k], separately for each channel.
 //
 // x, y (B, T, C); weight (C, K); bias (C); history (B, K - 1, C): the rows before x, zeros where there are none.
-// Dispatch: one invocation a value of y.
+// Dispatch: one invocation per value of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"
@@ -30,7 +30,7 @@ void main() {
     if (i >= batch * length * channels) return;
     const uint c = i % channels, t = i / channels % length, b = i / channels / length;
     const uint before = taps - 1u;
-    const bool began = HAS_HISTORY && HAS_POSITION && position[b] != 0; // at position 0 the history is another text's
+    const bool began = HAS_HISTORY && HAS_POSITION && position[b] != 0; // at position 0, the history is of another text
 
     float sum = bias(c);
     for (uint k = 0u; k < taps; ++k) {

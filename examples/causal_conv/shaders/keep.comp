@@ -1,6 +1,7 @@
 // The last K - 1 rows of history and x become the history of the next run.
 //
-// x (B, T, C); history (B, K - 1, C). Dispatch: one invocation a channel, since a row may move to where another was.
+// x (B, T, C); history (B, K - 1, C). Dispatch: one invocation per channel, because a row may move to the place of
+// another row that has to move first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"
@@ -25,7 +26,7 @@ void main() {
     const uint c = i % channels, b = i / channels, before = taps - 1u;
     const bool began = HAS_POSITION && position[b] != 0;
     for (uint to = 0u; to < before; ++to) {
-        const uint from = to + length; // behind `to`: what is read has not been written yet
+        const uint from = to + length; // after `to`, so it has not been overwritten yet
         float value = 0.0;
         if (from >= before) value = x[(b * length + from - before) * channels + c];
         else if (began) value = history[(b * before + from) * channels + c];

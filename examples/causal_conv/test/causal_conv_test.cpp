@@ -5,7 +5,7 @@
 
 using lamina::Tensor;
 
-TEST_CASE("causal_conv: each row is the sum over itself and those before it, and before the first there are zeros") {
+TEST_CASE("causal_conv: each row is a sum over itself and the rows before it, with zeros before the first") {
     const Tensor x = Tensor::of({1, 4, 2}, std::array{1.0f, 10.0f, 2.0f, 20.0f, 3.0f, 30.0f, 4.0f, 40.0f});
     const Tensor weight = Tensor::of({2, 3}, std::array{100.0f, 10.0f, 1.0f, 0.0f, 0.5f, 0.0f});
     const Tensor y = Tensor::of({1, 4, 2}, std::array{1.0f, 0.0f, 12.0f, 5.0f, 123.0f, 10.0f, 234.0f, 15.0f});
@@ -13,6 +13,6 @@ TEST_CASE("causal_conv: each row is the sum over itself and those before it, and
                lamina::testing::close_to(y, 1e-6));
 }
 
-TEST_CASE("causal_conv computes on every device what its reference does") {
+TEST_CASE("causal_conv agrees with its reference on every device") {
     CHECK_THAT("causal_conv", lamina::testing::agrees_on_every_device());
 }

@@ -1,6 +1,6 @@
 // The narrow side of the adapter: narrow = scale * x * transpose(down).
 //
-// x (rows, K); down (R, K); narrow (rows, R). Dispatch: one invocation a value of narrow.
+// x (rows, K); down (R, K); narrow (rows, R). Dispatch: one invocation per value of narrow.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"

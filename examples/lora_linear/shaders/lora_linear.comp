@@ -1,7 +1,7 @@
 // The wide side: y = x * transpose(weight) + bias + narrow * transpose(up).
 //
 // x (rows, K); weight (N, K); bias (N); narrow (rows, R), from down.comp; up (N, R); y (rows, N).
-// Dispatch: one invocation a value of y.
+// Dispatch: one invocation per value of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/weight.glsl"

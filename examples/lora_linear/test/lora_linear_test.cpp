@@ -15,6 +15,6 @@ TEST_CASE("lora_linear: the adapter adds scale * B A to the weight") {
                lamina::testing::close_to(y, 1e-6));
 }
 
-TEST_CASE("lora_linear computes on every device what its reference does") {
+TEST_CASE("lora_linear agrees with its reference on every device") {
     CHECK_THAT("lora_linear", lamina::testing::agrees_on_every_device());
 }
