@@ -1,5 +1,5 @@
-// What the commands take, and what they were given. CLI11 does the parsing. Only the files that implement this include
-// it: it is slow to compile.
+// Describes the arguments of commands, and tells which were given. CLI11 parses them. It is slow to compile, so only
+// the files that implement this include it.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ class Option;
 
 namespace lamina::cli {
 
-// One option or positional argument, while it is described. All functions return the same argument.
+// Describes one option or positional argument. All functions return the same argument.
 class Argument {
   public:
     explicit Argument(CLI::Option *option) : option_(option) {}
 
     Argument required();
-    Argument shows_default(); // in --help: the value that the variable has now
+    Argument shows_default(); // --help shows the value that the variable has now
     Argument separated_by(char separator);
     Argument excludes(Argument other);
 
     // ---- What its value may be ----
-    Argument not_empty(); // an empty word would read as an option that was left out
+    Argument not_empty(); // for options whose empty value means that they were left out
     Argument one_of(const std::vector<std::string> &words);
-    // A number in decimal notation, both bounds allowed; without a fraction where they are whole.
+    // A decimal number; both bounds are inclusive. If they are integers, so is the number.
     Argument within(int64_t least, int64_t most);
     Argument within(uint64_t least, uint64_t most);
     Argument within(double least, double most);
@@ -36,13 +36,13 @@ class Argument {
     CLI::Option *option_;
 };
 
-// The arguments of one command. A handle: copies are about the same command. Values are those of the variables that are
-// given here, which outlive the parsing. Names are like "-o,--output"; a type is what --help calls the value.
+// The arguments of one command. Copies refer to the same command. Parsing writes values into the variables that are
+// given here, which must still exist then. Names are like "-o,--output"; a type is what --help calls the value.
 class Arguments {
   public:
     explicit Arguments(CLI::App &command) : command_(&command) {}
 
-    [[nodiscard]] Arguments command(const std::string &name, const std::string &description) const; // a new one below
+    [[nodiscard]] Arguments command(const std::string &name, const std::string &description) const; // a subcommand
     void require_command() const;
     void footer(const std::string &text) const; // of --help
 
@@ -70,17 +70,17 @@ class Arguments {
 
     // ---- After parsing ----
     [[nodiscard]] std::string name() const; // "plot pe"
-    [[nodiscard]] bool chosen() const;      // this is the command that is to run
+    [[nodiscard]] bool chosen() const;      // whether this is the command to run
 
-    // Whether an option, the command's or a global one, is on the command line.
+    // Whether an option (the command's own or a global one) is on the command line.
     [[nodiscard]] bool is_given(const std::string &option) const;
 
   private:
     CLI::App *command_;
 };
 
-// Throws Error(usage) "OPTION WHY" for the first of these options on the command line: one that would change nothing
-// was meant to change something.
+// Throws Error(usage) "OPTION WHY" for the first of these options on the command line. An option that would have no
+// effect is an error, because the user expects one.
 void refuse_given(const Arguments &command, const std::vector<std::string> &options, const std::string &why);
 
 } // namespace lamina::cli

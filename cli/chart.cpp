@@ -26,7 +26,7 @@ constexpr std::string_view chart_style =
     "  .series { fill: none; stroke-width: 1.8; stroke-linejoin: round }\n"
     "  .cells { stroke: none; shape-rendering: crispEdges }\n";
 
-// Values to pixels, along one axis.
+// Maps values to pixels, along one axis.
 struct Scale {
     double lo, hi, from, to;
     double operator()(double v) const { return from + (v - lo) / (hi - lo) * (to - from); }
@@ -36,7 +36,7 @@ struct Frame { // where the data is drawn
     double left, top, right, bottom;
 };
 
-// About `count` round numbers in [lo, hi], a step of 1, 2 or 5 times a power of ten apart, not closer than `closest`.
+// About `count` round numbers in [lo, hi], spaced 1, 2 or 5 times a power of ten apart, but at least `closest`.
 std::vector<double> ticks(double lo, double hi, int count, double closest = 0) {
     const double rough = std::max((hi - lo) / count, 1e-300);
     const double power = std::pow(10.0, std::floor(std::log10(rough)));
@@ -78,7 +78,7 @@ void draw_y_tick(Svg &svg, double edge, double y, double value) {
     svg.text({edge - 9, y + 4}, tick_label(value), "class=\"tick end\"");
 }
 
-// Smallest and largest finite value, with some air; [-1, 1] when there is none.
+// The smallest and largest finite value, with some margin; [-1, 1] if there is none.
 std::pair<double, double> range_of(const std::vector<Series> &series) {
     double lo = std::numeric_limits<double>::infinity(), hi = -lo;
     for (const Series &s : series)
@@ -91,8 +91,8 @@ std::pair<double, double> range_of(const std::vector<Series> &series) {
 
 constexpr size_t most_points = 4000; // of a line: several for each pixel of its width
 
-// A line for each run of finite values. Of neighbours that are too many to be told apart the lowest and the highest are
-// drawn, in their order: the picture is the same, and the file of a size that can be opened.
+// Draws a line for each run of finite values. If there are more values than pixels can show, only the lowest and
+// highest of each group of neighbours are drawn, in their order: the picture is the same, and the file stays small.
 void draw_series(Svg &svg, const Series &series, const std::string &colour, const Scale &x, const Scale &y) {
     std::vector<Point> run;
     const auto finish = [&] {
@@ -128,8 +128,8 @@ void draw_legend(Svg &svg, const Frame &frame, const std::vector<Series> &series
     }
 }
 
-// Runs of cells with one colour, as one path a colour in units of cells: a table of 5000 x 512 stays a file of
-// reasonable size.
+// Runs of cells with the same colour, as one path per colour in units of cells. This keeps the file small, even for a
+// table of 5000 x 512.
 struct CellPaths {
     static constexpr size_t shades = 101;
     std::array<std::string, shades> data;
@@ -147,7 +147,7 @@ struct CellPaths {
     static double unit(size_t shade) { return static_cast<double>(shade) / (shades - 1); }
 };
 
-// How many steps of `step` it takes to pass n things.
+// n / step, rounded up.
 int64_t steps(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 std::string thinned(const std::string &label, int64_t step) {

@@ -15,7 +15,7 @@ struct Series {
 
 struct LineChart {
     std::string title, x_label, y_label;
-    std::vector<Series> series; // all of one length, at most `most_series`: more lines cannot be told apart
+    std::vector<Series> series; // all of the same length; more than `most_series` lines cannot be told apart
 
     static constexpr size_t most_series = 20;
 };

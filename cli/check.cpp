@@ -41,11 +41,11 @@ Json as_json(const CheckReport &report, const Device &device) {
             {"cases", results}};
 }
 
-// One line of the table: all cases of a layer by one variant.
+// One line of the table: all cases of a variant of a layer.
 struct Line {
     std::string layer, variant;
     size_t passed = 0, failed = 0, skipped = 0;
-    double worst = 0; // of what passed
+    double worst = 0; // of the cases that passed
 
     void add(const CaseResult &result) {
         ++(result.status == Status::passed ? passed : result.status == Status::failed ? failed : skipped);
@@ -71,7 +71,7 @@ std::string count_of(size_t n, const char *one, const char *many) {
 std::string summary(const CheckReport &report, const Device &device) {
     const size_t failed = report.count(Status::failed), skipped = report.count(Status::skipped);
     const std::string place = device.id + (device.name.empty() ? "" : " (" + device.name + ")");
-    if (report.results.empty()) return "nothing to check on " + place + ": these layers run by their references there";
+    if (report.results.empty()) return "nothing to check on " + place + ": these layers run their references there";
     const std::string beside = skipped == 0 ? "" : ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
     if (const auto unproved = report.unproved(); failed == 0 && !unproved.empty())
         return "nothing is known about " + unproved.front() + ": it skipped every case on " + place;
@@ -107,7 +107,7 @@ std::string as_text(const CheckReport &report, const Device &device, const Outpu
     return out + output.styled(summary(report, device), good ? Style::green : Style::red) + "\n";
 }
 
-// --admit: what may run on this device is proved anew, in full, and remembered where that is kept.
+// --admit: checks again, in full, which variants may run on this device, and saves the result.
 int admit(const CheckOptions &options, const Runtime &runtime, const Device &device, bool keep, Output &output) {
     if (!keep) output.note("--no-cache: these results are not saved");
     Json json = Json::array();
@@ -180,7 +180,7 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
         output.print_json(as_json(report, device));
     else
         output.print(as_text(report, device, output));
-    const bool idle = report.results.empty() && options.replay.empty(); // the CPU runs most layers by their references
+    const bool idle = report.results.empty() && options.replay.empty(); // on the CPU, most layers run their references
     return report.passed() || idle ? 0 : static_cast<int>(ErrorCode::tolerance);
 }
 

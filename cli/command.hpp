@@ -1,4 +1,4 @@
-// What every command of `lamina` is made of: arguments, and what to do with them.
+// The commands of `lamina`: arguments, and a function that runs.
 #pragma once
 
 #include "arguments.hpp"
@@ -21,7 +21,7 @@ struct GlobalOptions {
     std::vector<std::filesystem::path> plugin_folders;
     bool validation = false, no_cache = false, quiet = false, json = false;
 
-    // The output, which shows what the runtime has to say, outlives the runtime.
+    // The runtime writes its messages to `output`, which must outlive it.
     [[nodiscard]] RuntimeOptions runtime(Output &output) const {
         return {plugin_folders, validation, !no_cache, [&output](const std::string &line) { output.note(line); },
                 [&output, n = size_t{0}](const std::string &what) mutable {
@@ -31,16 +31,17 @@ struct GlobalOptions {
     }
 };
 
-// `run` does the work after everything has been parsed and gives the exit status. It reports failure by throwing Error.
+// `run` does the work after everything has been parsed, and returns the exit status. It reports failure by throwing
+// Error.
 struct Command {
     Arguments arguments;
     std::function<int(Output &)> run;
 };
 
-// On stderr: which device was taken, and why. In devices.cpp.
+// Prints on stderr which device was chosen, and why. In devices.cpp.
 void note_device(const Device &device, Output &output);
 
-// Each is in the file of its name. `global` outlives the command.
+// Each is in the file of its name. `global` must outlive the command.
 Command add_run(const Arguments &lamina, const GlobalOptions &global);
 Command add_chat(const Arguments &lamina, const GlobalOptions &global);
 Command add_devices(const Arguments &lamina, const GlobalOptions &global);

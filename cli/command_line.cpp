@@ -11,7 +11,7 @@
 namespace lamina::cli {
 namespace {
 
-// The command that the user chose, as far as it was understood.
+// The most deeply nested command that was recognized.
 const CLI::App &chosen(const CLI::App &app) {
     const auto commands = app.get_subcommands();
     return commands.empty() ? app : chosen(*commands.front());
@@ -30,7 +30,7 @@ std::vector<std::string> options_of(const CLI::App &app) {
     return names;
 }
 
-// What was wrong with the command line, and the name that was probably meant.
+// What is wrong with the command line, and the name that was probably meant.
 std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error) {
     const CLI::App &command = chosen(lamina);
     const std::vector<std::string> left_over = lamina.remaining(true);

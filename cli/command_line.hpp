@@ -1,4 +1,4 @@
-// The command line as a whole: read, or answered where it asks for help or is wrong.
+// Parses the whole command line; prints the help if it asks for it, or an error if it is wrong.
 #pragma once
 
 #include "arguments.hpp"
@@ -17,11 +17,11 @@ class CommandLine {
     CommandLine(const CommandLine &) = delete;
     CommandLine &operator=(const CommandLine &) = delete;
 
-    // Of all commands.
+    // The options of all commands.
     [[nodiscard]] Arguments global() const { return Arguments(*root_); }
 
-    // Fills in the variables of the chosen command's arguments. Returns the exit status where there is nothing left to
-    // do: help was asked for, and is on stdout; or the command line is wrong, which stderr says.
+    // Fills in the variables of the chosen command's arguments. Returns an exit status if there is nothing left to do:
+    // after printing the help on stdout, or an error on stderr.
     [[nodiscard]] std::optional<int> parse(int argc, char **argv);
 
   private:

@@ -1,4 +1,4 @@
-// lamina compare: a model on a device against the layers' references, layer by layer.
+// lamina compare: compares a model on a device with the layers' references, layer by layer.
 #include "command.hpp"
 #include "comparison_chart.hpp"
 #include "interrupt.hpp"

@@ -23,7 +23,7 @@ constexpr std::string_view comparison_style =
 
 constexpr double left = 20, name_width = 240, type_width = 130, variant_width = 100, cell_width = 110;
 constexpr double head_height = 66, line_height = 18, row_height = 18, decades = 4;
-constexpr size_t page_width = 110; // characters of a line that surely find room
+constexpr size_t page_width = 110; // characters that fit on a line in any case
 
 struct Metric {
     const char *name;
@@ -46,7 +46,7 @@ std::string ratio_text(double ratio) {
     return text.data();
 }
 
-// In lines that find room on the page, broken at blanks.
+// The text in lines that fit on the page, broken at spaces.
 std::vector<std::string> lines_of(const std::string &text) {
     std::vector<std::string> lines;
     std::istringstream words(text);

@@ -1,4 +1,4 @@
-// A comparison as a picture: a row a layer, a column a metric, coloured by how much of its limit an error takes.
+// Draws a comparison: one row per layer, one column per metric, coloured by the error as a fraction of its limit.
 #pragma once
 
 #include <lamina/proof.hpp>
@@ -7,8 +7,8 @@
 
 namespace lamina::cli {
 
-// The text of an SVG file. Blue: far below the limit; white: at it; red: beyond. The scale is logarithmic, four decades
-// to either side.
+// The text of an SVG file. Blue is far below the limit, white at it, red above it. The scale is logarithmic, with four
+// decades on either side.
 [[nodiscard]] std::string draw(const Comparison &comparison);
 
 } // namespace lamina::cli

@@ -13,7 +13,7 @@
 namespace lamina::cli {
 namespace {
 
-constexpr double unbounded = 9007199254740992.0; // 2^53: as far as integers are exact in a double
+constexpr double unbounded = 9007199254740992.0; // 2^53, up to which a double holds every integer exactly
 
 std::string number(double value) {
     if (std::abs(value) >= unbounded) return value < 0 ? "-inf" : "inf";

@@ -1,4 +1,4 @@
-// A layer's contract, for people and as JSON. All of it comes from the plugin's descriptor.
+// A layer's contract as readable text and as JSON. All of it comes from the plugin's descriptor.
 #pragma once
 
 #include "output.hpp"

@@ -1,4 +1,4 @@
-// lamina convert: any model that Lamina reads becomes a model folder, its matrices in another dtype if asked.
+// lamina convert: writes any model that Lamina can read as a model folder, with its matrices in another dtype if asked.
 #include "command.hpp"
 #include "table.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 struct ConvertCommand {
     std::filesystem::path from, folder;
-    std::string weights; // empty: as they are
+    std::string weights; // empty: each keeps its dtype
 };
 
 std::vector<std::string> weight_dtype_names() {
@@ -29,9 +29,9 @@ std::optional<DType> dtype_named(const std::string &name) {
     return std::nullopt;
 }
 
-// Before the work, not after it.
+// Checked first, because the conversion takes long.
 void refuse_existing(const std::filesystem::path &folder) {
-    std::error_code ignored; // what is wrong with the folder, writing into it says better
+    std::error_code ignored; // if the folder is not accessible, writing into it gives a better error
     if (std::filesystem::is_directory(folder, ignored) && !std::filesystem::is_empty(folder, ignored))
         throw Error(ErrorCode::usage, folder.string() + ": not empty; choose another folder");
 }
@@ -57,7 +57,7 @@ Json as_json(const ConvertCommand &command, const Conversion &made) {
             {"weights", weights}};
 }
 
-// The weights that changed, and how much.
+// The weights that changed, and by how much.
 std::string as_text(const Conversion &made, const Output &output) {
     Table table({"WEIGHT", "SHAPE", "FROM", "TO", {"ERROR", Align::right}, {"WORST", Align::right}});
     for (const ConvertedWeight &w : made.weights)
@@ -85,7 +85,7 @@ int convert(const ConvertCommand &command, const GlobalOptions &global, Output &
     made.model.save(command.folder, false, progress_of("saving"));
     output.clear_progress();
     output.note("wrote " + command.folder.string() + ": " + binary_size(bytes_of(made.weights, &ConvertedWeight::to)) +
-                " of weights, before " + binary_size(bytes_of(made.weights, &ConvertedWeight::from)));
+                " of weights, previously " + binary_size(bytes_of(made.weights, &ConvertedWeight::from)));
     if (output.json())
         output.print_json(as_json(command, made));
     else
@@ -96,17 +96,17 @@ int convert(const ConvertCommand &command, const GlobalOptions &global, Output &
 } // namespace
 
 Command add_convert(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("convert", "Write any model that Lamina reads as a model folder.");
+    const Arguments app = lamina.command("convert", "Write any model that Lamina can read as a model folder.");
     app.footer(
-        "ERROR is the root of the mean square of what changed in a weight, over that of the weight; WORST is the "
-        "most that changed in one value, over the same. Vectors keep their dtype, and so does a matrix whose layer "
-        "or whose rows do not allow the other. Where rows are no multiple of 256 values, q5_0, q5_1 and q8_0 take "
-        "the place of q4_k, q5_k and q6_k.\n"
+        "ERROR is the root mean square of a weight's changes, relative to that of its values; WORST is the largest "
+        "change of one value, relative to the same. Vectors keep their dtype, and so does a matrix whose layer or "
+        "row length does not allow the new one. If the row length is not a multiple of 256, q5_0, q5_1 and q8_0 "
+        "replace q4_k, q5_k and q6_k.\n"
         "Examples: lamina convert SmolLM2-135M.gguf smollm2\n"
         "          lamina convert all-MiniLM-L6-v2 minilm --weights q8_0");
     auto command = std::make_shared<ConvertCommand>();
     app.positional("PATH", command->from, "a model folder, a Hugging Face folder or a GGUF file").required();
-    app.positional("FOLDER", command->folder, "the model folder to write; it may not hold anything")
+    app.positional("FOLDER", command->folder, "the model folder to write, which must be new or empty")
         .required()
         .not_empty();
     app.option("--weights", command->weights, "DTYPE", "dtype of matrices; default: each keeps its own")

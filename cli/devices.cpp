@@ -1,4 +1,4 @@
-// lamina devices: every device on this machine, and for those that cannot be used every reason why not.
+// lamina devices: lists every device of this machine, and every reason why a device cannot be used.
 #include "command.hpp"
 #include "table.hpp"
 

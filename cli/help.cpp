@@ -27,7 +27,7 @@ size_t end_of_word(const std::string &text, size_t at) {
     return std::min(text.find(' ', at), text.size());
 }
 
-// `text` in lines of at most `width`, broken at blanks, all but the first indented.
+// `text` in lines of at most `width`, broken at spaces, all but the first indented.
 std::string wrapped(const std::string &text, size_t width, size_t indent) {
     std::string out;
     size_t used = 0;
@@ -57,7 +57,7 @@ std::string section(const std::string &title, const std::vector<std::pair<std::s
     return out;
 }
 
-enum class Shown { positionals, options, settings }; // settings: options but for --help and --version
+enum class Shown { positionals, options, settings }; // settings: options except --help and --version
 
 std::string options(const std::string &title, const CLI::App *app, Shown shown) {
     std::vector<std::pair<std::string, std::string>> entries;

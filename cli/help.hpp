@@ -1,4 +1,4 @@
-// How --help looks.
+// The format of --help.
 #pragma once
 
 #include <CLI/App.hpp>

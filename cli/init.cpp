@@ -101,10 +101,10 @@ EmbeddingsWithPositionalEncoding embedding_of(const InitOptions &o, int64_t voca
 
 using Tokens = std::vector<std::string>;
 
-// None where there is no file.
+// Empty if no file is given.
 Tokens tokens_of(const std::filesystem::path &file) { return file.empty() ? Tokens{} : read_vocabulary(file); }
 
-// How many tokens there are: those of the file, or --vocab.
+// The number of tokens, from the file or --vocab.
 int64_t size_of(const Tokens &tokens, const InitOptions &o) {
     if (!tokens.empty()) return static_cast<int64_t>(tokens.size());
     if (o.vocabulary != 0) return o.vocabulary;
@@ -123,7 +123,7 @@ ModelDescription make_encoder(const InitOptions &o, const BuildOptions &build_op
                  build_options);
 }
 
-// Tokens to generate at most: by default as many as there are positions for behind the start token.
+// The maximum number of tokens to generate: by default, as many as there are positions after the start token.
 int64_t max_length_of(const InitOptions &o) {
     constexpr int64_t by_default = 64;
     const int64_t most_tokens = o.max_len - 1;
@@ -138,7 +138,7 @@ int64_t max_length_of(const InitOptions &o) {
     return o.max_length != 0 ? o.max_length : std::min(by_default, most_tokens);
 }
 
-// What generation cannot drive.
+// Refuses options with which text generation does not work.
 void refuse_without_text(const InitOptions &o) {
     if (o.sequence_first)
         throw Error(ErrorCode::usage, "--sequence-first does not go with vocabularies: texts are batches (B, T)");
@@ -177,7 +177,7 @@ ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
     const Tokens target = tokens_of(o.target_file);
     const int64_t vocabulary = size_of(target, o);
     if (!target.empty()) build_options.text = text_options(o, {}, target);
-    // Padding behind a causal sequence changes nothing before it: lengths would be idle.
+    // Padding after a causal sequence changes nothing before it, so lengths would have no effect.
     const Mask mask = mask_of(o) == Mask::keep ? Mask::keep : Mask::none;
     return build(DecoderOnly{.embedding = embedding_of(o, vocabulary),
                              .decoder = {.layer = layer_of(o), .layers = o.layers, .mask = mask},
@@ -208,19 +208,19 @@ ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &
 // ---- The command ----
 
 void refuse_filled(const InitOptions &o) {
-    std::error_code ignored; // what is wrong with the folder, writing into it says better
+    std::error_code ignored; // if the folder is not accessible, writing into it gives a better error
     if (!o.force && std::filesystem::is_directory(o.folder, ignored) && !std::filesystem::is_empty(o.folder, ignored))
         throw Error(ErrorCode::usage, o.folder.string() + ": not empty; choose another folder, or give --force to "
                                                           "replace the model in it");
 }
 
-// The name of a folder, which "." and "../new/" have, too.
+// The name of a folder, also for "." and "../new/".
 std::string name_at(const std::filesystem::path &path) {
     const std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal();
     return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
-// Options that the model has no use for were meant to make another one.
+// Refuses options that have no effect on the chosen kind of model.
 void refuse_idle(const InitOptions &o, const Arguments &app) {
     if (o.arch == "encoder") {
         refuse_given(app, {"--target-vocab", "--generator"},
@@ -280,7 +280,7 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
     const Arguments app = lamina.command("init", "Create a transformer with untrained weights.");
     app.footer("Matrices are drawn uniformly from +-sqrt(6 / (rows + columns)). The same seed gives the same model on "
                "every machine.\n"
-               "With vocabularies, one token per line, the model takes and gives text.\n"
+               "With vocabularies, one token per line, the model turns text into text.\n"
                "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
                "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
     auto o = std::make_shared<InitOptions>();
@@ -292,7 +292,7 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
     const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
         Argument option = app.option(name, value, "N", description);
         option.within(int64_t{1}, largest_number);
-        if (value != 0) option.shows_default(); // 0: what follows from others
+        if (value != 0) option.shows_default(); // 0: derived from other options
     };
     word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");
     number("--d-model", o->d_model, "width of tokens; must be even");
@@ -302,11 +302,12 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
     number("--vocab", o->vocabulary, "number of tokens, if no file lists them");
     app.option("--source-vocab", o->source_file, "FILE", "tokens of the encoder").not_empty();
     app.option("--target-vocab", o->target_file, "FILE", "tokens of the decoder").not_empty();
-    word("--split", o->split, "NAME", "how text is split into tokens: words (between blanks) or characters");
+    word("--split", o->split, "NAME", "how text is split into tokens: words (separated by spaces) or characters");
     word("--start", o->start, "TOKEN", "token of --target-vocab that generation begins with");
-    word("--end", o->end, "TOKEN", "token of --target-vocab that generation ends at");
-    number("--max-length", o->max_length, "the most tokens to generate; default: 64, or as many as --max-len allows");
-    number("--max-len", o->max_len, "number of positions, the greatest length of a sequence");
+    word("--end", o->end, "TOKEN", "token of --target-vocab that ends generation");
+    number("--max-length", o->max_length,
+           "maximum number of tokens to generate; default: 64, or what --max-len allows");
+    number("--max-len", o->max_len, "number of positions: the maximum length of a sequence");
     word("--positions", o->positions, "NAME",
          "what is added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or a learned "
          "table");
@@ -315,8 +316,8 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
     word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
     word("--generator", o->generator, "NAME", "output of the decoder: probabilities, log-probabilities or logits");
     word("--mask", o->mask, "NAME",
-         "how graphs get padding: lengths, keys (a 1 or 0 for each token), keep (for each query and key) or none");
-    app.option("--dropout", o->dropout, "P", "dropout probability, only recorded in the model; inference drops nothing")
+         "how padding is given: lengths, keys (a 1 or 0 for each token), keep (for each query and key) or none");
+    app.option("--dropout", o->dropout, "P", "dropout probability, only stored in the model; inference drops nothing")
         .shows_default();
     app.option("--eps", o->eps, "X", "eps of the norms").shows_default();
     const Argument norm_first = app.flag("--norm-first", o->norm_first, "norms before the sublayers; the default");

@@ -1,4 +1,4 @@
-// Whether the tokens of a vocabulary are such as texts are split into.
+// Checks that texts can be split into the tokens of a vocabulary.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace lamina::cli {
 
-// Throws Error(input) with the file and the line of the first token that no text could ever hold: one of several
-// characters where tokens are characters, one with a blank where they are words. Not those in `special`, nor what is
-// written as special tokens are, "<pad>" or "[UNK]", which stand for what texts do not spell out.
+// Throws Error(input) with the file and the line of the first token that cannot occur in a split text: one of several
+// characters if text is split into characters, or one with a space or tab if it is split into words. Tokens in
+// `special` and tokens in brackets, such as "<pad>" or "[UNK]", are not checked: they do not occur in texts.
 void refuse_unreadable(const std::vector<std::string> &tokens, const std::filesystem::path &file, bool characters,
                        const std::set<std::string> &special);
 

@@ -23,7 +23,7 @@ std::vector<std::string> LineReader::next(size_t most) {
     std::string line;
     while (lines.size() < most) {
         if (too_long()) {
-            if (!lines.empty()) break; // they are answered first
+            if (!lines.empty()) break; // these are answered before the error is reported
             throw Error(ErrorCode::input, "stdin, line " + std::to_string(handed_out_ + 1) +
                                               ": longer than 1 MiB; expected one text per line");
         }

@@ -1,4 +1,4 @@
-// Lines of a stream as they come: a slow writer gets its answers early, a fast one gets full batches.
+// Reads lines as they arrive: a slow writer gets its answers early, a fast one gets full batches.
 #pragma once
 
 #include <string>
@@ -10,9 +10,8 @@ class LineReader {
   public:
     explicit LineReader(int file) : file_(file) {}
 
-    // Waits for a line, then takes what has arrived, at most `most` lines, without "\n" or "\r\n". Empty at the end.
-    // Throws Error(input) when reading fails, and with the line's number where the next one is longer than 1 MiB; and
-    // Interrupted.
+    // Waits for a line, then returns the lines that have arrived, at most `most`, without "\n" or "\r\n"; none at the
+    // end. Throws Error(input) if reading fails or if the next line is longer than 1 MiB, and Interrupted.
     [[nodiscard]] std::vector<std::string> next(size_t most);
 
   private:
@@ -22,7 +21,7 @@ class LineReader {
     bool end_ = false;
 
     void read();
-    [[nodiscard]] bool ready() const; // reading would not wait
+    [[nodiscard]] bool ready() const; // whether reading would not wait
     [[nodiscard]] bool too_long() const;
     bool take_line(std::string &line);
 };

@@ -68,7 +68,7 @@ int run_and_report(int argc, char **argv) {
         print_error("out of host memory");
         return static_cast<int>(ErrorCode::memory);
     } catch (const std::exception &error) {
-        print_error(std::string("a defect of lamina: ") + error.what());
+        print_error(std::string("a bug in lamina: ") + error.what());
         return static_cast<int>(ErrorCode::failure);
     }
 }

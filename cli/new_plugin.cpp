@@ -1,4 +1,4 @@
-// lamina new-plugin: creates a layer that already works, as a start for a new one.
+// lamina new-plugin: creates a working layer as a starting point for a new one.
 #include "command.hpp"
 
 #include "skeleton_files.hpp"
@@ -24,11 +24,11 @@ struct NewPluginOptions {
     fs::path out_of_tree;
 };
 
-// A file to write: where, and what.
+// A file to write: path and contents.
 using NewFile = std::pair<fs::path, std::string>;
 
-// What the build makes of a layer's name has to be free: the enumerator of its kernel, the struct that is named after
-// it, its target (lamina_plugin_NAME) and its folder in shaders/.
+// Names that cannot be used, because they would clash in the generated code or the build: as the enumerator of the
+// kernel, the name of the struct, the target (lamina_plugin_NAME) or the folder in shaders/.
 const std::set<std::string, std::less<>> taken{
     // C++20's keywords in lower case
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
@@ -97,7 +97,7 @@ bool is_source_tree(const fs::path &folder) {
            std::string_view::npos;
 }
 
-// The project that the current folder lies in.
+// The source tree that contains the current folder.
 fs::path source_tree() {
     const fs::path here = fs::current_path();
     for (fs::path folder = here;; folder = folder.parent_path()) {
@@ -109,7 +109,7 @@ fs::path source_tree() {
                                                   "a separate project with --out-of-tree DIR");
 }
 
-// CMakeLists.txt comes last: it is what makes a plugin of the folder.
+// CMakeLists.txt comes last, because it makes the folder a plugin.
 std::vector<NewFile> files_in_tree(const fs::path &tree, const std::string &name) {
     std::vector<NewFile> out;
     for (const SkeletonFile &file : skeleton_files) {
@@ -144,7 +144,7 @@ void make_folder(const fs::path &folder) {
     if (error) throw Error(ErrorCode::failure, folder.string() + ": " + error.message());
 }
 
-// All of the files, or none: `folders` are what they lie in.
+// Writes all of the files or none; `folders` contain them.
 void write_all(const std::vector<NewFile> &files, const std::vector<fs::path> &folders) {
     for (const fs::path &folder : folders) refuse_occupied(folder);
     try {
@@ -207,8 +207,7 @@ int new_plugin(const NewPluginOptions &options, const GlobalOptions &global, Out
 } // namespace
 
 Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app =
-        lamina.command("new-plugin", "Create a new layer that already works, as a start for your own.");
+    const Arguments app = lamina.command("new-plugin", "Create a working layer as a starting point for your own.");
     app.footer("Without --out-of-tree the layer is added to the Lamina source tree that the current folder is in, as\n"
                "plugins/NAME and shaders/NAME. The new files are listed on stdout. Nothing is overwritten.\n"
                "Example: lamina new-plugin group_norm --out-of-tree ~/group_norm");

@@ -35,7 +35,7 @@ const char *escape_of(Style style) {
     return "";
 }
 
-// All of it, or the errno that prevented it. Not std::cout: its buffer hides which write failed, and why.
+// Writes all of it; returns 0 or the errno. std::cout would hide which write failed, and why.
 int write_all(int file, std::string_view text) {
     while (!text.empty()) {
         const ssize_t n = ::write(file, text.data(), text.size());
@@ -45,7 +45,7 @@ int write_all(int file, std::string_view text) {
     return 0;
 }
 
-// Text from a model or a file name may be broken UTF-8, which JSON cannot hold: replaced by U+FFFD, as browsers do.
+// Text from a model or a file name may be invalid UTF-8, which JSON cannot hold. It is replaced with U+FFFD.
 std::string repaired(std::string_view text) {
     std::string out;
     for (size_t at = 0; at < text.size();) {
@@ -73,7 +73,7 @@ void Output::print_json(const Json &value) { print(repaired(value.in_lines(2)) +
 void Output::note(std::string_view line) {
     if (quiet_) return;
     clear_progress();
-    write_all(STDERR_FILENO, "lamina: " + std::string(line) + "\n"); // no one to tell when stderr itself is closed
+    write_all(STDERR_FILENO, "lamina: " + std::string(line) + "\n"); // if stderr is closed, nothing can be reported
 }
 
 void Output::progress(std::string_view what, size_t done, size_t all) {

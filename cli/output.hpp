@@ -1,4 +1,4 @@
-// Where the command writes: data to stdout, everything else to stderr.
+// What the command prints: data on stdout, everything else on stderr.
 #pragma once
 
 #include "base/json.hpp"
@@ -10,7 +10,7 @@
 
 namespace lamina::cli {
 
-struct ClosedPipe {}; // whoever read stdout has left (`| head`): there is nothing more to do, and nothing is wrong
+struct ClosedPipe {}; // the reader of stdout has closed it (`| head`), which is no error
 
 enum class Style { plain, bold, dim, green, yellow, red };
 
@@ -23,17 +23,17 @@ class Output {
 
     [[nodiscard]] bool json() const { return json_; }
 
-    // Data. Throws ClosedPipe, or Error(failure) when stdout takes no more (a full disk).
+    // Prints data. Throws ClosedPipe, or Error(failure) if stdout cannot be written (a full disk).
     void print(std::string_view text);
     void print_json(const Json &value);
 
-    // A line on stderr for people; not with --quiet.
+    // Prints a message on stderr, unless --quiet is given.
     void note(std::string_view line);
-    // A bar on stderr while something takes long; only on a terminal and not with --quiet. `all` 0: not known.
+    // Shows a progress bar on stderr, if it is a terminal and --quiet is not given. `all` is 0 if it is not known.
     void progress(std::string_view what, size_t done, size_t all);
     void clear_progress();
 
-    // `text` in a style, for stdout; as it is where stdout is no terminal, NO_COLOR is set or TERM is dumb.
+    // `text` in a style, for stdout; unchanged if stdout is not a terminal, NO_COLOR is set or TERM is dumb.
     [[nodiscard]] std::string styled(std::string_view text, Style style) const;
 
   private:

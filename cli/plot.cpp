@@ -20,9 +20,9 @@ struct PlotOptions {
     bool heat = false, csv = false;
 };
 
-constexpr int64_t most_values = int64_t{1} << 28; // 1 GiB of them: far beyond what a picture shows
+constexpr int64_t most_values = int64_t{1} << 28; // 1 GiB, far more than a picture can show
 
-// What the layer makes of zeros, (1, max_len, d_model), in a model that is nothing else.
+// The layer's output for zeros of shape (1, max_len, d_model), computed by a model of this one layer.
 Tensor positional_encoding(const Runtime &runtime, const PlotOptions &options) {
     if (options.max_len > most_values / options.d_model)
         throw Error(ErrorCode::usage, "--max-len " + std::to_string(options.max_len) + " x --d-model " +
@@ -51,7 +51,7 @@ int64_t dimension(std::string_view text, const PlotOptions &options) {
     return value;
 }
 
-// "0,2,4-7" -> 0 2 4 5 6 7. Without --dims: all, but of a line chart those that show most, 4 to 7.
+// "0,2,4-7" -> 0 2 4 5 6 7. Without --dims: all, but for a line chart 4 to 7, which look best.
 std::vector<int64_t> chosen_dimensions(const PlotOptions &options, bool lines) {
     std::string text = options.dims;
     if (text.empty()) text = lines && options.d_model >= 8 ? "4-7" : "0-" + std::to_string(options.d_model - 1);
@@ -75,7 +75,7 @@ std::vector<int64_t> chosen_dimensions(const PlotOptions &options, bool lines) {
     return out;
 }
 
-// The chosen columns of the table alone.
+// Only the chosen columns of the table.
 std::vector<float> columns(std::span<const float> table, const std::vector<int64_t> &dims, const PlotOptions &options) {
     std::vector<float> out;
     out.reserve(static_cast<size_t>(options.max_len) * dims.size());

@@ -1,4 +1,4 @@
-// lamina plugins: what was found and what was refused; with a name, the whole contract of one layer.
+// lamina plugins: lists the plugins found and rejected; with a name, prints the whole contract of one layer.
 #include "command.hpp"
 #include "contract.hpp"
 #include "table.hpp"

@@ -1,4 +1,4 @@
-// Texts through a model that turns them into vectors or classes.
+// Runs a model that turns texts into vectors or classes.
 #pragma once
 
 #include "lines.hpp"
@@ -13,8 +13,8 @@
 
 namespace lamina::cli {
 
-// Vectors: the first numbers of each, and the cosines of pairs. Classes: the likeliest, with their probabilities. As
-// JSON: everything.
+// Prints the first numbers of each vector and the cosines of pairs, or the likeliest classes with their probabilities.
+// As JSON, prints everything.
 class ReadingRun {
   public:
     ReadingRun(TextReading model, Session session, Output &output, ReadOptions options)
@@ -22,7 +22,7 @@ class ReadingRun {
 
     void texts(const std::vector<std::string> &texts);
     void lines(LineReader lines); // all of them at once
-    // Where the vectors are written, too: (N, C).
+    // Also writes the vectors, (N, C), to these files.
     void write_to(std::vector<Destination> files) { files_ = std::move(files); }
 
   private:

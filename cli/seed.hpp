@@ -1,4 +1,4 @@
-// The option --seed, as every command that has one takes it.
+// The option --seed, the same for all commands that have one.
 #pragma once
 
 #include "arguments.hpp"
@@ -8,8 +8,7 @@
 
 namespace lamina::cli {
 
-// Any number of 64 bits. What is no such number is a usage error: it would make another run than the one that was
-// meant.
+// Any unsigned 64-bit number; anything else is a usage error.
 Argument add_seed(const Arguments &command, uint64_t &seed, const std::string &description);
 
 } // namespace lamina::cli

@@ -8,7 +8,7 @@
 namespace lamina::cli {
 namespace {
 
-// As XML, which has no control characters and no broken UTF-8: U+FFFD stands for them.
+// Escapes text for XML. Control characters and invalid UTF-8, which XML does not allow, become U+FFFD.
 std::string escape(std::string_view text) {
     std::string out;
     for (size_t at = 0; at < text.size();) {
@@ -42,7 +42,7 @@ std::string attribute(std::string_view name, double value) {
 std::string decimal(double value) {
     char digits[64];
     const auto end = std::to_chars(std::begin(digits), std::end(digits), value, std::chars_format::fixed, 2);
-    if (end.ec != std::errc()) return "0"; // beyond 10^60: no place on any page
+    if (end.ec != std::errc()) return "0"; // beyond 10^60, far outside of any page
     std::string_view text(digits, static_cast<size_t>(end.ptr - digits));
     while (text.back() == '0') text.remove_suffix(1);
     if (text.back() == '.') text.remove_suffix(1);

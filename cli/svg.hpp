@@ -1,4 +1,4 @@
-// Writes SVG 1.1: shapes in the order they are drawn, styled by classes of one style sheet.
+// Writes SVG 1.1: shapes in the order in which they are drawn, styled with classes of one style sheet.
 #pragma once
 
 #include <span>
@@ -16,10 +16,10 @@ struct Point {
 
 class Svg {
   public:
-    // Coordinates are pixels, y downwards. `title` is what screen readers say.
+    // Coordinates are pixels; y points down. `title` is for screen readers.
     Svg(double width, double height, std::string_view title, std::string_view style_sheet);
 
-    // `attributes` is SVG, written by the caller: `class="grid" stroke="#333"`. Everything else is escaped.
+    // `attributes` is SVG source, such as `class="grid" stroke="#333"`. Everything else is escaped.
     void rect(Point corner, double width, double height, std::string_view attributes);
     void line(Point from, Point to, std::string_view attributes);
     void polyline(std::span<const Point> points, std::string_view attributes);

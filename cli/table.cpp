@@ -8,7 +8,7 @@
 namespace lamina::cli {
 namespace {
 
-size_t width_of(std::string_view text) { // in code points: continuation bytes take no place
+size_t width_of(std::string_view text) { // in code points, so continuation bytes are not counted
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 

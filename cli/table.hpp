@@ -26,11 +26,11 @@ struct Column {
     Column(const char *title, Align how = Align::left) : head(title), align(how) {}
 };
 
-// Columns as wide as their widest cell, two blanks apart; widths are counted in code points.
+// Columns are as wide as their widest cell, with two spaces between them. Widths are counted in code points.
 class Table {
   public:
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-    void row(std::vector<Cell> cells); // one cell a column
+    void row(std::vector<Cell> cells); // one cell per column
     [[nodiscard]] bool empty() const { return rows_.empty(); }
     [[nodiscard]] std::string str(const Output &output, std::string_view indent = "") const;
 
@@ -39,9 +39,9 @@ class Table {
     std::vector<std::vector<Cell>> rows_;
 };
 
-// "1234567" as "1 234 567": counts that people compare.
+// "1 234 567"
 [[nodiscard]] std::string grouped(int64_t number);
-// "3.1e-07", "0.25", "nan": at most so many significant digits.
+// "3.1e-07", "0.25", "nan": with at most this many significant digits.
 [[nodiscard]] std::string significant(double value, int digits);
 
 } // namespace lamina::cli

@@ -22,9 +22,9 @@ std::string with_name(std::string file, const std::string &name) {
     return at == std::string::npos ? file : file.replace(at, 1, name);
 }
 
-// The one name of a file, there or not, however its path is spelt.
+// The same for all spellings of a file's path, whether the file exists or not.
 std::filesystem::path identity_of(const std::filesystem::path &file) {
-    std::error_code failed; // what is wrong with the path, writing to it says better
+    std::error_code failed; // if something is wrong with the path, writing to it gives a better error
     const std::filesystem::path whole = std::filesystem::absolute(file, failed);
     const std::filesystem::path canonical = std::filesystem::weakly_canonical(whole, failed);
     return failed ? whole.lexically_normal() : canonical;
@@ -99,7 +99,7 @@ void refuse_shared_files(const std::vector<Destination> &destinations) {
 
 Assignments write(const std::vector<Destination> &destinations, const TensorMap &tensors, Output &output) {
     Assignments files;
-    std::set<std::string> written; // several taps may name a tensor and its file
+    std::set<std::string> written; // several taps may name the same tensor and file
     for (const auto &[tensor, file] : destinations) {
         if (!written.insert(file).second) continue;
         write_npy(file, tensors.at(tensor));

@@ -1,4 +1,4 @@
-// --tap NAME[=FILE.npy]: tensors inside a model, shown or written.
+// --tap NAME[=FILE.npy]: prints tensors inside a model or writes them to files.
 #pragma once
 
 #include "model_arguments.hpp"
@@ -16,30 +16,30 @@ struct Destination {
     std::string tensor, file;
 };
 
-// Whether this names tensors by a pattern.
+// Whether a name contains wildcards.
 [[nodiscard]] bool is_pattern(const std::string &name);
 
-// What --tap and --output can name in a graph: what its layers give, and its outputs.
+// What --tap and --output can name in a graph: the outputs of its layers and its own outputs.
 [[nodiscard]] std::vector<std::string> tensor_names(const ModelGraph &graph);
 
-// Throws Error(usage) where two tensors would go to one file: the second would take the first one's place.
+// Throws Error(usage) if two tensors would be written to the same file.
 void refuse_shared_files(const std::vector<Destination> &destinations);
 
-// Returns which tensors went where.
+// Returns the file of each tensor.
 Assignments write(const std::vector<Destination> &destinations, const TensorMap &tensors, Output &output);
 
 class Taps {
   public:
-    // Throws Error(usage): a pattern ('*', '?') with a FILE that has no '*' for the name to go.
+    // Throws Error(usage) for a pattern ('*', '?') with a FILE that has no '*', which the tensor's name would replace.
     explicit Taps(const std::vector<std::string> &arguments);
 
     [[nodiscard]] bool empty() const { return taps_.empty(); }
-    // Runs the graphs that these texts make a model run, and returns the tensors that the taps name: by graph and name.
-    // Throws Error(input) for a tap that names nothing in any of them.
+    // Runs the model's graphs on these texts, and returns the tensors that the taps name. Throws Error(input) for a tap
+    // that names nothing in any of them.
     [[nodiscard]] TensorMap of_texts(Session &session, const std::vector<std::string> &texts) const;
-    // The names, as Session::run() takes them.
+    // The names, for Session::run().
     [[nodiscard]] std::vector<std::string> patterns() const;
-    // Where those of these tensors go that a tap with a FILE names.
+    // The files of those of these tensors that a tap with a FILE names.
     [[nodiscard]] std::vector<Destination> destinations(const std::vector<std::string> &names) const;
 
   private:

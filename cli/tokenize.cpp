@@ -1,4 +1,4 @@
-// lamina tokenize: the tokens of texts, their ids and where they stand; or the text of ids.
+// lamina tokenize: prints the tokens of texts, with ids and positions; or the text of ids.
 #include "command.hpp"
 #include "table.hpp"
 
@@ -74,11 +74,10 @@ Command add_tokenize(const Arguments &lamina, const GlobalOptions &) {
     const Arguments app =
         lamina.command("tokenize", "Print the tokens of texts: ids, tokens, and the characters that they stand for.");
     auto options = std::make_shared<TokenizeOptions>();
-    app.positional("PATH", options->path, "a tokenizer.json, a folder that holds one, or a SentencePiece *.model")
-        .required();
+    app.positional("PATH", options->path, "a tokenizer.json, a folder with one, or a SentencePiece *.model").required();
     app.positional("TEXT", options->texts, "texts; with --decode, token ids").required();
     app.flag("--decode", options->decode, "print the text that these ids stand for");
-    app.flag("--no-special", options->no_special, "no special tokens around a text, or in a decoded one");
+    app.flag("--no-special", options->no_special, "add no special tokens to texts, or leave them out of decoded text");
     return {app, [options](Output &output) {
                 const Tokenizer tokenizer = Tokenizer::load(options->path);
                 (options->decode ? decode : encode)(tokenizer, *options, output);

@@ -640,7 +640,7 @@ def arguments(argv=None):
     add("--activation", choices=("relu", "gelu"), default="relu")
     add("--eps", type=number(float, 0, 1), metavar="X", default=1e-5, help="layer_norm_eps; default: 1e-5")
     add("--mask", choices=("lengths", "keys", "keep", "none"), default="lengths",
-        help="how graphs get padding: as lengths, as a 1 or 0 for each key, or for each query and key, or not at all")
+        help="how padding is given: as lengths, as a 1 or 0 for each key, or for each query and key, or not at all")
     add("--not-causal", action="store_true", help="let the decoder attend to later tokens, too")
     add("--causal-encoder", action="store_true",
         help="the encoder attends to no later tokens; an nn.TransformerEncoder becomes a language model")
@@ -665,9 +665,9 @@ def arguments(argv=None):
     add("--source-vocab", metavar="FILE", help="tokens of the encoder; may be the same file")
     add("--split", choices=("words", "characters"), help="how text is split into tokens; default: words")
     add("--start", metavar="TOKEN", help="token that generation begins with; default: <s>")
-    add("--end", metavar="TOKEN", help="token that generation ends at; default: </s>")
+    add("--end", metavar="TOKEN", help="token that ends generation; default: </s>")
     add("--max-length", type=number(int, 1, LONGEST_GENERATION), metavar="N",
-        help="the most tokens to generate; default: 64")
+        help="maximum number of tokens to generate; default: 64")
     options = parser.parse_args(argv)
     if options.name is None:
         options.name = pathlib.Path(options.folder).resolve().name

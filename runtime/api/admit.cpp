@@ -12,7 +12,7 @@ std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
     const auto admission = detail::Access::state(runtime)->admission(device);
     if (admission == nullptr)
         throw Error(ErrorCode::usage, "there is nothing to admit on " + device.id +
-                                          ": layers run by their references there; name a Vulkan device or cpu");
+                                          ": layers run their references there; name a Vulkan device or cpu");
     std::vector<AdmittedVariant> out;
     (void)admission->redo(layers, [&](const admission::Admission::Proof &proof) {
         out.push_back({proof.layer, proof.variant, proof.verdict.passed, proof.verdict.complete(), proof.verdict.why});
