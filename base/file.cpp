@@ -27,7 +27,7 @@ std::string reason(int error) { return std::generic_category().message(error); }
     throw Error(ErrorCode::failure, file.string() + ": cannot be written: " + reason(error));
 }
 
-// 0, or the system's error.
+// Returns 0 or the errno.
 int write_all(int descriptor, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const ssize_t n = ::write(descriptor, bytes.data(), std::min<size_t>(bytes.size(), 1u << 30));
@@ -38,7 +38,7 @@ int write_all(int descriptor, std::span<const std::byte> bytes) {
     return 0;
 }
 
-// A new file beside `file`; `name` becomes its path. Not mkstemp, which makes files that only their owner may read.
+// Creates a new file next to `file` and sets `name` to its path. mkstemp would make it readable by its owner only.
 int create_temporary(const fs::path &file, std::string &name) {
     static std::atomic<unsigned> count = 0;
     for (;;) {
@@ -77,7 +77,7 @@ std::vector<std::byte> FileReader::read(uint64_t most) {
         std::vector<std::byte> bytes;
         size_t length = 0;
         while (length < most) {
-            if (length == bytes.size()) // one byte more than the file has, so that its end is found in the same round
+            if (length == bytes.size()) // one byte more than the file's size, so that this round also finds the end
                 bytes.resize(std::min<uint64_t>(most, std::max<uint64_t>({length * 2, length + rest_ + 1, 4096})));
             const ssize_t n =
                 ::read(descriptor_, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
@@ -97,8 +97,7 @@ std::vector<std::byte> FileReader::read(uint64_t most) {
 std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReader::Kind kind) {
     FileReader in(file, kind);
     const auto check = [&](uint64_t size) {
-        if (size > limit)
-            cannot_read(file, "is larger than the " + std::to_string(limit) + " bytes that are read here");
+        if (size > limit) cannot_read(file, "is larger than the limit of " + std::to_string(limit) + " bytes");
     };
     check(in.rest());
     std::vector<std::byte> bytes = in.read(limit == UINT64_MAX ? limit : limit + 1);
@@ -109,7 +108,7 @@ std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReade
 FileWriter::FileWriter(const fs::path &file) : file_(file) {
     std::error_code ignored; // opening the path gives a better error
     if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
-        // Renaming onto a pipe or a device (/dev/stdout) would replace it by an ordinary file.
+        // Renaming to a pipe or a device (/dev/stdout) would replace it with an ordinary file.
         descriptor_ = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
     } else {
         // Follows a link, so that the link stays and its target is replaced.

@@ -25,7 +25,7 @@ std::string pointer_step(std::string_view key) {
     throw Error(ErrorCode::input, file + ": " + (place.empty() ? "" : place + ": ") + message);
 }
 
-// The number that a scalar is written as; none for what is no JSON number as a whole.
+// The length of the number at the start of `text`; nothing if there is no valid JSON number.
 std::optional<size_t> number_length(std::string_view text) {
     size_t at = 0;
     const auto digits = [&] {
@@ -165,7 +165,7 @@ class JsonParser {
         at_ += *length;
     }
 
-    // What stands between quotes; escapes are rare, and only strings with some are copied.
+    // Escapes are rare, so only strings with escapes are copied.
     std::string_view string() {
         expect('"');
         const size_t begin = at_;

@@ -34,7 +34,7 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
     if (name.size() > longest_name) return best;
     for (const std::string &candidate : candidates) {
         const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
-        if (longer - shorter >= fewest) continue; // at least so many letters were added or dropped
+        if (longer - shorter >= fewest) continue; // at least this many letters were added or dropped
         const size_t distance = edits(name, candidate);
         if (distance < fewest) fewest = distance, best = candidate;
     }

@@ -42,7 +42,7 @@ std::string member_text(const Json::Member &member, size_t indent) {
     return key + (structured && indent + key.size() + line.size() > line_width ? broken(member.value, indent) : line);
 }
 
-// One entry a line.
+// One entry per line.
 std::string broken(const Json &value, size_t indent) {
     const size_t inner = indent + 2;
     std::vector<std::string> entries;

@@ -17,8 +17,8 @@ Utf8Prefix utf8_prefix(std::string_view text, size_t at) {
     const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
     for (size_t i = 1; i < length; ++i) {
         if (at + i == text.size()) return {i, false};
-        // The second byte bounds what the lead byte leaves open (Unicode 15, table 3-7): overlong forms, surrogates and
-        // what is above U+10FFFF.
+        // For some lead bytes, the range of the second byte is smaller (Unicode 15, table 3-7). This excludes overlong
+        // forms, surrogates and values above U+10FFFF.
         const unsigned char lowest = i > 1 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
         const unsigned char highest = i > 1 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
         if (byte(i) < lowest || byte(i) > highest) return {i, false};
@@ -34,7 +34,7 @@ size_t utf8_length(std::string_view text, size_t at) {
 size_t first_invalid_utf8(std::string_view text) {
     size_t at = 0;
     while (at < text.size()) {
-        if (static_cast<unsigned char>(text[at]) < 0x80) { // most of all text: no need to look closer
+        if (static_cast<unsigned char>(text[at]) < 0x80) { // ASCII, the most frequent case
             ++at;
             continue;
         }

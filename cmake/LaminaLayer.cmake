@@ -1,28 +1,28 @@
 # lamina_add_layer(NAME [PRODUCT] [AGAIN kernel:DEFINE...] [SOURCES file...] [SHADERS directory] [LIBRARIES target...])
 #
-# Makes the plugin library of the layer NAME from NAME.cpp (or SOURCES) beside the caller's CMakeLists.txt and from
-# every *.comp in SHADERS (default: the project's shaders/NAME, or ./shaders where that does not exist). Each
+# Builds the plugin library of the layer NAME from NAME.cpp (or SOURCES) next to the caller's CMakeLists.txt and from
+# every *.comp in SHADERS (default: the project's shaders/NAME, or ./shaders if that does not exist). Each
 # NAME_OF_FILE.comp becomes one kernel; shaders may include each other and <shaders>/common. The kernels are compiled to
-# SPIR-V for Vulkan 1.1 and embedded; the sources get them as "NAME.kernels.hpp":
+# SPIR-V for Vulkan 1.1 and embedded; the sources include them as "NAME.kernels.hpp":
 #
 #     namespace lamina_kernels {
-#     enum : uint32_t { layer_norm, ... };   // the kernels, by the names of their files
+#     enum : uint32_t { layer_norm, ... };   // the kernels, named after their files
 #     inline constexpr std::array all{...};  // for the contract
 #     }
 #
-# PRODUCT adds the kernels of <lamina/plugin/product.hpp>, and lamina_kernels::product, by which it knows them; the
-# layer may then do without any of its own. AGAIN softmax:SUBGROUP compiles softmax.comp a second time, with SUBGROUP
-# defined, as the kernel softmax_subgroup.
+# PRODUCT adds the kernels of <lamina/plugin/product.hpp>, and lamina_kernels::product, which refers to them; the layer
+# then needs no kernels of its own. AGAIN softmax:SUBGROUP compiles softmax.comp a second time, with SUBGROUP defined,
+# as the kernel softmax_subgroup.
 #
-# A kernel that names GL_KHR_cooperative_matrix, for it cannot do without, is left out where glslang does not know that:
-# its entry then holds no SPIR-V, and variants that dispatch it do not run.
+# A kernel that requires GL_KHR_cooperative_matrix is left out if glslang does not support that extension: its entry
+# then holds no SPIR-V, and variants that dispatch it do not run.
 #
 # Example, a whole out-of-tree project:
 #
 #     find_package(Lamina REQUIRED)
 #     lamina_add_layer(rms_norm)
 #
-# Plugins are put into ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the build folder's lib/lamina/plugins).
+# Plugins are placed in ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the build folder's lib/lamina/plugins).
 include_guard(DIRECTORY)
 
 find_program(LAMINA_GLSLANG NAMES glslangValidator glslang REQUIRED
@@ -33,7 +33,7 @@ if(NOT DEFINED LAMINA_KNOWS_COOPERATIVE_MATRIX)
   execute_process(COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 -o ${probe}.spv ${probe}
                   RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
   if(failed)
-    message(STATUS "Kernels with cooperative matrices are left out: ${LAMINA_GLSLANG} does not know them")
+    message(STATUS "Kernels with cooperative matrices are left out: ${LAMINA_GLSLANG} does not support them")
     set(LAMINA_KNOWS_COOPERATIVE_MATRIX OFF CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
   else()
     set(LAMINA_KNOWS_COOPERATIVE_MATRIX ON CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
@@ -43,8 +43,8 @@ if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)
   set(LAMINA_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/lamina/plugins)
 endif()
 
-# Compiles every shader in the DIRECTORIES, some of them AGAIN, and writes <output>/NAME.kernels.hpp; sets OUT to what
-# must be built first.
+# Compiles every shader in the DIRECTORIES, some of them AGAIN, and writes <output>/NAME.kernels.hpp; sets OUT to the
+# files that must be built first.
 function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
   cmake_parse_arguments(PARSE_ARGV 4 arg "PRODUCT" "" "AGAIN")
   list(TRANSFORM DIRECTORIES APPEND "/*.comp" OUTPUT_VARIABLE patterns)
@@ -115,7 +115,7 @@ ${products}} // namespace lamina_kernels
   set(${OUT} ${made} PARENT_SCOPE)
 endfunction()
 
-# A plugin library called NAME from SOURCES: what layers and executors have in common.
+# Builds a plugin library called NAME from SOURCES: the part that layers and executors have in common.
 function(lamina_add_plugin NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   add_library(lamina_plugin_${NAME} MODULE ${arg_SOURCES})
@@ -124,9 +124,9 @@ function(lamina_add_plugin NAME)
   set_target_properties(lamina_plugin_${NAME} PROPERTIES
     OUTPUT_NAME ${NAME} PREFIX "lamina_" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     LIBRARY_OUTPUT_DIRECTORY ${LAMINA_PLUGIN_OUTPUT_DIRECTORY})
-  if(COMMAND lamina_internal_target) # inside Lamina's own tree: its warnings, its target, its install rules
+  if(COMMAND lamina_internal_target) # in Lamina's own source tree, with its warnings, targets and install rules
     lamina_internal_target(lamina_plugin_${NAME})
-    if(LAMINA_INSTALL_PLUGINS) # empty where tests have plugins of their own
+    if(LAMINA_INSTALL_PLUGINS) # empty for the tests' own plugins
       add_dependencies(plugins lamina_plugin_${NAME})
       install(TARGETS lamina_plugin_${NAME} LIBRARY DESTINATION ${LAMINA_INSTALL_PLUGINS})
     endif()

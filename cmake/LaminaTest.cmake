@@ -1,7 +1,7 @@
 # lamina_add_layer_test(NAME)
 #
-# Makes the Catch2 program NAME_test of test/NAME_test.cpp, and the CTest test NAME that runs it with the plugins of this
-# build in $LAMINA_PLUGIN_PATH. lamina/testing.hpp has the matchers. Needs Catch2, version 2 or 3:
+# Builds the Catch2 program NAME_test from test/NAME_test.cpp, and adds the CTest test NAME, which runs it with the
+# plugins of this build in $LAMINA_PLUGIN_PATH. lamina/testing.hpp has the matchers. Needs Catch2, version 2 or 3:
 #
 #     enable_testing()
 #     lamina_add_layer_test(rms_norm)
@@ -15,7 +15,7 @@ function(lamina_add_layer_test NAME)
   target_link_libraries(${NAME}_test PRIVATE Lamina::lamina)
   if(TARGET Catch2::Catch2WithMain)
     target_link_libraries(${NAME}_test PRIVATE Catch2::Catch2WithMain)
-  else() # version 2 makes main() where it is asked to
+  else() # version 2 defines main() only if a macro asks for it
     target_link_libraries(${NAME}_test PRIVATE Catch2::Catch2)
     target_compile_definitions(${NAME}_test PRIVATE CATCH_CONFIG_MAIN)
   endif()

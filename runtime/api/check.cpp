@@ -1,4 +1,4 @@
-// lamina::check() of proof.hpp: which target a device is.
+// lamina::check() of proof.hpp.
 #include <lamina/proof.hpp>
 
 #include "api/access.hpp"
@@ -46,7 +46,7 @@ CheckReport check(const Runtime &runtime, const Device &device, const CheckOptio
     try {
         return conformance::check(state.plugins, conformance::check_target(state.plugins, opened), options, progress);
     } catch (const Error &e) {
-        if (e.code() == ErrorCode::device_lost) state.forget(device, opened); // the next check opens it anew
+        if (e.code() == ErrorCode::device_lost) state.forget(device, opened); // the next check opens it again
         throw;
     }
 }

@@ -1,4 +1,4 @@
-// lamina::compare() of proof.hpp: the two sessions that are compared.
+// lamina::compare() of proof.hpp: creates the two sessions to compare.
 #include <lamina/proof.hpp>
 
 #include "api/access.hpp"

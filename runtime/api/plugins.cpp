@@ -1,4 +1,4 @@
-// plugins() of plugins.hpp: descriptors as values.
+// plugins() of plugins.hpp: copies descriptors into values.
 #include <lamina/plugins.hpp>
 
 #include "api/access.hpp"
@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-// Plugins may leave out a text, or what was appended after 1.0.
+// Plugins may leave out texts, and fields that were appended after 1.0.
 std::string text(const char *given) { return given == nullptr ? "" : given; }
 
 std::vector<std::string> split(std::string_view words, char separator) {

@@ -1,4 +1,4 @@
-// lamina::Runtime and the handles that it makes: devices, models, sessions.
+// lamina::Runtime and the handles that it creates: devices, models, sessions.
 #include "api/access.hpp"
 
 #include "api/model_check.hpp"
@@ -66,7 +66,8 @@ Device describe_reference() {
     throw Error(ErrorCode::no_device, "device '" + device.id + "' (" + device.name + ") cannot be used: " + why);
 }
 
-// discrete, integrated, virtual; then the CPU. A software driver is never taken unasked: the CPU is many times faster.
+// discrete, integrated, virtual; then the CPU. A software driver is never chosen automatically: the CPU is many times
+// faster.
 Device choose(const std::vector<Device> &all, const std::string &no_vulkan) {
     for (const char *kind : {"discrete", "integrated", "virtual"})
         for (const Device &d : all)

@@ -10,7 +10,7 @@
 namespace lamina::builder {
 namespace {
 
-// Only the limit, the product and the result are rounded, each in the one way that IEEE 754 prescribes.
+// IEEE 754 defines the result of every rounding here, so all machines compute the same weights.
 Tensor xavier_uniform(const InitialWeight &weight, DType dtype, uint64_t seed) {
     Random random(seed, weight.name);
     const double limit = std::sqrt(6.0 / static_cast<double>(weight.shape.at(0) + weight.shape.at(1)));
@@ -29,7 +29,7 @@ Tensor make_weight(const InitialWeight &weight, DType dtype, uint64_t seed) {
 }
 
 uint64_t memory_for(const std::vector<InitialWeight> &weights, DType dtype) {
-    uint64_t all = 0, largest = 0; // the largest as F32, which it is before it is narrowed
+    uint64_t all = 0, largest = 0; // the largest in F32, which exists until it is narrowed
     for (const InitialWeight &weight : weights) {
         const bool narrow = weight.rule == InitialWeight::Rule::xavier_uniform && dtype != DType::f32;
         const uint64_t wide = TensorType{DType::f32, weight.shape}.bytes();

@@ -21,7 +21,7 @@ struct InitialWeight {
 // name, and the same on every machine.
 [[nodiscard]] Tensor make_weight(const InitialWeight &weight, DType dtype, uint64_t seed);
 
-// The memory that making all of them takes, in bytes.
+// The memory needed to make all of them, in bytes.
 [[nodiscard]] uint64_t memory_for(const std::vector<InitialWeight> &weights, DType dtype);
 
 // Throws Error(memory) if `need` exceeds `have`, the available bytes, if known.

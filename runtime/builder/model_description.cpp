@@ -1,4 +1,4 @@
-// ModelDescription::save: writes a model folder that never holds half a model.
+// ModelDescription::save: writes a model folder, which never holds an incomplete model.
 #include <lamina/model_description.hpp>
 
 #include "base/file.hpp"
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
     throw Error(ErrorCode::failure, folder.string() + ": cannot be written: " + reason.message());
 }
 
-// The folder itself, there or not, whatever the path is: ".", "models/new/" or a link.
+// The canonical path of a folder, whether it exists or not: of ".", "models/new/" or a link.
 fs::path folder_at(const fs::path &path) {
     std::error_code failed; // writing to the path gives a better error
     const fs::path whole = fs::absolute(path, failed), found = fs::weakly_canonical(whole, failed);
@@ -29,8 +29,8 @@ fs::path folder_at(const fs::path &path) {
     return folder.has_filename() ? folder : folder.parent_path();
 }
 
-// A temporary folder beside the target. Its destructor removes it with its contents, and the parent folders that were
-// made for it and are empty.
+// A temporary folder next to the target. Its destructor removes it with its contents, and also the parent folders that
+// were created for it and are empty.
 class Workshop {
   public:
     explicit Workshop(const fs::path &folder) : path_(folder.string() + "." + std::to_string(::getpid()) + ".tmp") {
@@ -55,11 +55,11 @@ class Workshop {
     void clean() const {
         std::error_code ignored;
         fs::remove_all(path_, ignored);
-        for (const fs::path &folder : around_) fs::remove(folder, ignored); // those that are not empty stay
+        for (const fs::path &folder : around_) fs::remove(folder, ignored); // keeps folders that are not empty
     }
 };
 
-// The vocabularies that the model in a folder names, as files in that folder. None if its model.json cannot be read.
+// The files of the vocabularies that a folder's model.json names. None if it cannot be read.
 std::set<std::string> vocabularies_of(const fs::path &folder) {
     constexpr uint64_t largest = 64u << 20;
     std::set<std::string> out;

@@ -1,4 +1,4 @@
-// transformer.hpp: blocks become graphs and weights, graphs become a model.
+// transformer.hpp: turns blocks into graphs and weights, and graphs into a model.
 #include <lamina/transformer.hpp>
 
 #include "base/available_memory.hpp"
@@ -26,8 +26,8 @@ std::string token_dims(const TransformerLayer &layer, const char *time, int64_t 
     return ids_dims(layer.batch_first, time) + " " + std::to_string(channels);
 }
 
-// Adds the input that tells which keys may be attended to, and returns its name; "" for Mask::none. What is said of
-// `keys` alone serves all who attend to them; a keep mask is one of queries, too, and has a name of its own.
+// Adds the input that says which keys may be attended to, and returns its name; "" for Mask::none. Masks of `keys` are
+// shared by all attention layers with these keys. A keep mask also depends on the queries, so it has its own name.
 std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &keys, const char *keys_time,
                      const std::string &keep, const std::string &keep_dims) {
     switch (mask) {
@@ -45,7 +45,7 @@ std::string add_mask(TransformerGraph &graph, Mask mask, const std::string &keys
 
 // ---- Graphs ----
 
-// The encoder behind what `x` names, and its output, whose name in the graph is returned.
+// Adds an encoder that reads `x`, and its output. Returns the output's name in the graph.
 std::string add_encoder(TransformerGraph &graph, const Encoder &e, const std::string &x) {
     AttentionInputs inputs;
     inputs.mask = add_mask(graph, e.mask, "source", "S", "source", "B S S");
@@ -55,7 +55,7 @@ std::string add_encoder(TransformerGraph &graph, const Encoder &e, const std::st
     return memory;
 }
 
-// With a decoder, whose layers attend to the source: its keys and values are projected here, once a source, and not in
+// If a decoder's layers attend to the source, its keys and values are projected here, once per source, instead of in
 // the decoder at every step.
 TransformerGraph encode_graph(const EmbeddingsWithPositionalEncoding &embedding, const Encoder &encoder,
                               const Decoder *decoder) {
@@ -67,7 +67,8 @@ TransformerGraph encode_graph(const EmbeddingsWithPositionalEncoding &embedding,
     return graph;
 }
 
-// The inputs of a decoder besides its tokens. Alone it takes the encoder's memory, and else its keys and values.
+// Adds the inputs of a decoder besides its tokens. A decoder alone reads an encoder's memory; otherwise it reads the
+// keys and values that the encode graph computes.
 AttentionInputs add_decoder_inputs(TransformerGraph &graph, const Decoder &d, bool alone) {
     AttentionInputs inputs;
     inputs.causal = d.causal;
@@ -175,7 +176,7 @@ Json codec(const char *file, bool characters) {
     return {{"vocabulary", file}, {"split", characters ? "characters" : "words"}};
 }
 
-// The "generation" block; empty without vocabularies.
+// The "generation" block of model.json; empty without vocabularies.
 Json generation(const BuildOptions &options, const Generator &generator, bool encoder) {
     if (!options.text) return {};
     const TextVocabularies &text = *options.text;

@@ -9,7 +9,7 @@
 namespace lamina::builder {
 namespace {
 
-constexpr int64_t widest = 1 << 20;      // d_model and ffn: products of two stay far below 2^63 elements
+constexpr int64_t widest = 1 << 20;      // d_model and ffn: the product of two is far below 2^63
 constexpr int64_t most_tokens = 1 << 28; // of a vocabulary
 constexpr int64_t most_layers = 1024;    // of a "repeat" in model.json
 constexpr int64_t most_positions = INT64_C(1) << 31;
@@ -43,7 +43,7 @@ void check_d_model(const std::string &block, int64_t d_model) {
         refuse(block, "d_model", d_model, "an even number: in positions, sines and cosines come in pairs");
 }
 
-// Two blocks, one of which reads what the other one gives.
+// Checks a setting that must be the same in two blocks, because one reads the output of the other.
 template <class Value>
 void check_same(const char *setting, const std::string &block, const Value &found, const std::string &other,
                 const Value &expected) {

@@ -1,4 +1,4 @@
-// What a transformer's settings must be, found out before any weight is made.
+// Checks a transformer's settings before any weight is made.
 #pragma once
 
 #include <lamina/transformer.hpp>
@@ -7,7 +7,7 @@
 
 namespace lamina::builder {
 
-// Each throws Error(usage): "BLOCK: SETTING is VALUE; expected ...". `block` is how the caller calls it ("encoder").
+// Each throws Error(usage): "BLOCK: SETTING is VALUE; expected ...". `block` is the caller's name for it ("encoder").
 void check_settings(const TransformerLayer &layer, const std::string &block);
 void check_settings(const Encoder &encoder, const std::string &block);
 void check_settings(const Decoder &decoder, const std::string &block);
@@ -15,12 +15,12 @@ void check_settings(const EmbeddingsWithPositionalEncoding &embedding, const std
 void check_settings(const Generator &generator, const std::string &block);
 void check_settings(const BuildOptions &options);
 
-// The blocks of a model one by one, that they fit together, and the vocabularies of options.text.
+// These check all blocks of a model, that they fit together, and the vocabularies of options.text.
 void check_settings(const EncoderDecoder &model, const BuildOptions &options);
 void check_settings(const EncoderOnly &model, const BuildOptions &options);
 void check_settings(const DecoderOnly &model, const BuildOptions &options);
 
-// A vocabulary's file: one token a line.
+// The text of a vocabulary file: one token per line.
 [[nodiscard]] std::string lines_of(const std::vector<std::string> &tokens);
 
 } // namespace lamina::builder

@@ -51,7 +51,7 @@ class LayerWriter {
         vector(full + ".bias", layer_.d_model, Rule::zeros);
     }
 
-    // The layers that make the keys and values of a source.
+    // The layers that compute the keys and values of a source.
     void project_source(const std::string &memory, int64_t channels) {
         for (const char *part : {".key", ".value"})
             project(prefix_ + ".source_attention" + part, memory, layer_.d_model, channels);

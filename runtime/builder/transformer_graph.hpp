@@ -16,7 +16,7 @@ struct AttentionInputs {
     std::string mask, position; // of the attention to itself
     Mask mask_kind = Mask::none;
     bool causal = false;
-    std::string memory, source_mask; // of the attention to the source; no memory: its keys and values are inputs
+    std::string memory, source_mask; // of the attention to the source; without memory, keys and values are inputs
     Mask source_mask_kind = Mask::none;
 };
 

@@ -12,10 +12,10 @@
 namespace lamina::model {
 namespace {
 
-constexpr uint64_t longest_key = 65535; // by the format
+constexpr uint64_t longest_key = 65535; // set by the format
 constexpr uint64_t longest_tensor_name = 256;
 constexpr uint32_t most_dims = 4;                                               // of GGML
-constexpr uint64_t least_key = 8 + 1 + 4 + 1, least_tensor = 8 + 1 + 4 + 4 + 8; // bytes that one takes
+constexpr uint64_t least_key = 8 + 1 + 4 + 1, least_tensor = 8 + 1 + 4 + 4 + 8; // minimum bytes of one
 
 // ---- Metadata ----
 
@@ -42,7 +42,7 @@ GgufValue read_value(GgufReader &reader) {
         count = reader.integer<uint64_t>("number of elements");
     }
     if (type == GgufType::string) {
-        // Not reserved before it is known that so many lengths can be there.
+        // Checked before memory is reserved: the rest of the file must hold at least this many lengths.
         if (count > reader.rest() / sizeof(uint64_t))
             reader.fail("expected at most " + std::to_string(reader.rest() / sizeof(uint64_t)) +
                         " strings in the rest of the file, found " + std::to_string(count));
@@ -76,7 +76,7 @@ uint64_t alignment_of(const GgufMetadata &metadata) {
 
 // ---- Tensors ----
 
-// The types of GGML by their numbers. Those that have a name of a Lamina dtype are that.
+// The types of GGML by their numbers. Those named like a Lamina dtype are that dtype.
 struct GgmlType {
     uint32_t number;
     const char *name;
@@ -115,7 +115,7 @@ const GgmlType &read_ggml_type(GgufReader &reader) {
     const auto number = reader.integer<uint32_t>("type");
     for (const GgmlType &type : ggml_types)
         if (type.number == number) return type;
-    reader.fail("no type of GGML that is known has the number " + std::to_string(number));
+    reader.fail("unknown GGML type " + std::to_string(number));
 }
 
 Shape read_shape(GgufReader &reader) {
@@ -126,7 +126,7 @@ Shape read_shape(GgufReader &reader) {
     for (uint32_t i = 0; i < rank; ++i) {
         const auto dim = reader.integer<uint64_t>("dim");
         if (dim > INT64_MAX) reader.fail("a dim of " + std::to_string(dim));
-        shape.insert(shape.begin(), static_cast<int64_t>(dim)); // the innermost comes first
+        shape.insert(shape.begin(), static_cast<int64_t>(dim)); // the file has the innermost first
     }
     return shape;
 }
@@ -136,7 +136,7 @@ uint64_t bytes_of(const GgufTensor &tensor, const GgufReader &reader) {
     if (row % tensor.type->block_values != 0)
         reader.fail("shape " + to_string(tensor.shape) + " of " + tensor.type->name +
                     ": expected rows of a multiple of " + std::to_string(tensor.type->block_values) + " values");
-    // Values first, then bytes: both must be countable, in whatever order, so a dim of 0 does not hide the others.
+    // Neither the number of values nor of bytes may overflow, even if one of the dims is 0.
     uint64_t values = 1, bytes = 0;
     bool fits = true, empty = false;
     for (const int64_t dim : tensor.shape) {
@@ -170,7 +170,7 @@ std::vector<GgufTensor> read_tensors(GgufReader &reader, uint64_t count, uint64_
     return tensors;
 }
 
-// Every tensor within the data, and none over another.
+// Checks that every tensor is within the data, and that no two overlap.
 void check_places(std::vector<GgufTensor> &tensors, uint64_t data_bytes, GgufReader &reader) {
     std::stable_sort(tensors.begin(), tensors.end(), [](const auto &a, const auto &b) { return a.begin < b.begin; });
     const GgufTensor *before = nullptr;
@@ -200,7 +200,7 @@ void check_version(GgufReader &reader) {
                     (version != 0 && (version & 0xffffU) == 0 ? ": the file is big-endian; convert it" : ""));
 }
 
-// A count that so many bytes cannot hold is refused before anything is made of it.
+// Refuses a count that is too large for the file, before memory is allocated for it.
 uint64_t read_count(GgufReader &reader, const char *what, uint64_t least) {
     const auto count = reader.integer<uint64_t>(what);
     if (count > reader.rest() / least)

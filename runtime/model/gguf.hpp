@@ -19,13 +19,13 @@ struct Gguf {
     // Shapes are row-major, as everywhere in Lamina; the format itself writes the innermost size first.
     Weights weights;
     uint64_t n_metadata = 0;
-    std::span<const std::byte> metadata_bytes; // as they stand in the file, which `metadata` keeps mapped
+    std::span<const std::byte> metadata_bytes; // in the file, which `metadata` keeps mapped
 };
 
-// Maps the file and checks all that stands before the data. Throws Error(input): file, place, what was expected and
-// found.
+// Maps the file and checks everything before the data. Throws Error(input) with the file, the place in it, what was
+// expected and what was found.
 [[nodiscard]] Gguf open_gguf(const std::filesystem::path &file);
-// The same for bytes in memory, which `owner` keeps; `file` stands for it in messages.
+// The same for bytes in memory, which `owner` keeps alive; messages begin with `file`.
 [[nodiscard]] Gguf parse_gguf(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                               const std::filesystem::path &file);
 

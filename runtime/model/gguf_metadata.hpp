@@ -1,4 +1,4 @@
-// The metadata of a GGUF file: typed values by key, which stay where the file is mapped.
+// The metadata of a GGUF file: typed values by key, read directly from the mapped file.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace lamina::model {
 
-// As the format numbers them.
+// Numbered as in the format.
 enum class GgufType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 
 [[nodiscard]] const char *name_of(GgufType type);
@@ -21,15 +21,15 @@ enum class GgufType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, strin
 // One value, or a list of values of one type. All functions throw Error(input): "FILE: metadata 'KEY': MESSAGE".
 class GgufValue {
   public:
-    // `bytes` are the values of a number, a truth value or a list of those; `strings` those of a string or a list.
+    // `bytes` holds a number, a boolean or a list of them; `strings` holds a string or a list of strings.
     GgufValue(std::string place, GgufType type, bool list, std::span<const std::byte> bytes,
               std::vector<std::string_view> strings)
         : place_(std::move(place)), type_(type), list_(list), bytes_(bytes), strings_(std::move(strings)) {}
 
-    // Of a list: its elements'.
+    // Of a list: the type of its elements.
     [[nodiscard]] GgufType type() const { return type_; }
     [[nodiscard]] bool is_list() const { return list_; }
-    [[nodiscard]] size_t size() const; // 1, or the elements of a list
+    [[nodiscard]] size_t size() const; // of a list: the number of its elements; otherwise 1
 
     [[nodiscard]] int64_t integer(int64_t lowest = INT64_MIN, int64_t highest = INT64_MAX) const; // both inclusive
     [[nodiscard]] double number() const; // integers are numbers, too
@@ -65,16 +65,16 @@ class GgufMetadata {
     GgufMetadata(std::string file, std::shared_ptr<const void> owner)
         : file_(std::move(file)), owner_(std::move(owner)) {}
 
-    // False: the key is there already.
+    // Returns false if the key exists already.
     bool add(std::string_view key, GgufValue value) { return values_.emplace(key, std::move(value)).second; }
 
     [[nodiscard]] bool has(std::string_view key) const { return values_.contains(key); }
-    [[nodiscard]] const GgufValue &at(std::string_view key) const; // Throws Error(input): there is none.
+    [[nodiscard]] const GgufValue &at(std::string_view key) const; // throws Error(input) if there is none
     [[nodiscard]] const std::map<std::string, GgufValue, std::less<>> &values() const { return values_; }
 
   private:
     std::string file_;
-    std::shared_ptr<const void> owner_; // of what values view
+    std::shared_ptr<const void> owner_; // of the bytes that the values refer to
     std::map<std::string, GgufValue, std::less<>> values_;
 };
 

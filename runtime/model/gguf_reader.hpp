@@ -1,4 +1,4 @@
-// A GGUF file from its start to where its data begin, value by value, each within the file.
+// Reads the part of a GGUF file before its data, value by value, and never beyond the end of the file.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ class GgufReader {
     [[nodiscard]] uint64_t at() const { return at_; }
     [[nodiscard]] uint64_t rest() const { return bytes_.size() - at_; }
 
-    // `count` values of `size` bytes. Throws Error(input) where the file is shorter; `what` names them.
+    // `count` values of `size` bytes. Throws Error(input) if the file is too short; `what` names them in the message.
     std::span<const std::byte> take(uint64_t count, uint64_t size, const char *what);
     template <std::integral T> T integer(const char *what) {
         T value;
@@ -31,7 +31,7 @@ class GgufReader {
         return value;
     }
     std::string_view string(const char *what); // u64 length, bytes
-    // A string that names something: not empty, at most `longest` bytes of UTF-8.
+    // A name: not empty, at most `longest` bytes, valid UTF-8.
     std::string_view name(const char *what, uint64_t longest);
 
   private:

@@ -9,7 +9,7 @@
 
 namespace lamina::model {
 
-// By the keys tokenizer.ggml.*; none: there are no tokens. Throws Error(input).
+// The tokenizer that the keys tokenizer.ggml.* describe; nothing if the file has no tokens. Throws Error(input).
 [[nodiscard]] std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata);
 
 } // namespace lamina::model

@@ -120,7 +120,7 @@ Tensor to_row_major(const Tensor &columns) {
 Tensor read_npy(const std::filesystem::path &file) {
     FileReader in(file);
     const NpyHeader header = NpyHeader::read(in);
-    // At most one byte too many, so that an endless file is not read until memory is full.
+    // Reads at most one byte too many, so that an endless file does not fill memory.
     const std::vector<std::byte> data = in.read(header.data_bytes + 1);
     if (data.size() != header.data_bytes)
         throw Error(ErrorCode::input,

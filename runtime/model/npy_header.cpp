@@ -166,7 +166,7 @@ uint64_t number(std::string_view little_endian) {
 NpyHeader NpyHeader::read(FileReader &in) {
     const std::string file = in.file().string();
     if (text(in, magic.size()) != magic) refuse_npy(file, "not a .npy file: it does not begin with \\x93NUMPY");
-    const uint64_t version = number(header_text(in, 2).substr(0, 1)); // the other byte: the minor one, always 0
+    const uint64_t version = number(header_text(in, 2).substr(0, 1)); // the other byte is the minor version, always 0
     if (version < 1 || version > 3)
         refuse_npy(file, "version " + std::to_string(version) + " of the .npy format; versions 1 to 3 are supported");
     const uint64_t length = number(header_text(in, version == 1 ? 2 : 4));

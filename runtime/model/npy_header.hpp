@@ -16,7 +16,7 @@ struct NpyHeader {
     bool fortran_order = false;
     Shape shape;
 
-    uint64_t data_bytes = 0; // behind the header
+    uint64_t data_bytes = 0; // after the header
 
     // Reads the header and nothing after it. Throws Error(input) for anything but a plain little-endian array.
     static NpyHeader read(FileReader &in);

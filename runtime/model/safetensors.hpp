@@ -16,12 +16,12 @@ struct Safetensors {
     std::map<std::string, std::string, std::less<>> metadata;
 };
 
-// Maps the file and checks all of its header. Throws Error(input): file, tensor, what was expected and found.
+// Maps the file and checks its whole header. Throws Error(input) with the file, the tensor, what was expected and
+// found.
 [[nodiscard]] Safetensors open_safetensors(const std::filesystem::path &file);
 
-// The weights of a folder as Hugging Face writes it: model.safetensors, or model.safetensors.index.json and the files
-// that it names. Throws Error(input), also where a tensor is in two of these files, or not in the one that the index
-// names for it.
+// The weights of a Hugging Face folder: model.safetensors, or model.safetensors.index.json and the files that it names.
+// Throws Error(input), also if a tensor is in two of these files, or not in the one that the index names for it.
 [[nodiscard]] Weights open_safetensors_folder(const std::filesystem::path &folder);
 
 // Writes tensors (and __metadata__) to a temporary file and renames it. `progress` is called after every tensor and may

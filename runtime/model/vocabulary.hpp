@@ -1,4 +1,4 @@
-// A vocabulary: a UTF-8 text file with one token a line; the line's number, from 0, is the token's id.
+// A vocabulary: a UTF-8 text file with one token per line. The line's number, from 0, is the token's id.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace lamina::model {
 class Vocabulary {
   public:
     Vocabulary() = default;
-    // Lines may end in CR LF. Throws Error(input) with the line: empty tokens, duplicates, invalid UTF-8, an empty
-    // file.
+    // Lines may end in CR LF. Throws Error(input) with the line for empty tokens, duplicates, invalid UTF-8, and for an
+    // empty file.
     static Vocabulary open(const std::filesystem::path &file);
-    // The same for a text that is not in a file; `file` begins every message.
+    // The same for a text in memory; messages begin with `file`.
     static Vocabulary parse(std::string_view text, const std::filesystem::path &file);
 
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const;
@@ -26,8 +26,8 @@ class Vocabulary {
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
     [[nodiscard]] size_t size() const { return tokens_.size(); }
 
-    // Token ids of a text: a token a character (a UTF-8 code point), or a word between blanks; ASCII letters lowered
-    // first when asked for. Throws Error(input) that quotes the first token that is not in the vocabulary and its
+    // The token ids of a text. A token is a character (a code point) or a word between spaces. `lowercase` lowercases
+    // ASCII letters first. Throws Error(input) that quotes the first token that is not in the vocabulary, with its
     // column.
     [[nodiscard]] std::vector<int32_t> encode(std::string_view text, bool characters, bool lowercase) const;
     // Throws Error(input) for an id that is not in the vocabulary.

@@ -12,7 +12,7 @@ Weight Weight::of(Tensor tensor) {
 
 Weight Weight::rows(int64_t begin, int64_t end) const {
     const bool cuttable = type.shape.size() > 1 || (type.shape.size() == 1 && storage_of(type.dtype).block_values == 1);
-    const int64_t all = cuttable ? type.shape.front() : 0; // a row of blocks may be cut nowhere
+    const int64_t all = cuttable ? type.shape.front() : 0; // a single row in blocks cannot be cut
     if (begin < 0 || begin > end || end > all)
         throw Error(ErrorCode::input, "rows " + std::to_string(begin) + " to " + std::to_string(end) +
                                           " of a tensor of shape " + to_string(type.shape));

@@ -1,4 +1,4 @@
-// A model's weights by name, whatever file they came from.
+// A model's weights by name, independent of the file format.
 #pragma once
 
 #include <lamina/tensor.hpp>
@@ -12,39 +12,39 @@
 
 namespace lamina::model {
 
-// A tensor in memory that lives at least as long as this or a copy of it: a mapped file's, or a Tensor's. Its bytes are
-// not aligned, since a file may let a tensor begin at any offset.
+// A tensor in a mapped file or in the memory of a Tensor, which this and its copies keep alive. Its bytes may be
+// unaligned, because a tensor may begin at any offset of a file.
 struct Weight {
     TensorType type;
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
 
     static Weight of(Tensor tensor);
-    // Rows [begin, end) of the outermost axis, as a tensor of their own over the same bytes. Throws Error(input) for
-    // rows that are not there.
+    // Rows [begin, end) of the outermost axis, which share these bytes.
+    // Throws Error(input) for rows that do not exist.
     [[nodiscard]] Weight rows(int64_t begin, int64_t end) const;
 };
 
 class Weights {
   public:
-    Weights() = default; // none
-    // `file` is what messages call the place where the tensors were read.
+    Weights() = default;
+    // `file` is where the tensors were read, for messages.
     explicit Weights(std::filesystem::path file) : file_(std::move(file)) {}
-    // Tensors that never were in a file.
+    // Tensors that are not from a file.
     static Weights of(std::map<std::string, Tensor, std::less<>> tensors);
 
-    // A copy of another weight, or rows of it, under a second name takes no memory. Throw Error(input) for a name that
+    // Adding another weight, or rows of it, under a second name copies nothing. Both throw Error(input) for a name that
     // is taken.
     void add(const std::string &name, Weight weight);
-    // A tensor of a dtype that no layer takes ("F64"): it may lie in a file unused.
+    // Adds a tensor of a dtype that no layer supports ("F64"), which is an error only if a layer uses it.
     void add_other(const std::string &name, const std::string &dtype);
 
     [[nodiscard]] const std::map<std::string, Weight, std::less<>> &entries() const { return entries_; }
-    // name -> dtype, as its format writes that
+    // name -> dtype, as the file's format writes it
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
-    // Throws Error(input): no such tensor, or one that no layer takes.
+    // Throws Error(input) if there is no such tensor, or if no layer supports its dtype.
     [[nodiscard]] const Weight &at(const std::string &name) const;
-    // Empty where there is none.
+    // Empty if the tensors are not from a file.
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
 
   private:

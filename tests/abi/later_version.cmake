@@ -1,6 +1,5 @@
-# Makes a later minor version of plugin.h that never was: every struct that may grow has a field more, behind those that
-# it has, and there is a dtype more. What is written against it must still work with earlier ones, and the other way
-# round.
+# Makes an imaginary later minor version of plugin.h: every struct that may grow has one more field at its end, and
+# there is one more dtype. Plugins and hosts built with it must still work with those of earlier versions.
 #
 #     cmake -DFROM=include/lamina/plugin.h -DTO=lamina/plugin.h -P later_version.cmake
 file(READ ${FROM} header)

@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-// Bytes that can be allocated without swapping; nothing if the system does not tell. Linux promises more memory than it
-// has (overcommit) and kills processes that use it, so large needs are compared with this number first.
+// Bytes that can be allocated without swapping; nothing if the system does not say. Linux promises more memory than it
+// has (overcommit) and kills processes that use it, so large allocations are compared with this number first.
 [[nodiscard]] std::optional<uint64_t> available_memory();
 
 // The same from the text of /proc/meminfo.

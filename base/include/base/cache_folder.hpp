@@ -1,4 +1,4 @@
-// The folder for data that is kept between runs and can be made again.
+// The folder for data that is kept between runs but can be recreated.
 #pragma once
 
 #include <filesystem>

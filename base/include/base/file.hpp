@@ -41,8 +41,8 @@ class FileReader {
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
                                                FileReader::Kind kind = FileReader::Kind::any);
 
-// Writes a file piece by piece to a temporary file beside it, which commit() renames. Until then an existing file stays
-// as it is. A pipe or a device is written directly. All functions throw Error(failure) with the system's reason.
+// Writes a temporary file next to a file; commit() renames it. Until then an existing file is unchanged. A pipe or a
+// device is written directly. All functions throw Error(failure) with the system's reason.
 class FileWriter {
   public:
     explicit FileWriter(const std::filesystem::path &file);

@@ -1,4 +1,4 @@
-// "Did you mean": the name that a misspelt one probably stands for.
+// "Did you mean": the name that a misspelled one probably stands for.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace lamina {
 
-// The candidate with the fewest edits (a letter added, dropped, changed, or two neighbours swapped) from `name`; the
-// first of several. At most a third of the name's length may be edited, or one letter. Else nothing.
+// The candidate with the fewest edits from `name` (a letter added, dropped or changed, or two neighbours swapped); the
+// first of several. Nothing if it takes more than one edit and more than a third of the name's length.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view name, const std::vector<std::string> &candidates);
 
 // The end of an error about an unknown name: "; did you mean 'heads'?", or nothing.

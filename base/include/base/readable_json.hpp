@@ -7,9 +7,9 @@
 
 namespace lamina {
 
-// A value that fits into 120 columns is on one line. So is every object of a list, however long: a layer is one line.
-// Only objects that end in a list of their own ("repeat") are broken, after its bracket. Keys keep the order in which
-// they were added.
+// A value that fits into 120 columns is on one line. So is every object in a list, however long, so that a layer is one
+// line. Only objects that end in a list ("repeat") are broken, after its bracket. Keys keep the order in which they
+// were added.
 [[nodiscard]] std::string readable_json(const Json &value);
 
 } // namespace lamina

@@ -115,7 +115,7 @@ TEST_CASE("gguf: a key that is missing or of the wrong type is an error that say
     const auto at = [&](const char *key) -> const GgufValue & { return gguf.metadata.at(key); };
     CHECK_FALSE(gguf.metadata.has("llama.block_counts"));
     CHECK_THAT(message_of([&] { (void)at("llama.block_counts"); }),
-               contains("the metadata have no key 'llama.block_counts'; did you mean 'llama.block_count'?"));
+               contains("the metadata has no key 'llama.block_counts'; did you mean 'llama.block_count'?"));
     CHECK_THAT(message_of([&] { (void)at("name").integer(); }), contains("expected a whole number, found 'x'"));
     CHECK_THAT(message_of([&] { (void)at("no").number(); }), contains("expected a number, found false"));
     CHECK_THAT(message_of([&] { (void)at("llama.block_count").string(); }),
