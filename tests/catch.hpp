@@ -27,7 +27,7 @@ inline auto within_abs(double target, double margin) { return Catch::Matchers::W
 #include <functional>
 #include <string>
 
-// What an action throws: "" when it throws nothing, so that a test which expects a message cannot pass by luck.
+// The message of the error that an action throws; "" if it throws none, so that a test that expects one fails.
 inline std::string message_of(const std::function<void()> &action) {
     try {
         action();

@@ -38,6 +38,6 @@ void report_absent(const std::string &driver, const std::string &why) {
 
 int main(int argc, char **argv) {
     const int failures = Catch::Session().run(argc, argv);
-    if (failures != 0) return 1; // not their number, which may be 77
+    if (failures != 0) return 1; // not the number of failures, which could be 77
     return skipped ? skipped_status : 0;
 }

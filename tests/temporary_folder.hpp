@@ -25,7 +25,7 @@ class TemporaryFolder {
 
     [[nodiscard]] const std::filesystem::path &path() const { return path_; }
 
-    // Writes a file of these bytes; returns its path.
+    // Writes a file with these bytes and returns its path.
     std::filesystem::path write(const std::string &name, std::string_view bytes) const {
         std::ofstream out(path_ / name, std::ios::binary | std::ios::trunc);
         out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

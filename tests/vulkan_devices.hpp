@@ -9,7 +9,7 @@
 
 namespace test {
 
-// The devices that a runtime can use, including software ones. If there are none, the calling test is skipped.
+// The devices that a runtime can use, including software devices. If there are none, the calling test is skipped.
 inline std::vector<lamina::Device> vulkan_devices(const lamina::Runtime &runtime) {
     std::vector<lamina::Device> usable;
     for (const lamina::Device &device : runtime.devices())

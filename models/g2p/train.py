@@ -245,7 +245,7 @@ def main():
     began = time.monotonic()
     per_epoch = math.ceil(len(train) / args.batch)
     while epoch < args.epochs:
-        # Batches of like length, in random order: least padding, and every epoch cuts them anew.
+        # Batches of similar length need little padding; they are in random order and formed again in every epoch.
         order = sorted(range(len(train)), key=lambda n: lengths[n] + random.random() * 3)
         batches = [order[i : i + args.batch] for i in range(0, len(order), args.batch)]
         random.shuffle(batches)

@@ -1,4 +1,4 @@
-// y = x * factor + bias. Dispatch: one invocation an element.
+// y = x * factor + bias. Dispatch: one invocation per element.
 #version 450
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push {

@@ -39,7 +39,7 @@ Golden golden_of(const fs::path &path) {
     return golden;
 }
 
-// Of the graphs in the order in which they run.
+// In the order in which the graphs run.
 std::vector<Golden> goldens_of(const fs::path &folder) {
     std::vector<Golden> goldens{golden_of(folder / "golden.safetensors")};
     if (const fs::path decode = folder / "golden_decode.safetensors"; fs::exists(decode))
@@ -47,7 +47,7 @@ std::vector<Golden> goldens_of(const fs::path &folder) {
     return goldens;
 }
 
-// Rows behind the end of a sequence mean nothing: they are zeros in the file.
+// Rows after the end of a sequence have no meaning: they are zeros in the file.
 void clear_padding(Tensor &tensor, const TensorMap &inputs) {
     const auto lengths = inputs.find("lengths");
     if (lengths == inputs.end() || tensor.shape().size() != 3) return;
@@ -58,7 +58,7 @@ void clear_padding(Tensor &tensor, const TensorMap &inputs) {
     }
 }
 
-// The largest difference, over the largest value.
+// The largest difference, relative to the largest value.
 double difference(const Tensor &found, const Tensor &expected) {
     REQUIRE(found.shape() == expected.shape());
     double largest = 0, worst = 0;
@@ -82,7 +82,7 @@ void computes_the_same(const std::string &device) {
         const Model model = runtime.load(fs::exists(gguf) ? gguf : entry.path());
         Session session = runtime.session(model, runtime.device(device));
         const ModelContents contents = inspect(model);
-        TensorMap encoded; // what the first graph gave
+        TensorMap encoded; // outputs of the first graph
         for (Golden &golden : goldens_of(entry.path())) {
             INFO(golden.graph);
             for (const ModelTensor &input : contents.graphs.at(golden.graph).inputs)

@@ -1,4 +1,4 @@
-// Settings that Lamina does not know, or that contradict the weights, are errors that name them.
+// Settings that Lamina does not support, or that contradict the weights, cause errors that name them.
 #include "../temporary_folder.hpp"
 #include "catch.hpp"
 #include "places.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 const fs::path models = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models";
 
-// What loading one of models/ says after config.json was changed; "" where it loads.
+// The error of loading one of models/ after config.json was changed; "" if it loads.
 std::string refusal(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
     const TemporaryFolder folder;
     fs::copy(models / name, folder.path(), fs::copy_options::recursive);

@@ -30,7 +30,7 @@ const Runtime &runtime() {
     return instance;
 }
 
-// Words "w0" to "w52" between blanks; a text of BERT stands between w1 and w2.
+// Words "w0" to "w52" between spaces; BERT puts a text between w1 and w2.
 std::string tokenizer(bool framed) {
     json vocabulary;
     for (int32_t i = 0; i < words; ++i) vocabulary["w" + std::to_string(i)] = i;
@@ -68,7 +68,7 @@ class WithTokenizer {
     TemporaryFolder folder_;
 };
 
-// One text alone, without padding: what the graph gives.
+// The graph's output for one text, without padding.
 Tensor alone(Session &session, const std::vector<int32_t> &ids, const std::string &output) {
     const auto length = static_cast<int64_t>(ids.size());
     TensorMap inputs{{"ids", Tensor::of({1, length}, ids)},

@@ -50,7 +50,7 @@ TEST_CASE("output tokens: generation_config.json takes precedence over config.js
     CHECK(of_config.start == Start{{0}});
     CHECK(of_config.end == Ids{1});
     CHECK(tokens("llama", {}).end == Ids{2});
-    CHECK(tokens("llama", {}).start.empty()); // a prompt is what it begins with
+    CHECK(tokens("llama", {}).start.empty()); // it begins with the prompt
 }
 
 TEST_CASE("output tokens: bad_words_ids are suppressed") {

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-// A call of `linear` whose exact result, 0, is out of reach for sums of floats.
+// A call of `linear` whose exact result is 0, which sums of floats do not reach.
 std::filesystem::path write_failing_replay(const std::filesystem::path &file) {
     const std::array<float, 2> x{3e38F, 3e38F}, weight{10, -10};
     lamina::model::write_safetensors(file,
@@ -26,7 +26,7 @@ std::filesystem::path write_failing_replay(const std::filesystem::path &file) {
     return file;
 }
 
-// A line that `lamina` printed to be pasted, in a shell that finds this `lamina`.
+// Runs a line that `lamina` printed for pasting, in a shell that finds this `lamina`.
 int status_in_shell(const std::string &line) {
     const std::string folder = std::filesystem::path(LAMINA_COMMAND).parent_path();
     const std::string quiet = " > /dev/null 2>&1";

@@ -19,7 +19,7 @@ json inspected(const std::string &path) {
     return json::parse(f.out);
 }
 
-// The weights that layers take, in their order.
+// The weights of the layers, in their order.
 std::vector<json> weights_in(const std::string &path) {
     std::vector<json> out;
     for (const json &graph : inspected(path).at("graphs"))

@@ -292,7 +292,7 @@ TEST_CASE("init --force: the old model's vocabularies are removed with it, and n
     CHECK_FALSE(std::filesystem::exists(folder.path() / "m/source.txt"));
     CHECK(std::filesystem::exists(folder.path() / "m/target.txt"));
 
-    // What is named beside the folder, or is a folder, stays.
+    // Files outside of the folder, and folders, are not removed.
     json model = model_of(folder, "m");
     model["generation"]["source"] = {{"vocabulary", "../source.txt"}};
     model["generation"]["target"]["vocabulary"] = "kept";

@@ -1,4 +1,4 @@
-// A decoder-only model, made by init and used as any other.
+// A decoder-only model, created by init and used like any other.
 #include "catch.hpp"
 #include "process.hpp"
 #include "temporary_folder.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("inspect, compare and --tap work with a language model") {
         run_lamina({"run", model, "the cat", "--device", "cpu", "--tap", "*norm_feed_forward=" + files, "--json"});
     CHECK(tapped.status == 0);
     const auto json = nlohmann::json::parse(tapped.out);
-    REQUIRE(json.size() == 2); // one a layer
+    REQUIRE(json.size() == 2); // one per layer
     for (const auto &tensor : json) {
         CHECK(tensor.at("shape").back() == 16);
         CHECK_FALSE(folder.read("tap-" + tensor.at("name").get<std::string>() + ".npy").empty());

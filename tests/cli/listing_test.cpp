@@ -74,7 +74,7 @@ TEST_CASE("inspect: graphs, layers, weights, vocabularies and generation") {
     REQUIRE(text.status == 0);
     CHECK(text.out.find("graph encode") < text.out.find("graph decode"));
     CHECK_THAT(text.out, matchers::contains("2 915 912 parameters"));
-    CHECK_THAT(text.out, matchers::contains("  gives decoder.0.source_attention.key\n")); // named as its layer
+    CHECK_THAT(text.out, matchers::contains("  gives decoder.0.source_attention.key\n")); // named like its layer
     CHECK_THAT(text.out, matchers::contains("  gives log_probabilities = generator.log_softmax\n"));
     CHECK_THAT(text.out, matchers::contains("letters.txt, 28 entries, one per character, lower case"));
 

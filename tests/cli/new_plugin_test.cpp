@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What `new-plugin` says to a name; it makes nothing.
+// The error of `new-plugin` for a name; nothing is created.
 std::string refusal(const std::string &name, const fs::path &folder) {
     const Finished f = run_lamina({"new-plugin", name, "--out-of-tree", folder});
     CHECK(f.status == 2);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned limit_s = 60;
 
-// The environment of the test without LAMINA_... and colours, and `more`.
+// The environment of the test without LAMINA_... and without colours, plus `more`.
 std::vector<std::string> environment(const std::map<std::string, std::string> &more) {
     std::vector<std::string> out;
     for (char **entry = environ; *entry != nullptr; ++entry) {
@@ -35,7 +35,7 @@ std::vector<char *> pointers(std::vector<std::string> &strings) {
     return out;
 }
 
-// Forks and replaces the child by the command; in, out and err become its stdin, stdout and stderr (-1: as they are).
+// Runs the command in a child process; in, out and err become its stdin, stdout and stderr (-1: inherited).
 pid_t start(const std::vector<std::string> &arguments, const Surroundings &surroundings, std::array<int, 3> files) {
     std::vector<std::string> words{LAMINA_COMMAND}, variables = environment(surroundings.environment);
     words.insert(words.end(), arguments.begin(), arguments.end());
@@ -111,7 +111,7 @@ void Running::leave() {
 
 int Running::finish(int signal) {
     if (signal != 0)
-        kill(process_, signal); // its stdin stays open: the signal is to end it, not the end of its input
+        kill(process_, signal); // its stdin stays open, so that the signal ends it and not the end of its input
     else
         close(std::exchange(to_, -1));
     const int status = status_of(process_);

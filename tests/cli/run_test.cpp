@@ -47,7 +47,7 @@ TEST_CASE("run: the device and the reason for it are reported once on stderr, bu
     const Finished f = run_lamina({"run", g2p(), "a", "b"});
     CHECK(lines_of(f.err).size() == 1);
     CHECK_THAT(f.err, matchers::contains("lamina: on "));
-    CHECK(f.err.find('\r') == std::string::npos); // no progress bar where there is no terminal
+    CHECK(f.err.find('\r') == std::string::npos); // no progress bar without a terminal
     CHECK(run_lamina({"run", g2p(), "a", "--quiet"}).err.empty());
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("run: an empty argument is an empty text, as an empty line is") {
     const Finished arguments = run_lamina(words), lines = run_lamina(none, {.input = "\nvulkan\n\na\n"});
     CHECK(arguments.status == 0);
     CHECK(lines_of(arguments.out).size() == 4);
-    CHECK(arguments.out == lines.out); // samples depend on the place of a text
+    CHECK(arguments.out == lines.out); // samples depend on the index of a text
 }
 
 TEST_CASE("run: empty stdin gives empty stdout") {
@@ -225,7 +225,7 @@ TEST_CASE("run --tap: tensors that several taps name, and an output by its name"
         return json::parse(f.out).size();
     };
     const std::string attention = "encoder.0.attention.out";
-    CHECK(tapped({"--tap", attention, "--tap", attention}) == 10); // it and the nine outputs
+    CHECK(tapped({"--tap", attention, "--tap", attention}) == 10); // the tap and the nine outputs
     CHECK(tapped({"--tap", "encoder.*", "--tap", attention + "=" + into("a.npy")}) > 2);
     CHECK(tapped({"--tap", attention, "-o", attention + "=" + into("b.npy")}) == 10);
     CHECK(tapped({"--tap", "memory=" + into("memory.npy")}) == 9);

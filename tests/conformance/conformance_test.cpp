@@ -1,4 +1,4 @@
-// Every plugin that was built, by every variant, on one driver.
+// Every variant of every plugin of the build, on one driver.
 #include "conformance/check.hpp"
 
 #include "catch.hpp"
@@ -42,19 +42,19 @@ TEST_CASE("every variant of every layer agrees with its reference", "[driver]") 
     for (const auto &[id, layer] : plugins->layers()) {
         options.layers = {id};
         const CheckReport result = check(plugins, target, options);
-        if (result.results.empty()) continue; // on the CPU: it has no fast kernel
+        if (result.results.empty()) continue; // on the CPU, if the layer has no fast kernel
         report(id, result);
-        // What a variant is not for it skips: many rows, say. One that skips everything is not proved.
+        // A variant skips cases that it does not support, such as many rows. If it skips all, it is not tested at all.
         CHECK(result.unproved().empty());
         checked += result.count(CaseResult::Status::passed);
         for (const CaseResult &r : result.results) {
             INFO(r.replay);
             if (r.status == CaseResult::Status::failed) FAIL_CHECK(r.why);
         }
-        // A generator that draws only what a layer refuses would prove nothing.
+        // A generator that creates only cases that the layer refuses would prove nothing.
         CHECK(result.results.size() >= (layer.contract->n_cases + 12) * target.variants(layer).size());
     }
-    CHECK(checked != 0); // on the CPU, too: linear, feed_forward and attention have fast kernels there
+    CHECK(checked != 0); // also on the CPU, which has fast kernels for linear, feed_forward and attention
     if (driver->instance != nullptr)
         for (const std::string &message : driver->instance->validation_messages()) FAIL_CHECK(message);
 }

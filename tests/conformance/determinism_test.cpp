@@ -14,14 +14,14 @@ using namespace lamina;
 
 namespace {
 
-// Words of several lengths, as ids of letters.
+// Words of different lengths, as ids of letters.
 const std::vector<generation::Ids> sources{{5, 9, 3}, {21, 4, 4, 17, 8, 11, 2}, {12}};
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-// The encoder's memory, then the decoder's scores of twelve steps with a cache that fills.
+// The encoder's memory, then the decoder's scores of twelve steps, which fill the cache.
 std::vector<std::vector<float>> values_of(Session &session) {
     std::vector<std::vector<float>> out;
     const TensorMap encoded = session.run("encode", {{"letters", Tensor::of({1, 3}, std::array<int32_t, 3>{5, 9, 3})},
@@ -54,11 +54,11 @@ TEST_CASE("g2p encodes and decodes to the same bits in every session and every r
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
     options.cache = false;
     options.validation = driver->device != nullptr;
-    const Runtime runtime(options); // on the one driver that the loader was pointed at
+    const Runtime runtime(options); // the loader has only one driver
     const Model g2p = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
     const std::string device =
         driver->device == nullptr ? "cpu" : "vulkan:" + std::to_string(driver->device->info().index);
-    // What is fastest is measured and may be another variant each time: every run here is by one that is named.
+    // The fastest variant is measured and may differ from run to run, so every run here names one.
     std::vector<SessionOptions> ways(1);
     if (device != "cpu") {
         for (const auto &[id, layer] : test::plugins()->layers()) ways[0].variants[id] = "baseline";

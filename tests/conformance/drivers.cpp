@@ -62,7 +62,7 @@ fs::path manifest_of(const std::string &driver) {
 
 void select(const fs::path &manifest) {
     setenv("VK_DRIVER_FILES", manifest.c_str(), 1);
-    setenv("VK_ICD_FILENAMES", manifest.c_str(), 1); // as loaders before 1.3.207 call it
+    setenv("VK_ICD_FILENAMES", manifest.c_str(), 1); // the name in loaders before 1.3.207
 }
 
 std::shared_ptr<const lamina::abi::Registry> plugins() {

@@ -1,4 +1,4 @@
-// The driver that this run of the program is for: $LAMINA_DRIVER, one of cpu, lavapipe, swiftshader, gpu.
+// The driver that this run of the program tests: $LAMINA_DRIVER, one of cpu, lavapipe, swiftshader, gpu.
 #pragma once
 
 #include "abi/library.hpp"
@@ -22,14 +22,14 @@ struct Driver {
     std::shared_ptr<lamina::vulkan::Device> device;
 };
 
-// Nothing where this machine does not have it; the test is then skipped, or fails where it is required: see
+// Nothing if it is not installed; the test is then skipped, or fails if the driver is required: see
 // report_absent().
 [[nodiscard]] std::optional<Driver> driver();
 
-// What driver() is made of, for tests that bring a driver of their own. The manifest, which tells Vulkan's loader where
-// a driver's library is; empty where it is not installed.
+// The parts of driver(), for tests with a driver of their own. The manifest tells Vulkan's loader where a driver's
+// library is; empty if it is not installed.
 [[nodiscard]] std::filesystem::path manifest_of(const std::string &driver);
-// Points the loader at one driver alone, before the first instance is made.
+// Makes the loader use only this driver. Must be called before the first instance is created.
 void select(const std::filesystem::path &manifest);
 
 [[nodiscard]] lamina::conformance::CheckTarget target_of(const Driver &driver);

@@ -13,10 +13,10 @@ namespace {
 
 struct Assisted {
     std::shared_ptr<vulkan::Instance> instance;
-    std::shared_ptr<vulkan::Device> device; // null where lavapipe is not installed
-    std::vector<std::string> remarks;       // of the layers on what they need to instrument kernels
+    std::shared_ptr<vulkan::Device> device; // null if lavapipe is not installed
+    std::vector<std::string> remarks;       // messages of the layers about the instrumentation itself
 
-    // What they said of kernels.
+    // Messages of the layers about kernels.
     [[nodiscard]] std::vector<std::string> reports() const {
         const std::vector<std::string> all = instance->validation_messages();
         return {all.begin() + static_cast<std::ptrdiff_t>(remarks.size()), all.end()};
@@ -67,8 +67,8 @@ TEST_CASE("a kernel that accesses memory outside its bindings is reported", "[.g
     };
     run_with({});
     CHECK(assisted.reports().empty());
-    // Newer layers report an access beside a binding, and let it happen: here it reads memory that is there. Older ones
-    // report one beside the whole buffer, and prevent it.
+    // Newer layers report an access outside of a binding, but let it happen: here it reads memory that exists. Older
+    // ones report an access outside of the whole buffer, and prevent it.
     run_with({.bytes_of_x = 1024});
     if (assisted.reports().empty()) run_with({.extra_rows = 64});
     if (assisted.reports().empty() && !assisted.remarks.empty())
@@ -83,7 +83,7 @@ TEST_CASE("no kernel accesses memory outside its buffers", "[.gpu_assisted]") {
     check_kernels(assisted, "baseline",
                   {"layer_norm", "softmax", "log_softmax", "embedding", "positional_encoding", "dropout", "activation",
                    "pooling", "relative_position_bias", "conv1d", "log_mel"});
-    // Not by their baselines: of register tiles, with a check at every access, LLVM makes code for many minutes.
+    // Without their baselines: LLVM needs many minutes to compile register tiles with a check at every access.
     check_kernels(assisted, "tiled", {"linear", "feed_forward", "attention"});
     for (const std::string &report : assisted.reports()) FAIL_CHECK(report);
 }

@@ -44,7 +44,7 @@ TEST_CASE("a kernel that stays inside its output leaves the guards alone", "[dri
 
 TEST_CASE("a kernel that writes one row too many is caught, although its output is right", "[driver]") {
     const auto driver = test::driver();
-    // Hardware may drop what a kernel writes outside of its binding: then there is nothing to see, and no harm.
+    // Hardware may drop writes outside of a binding. Then there is nothing to see, and no harm.
     if (!driver || driver->device == nullptr || driver->name == "gpu") return;
     const Outcome outcome = run_with(1, test::target_of(*driver));
     CHECK(outcome.overrun == "'y'");

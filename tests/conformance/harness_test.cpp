@@ -16,14 +16,14 @@ using namespace lamina::conformance;
 
 namespace {
 
-// Of the mutations tried on a layer: how often each was caught.
+// How often each mutation of a layer was caught.
 using Tally = std::map<std::string, std::map<MutationResult::Outcome, size_t>>;
 
 Tally tally_of(const abi::Layer &layer) {
     Tally tally;
     CheckOptions options;
     for (const Case &c : cases_of(layer, options).cases) {
-        if (!c.values.empty()) continue; // of zeros or tiny values a tolerance lets anything small pass
+        if (!c.values.empty()) continue; // with zeros or tiny values, atol lets any small error pass
         for (const MutationResult &m : try_mutations(test::plugins(), layer, c)) {
             ++tally[m.mutation][m.outcome];
             INFO(layer.id() << " \"" << to_string(c) << "\": " << m.mutation);
@@ -33,7 +33,7 @@ Tally tally_of(const abi::Layer &layer) {
     return tally;
 }
 
-// A backend whose programs give what `change` makes of the right result in their n-th run.
+// A backend whose programs return the right result after `change`, which also gets the number of the run.
 class ChangedProgram final : public plan::Program {
   public:
     using Change = std::function<void(size_t run, std::span<std::byte>)>;
@@ -67,7 +67,7 @@ struct ChangedBackend final : plan::Backend {
     }
 };
 
-// A device that computes by the references and then changes the result.
+// A device that runs the references and then changes the result.
 CheckTarget changed_target(const ChangedProgram::Change &change, const std::string &overrun = {}) {
     CheckTarget target;
     target.device = "cpu";

@@ -89,7 +89,7 @@ class Trial {
         for (const ResultMutation &mutation : result_mutations())
             for (size_t r = 0; r < found_.size(); ++r) {
                 Results wrong = found_;
-                if (wrong[r].dtype() != DType::f32) continue; // a mutation is one of floats
+                if (wrong[r].dtype() != DType::f32) continue; // only floats are mutated
                 mutation.apply({wrong[r].f32(), static_cast<size_t>(wrong[r].shape().back())}, tolerance_);
                 const bool state = graph_.plan.tensors[static_cast<size_t>(graph_.results[r])].kind ==
                                    plan::PlannedTensor::Kind::state;
@@ -112,7 +112,7 @@ class Trial {
         return verdict;
     }
 
-    // `negligible`: a change within this is none.
+    // A change of at most `negligible` does not count as one.
     void judge(const std::string &name, const Results &wrong, const lamina_tolerance &negligible) {
         MutationResult result{name, MutationResult::Outcome::unchanged, verdict_on(wrong, expected_, tolerance_)};
         if (!verdict_on(wrong, found_, negligible).passed)
@@ -120,7 +120,7 @@ class Trial {
         out_.push_back(std::move(result));
     }
 
-    // The results of a layer that is wrong, where it takes the same shapes and gives the same.
+    // The results of a wrong layer, if its inputs and outputs have the same shapes.
     void judge_case(const std::string &name, const Case &wrong) {
         try {
             const CaseGraph graph = make_case_graph(layer_, wrong);
@@ -130,7 +130,7 @@ class Trial {
                 if (results[i].type() != expected_[i].type()) return;
             judge(name, results, rounding_);
         } catch (const Error &) {
-            return; // the layer does not take such a case: nobody can make this mistake unseen
+            return; // the layer refuses the case, so this mistake cannot go unnoticed
         }
     }
 

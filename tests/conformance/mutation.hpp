@@ -17,24 +17,24 @@ struct MutationResult {
     Verdict verdict; // on the mutated result
 };
 
-// What computes a case: the reference, or a kernel on a device.
+// Computes a case: with the reference, or with a kernel on a device.
 struct Computer {
     std::function<std::vector<Tensor>(const CaseGraph &)> compute;
-    bool exact = true; // the reference itself
+    bool exact = true; // whether it is the reference
 };
 
 // The results of one case, made wrong in every way and compared with the reference's.
 //
 // Wrong results: all zeros, the last row never written (NaN) or left from the row before, every row shifted by one, the
-// last 16 columns zero, two blocks of columns swapped, a row's sign turned, all of it scaled by 1 + 10 rtol, one
+// last 16 columns zero, two blocks of columns swapped, a row's sign flipped, everything scaled by 1 + 10 rtol, one
 // element off by ten times its tolerance, one NaN, one infinity.
 //
 // Wrong layers: an optional port ignored, an I32 input off by one (lengths, positions, masks), a boolean inverted (the
 // causal mask forgotten), another choice, the upper and lower half of a weight's rows swapped (heads).
 //
-// A mutation that changes nothing beyond rounding (1e-6 of a row's largest value; of a kernel's results, twice the
-// tolerance) is `unchanged`: the sign of a row of zeros, or the bias of attention's keys, which softmax takes out
-// again.
+// A mutation that changes nothing beyond rounding (1e-6 of a row's largest value; for a kernel's results, twice the
+// tolerance) is `unchanged`: for example the sign of a row of zeros, or the bias of attention's keys, which softmax
+// cancels.
 [[nodiscard]] std::vector<MutationResult> try_mutations(const std::shared_ptr<const abi::Registry> &plugins,
                                                         const abi::Layer &layer, const Case &c,
                                                         const Computer &computer);

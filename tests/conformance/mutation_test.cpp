@@ -18,7 +18,8 @@ bool has_states(const abi::Layer &layer, const Case &c) {
                        [&](const lamina_port &p) { return c.given.contains(p.name); });
 }
 
-// Few cases, as each wrong layer is compiled anew; of zeros or tiny values a tolerance lets anything small pass.
+// Few cases, because each wrong layer is compiled again. Zeros and tiny values are left out: atol would let any small
+// error pass.
 std::vector<Case> some_cases(const abi::Layer &layer) {
     CheckOptions options;
     options.own_cases_only = true;

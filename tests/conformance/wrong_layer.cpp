@@ -12,7 +12,7 @@ namespace {
 const lamina_layer *honest = nullptr; // layer_norm's contract
 Mistake made;
 
-// Hands every dispatch on, with the mistake made.
+// Passes on every dispatch, with the mistake.
 lamina_status dispatch_mistaken(const lamina_host *host, const lamina_dispatch *dispatch) {
     const auto *real = static_cast<const lamina_host *>(host->context);
     lamina_dispatch changed = *dispatch;

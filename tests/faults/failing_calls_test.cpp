@@ -24,7 +24,7 @@ TEST_CASE("faults: without injected faults, the faulty driver works") {
         CHECK(model.is_right(run_on_device(*instance, model)));
         CHECK(test::messages_of(*instance) == "");
     }
-    CHECK(faults->alive.at("vkAllocateMemory") == 0); // it was seen
+    CHECK(faults->alive.at("vkAllocateMemory") == 0); // it was counted
     CHECK(test::leaked(*faults) == "");
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("faults: if any allocation fails, the error gives the memory needed an
 TEST_CASE("faults: with memory in several blocks, the error of each gives the total") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
-    faults->max_allocation_bytes = 4096; // less than Vulkan lets a device have: the layers would not like it
+    faults->max_allocation_bytes = 4096; // less than Vulkan requires, which the layers would report
     std::string why_not;
     const auto instance = vulkan::Instance::create({}, why_not);
     REQUIRE(instance != nullptr);
@@ -98,7 +98,7 @@ TEST_CASE("faults: if any Vulkan call fails, it is an error, and nothing leaks")
         test::fail(*faults, "", n, VK_ERROR_OUT_OF_HOST_MEMORY);
         const test::Thrown thrown = test::thrown_by([&] { (void)run_on_device(*instance, model); });
         INFO("call " << n << " of " << all << ": " << thrown.message);
-        // The first call opens the device; why that fails is for a person to say.
+        // The first call opens the device; its error is not tested here.
         CHECK(thrown.is(n == 1 ? ErrorCode::no_device : ErrorCode::memory));
         CHECK(test::leaked(*faults) == "");
     }

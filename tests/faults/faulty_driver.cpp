@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The library that a driver's manifest names, as dlopen takes it.
+// The library that a driver's manifest names, for dlopen.
 std::string library_of(const fs::path &manifest) {
     std::ostringstream text;
     text << std::ifstream(manifest).rdbuf();
@@ -24,7 +24,7 @@ std::string library_of(const fs::path &manifest) {
     return named.has_parent_path() ? (manifest.parent_path() / named).string() : named.string();
 }
 
-// Our library stays open: what it does is set before the first instance, and looked at after the last.
+// The library stays open, because its faults are set before the first instance and read after the last.
 Faults *install() {
     const fs::path below = test::manifest_of("lavapipe");
     if (below.empty()) return nullptr;

@@ -33,8 +33,8 @@ bool says_one_of(const std::string &text, const std::vector<std::string> &words)
     return std::ranges::any_of(words, [&](const std::string &w) { return text.find(w) != std::string::npos; });
 }
 
-// Every variant of these layers on their own cases, on the device as it is now. Returns how many passed; a failure must
-// be a refusal with one of these words.
+// Runs every variant of these layers on their own cases, on the device with its current limits. Returns how many
+// passed; a failure must be a refusal with one of these words.
 size_t check_layers(const std::vector<std::string> &layers, const std::vector<std::string> &refusals) {
     const auto instance = test::validated_instance();
     REQUIRE(instance->devices().front().unusable.empty());
@@ -114,7 +114,7 @@ TEST_CASE("limits: the minimum limits are enough for every layer") {
         p.limits.minStorageBufferOffsetAlignment = 256;
         for (uint32_t &n : p.limits.maxComputeWorkGroupCount) n = 65535;
     };
-    // Only a faster variant may want more.
+    // Only a faster variant may need more.
     const std::vector<std::string> wants_more{"invocations", "shared memory", "takes at most"};
     CHECK(check_layers({}, wants_more) > 100);
 }

@@ -51,8 +51,8 @@ TEST_CASE("lost device: it stays lost, while another open device keeps working")
 TEST_CASE("lost device: waiting for work that never finishes ends after a bounded time") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
-    // Without validation layers: destroying what a device still works on is against Vulkan's rules, and all that is
-    // left to do here.
+    // Without validation layers: destroying objects that a device still uses breaks Vulkan's rules, but there is no
+    // other way here.
     std::string why_not;
     const auto instance = vulkan::Instance::create({}, why_not);
     REQUIRE(instance != nullptr);
@@ -71,7 +71,7 @@ TEST_CASE("lost device: a submission that fails waits for those before it") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     const auto instance = test::validated_instance();
-    // Two steps of so much memory that each is a submission of its own.
+    // Two steps with so much memory that each is a separate submission.
     const auto small = test::SmallModel();
     const auto model = model::Model::parse(R"({"format": "lamina/1", "name": "wide", "graphs": {"main": {
         "inputs": {"x": {"dtype": "f32", "dims": "N"}, "other": {"dtype": "f32", "dims": "N"}},
@@ -91,7 +91,7 @@ TEST_CASE("lost device: a submission that fails waits for those before it") {
 
     test::fail(*faults, "vkQueueSubmit", 2, VK_ERROR_OUT_OF_HOST_MEMORY);
     CHECK(test::thrown_by([&] { program->run(); }).is(ErrorCode::memory));
-    program->run(); // nothing of the first submission is under way any more, or the layers would say so
+    program->run(); // the first submission has ended, or the layers would report it
     program->read(program->plan().outputs.at("y"), sum.bytes());
     CHECK(std::all_of(sum.f32().begin(), sum.f32().end(), [](float v) { return v == 3; }));
     CHECK(test::messages_of(*instance) == "");

@@ -18,7 +18,7 @@ namespace {
 
 const char *const one_descriptor_set_a_dispatch = "vkAllocateDescriptorSets";
 
-// A linear layer with weights in blocks, by the variant that packs them: the same weights, whatever the number of rows.
+// A linear layer with weights in blocks, computed by the variant that packs them, for any number of rows.
 class Packing {
   public:
     Packing() : plugins_(test::SmallModel().plugins), instance_(test::validated_instance()) {
@@ -30,7 +30,7 @@ class Packing {
         options.variants = {variant};
         return backend_->compile(graph(rows).plan, options);
     }
-    // Whether a program of this many rows computes what the reference does.
+    // Whether a program for this many rows agrees with the reference.
     [[nodiscard]] bool is_right(plan::Program &program, int64_t rows) const {
         const conformance::CaseGraph of_case = graph(rows);
         write_values(program, of_case);
@@ -84,7 +84,7 @@ TEST_CASE("preparation: weights that only a preparation reads do not stay on the
         const auto program = packing.compile(3, variant);
         return blocks() - before;
     };
-    CHECK(made_by("packed") == made_by("baseline")); // the packed weights instead of those of the file
+    CHECK(made_by("packed") == made_by("baseline")); // the packed weights replace those of the file
 }
 
 TEST_CASE("preparation: it is repeated if the device is lost during it or later") {

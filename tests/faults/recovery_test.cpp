@@ -18,7 +18,7 @@ namespace {
 
 const std::vector<std::string> words{"vulkan", "layer", "a"};
 
-// g2p on the faulty driver, with the notices that it gave.
+// g2p on the faulty driver, and the runtime's notices.
 class Subject {
   public:
     Subject() : runtime_(options()), model_(runtime_.load(LAMINA_SOURCE_DIR "/models/g2p")) {}
@@ -38,7 +38,7 @@ class Subject {
         return static_cast<size_t>(
             std::ranges::count_if(notices_, [&](const auto &n) { return n.find(text) != std::string::npos; }));
     }
-    // How many losses there were since the last call.
+    // The number of losses since the last call.
     size_t losses() {
         const size_t all = said("vulkan:0 was lost; Lamina reopens it");
         return all - std::exchange(seen_, all);
@@ -79,14 +79,14 @@ TEST_CASE(
     if (faults == nullptr) return;
     Subject subject;
     const auto truth = subject.truth();
-    // The first loss hits what is proved before anything runs, the others the weights and the steps.
+    // The first loss is during the checks before anything runs, the others during the upload of weights and the steps.
     for (const uint64_t n : {40U, 11U, 5U, 2U, 1U}) {
         Session session = subject.session();
         test::fail(*faults, "vkQueueSubmit", n, VK_ERROR_DEVICE_LOST);
         INFO("submission " << n);
         CHECK(session.generate(words) == truth);
         CHECK(subject.losses() == 1);
-        CHECK(session.generate(words) == truth); // it goes on with the new one
+        CHECK(session.generate(words) == truth); // it continues on the new device
         CHECK(subject.losses() == 0);
     }
     CHECK(subject.messages() == "");
@@ -100,7 +100,8 @@ TEST_CASE("recovery: if the device is lost while decoding, the batch starts agai
     Session session = subject.session();
     const auto generate = [&] { CHECK(session.generate(words) == truth); };
     generate();
-    const uint64_t all = test::calls_of(*faults, "vkWaitForFences", generate); // one a run: nothing is left to set up
+    const uint64_t all =
+        test::calls_of(*faults, "vkWaitForFences", generate); // one per run, because everything is set up
     for (uint64_t n = 1; n <= all; n += 3) {
         generate();
         test::fail(*faults, "vkWaitForFences", n, VK_ERROR_DEVICE_LOST);
@@ -127,7 +128,7 @@ TEST_CASE("recovery: a second loss is an error that names the steps, and the ses
     Subject subject;
     Session session = subject.session();
     const Tensor expected = session.run("encode", encoder_inputs()).at("memory");
-    // Lost in the last wait, both times: that is for the steps. How many there are settles when all is proved.
+    // Lost in the last wait, both times: a wait for a step. Their number is constant once all variants are checked.
     std::optional<Session> fresh;
     const auto begin = [&] {
         fresh = subject.session();
@@ -142,7 +143,7 @@ TEST_CASE("recovery: a second loss is an error that names the steps, and the ses
     const test::Thrown thrown = test::thrown_by(begin);
     test::heal(*faults);
     CHECK(thrown.is(ErrorCode::device_lost));
-    CHECK(thrown.code == 6); // what the command exits with
+    CHECK(thrown.code == 6); // the exit status of the command
     CHECK_THAT(thrown.message, matchers::contains("was lost while it ran steps 'encoder.embedding' to "
                                                   "'decoder.3.source_attention.value' of graph 'encode'"));
     CHECK(subject.losses() == 1);
@@ -176,7 +177,7 @@ TEST_CASE("recovery: a variant that loses the device while it is proved is barre
     const auto prove = [&](const auto &after_each) {
         return test::thrown_by([&] { (void)subject.admission()->redo({"linear"}, after_each); });
     };
-    // The baseline is the first to be proved, and passes; the next one loses the device.
+    // The baseline is checked first, and passes; the next variant loses the device.
     const test::Thrown thrown = prove(lose_next);
     CHECK(thrown.is(ErrorCode::device_lost));
     CHECK_THAT(thrown.message, matchers::contains("Replay: lamina check linear --device vulkan:0 --variant "));

@@ -1,4 +1,4 @@
-// A model of four layers with all kinds of memory that a program has: weights, a constant, scratch, states, inputs,
+// A model of four layers that uses all kinds of memory of a program: weights, a constant, scratch, states, inputs,
 // outputs.
 #pragma once
 
@@ -20,7 +20,7 @@ struct SmallModel {
     [[nodiscard]] lamina::plan::GraphPlan plan() const;
     // Compiles the plan, writes the inputs, runs it and reads the output, (2, 4, 16).
     [[nodiscard]] lamina::Tensor run_on(lamina::plan::Backend &backend) const;
-    // Whether this is what the references compute.
+    // Whether the output agrees with the references.
     [[nodiscard]] bool is_right(const lamina::Tensor &output) const;
 };
 

@@ -56,7 +56,7 @@ std::map<std::string, TensorType, std::less<>> types_of(const Entries &entries, 
     return types;
 }
 
-// As references want them: I32 as it is, everything else in F32.
+// Converted for references: everything but I32 to F32.
 Tensor widened(const model::Weight &entry) {
     Tensor tensor({entry.type.dtype == DType::i32 ? DType::i32 : DType::f32, entry.type.shape});
     if (entry.type.dtype == DType::i32)
@@ -66,7 +66,7 @@ Tensor widened(const model::Weight &entry) {
     return tensor;
 }
 
-// One list of ports with memory behind each: from the file, or NaN where the reference is to write.
+// A list of ports with their memory: tensors from the file, or NaN where the reference writes.
 struct Bound {
     std::vector<Tensor> tensors;
     std::vector<void *> pointers;

@@ -35,7 +35,7 @@ std::string refusal(const std::string &bytes) {
     return message;
 }
 
-// The same file, with one thing done to it that makes it wrong.
+// The same file with one error.
 std::string refusal(const std::function<void(GgufFile &)> &change) {
     GgufFile file = well_formed();
     change(file);
@@ -54,7 +54,7 @@ std::string with_alignment(uint32_t type, const std::string &value) {
     return refusal([&](GgufFile &file) { file.metadata("general.alignment", type, value); });
 }
 
-// True: it opened, and all of it can be touched.
+// Whether it opened; then all of it must be readable.
 bool opens(const TemporaryFolder &folder, const std::string &bytes) {
     const auto path = folder.write("m.gguf", bytes);
     try {
@@ -97,7 +97,7 @@ TEST_CASE("hostile: GGUF counts beyond the size of the file are refused without 
         CHECK_THAT(refusal([&](GgufFile &f) { f.more_tensors = more; }), contains(" tensors in a file of this size"));
         CHECK_THAT(refusal([&](GgufFile &f) { f.more_metadata = more; }), contains(" metadata in a file of this size"));
     }
-    // One more than there are: what follows is read as what it is not, or the file ends.
+    // One more than there are: what follows is misread, or the file ends.
     CHECK_FALSE(refusal([](GgufFile &f) { f.more_tensors = 1; }).empty());
     CHECK_FALSE(refusal([](GgufFile &f) { f.more_metadata = 1; }).empty());
 }
@@ -161,12 +161,13 @@ TEST_CASE("hostile: GGUF tensors have shapes that can be counted, in types that 
     CHECK_THAT(with_tensor({uint64_t{1} << 63U}, ggml_f32, 0), contains("a dim of 9223372036854775808"));
     CHECK_THAT(with_tensor({huge, huge}, ggml_f32, 0), contains("overflows 64 bits"));
     CHECK_THAT(with_tensor({huge, huge, 0}, ggml_f32, 0), contains("overflows 64 bits"));
-    CHECK_THAT(with_tensor({(uint64_t{1} << 62U) + 1}, ggml_f32, 0), contains("overflows 64 bits")); // times 4 it is 4
+    CHECK_THAT(with_tensor({(uint64_t{1} << 62U) + 1}, ggml_f32, 0),
+               contains("overflows 64 bits")); // times 4 this wraps to 4
     CHECK_THAT(with_tensor({INT64_MAX}, ggml_f32, 0), contains("overflows 64 bits"));
     CHECK_THAT(with_tensor({33}, ggml_q8_0, 0), contains("expected rows of a multiple of 32 values"));
     CHECK_THAT(with_tensor({}, ggml_q8_0, 0), contains("expected rows of a multiple of 32 values"));
     CHECK_THAT(with_tensor({128}, ggml_q2_k, 0), contains("expected rows of a multiple of 256 values"));
-    for (const uint32_t type : {4U, 5U, 31U, 36U, 1000U, UINT32_MAX}) // removed from the format, and never in it
+    for (const uint32_t type : {4U, 5U, 31U, 36U, 1000U, UINT32_MAX}) // removed from the format, or never part of it
         CHECK_THAT(with_tensor({1}, type, 0), contains("unknown GGML type " + std::to_string(type)));
 }
 
@@ -205,6 +206,6 @@ TEST_CASE("hostile: a damaged GGUF file opens or is refused") {
         }
         refused += !opens(folder, bytes);
     }
-    CHECK(refused > times / 10); // the damage is felt
-    CHECK(refused < times);      // and not everything is refused
+    CHECK(refused > times / 10); // damage is noticed
+    CHECK(refused < times);      // but not everything is refused
 }

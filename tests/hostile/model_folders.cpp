@@ -1,5 +1,5 @@
-// Broken model folders: whatever the bytes, loading ends with a model or with lamina::Error. Built with
-// -DLAMINA_ASAN=ON, a read beyond the file fails here, too.
+// Broken model folders: whatever the bytes are, loading returns a model or throws lamina::Error. With
+// -DLAMINA_ASAN=ON, a read beyond the file also fails here.
 #include "model/model.hpp"
 #include "model/safetensors.hpp"
 
@@ -30,7 +30,7 @@ const char *const model_json = R"({"format": "lamina/1", "name": "m", "summary":
  "generation": {"decode": "decode", "target_ids": "ids", "position": "position", "logits": "logits", "start": "<s>",
   "end": "</s>", "max_length": 8, "target": {"vocabulary": "v.txt", "split": "words"}}})";
 
-// A folder that loads, and what its files hold.
+// A folder that loads, and the contents of its files.
 struct Folder : TemporaryFolder {
     std::string json = model_json, weights, vocabulary = "<s>\n</s>\nAH\n";
 
@@ -46,7 +46,7 @@ struct Folder : TemporaryFolder {
     }
 };
 
-// True: it loaded, and everything in it can be touched. False: refused, and the message names the file.
+// Whether it loaded; then everything in it must be readable. Otherwise the message must name the file.
 bool loads(const TemporaryFolder &folder) {
     try {
         const auto model = Model::load(folder.path());
@@ -65,7 +65,7 @@ bool loads(const TemporaryFolder &folder) {
     }
 }
 
-// Every prefix of a file, but for the whole of it; counts those that load.
+// Tries every proper prefix of a file, and counts those that load.
 size_t prefixes_that_load(const Folder &folder, const std::string &name, const std::string &bytes) {
     size_t loaded = 0;
     for (size_t length = 0; length < bytes.size(); ++length) {
@@ -75,7 +75,7 @@ size_t prefixes_that_load(const Folder &folder, const std::string &name, const s
     return loaded;
 }
 
-// One to three changes of a byte: a bit flipped, a byte that means something to a parser, or any byte.
+// Changes one to three bytes: flips a bit, or writes a byte with a meaning in JSON, or any byte.
 std::string damaged(std::string bytes, std::mt19937 &random) {
     constexpr char telling[] = "{}[]\",:0123456789-.eE\\u\xFF\x80\n <>"; // and the zero at its end
     const size_t changes = 1 + random() % 3;
@@ -105,8 +105,8 @@ void damage_many_times(const std::string &name, std::string Folder::*file, int t
         folder.write(name, damaged(folder.*file, random));
         refused += !loads(folder);
     }
-    CHECK(refused > times / 10); // the damage is felt
-    CHECK(refused < times);      // and not everything is refused
+    CHECK(refused > times / 10); // damage is noticed
+    CHECK(refused < times);      // but not everything is refused
 }
 
 } // namespace

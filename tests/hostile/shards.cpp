@@ -13,7 +13,7 @@ namespace {
 
 struct Folder : TemporaryFolder {
     Folder() { write_safetensors(path() / "1.safetensors", {{"a", Tensor({DType::f32, {2}})}}); }
-    // What is said of an index of this text.
+    // The error for an index with this text.
     [[nodiscard]] std::string refusal(const std::string &index) const {
         write("model.safetensors.index.json", index);
         std::string message = message_of([&] { (void)open_safetensors_folder(path()); });

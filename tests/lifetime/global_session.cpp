@@ -32,7 +32,8 @@ bool run(const lamina::Runtime &on, std::optional<lamina::Session> &made) {
 TEST_CASE("globals outlive the driver's globals") {
     if (test::vulkan_devices(runtime()).empty()) return;
     CHECK(run(runtime(), session));
-    // A second runtime comes and goes: what drivers and layers remember of the first one, they look up anew.
+    // Creates and destroys a second runtime, so that drivers and layers must look up their state of the first one
+    // again.
     const lamina::Runtime other(options);
     std::optional<lamina::Session> local;
     CHECK(run(other, local));

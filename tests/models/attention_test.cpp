@@ -29,7 +29,7 @@ std::string inputs_of(const Expected &expected) {
     return out;
 }
 
-// Masks, lengths and positions: what the heads are given besides queries, keys and values.
+// Masks, lengths and positions: the inputs of the heads besides queries, keys and values.
 std::string more_of(const Expected &expected) {
     std::string out;
     for (const auto &[name, tensor] : expected.in)

@@ -65,7 +65,7 @@ ModelDescription encoder_decoder_key_mask() {
                        .generator = {.d_model = 8, .vocabulary = 13, .output = Generator::Output::log_probabilities}});
 }
 
-// How the system of each golden file is built.
+// Builds the system of each golden file.
 const std::map<std::string, std::function<ModelDescription()>> systems{
     {"layer_pre_norm", [] { return build(pre_norm); }},
     {"layer_post_norm", layer_post_norm},
@@ -115,7 +115,7 @@ TEST_CASE("systems: built models agree with PyTorch on the same weights") {
         INFO(name);
         Expected expected = read_expected(here / "golden" / (name + ".safetensors"));
         ModelDescription model = make();
-        for (const auto &[weight, tensor] : model.weights) { // as many, of the same names and shapes
+        for (const auto &[weight, tensor] : model.weights) { // the same number, with the same names and shapes
             INFO(weight);
             REQUIRE(expected.weight.contains(weight));
             CHECK(expected.weight.at(weight).type() == tensor.type());

@@ -50,7 +50,7 @@ Expected read_expected(const std::filesystem::path &file) {
 }
 
 const Runtime &runtime() {
-    // Asked for devices before it becomes a static: drivers clean up at exit in the reverse order, after it.
+    // Lists the devices before it becomes a static, because then drivers clean up after it at exit.
     static const Runtime made = [] {
         const Runtime with_drivers({.plugin_folders = {LAMINA_PLUGIN_DIR}});
         (void)with_drivers.devices();

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-// in.NAME, out.NAME and weight.NAME of a file that make.py wrote; state.NAME before and state_after.NAME.
+// The tensors in.NAME, out.NAME, weight.NAME, state.NAME (before) and state_after.NAME of a file that make.py wrote.
 struct Expected {
     lamina::TensorMap in, out, weight, state, state_after;
 };
@@ -14,15 +14,15 @@ struct Expected {
 
 [[nodiscard]] const lamina::Runtime &runtime();
 
-// Every device of this machine that can be used, the references' among them.
+// Every usable device of this machine, including `reference`.
 [[nodiscard]] std::vector<lamina::Device> devices();
 
-// Runs every graph of the model that `expected` has outputs for, an encoder before a decoder, which takes its outputs.
+// Runs every graph of the model for which `expected` has outputs: an encoder before a decoder, which reads its outputs.
 [[nodiscard]] lamina::TensorMap run_all(const lamina::Model &model, const lamina::Device &device,
                                         const Expected &expected);
 
-// Within 1e-5 of what is expected, relative to its row's largest value where that is above 1.
+// Within 1e-5 of the expected value, relative to the row's largest value if that is above 1.
 [[nodiscard]] bool agree(const lamina::Tensor &found, const lamina::Tensor &expected);
 
-// run_all() on every device; each output agrees with what is expected.
+// run_all() on every device; checks every output.
 void check_on_all_devices(const lamina::Model &model, const Expected &expected);

@@ -12,10 +12,10 @@
 namespace {
 using namespace lamina;
 
-// position / 10000^(2i/channels) at 2^31 must be right to far less than 2e-7 for its sine to be the truth.
+// The angle, position / 10000^(2i/channels), needs an error far below 2e-7 even at 2^31, so that its sine is exact.
 static_assert(LDBL_MANT_DIG >= 64);
 
-// PE of one position: the reference's output for x = 0.
+// The encoding of one position: the reference's output for x = 0.
 Tensor encoding(const abi::Layer &layer, int64_t channels, int64_t position, const std::string &layout) {
     const abi::LayerCall call(layer, {{"max_len", 2147483648.0}, {"layout", layout}},
                               {{{"x", {DType::f32, {1, 1, channels}}}, {"offset", {DType::i32, {1}}}}, {}, {}},

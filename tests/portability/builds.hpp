@@ -30,14 +30,14 @@ struct Build {
 // The layers of the build; a plugin that could not be loaded is an Error.
 [[nodiscard]] const std::map<std::string, lamina::abi::Layer, std::less<>> &layers();
 
-// The kernels of a layer, but for those that this build's tools could not compile.
+// The kernels of a layer, except those that this build's tools could not compile.
 [[nodiscard]] std::vector<lamina_kernel> kernels_of(const lamina::abi::Layer &layer);
 
-// What GPUs have in common that offer every feature: subgroups of 32, 32 KiB of shared memory.
+// A typical GPU with every feature: subgroups of 32, 32 KiB of shared memory.
 [[nodiscard]] lamina_device typical_gpu();
 
-// By layer, kernel and constants, each once: all layers, all variants that plan on `device`, the layers' own cases and
-// generated ones.
+// One for each layer, kernel and set of constants: of all layers, all variants that can plan on `device`, and the
+// layers' own and generated cases.
 [[nodiscard]] std::vector<Build> builds_on(const lamina_device &device);
 
 } // namespace portability

@@ -13,7 +13,7 @@ using vulkan::Owned;
 
 constexpr const char *statistics_extension = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
 
-// RADV's manifest, which tells Vulkan's loader where the driver is; empty where it is not installed.
+// RADV's manifest, which tells Vulkan's loader where the driver is; empty if it is not installed.
 std::filesystem::path manifest() {
     for (const std::filesystem::path folder :
          {"/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d"}) {
@@ -37,7 +37,7 @@ VkDevice open_device(const vulkan::PhysicalDevice &physical) {
     features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     features.pNext = &features11;
     vkGetPhysicalDeviceFeatures2(physical.handle, &features);
-    features.features.robustBufferAccess = VK_FALSE; // other code would come of it; the runtime does without as well
+    features.features.robustBufferAccess = VK_FALSE; // it would change the code; the runtime does not use it either
 
     const float priority = 1.0F;
     VkDeviceQueueCreateInfo queue{};
@@ -67,8 +67,8 @@ std::unique_ptr<Chip> Chip::open(const std::string &name, std::string &why_not) 
     }
     setenv("RADV_FORCE_FAMILY", name.c_str(), 1);
     setenv("VK_DRIVER_FILES", radv.c_str(), 1);
-    setenv("VK_ICD_FILENAMES", radv.c_str(), 1);    // as loaders before 1.3.207 call it
-    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1); // what comes from the cache brings no statistics
+    setenv("VK_ICD_FILENAMES", radv.c_str(), 1);    // the name in loaders before 1.3.207
+    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1); // kernels from the cache have no statistics
     auto instance = vulkan::VulkanInstance::create({}, nullptr, why_not);
     if (instance == nullptr) {
         why_not += "; or this RADV needs the chip: Mesa 22.3's does not";
@@ -84,7 +84,7 @@ std::unique_ptr<Chip> Chip::open(const std::string &name, std::string &why_not) 
 Chip::Chip(std::shared_ptr<vulkan::VulkanInstance> instance, const vulkan::PhysicalDevice &physical)
     : instance_(std::move(instance)), driver_(physical.info.driver_version), capabilities_(physical.info.capabilities),
       device_(open_device(physical)) {
-    capabilities_.max_binding_bytes = physical.limits.maxStorageBufferRange; // no memory is there to bound it
+    capabilities_.max_binding_bytes = physical.limits.maxStorageBufferRange; // there is no memory that limits it
     volkLoadDeviceTable(&vk_, device_);
 }
 

@@ -12,19 +12,19 @@ namespace portability {
 
 struct Statistics { // of one compiled kernel; registers are 32 bits for each invocation (vector) or subgroup (scalar)
     uint64_t vector_registers = 0;
-    uint64_t spilled_vector = 0, spilled_scalar = 0; // registers that live in memory, for want of room
+    uint64_t spilled_vector = 0, spilled_scalar = 0; // registers that were moved to memory
     uint64_t scratch_bytes = 0;                      // of memory, for each subgroup, for spills and for indexed arrays
     uint64_t shared_bytes = 0;
-    uint64_t subgroups = 0; // that a SIMD unit holds at a time: the more, the more waiting for memory they hide
+    uint64_t subgroups = 0; // that fit on a SIMD unit at a time; more of them hide more memory latency
 
     [[nodiscard]] bool spills() const { return spilled_vector != 0 || scratch_bytes != 0; }
 };
 
 class Chip {
   public:
-    // `name` as $RADV_FORCE_FAMILY takes it; RADV ends the process at one that it does not know. Null, and why, where
-    // RADV is not installed or cannot compile for chips that are not there. Sets the environment that drivers read, so
-    // a process opens one chip, before any other use of Vulkan.
+    // `name` is that of $RADV_FORCE_FAMILY; RADV ends the process if it does not know it. Returns null, and why, if
+    // RADV is not installed or cannot compile for chips that are not installed. Sets environment variables that drivers
+    // read, so a process can open only one chip, before any other use of Vulkan.
     static std::unique_ptr<Chip> open(const std::string &name, std::string &why_not);
     ~Chip();
     Chip(const Chip &) = delete;
@@ -32,7 +32,7 @@ class Chip {
 
     [[nodiscard]] const std::string &driver() const { return driver_; } // "Mesa 22.3.6"
     [[nodiscard]] const lamina_device &capabilities() const { return capabilities_; }
-    // Throws Error when the driver refuses the kernel.
+    // Throws Error if the driver refuses the kernel.
     [[nodiscard]] Statistics compile(const Build &build) const;
 
   private:

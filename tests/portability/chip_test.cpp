@@ -16,7 +16,7 @@ std::string variable(const char *name) {
     return value != nullptr ? value : "";
 }
 
-// The chip that this run of the program is for, $LAMINA_CHIP. Null where there is none: the test is skipped.
+// The chip that this run of the program tests, $LAMINA_CHIP. Null if there is none: the test is then skipped.
 std::unique_ptr<Chip> chip() {
     const std::string name = variable("LAMINA_CHIP");
     if (name.empty()) return nullptr;

@@ -14,11 +14,11 @@ using namespace lamina;
 namespace {
 
 struct Metal {
-    std::string source; // empty when the translation failed
+    std::string source; // empty if the translation failed
     std::string error;
 };
 
-// In the version of Metal's language that macOS 10.14 came with, the oldest that current MoltenVK runs on.
+// Uses the version of Metal's language of macOS 10.14, the oldest that current MoltenVK supports.
 Metal translate(const lamina_kernel &kernel) {
     spvc_context created = nullptr;
     REQUIRE(spvc_context_create(&created) == SPVC_SUCCESS);
@@ -39,12 +39,12 @@ Metal translate(const lamina_kernel &kernel) {
     return {source, {}};
 }
 
-// Metal takes no specialization constant as the size of an array, so those that are one become macros.
+// In Metal, a specialization constant cannot be the size of an array, so those constants become macros.
 bool is_macro(const Metal &metal, uint32_t constant) {
     return metal.source.find("#define SPIRV_CROSS_CONSTANT_ID_" + std::to_string(constant) + " ") != std::string::npos;
 }
 
-// Metal's language has its own, which SPIRV-Cross does not translate to; MoltenVK offers none.
+// Metal has its own, but SPIRV-Cross does not translate to them, and MoltenVK does not offer the extension.
 bool has_matrices(const lamina_kernel &kernel) {
     return (plan::reflect(kernel, kernel.name).features & LAMINA_FEATURE_COOPERATIVE_MATRIX) != 0;
 }
@@ -61,8 +61,8 @@ TEST_CASE("every kernel without cooperative matrices translates to Metal's shadi
         }
 }
 
-// MoltenVK before 1.3 leaves macros at their default. A kernel whose default is the greatest value that any plan gives
-// still computes the same with it, if in larger tiles; with a smaller one it would leave things out.
+// MoltenVK before 1.3 leaves macros at their default. If the default is the largest value of any plan, the kernel
+// computes the same, but in larger tiles; a smaller default would leave out part of the work.
 TEST_CASE("constants that size arrays are at most their default") {
     size_t sizes = 0;
     for (const portability::Build &build : portability::builds_on(portability::typical_gpu())) {
@@ -78,5 +78,5 @@ TEST_CASE("constants that size arrays are at most their default") {
             CHECK(spec.bits <= declared->dflt);
         }
     }
-    CHECK(sizes != 0); // else this SPIRV-Cross calls its macros something else
+    CHECK(sizes != 0); // otherwise this SPIRV-Cross names its macros differently
 }

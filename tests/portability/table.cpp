@@ -75,7 +75,8 @@ A kernel is built once for each set of specialization constants, hence the range
 registers, not to memory. Spills to memory would be shown in bold.
 )";
 
-// Compiles everything for one chip, a line a build; in a process of its own, since drivers read the environment once.
+// Compiles everything for one chip and prints a line per build. Runs in a separate process, because drivers read the
+// environment once.
 void compile_all(const std::string &chip, std::FILE *out) {
     std::string why_not;
     const auto opened = Chip::open(chip, why_not);
@@ -90,7 +91,7 @@ void compile_all(const std::string &chip, std::FILE *out) {
     std::fputs(lines.str().c_str(), out);
 }
 
-// What compile_all() writes in a child process. Throws Error when it fails there.
+// The output of compile_all() in a child process. Throws Error if it fails there.
 std::string lines_of(const std::string &chip) {
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) throw lamina::Error(lamina::ErrorCode::failure, "no pipe");

@@ -16,7 +16,7 @@ using lamina::Encoding;
 using lamina::Tokenizer;
 
 struct Expected {
-    std::string text, second; // the latter for pairs alone
+    std::string text, second; // the latter only for pairs
     bool is_pair = false;
     Encoding encoding; // ids, offsets and types
     std::string decoded, without_special;
@@ -60,7 +60,7 @@ class Input {
     }
 };
 
-// As text that comes token by token. Where the whole is no text either, the pieces need not be the same.
+// Decodes token by token. If the whole is not valid text either, the pieces may differ from it.
 bool streams(const Tokenizer &tokenizer, const Expected &expected) {
     if (expected.decoded.find("\xEF\xBF\xBD") != std::string::npos) return true;
     lamina::StreamDecoder stream(tokenizer, false);

@@ -48,7 +48,7 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     CHECK(json.at("replay_command") == "lamina check --replay '" + replay + "/second.safetensors' --device vulkan:0 " +
                                            "--variant fast --plugin-dir " WRONG_PLUGINS);
     CHECK_THAT(folder.read("map.svg"), matchers::contains(">layer 'second' of graph 'run'"));
-    for (const std::string &line : lines_of(folder.read("map.svg"))) // no text runs off the page
+    for (const std::string &line : lines_of(folder.read("map.svg"))) // all text fits on the page
         if (line.starts_with("<text")) CHECK(line.size() - line.find('>') < 120 + std::string("</text>").size());
     const Finished text = lamina_with_wrong_layers(
         folder, {"compare", model, "--input", input, "--device", "vulkan:0", "--variant", "wrong_when_long=fast"});
@@ -62,7 +62,7 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
     INFO(replayed.out << replayed.err);
     CHECK(replayed.status == 7);
     const Finished nothing = lamina_with_wrong_layers(folder, {"check", "--device", "cpu", "--replay", replay});
-    CHECK(nothing.status == 7); // the CPU has no kernel to run it with: that is no success
+    CHECK(nothing.status == 7); // the CPU has no kernel for it, which is no success
     const Finished right = lamina_with_wrong_layers(
         folder, {"check", "--device", "vulkan:0", "--replay", replay, "--variant", "baseline"});
     CHECK(right.status == 0);

@@ -1,5 +1,5 @@
-// No kernel is trusted before it is proved on the device: variants that are wrong on purpose are barred before they
-// run, or named by compare.
+// No kernel is trusted before it has been checked on the device: variants that are wrong on purpose are barred before
+// they run, or named by compare.
 #include "catch.hpp"
 #include "places.hpp"
 #include "temporary_folder.hpp"
@@ -18,18 +18,18 @@ using namespace lamina;
 
 namespace {
 
-// A runtime with the wrong layers, whose cache is in `cache`; `notices` gets what it tells the user.
+// A runtime with the wrong layers, whose cache is in `cache`; `notices` receives its messages.
 Runtime runtime_with(const TemporaryFolder &cache, std::vector<std::string> &notices,
                      const char *wrong = WRONG_PLUGINS) {
     setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
     RuntimeOptions options;
     options.plugin_folders = {wrong, LAMINA_PLUGIN_DIR};
-    options.proving_time = std::chrono::hours(1); // on a busy machine, too, all that there is to find is found
+    options.proving_time = std::chrono::hours(1); // so that all checks are finished even on a busy machine
     options.notify = [&](const std::string &notice) { notices.push_back(notice); };
     return Runtime(options);
 }
 
-// The first Vulkan device, a software one, too; none: the test is skipped.
+// The first Vulkan device, even a software one. If there is none, the test is skipped.
 std::optional<Device> first_vulkan(const Runtime &runtime) {
     const std::vector<Device> devices = test::vulkan_devices(runtime);
     return devices.empty() ? std::nullopt : std::optional(devices.front());
@@ -60,7 +60,7 @@ bool agree(const Tensor &a, const Tensor &b) { return compare(a, b, {1e-5, 1e-7,
 TEST_CASE("a wrong CPU kernel is barred, one for another contract never runs, and the references run instead") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
-    for (int again = 0; again < 2; ++again) { // what was found out is remembered
+    for (int again = 0; again < 2; ++again) { // verdicts are remembered
         const Runtime runtime = runtime_with(cache, notices, WRONG_EXECUTOR);
         const Model model = runtime.load(model_of("log_softmax"));
         const Tensor x = ramp(3, 5);
@@ -124,7 +124,7 @@ TEST_CASE("a variant is proved on shapes like those of the model, not only on it
     } steps[] = {
         {"wrong_when_long", ramp(2, 512), "C=512"},
         {"never_proved", ramp(2, 512), "C=512"},
-        // Too large to be a case itself: columns give way, for with fewer rows another pipeline runs.
+        // Too large for a case: columns are halved, because fewer rows would run another pipeline.
         {"wrong_when_many", ramp(1024, 1024), "...=512 C=256"},
     };
     for (const auto &[layer, x, proved_on] : steps) {
@@ -164,7 +164,7 @@ TEST_CASE("a variant that cannot run any of its layer's cases is not admitted") 
     CHECK(variants[1].variant == "fast");
     CHECK(variants[1].passed == 0);
     CHECK_FALSE(variants[1].admitted);
-    CHECK(variants[1].why.empty()); // it is not barred either: nothing is known of it
+    CHECK(variants[1].why.empty()); // it is not barred either: nothing is known about it
     CHECK_THAT(message_of([&] { (void)admit(runtime, runtime.device("reference")); }),
                matchers::contains("name a Vulkan device"));
     SessionOptions options;
@@ -173,7 +173,7 @@ TEST_CASE("a variant that cannot run any of its layer's cases is not admitted") 
     CHECK_THAT(message_of([&] {
                    (void)session.run("run", {{"x", ramp(2, 512)}});
                }),
-               matchers::contains("is barred on")); // a case of its own shapes was run, and failed
+               matchers::contains("is barred on")); // a case with its own shapes was run, and failed
 }
 
 TEST_CASE("compare names the first layer that is wrong, its variant, device and driver, proved or not") {
@@ -191,7 +191,7 @@ TEST_CASE("compare names the first layer that is wrong, its variant, device and 
     CHECK(comparison.layers[0].own.passed);
     CHECK_FALSE(comparison.layers[1].own.passed);
     CHECK(comparison.layers[1].own.index.back() >= 100);
-    CHECK(comparison.layers[2].own.passed); // right on right inputs
+    CHECK(comparison.layers[2].own.passed); // correct for correct inputs
     CHECK_FALSE(comparison.layers[2].accumulated.passed);
     REQUIRE(comparison.first_wrong() != nullptr);
     CHECK(comparison.first_wrong()->layer == "second");
@@ -228,7 +228,7 @@ TEST_CASE("compare decodes text as generation does, and names a layer that is wr
     CompareOptions options;
     options.texts = {"a b b a b", "b"}; // up to 6 + 9 tokens: a cache of 16
     CHECK(compare(runtime, model, *device, options).agrees());
-    REQUIRE(notices.size() == 1); // its own cases end before it is wrong, those like the step do not
+    REQUIRE(notices.size() == 1); // its own cases are too short to show the error, those made from the step are not
     CHECK_THAT(notices[0], matchers::contains("'wrong_when_later': variant 'fast' is barred"));
 
     options.variants["wrong_when_later"] = "fast";
@@ -236,15 +236,14 @@ TEST_CASE("compare decodes text as generation does, and names a layer that is wr
     const Comparison comparison = compare(runtime, model, *device, options);
     REQUIRE(comparison.layers.size() == 4);
     CHECK(comparison.layers[0].own.passed);
-    for (const size_t wrong :
-         {size_t{1}, size_t{2}}) { // the second one is wrong by itself, too, though fed with what is right
+    for (const size_t wrong : {size_t{1}, size_t{2}}) { // even with correct inputs, the second one has its own error
         CHECK_FALSE(comparison.layers[wrong].own.passed);
-        CHECK(comparison.layers[wrong].step == 4); // the fourth token is behind it; what follows is not looked at
+        CHECK(comparison.layers[wrong].step == 4); // the first wrong token; later ones are not compared
     }
     CHECK(comparison.layers[3].own.passed);
     CHECK_THAT(comparison.summary(), matchers::contains("layer 'first'") && matchers::contains("decoding token 4"));
 
-    // Alone it is wrong as well, since what it has kept is written down with its inputs.
+    // It is also wrong alone, because its state is saved with its inputs.
     for (const std::string variant : {"baseline", "fast"}) {
         const CheckReport report = check(runtime, *device, {.variants = {variant}, .replay = comparison.replay});
         REQUIRE(report.results.size() == 1);
@@ -273,7 +272,7 @@ TEST_CASE("a variant whose result depends on the previous contents of memory is 
         if (r.status == CaseResult::Status::failed) failed.insert(r.variant);
     CHECK(failed == std::set<std::string>{"largest", "smallest", "sum", "beyond", "unbound"});
 
-    // And none of them ends a run, not even the one whose plan breaks its contract: what is right is taken.
+    // None of them ends a run, not even the one whose plan breaks its contract: a correct variant is used.
     const Model model = runtime.load(model_of("careless"));
     const TensorMap inputs{{"x", ramp(3, 40)}};
     const Tensor expected = runtime.session(model, runtime.device("reference")).run("run", inputs).at("y");

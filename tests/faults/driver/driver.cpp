@@ -1,5 +1,5 @@
-// A Vulkan driver that forwards every call to the driver library $LAMINA_DRIVER_BELOW, and fails where a test says so.
-// It is below Vulkan's loader and the validation layers, so that these see its faults as Lamina does.
+// A Vulkan driver that forwards every call to the driver library $LAMINA_DRIVER_BELOW, and fails when a test asks for
+// it. It is below Vulkan's loader and the validation layers, which therefore see its faults as Lamina does.
 #include "faults.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Faults &faults() {
     return object;
 }
 
-// Devices that were lost, and whose queues are whose. Guarded by Faults::mutex.
+// The devices that were lost, and the device of each queue. Guarded by Faults::mutex.
 struct Lost {
     std::map<VkQueue, VkDevice> queues;
     std::set<VkDevice> devices;
@@ -35,14 +35,14 @@ VkDevice device_of(VkQueue queue) {
     const std::lock_guard lock(faults().mutex);
     return lost().queues.at(queue);
 }
-VkDevice device_of(VkCommandBuffer) { return VK_NULL_HANDLE; } // recording knows nothing of losses
+VkDevice device_of(VkCommandBuffer) { return VK_NULL_HANDLE; } // recording does not notice a lost device
 VkDevice device_of(VkPhysicalDevice) { return VK_NULL_HANDLE; }
 
 bool is_wait(const char *function) {
     return std::strcmp(function, "vkWaitForFences") == 0 || std::strcmp(function, "vkQueueWaitIdle") == 0;
 }
 
-// What this call is to answer instead of being made; nothing: it is made.
+// What this call returns without being forwarded; nothing if it is forwarded.
 std::optional<VkResult> fault_of(const char *function, VkDevice device) {
     Faults &f = faults();
     const std::lock_guard lock(f.mutex);
@@ -77,7 +77,7 @@ template <Name name, class First, class... Rest> struct Fallible<name, VkResult(
 
     static VKAPI_ATTR VkResult VKAPI_CALL call(First first, Rest... rest) {
         const std::optional<VkResult> fault = fault_of(name.text, device_of(first));
-        // A wait that is said to fail waits all the same: the driver below must not be at work on objects that go.
+        // A wait that fails still waits: the driver below must not use objects that are destroyed afterwards.
         if (fault && !is_wait(name.text)) return *fault;
         const VkResult result = below(first, rest...);
         if (fault) return *fault;
@@ -89,7 +89,7 @@ template <Name name, class First, class... Rest> struct Fallible<name, VkResult(
     }
 };
 
-// A function that destroys what `maker` made.
+// A function that destroys what `maker` created.
 template <Name maker, class Function> struct Destroying;
 template <Name maker, class Handle>
 struct Destroying<maker, void(VKAPI_PTR *)(VkDevice, Handle, const VkAllocationCallbacks *)> {
@@ -103,7 +103,7 @@ struct Destroying<maker, void(VKAPI_PTR *)(VkDevice, Handle, const VkAllocationC
     }
 };
 
-// ---- Functions that do something of their own; `below` is set when the function is first asked for ----
+// ---- Functions with behaviour of their own; `below` is set when the function is first requested ----
 
 struct DestroyDevice {
     static inline PFN_vkDestroyDevice below = nullptr;
@@ -168,7 +168,7 @@ struct GetDeviceProcAddr {
     }
 };
 
-// ---- Which functions these are ----
+// ---- The list of these functions ----
 
 struct Wrapper {
     const char *name;
@@ -185,7 +185,7 @@ template <Name maker, class Function> Wrapper destroying(const char *name) {
     return wrapper<Destroying<maker, Function>>(name);
 }
 
-// Drivers have one function for all their devices: what is asked for first is what every device is asked for.
+// Drivers have one function for all of their devices, so the one requested first serves every device.
 PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below) {
     static const std::vector<Wrapper> wrappers{
         wrapper<GetDeviceProcAddr>("vkGetDeviceProcAddr"),
@@ -235,7 +235,7 @@ PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below) {
     return below;
 }
 
-// A function of the driver below; null where it has none of that name.
+// A function of the driver below; null if it has none of that name.
 template <class Function> Function below(const char *name) {
     static void *const library = [] {
         const char *file = std::getenv("LAMINA_DRIVER_BELOW");
@@ -246,7 +246,7 @@ template <class Function> Function below(const char *name) {
 
 } // namespace
 
-// ---- What Vulkan's loader asks a driver for ----
+// ---- The functions that Vulkan's loader looks up in a driver ----
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the loader's
 extern "C" {

@@ -1,4 +1,4 @@
-// y = 2 x, elementwise, but for one carelessness. Dispatch: an element an invocation.
+// y = 2 x, elementwise, with one careless mistake. Dispatch: one invocation per element.
 #version 450
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push {

@@ -1,6 +1,6 @@
 // y = 2 x, elementwise; from column `wrong_from` on, or in all when specialized so, it is wrong by one part
 // in a hundred.
-// x, y (rows, cols). Dispatch: an element an invocation.
+// x, y (rows, cols). Dispatch: one invocation per element.
 #version 450
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint wrong = 0;

@@ -1,4 +1,4 @@
-// y = x as whole numbers. x, y (size). Dispatch: an element an invocation.
+// y = x as integers. x, y (size). Dispatch: one invocation per element.
 #version 450
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push { uint size; };

@@ -1,4 +1,4 @@
-// Keeps x (B, T, C) in `seen` (B, M, C), from `position` on. Dispatch: an element of x an invocation.
+// Keeps x (B, T, C) in `seen` (B, M, C), from `position` on. Dispatch: one invocation per element of x.
 #version 450
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push {

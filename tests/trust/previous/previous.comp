@@ -1,5 +1,5 @@
-// y[t] = x[t] + x[t - 1], where earlier steps lie in `seen`; behind more than wrong_from tokens, x[t - 1] counts twice.
-// x, y (B, T, C); seen (B, M, C), M = 0 without. Dispatch: an element of x an invocation.
+// y[t] = x[t] + x[t - 1], with earlier steps in `seen`; after more than wrong_from tokens, x[t - 1] counts twice.
+// x, y (B, T, C); seen (B, M, C), or M = 0. Dispatch: one invocation per element of x.
 #version 450
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push {

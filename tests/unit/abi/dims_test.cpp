@@ -1,4 +1,4 @@
-// The sizes behind a contract's names.
+// The sizes of a contract's named dims.
 #include "abi/dims.hpp"
 
 #include "catch.hpp"
@@ -36,7 +36,7 @@ TEST_CASE("an expression of names and numbers has the value of its arithmetic") 
     CHECK(names.number("heads*D") == 512);
     CHECK(names.number("V/2") == 5);
     CHECK(names.number("max_len-T+1") == 4964);
-    CHECK(names.number("2*V*D/4") == 320); // all products before all quotients: no rounding between
+    CHECK(names.number("2*V*D/4") == 320); // all products before all quotients, so nothing is rounded in between
     CHECK(names.number("T-max_len") == -4963);
     CHECK(names.number("7") == 7);
 }

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Replaces a file by a new one, as a linker does.
+// Replaces a file with a new one, as a linker does.
 void replace(const fs::path &with, const fs::path &file) {
     fs::remove(file);
     fs::copy_file(with, file);
@@ -27,7 +27,7 @@ TEST_CASE("library: a plugin that is rebuilt while the process runs keeps the ha
     const uint64_t hash = abi::Registry::discover({folder.path()})->layer("layer_norm").hash;
     replace(built("softmax"), file);
     const auto again = abi::Registry::discover({folder.path()});
-    REQUIRE(again->layers().contains("layer_norm")); // the system gives what it has
+    REQUIRE(again->layers().contains("layer_norm")); // the system returns the library that is already loaded
     CHECK(again->layer("layer_norm").hash == hash);
     replace(built("softmax"), other.path() / "lamina_softmax.so");
     CHECK(abi::Registry::discover({other.path()})->layer("softmax").hash != hash);

@@ -82,7 +82,7 @@ TEST_CASE("a product of several unknowns waits until only one of them is open") 
     }
     SECTION("or contradicts what is said later") {
         CHECK_FALSE(u.equate(u.d, 5));
-        CHECK(u.text(u.d) == "D"); // nothing was learnt from that
+        CHECK(u.text(u.d) == "D"); // nothing was learned from that
         CHECK(u.equate(u.d, 6));
     }
 }
@@ -92,7 +92,7 @@ TEST_CASE("a multiple stays a multiple: solutions are always whole") {
     REQUIRE(u.equate(u.b, 5 * u.d));
     CHECK(u.text(u.b) == "5*D");
     CHECK_FALSE(u.equate(u.b, 33));
-    REQUIRE(u.equate(2 * u.t, 3 * u.s)); // neither can be written with whole numbers of the other
+    REQUIRE(u.equate(2 * u.t, 3 * u.s)); // neither is an integer multiple of the other
     CHECK_FALSE(u.equate(u.t, 4));
     REQUIRE(u.equate(u.t, 6));
     CHECK(u.solver.resolve(u.s).number() == 4);

@@ -1,4 +1,4 @@
-// A layer made by hand: sound, unless a test breaks it.
+// A handmade layer, valid unless a test breaks it.
 #pragma once
 
 #include "abi/library.hpp"
@@ -12,7 +12,7 @@ using namespace lamina::plugin;
 inline constexpr uint32_t spirv_header[5] = {0x07230203u, 0x00010300u, 0, 1,
                                              0}; // enough for checks that do not reflect
 
-// Everything that a contract can say, in arrays that a test may write to before it takes layer().
+// All parts of a contract, in arrays that a test may change before it calls layer().
 struct TestLayer {
     std::vector<lamina_param> params{integer("heads", "", 2, 1, 64),
                                      real("eps", "", 1e-5, 0, 1),
@@ -32,7 +32,7 @@ struct TestLayer {
     std::vector<const char *> cases{"B=1 T=2 C=4 D=2"};
     lamina_layer contract = sound();
 
-    // The contract as the arrays stand now, and as a registry would hold it.
+    // The contract with the current contents of the arrays, as a registry would hold it.
     lamina::abi::Layer layer() {
         contract.params = params.data(), contract.n_params = static_cast<uint32_t>(params.size());
         contract.inputs = inputs.data(), contract.n_inputs = static_cast<uint32_t>(inputs.size());

@@ -33,7 +33,7 @@ TEST_CASE("the cases like a step have its rank, dtypes and columns, and with sta
         CHECK_THAT(whole[0], matchers::contains(part));
     const auto halved = like("layer_norm", "...=64x128 C=512", 1e7);
     REQUIRE(halved.size() == 1);
-    CHECK_THAT(halved[0], matchers::contains("C=512")); // rows give way first
+    CHECK_THAT(halved[0], matchers::contains("C=512")); // rows are halved first
     CHECK(halved[0].find("64x128") == std::string::npos);
     const auto cached = like("attention", "B=2 Tq=1 Tk=1 M=16 D=8 heads=4 +v +position +key_cache +value_cache", 1e8);
     REQUIRE(cached.size() == 4);
@@ -69,7 +69,7 @@ TEST_CASE("a smaller case runs the same kernels as the step, if possible") {
     const auto with = [&](const char *text) {
         return cases_like(conformance::call_of(layer("linear"), parse("linear", text)), 1e8, never);
     };
-    CHECK(with("B=8 K=512 N=32000").alike); // dear, and proves what will run
+    CHECK(with("B=8 K=512 N=32000").alike); // expensive, but it tests what will run
     CHECK_FALSE(with("B=64 K=512 N=320000").alike);
     CHECK(conformance::work_of(conformance::call_of(layer("linear"), with("B=64 K=512 N=320000").cases.at(0))) <= 1e9);
 }

@@ -50,7 +50,7 @@ TEST_CASE("verdicts: each of several that share a file adds its findings") {
     CHECK(cache.now("wide").shapes == std::set<std::string>{"a", "b"});
     CHECK(Verdicts(cache.file).fastest(cache.layer, "4x4") == "wide");
     CHECK(Verdicts(cache.file).fastest(cache.layer, "8x8") == "baseline");
-    CHECK(second.find(cache.layer, "tiled")->barred()); // and has heard of the others'
+    CHECK(second.find(cache.layer, "tiled")->barred()); // and knows those of the others
     const std::filesystem::directory_iterator files(cache.file.parent_path());
     CHECK(std::distance(begin(files), end(files)) == 1); // nothing else is left behind
 }

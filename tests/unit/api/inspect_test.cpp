@@ -51,7 +51,7 @@ TEST_CASE("inspect: a loaded model is described in full, and outlives itself") {
     CHECK((heads.inputs[0].port == "q" && heads.inputs[0].tensor == "encoder.0.attention.query"));
     CHECK(heads.outputs.front().name == "encoder.0.attention.heads");
     const ModelLayer &query = layer(encode, "encoder.0.attention.query");
-    REQUIRE(query.inputs.size() == 1); // the layer before it, which model.json leaves unsaid
+    REQUIRE(query.inputs.size() == 1); // the layer before it, which model.json does not mention
     CHECK((query.inputs[0].port == "x" && query.inputs[0].tensor == "encoder.0.norm_attention"));
     CHECK(query.weights.front().tensor == "encoder.0.attention.query.weight");
 

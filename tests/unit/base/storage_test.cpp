@@ -20,7 +20,7 @@ TEST_CASE("every F16 and every BF16 survives being widened and narrowed") {
 }
 
 TEST_CASE("narrowing rounds to the nearest, ties to even, and beyond the largest to infinity") {
-    CHECK(narrow_f16(1.0F + 0x1p-11F) == 0x3c00);            // half a step above 1: to even
+    CHECK(narrow_f16(1.0F + 0x1p-11F) == 0x3c00);            // half a step above 1: rounds to even
     CHECK(narrow_f16(1.0F + 0x1p-10F + 0x1p-11F) == 0x3c02); // half a step above an odd one
     CHECK(narrow_f16(1.0F + 0x1p-11F + 0x1p-20F) == 0x3c01);
     CHECK(narrow_f16(65504.0F) == 0x7bff);

@@ -95,7 +95,7 @@ TEST_CASE("transformer: matrices are even within sqrt(6 / (rows + columns)), bia
     CHECK(largest <= limit);
     CHECK(largest > 0.99 * limit);
     CHECK(std::abs(sum / n) < 0.02 * limit);
-    CHECK(std::abs(square / n - limit * limit / 3) < 0.03 * limit * limit); // the variance of an even distribution
+    CHECK(std::abs(square / n - limit * limit / 3) < 0.03 * limit * limit); // the variance of a uniform distribution
     for (const float v : weights.at("encoder.0.feed_forward.up_bias").f32()) CHECK(v == 0);
     for (const float v : weights.at("encoder.0.norm_attention.weight").f32()) CHECK(v == 1);
     for (const float v : weights.at("encoder.0.norm_attention.bias").f32()) CHECK(v == 0);
@@ -263,7 +263,7 @@ TEST_CASE("transformer: weights that exceed the free memory are refused before a
     CHECK(memory_for(weights, DType::f16) == (24 + 12) * 2 + 4 * 4 + 24 * 4); // the matrix, before it is narrowed
 
     CHECK_NOTHROW(check_memory(1000, 1000));
-    CHECK_NOTHROW(check_memory(UINT64_MAX, std::nullopt)); // where the system does not tell
+    CHECK_NOTHROW(check_memory(UINT64_MAX, std::nullopt)); // if the system does not say
     CHECK(message_of([] { check_memory(uint64_t{3} << 40, uint64_t{3} << 29); }) ==
           "the weights need 3.0 TiB, 1.5 GiB are free; build a smaller model");
     try {

@@ -1,4 +1,4 @@
-// Conformance cases as text: what is printed replays what was run.
+// Conformance cases as text: the printed text replays the case.
 #include "conformance/case.hpp"
 #include "conformance/case_generator.hpp"
 #include "conformance/case_graph.hpp"
@@ -23,7 +23,7 @@ abi::CallTypes types(const char *id, std::string_view text) { return types_of(*l
 std::string refusal(const char *id, std::string_view text) {
     return message_of([&] { (void)parse(id, text); });
 }
-// Ports that a case may give or leave out. Those that stand in for another when left out are among them.
+// The ports that a case may leave out, including those that another port then replaces.
 std::set<std::string> optional_ports(const lamina_layer &l) {
     std::set<std::string> names;
     for (const std::span ports : {std::span(l.inputs, l.n_inputs), std::span(l.weights, l.n_weights)})
@@ -135,7 +135,7 @@ TEST_CASE("generated cases cover sizes next to tile sizes, every port, every dty
     std::set<bool> layouts;
     bool none = false;
     for (const Case &c : generate_cases(attention, options).cases) {
-        (void)call_of(attention, c); // throws where the layer refuses it
+        (void)call_of(attention, c); // throws if the layer refuses it
         none |= c.given.empty();
         if (c.given.size() == 1) alone.insert(*c.given.begin());
         given.insert(c.given.begin(), c.given.end());

@@ -1,4 +1,4 @@
-// The values that conformance cases are made of.
+// The values in conformance cases.
 #include "base/random.hpp"
 #include "conformance/values.hpp"
 
@@ -92,7 +92,7 @@ TEST_CASE("integers stay in the contract's range, and reach both ends") {
     };
     CHECK(all(integers(Values::zeros, 2, 9), 2));
     CHECK(all(integers(Values::one, 0, 9), 1));
-    CHECK(all(integers(Values::one, 0, 1), 0)); // there is no other
+    CHECK(all(integers(Values::one, 0, 1), 0)); // the only value in the range
     CHECK(all(integers(Values::max, 0, 9), 8));
     CHECK_THROWS_AS(integers(Values::uniform, 4, 4), Error);
 }

@@ -52,7 +52,7 @@ TEST_CASE("NaN and infinities pass only where they are expected") {
     CHECK_FALSE(compare_rows({infinity, 1, 1, 1}, {-infinity, 1, 1, 1}, 1).passed);
     CHECK_FALSE(compare_rows({infinity, 1, 1, 1}, {3e38F, 1, 1, 1}, 1).passed);
     CHECK_FALSE(compare_rows({not_a_number, 1, 1, 1}, {infinity, 1, 1, 1}, 1).passed);
-    // What is finite beside an infinity is still held to the row's largest finite value.
+    // Finite values next to an infinity are still compared relative to the row's largest finite value.
     CHECK_FALSE(compare_rows({infinity, 1.5F, 1, 1}, {infinity, 1, 1, 1}, 1e-3).passed);
 }
 

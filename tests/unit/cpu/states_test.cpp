@@ -21,7 +21,7 @@ TEST_CASE("cpu: a state outlives its programs until another size of it is asked 
     with_cache(10)->write(0, std::as_bytes(std::span(ones)));
     CHECK(value(*with_cache(10)) == 1);
     CHECK(value(*with_cache(20)) == 0);
-    CHECK(value(*with_cache(10)) == 0); // what nobody held made room
+    CHECK(value(*with_cache(10)) == 0); // a state that nobody held was dropped
     const auto held = with_cache(10);
     held->write(0, std::as_bytes(std::span(ones)));
     CHECK(value(*with_cache(20)) == 0);

@@ -11,7 +11,7 @@ using namespace lamina;
 
 namespace {
 
-// What the last kernel and the last reference saw as their weight.
+// The weight that the last kernel and the last reference received.
 struct Seen {
     const void *data = nullptr;
     uint32_t dtype = 0;

@@ -13,8 +13,8 @@ namespace lamina::model {
 class GgufFile {
   public:
     uint32_t version = 3;
-    uint64_t alignment = 32;    // of the tensors that are added; the file says it only when that is added, too
-    uint64_t more_metadata = 0; // counted, and not there
+    uint64_t alignment = 32;    // of the tensors that are added; the metadata key is not added automatically
+    uint64_t more_metadata = 0; // counted, but missing
     uint64_t more_tensors = 0;
 
     template <class T> static std::string number(T value) {
@@ -29,7 +29,7 @@ class GgufFile {
         return number<uint32_t>(type) + number(count) + elements;
     }
 
-    // `value` as it stands in the file behind its type.
+    // `value` is what follows the type in the file.
     GgufFile &metadata(std::string_view key, uint32_t type, const std::string &value) {
         metadata_ += string(key) + number(type) + value;
         ++n_metadata_;
@@ -46,7 +46,7 @@ class GgufFile {
         data_ += bytes;
         return tensor_at(name, dims, type, offset);
     }
-    // One whose data are elsewhere.
+    // A tensor whose data is elsewhere.
     GgufFile &tensor_at(std::string_view name, const std::vector<uint64_t> &dims, uint32_t type, uint64_t offset) {
         tensors_ += string(name) + number(static_cast<uint32_t>(dims.size()));
         for (const uint64_t dim : dims) tensors_ += number(dim);

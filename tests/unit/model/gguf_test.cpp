@@ -15,7 +15,7 @@ using matchers::contains;
 namespace {
 
 Gguf opened(const GgufFile &file) {
-    const TemporaryFolder folder; // gone when this returns: the mapping stays
+    const TemporaryFolder folder; // deleted when this returns; the mapping stays
     return open_gguf(folder.write("m.gguf", file.bytes()));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Ports = std::map<std::string, std::string, std::less<>>;
 
-// What is said of small_model after a change.
+// The error for small_model after a change.
 std::string refusal(const std::string &from, const std::string &to) {
     return message_of([&] { (void)ModelFolder(changed(from, to)).load(); });
 }
@@ -42,7 +42,7 @@ TEST_CASE("model: a complete folder is read") {
     REQUIRE(decode.inputs.size() == 4);
     CHECK(decode.inputs[1].name == "memory");
     CHECK(decode.inputs[1].dtype == DType::f32);
-    CHECK(decode.inputs[2].dims == "B T"); // blanks are one
+    CHECK(decode.inputs[2].dims == "B T"); // several spaces count as one
     CHECK(decode.outputs == Ports{{"logits", "generator"}});
     CHECK(decode.nodes[0].weights == Ports{{"table", "embedding.table"}});
     CHECK(std::get<std::string>(decode.nodes[1].params.at("mode")) == "plain");
@@ -181,7 +181,7 @@ TEST_CASE("model: layers use only earlier tensors") {
     CHECK_THAT(refusal("\"ids\": \"letters\"", "\"ids\": \"norm\""),
                contains("/graphs/encode/layers/0/inputs/ids: no tensor 'norm' here"));
     CHECK_THAT(refusal("\"ids\": \"phones\"", "\"ids\": \"letters\""),
-               contains("no tensor 'letters' here")); // another graph's
+               contains("no tensor 'letters' here")); // it belongs to another graph
     CHECK_THAT(layers_refusal(R"({"name": "a", "type": "t", "inputs": {"x": "a"}})"), contains("no tensor 'a' here"));
     CHECK_THAT(layers_refusal(R"({"name": "a", "type": "t"})"),
                contains("/layers/0: the first layer of a graph has no layer before it"));

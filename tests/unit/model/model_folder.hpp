@@ -43,7 +43,7 @@ inline constexpr const char *small_model = R"({
   }
 })";
 
-// small_model with every `from` replaced; a test whose `from` does not occur is wrong.
+// small_model with every `from` replaced. Fails if `from` does not occur.
 inline std::string changed(const std::string &from, const std::string &to) {
     std::string text = small_model;
     size_t at = text.find(from);

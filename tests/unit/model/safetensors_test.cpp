@@ -109,14 +109,14 @@ TEST_CASE("safetensors: the length, the header padded to 8 bytes, then wide elem
 }
 
 TEST_CASE("safetensors: writing tensors does not copy them") {
-    const auto most_memory = [] { // KiB that this process has had at once
+    const auto most_memory = [] { // the peak memory of this process, in KiB
         rusage usage{};
         REQUIRE(::getrusage(RUSAGE_SELF, &usage) == 0);
         return usage.ru_maxrss;
     };
     const TemporaryFolder folder;
     std::map<std::string, Tensor, std::less<>> tensors;
-    tensors["t"] = Tensor({DType::f32, {16 << 20}}); // 64 MiB, and no second time: a list of them would be copied
+    tensors["t"] = Tensor({DType::f32, {16 << 20}}); // 64 MiB, assigned because an initializer list would copy it
     const auto before = most_memory();
     write_safetensors(folder.path() / "w", tensors);
     CHECK(most_memory() - before < 32 << 10);

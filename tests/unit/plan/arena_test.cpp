@@ -12,7 +12,7 @@ namespace {
 
 bool live_together(const Lifetime &a, const Lifetime &b) { return a.first <= b.last && b.first <= a.last; }
 
-// The most bytes that are alive in one step: no layout can do with fewer.
+// The largest number of bytes alive in one step: no layout can use fewer.
 uint64_t least_possible(const std::vector<Lifetime> &lifetimes, uint64_t align) {
     uint64_t most = 0;
     for (const Lifetime &at : lifetimes) {
@@ -71,6 +71,6 @@ TEST_CASE("tensors that live at the same time never overlap, whatever the lifeti
         CHECK(overlaps == 0);
         CHECK(misplaced == 0);
         CHECK(layout.bytes >= least_possible(lifetimes, align));
-        CHECK(layout.bytes <= 2 * least_possible(lifetimes, align)); // far from it would be a defect
+        CHECK(layout.bytes <= 2 * least_possible(lifetimes, align)); // more would be a bug
     }
 }

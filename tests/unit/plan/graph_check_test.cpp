@@ -55,7 +55,7 @@ struct TestModel {
     std::string refusal() {
         return message_of([&] { check(); });
     }
-    // What a run says with inputs of these shapes.
+    // The error of a run with inputs of these shapes.
     std::string run_refusal(const std::map<std::string, Shape> &shapes) {
         model.weights = model::Weights::of(weights);
         GraphShapes all;

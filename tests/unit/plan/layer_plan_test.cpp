@@ -14,8 +14,8 @@ using namespace lamina::plan;
 
 namespace {
 
-// What a test makes of the one dispatch that layer_norm plans: x, weight, bias, residual, y; 12 bytes; constants 0
-// and 1 of three.
+// The only dispatch of layer_norm, for tests to change: x, weight, bias, residual, y; 12 bytes; constants 0 and 1 of
+// three.
 struct Emitted {
     std::vector<lamina_ref> bind{{0, 0, LAMINA_IN, 0},
                                  {0, 0, LAMINA_WEIGHT, 0},
@@ -26,7 +26,7 @@ struct Emitted {
     std::array<uint32_t, 3> push{6, 37, 0};
     lamina_dispatch dispatch{};
     uint64_t scratch = 0, prepared = 0;
-    std::vector<lamina_ref> prepare{}; // what a dispatch that prepares is bound to; empty: there is none
+    std::vector<lamina_ref> prepare{}; // bindings of a dispatch in the preparation; empty: none
     std::string constant;
     lamina_status status = LAMINA_OK;
 };
@@ -53,7 +53,7 @@ lamina_status plan_emitted(const lamina_call *, uint32_t, const lamina_host *hos
         d.bind = emitted.bind.data(), d.n_bind = static_cast<uint32_t>(emitted.bind.size());
         d.spec = emitted.spec.data(), d.n_spec = static_cast<uint32_t>(emitted.spec.size());
         d.push = emitted.push.data();
-        (void)host->dispatch(host, &d); // a plugin that looks away: the host must refuse all the same
+        (void)host->dispatch(host, &d); // a plugin that ignores the error: the host must still refuse
     }
     return emitted.status;
 }
@@ -80,7 +80,7 @@ class BadPlan {
         const abi::LayerCall call(layer_, {}, types, "layer 'n'");
         return plan_layer(call, Kernels(layer_), 0, device, refused);
     }
-    // As tools would that do not know what layer_norm.comp is written in.
+    // As if the build's tools could not compile layer_norm.comp.
     void leave_out_kernel() {
         kernels_.assign(contract_.kernels, contract_.kernels + contract_.n_kernels);
         kernels_[0].spirv = nullptr, kernels_[0].words = 0;
@@ -131,7 +131,7 @@ std::vector<uint32_t> with_matrix_type(const lamina_kernel &kernel) {
         if (opcode == type_float) float_id = words[at + 1];
         if (opcode == constant) number_id = words[at + 2];
         if (opcode != function) continue;
-        const uint32_t id = words[3]++; // the first that is free
+        const uint32_t id = words[3]++; // the first free one
         const std::array<uint32_t, 7> type{
             7u << 16u | matrix_type, id, float_id, number_id, number_id, number_id, number_id};
         words.insert(words.begin() + static_cast<std::ptrdiff_t>(at), type.begin(), type.end());

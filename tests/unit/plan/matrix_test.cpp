@@ -69,7 +69,7 @@ TEST_CASE("a device without room for the workgroup is refused with the requireme
 
 constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
 
-// A product's plan, as the kernels that it dispatches, by a host that hands out memory and, if it can, prepares some.
+// The kernels that a product's plan dispatches on a host that provides scratch memory and, optionally, preparation.
 struct Dispatches {
     std::vector<uint32_t> run, prepared;
     bool prepares = true;

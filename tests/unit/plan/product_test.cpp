@@ -41,7 +41,7 @@ constexpr lamina_prepare preparing{
         return LAMINA_OK;
     }};
 
-// A linear layer's contract, and a host that notes what is planned.
+// A linear layer's contract, and a host that records the plan.
 class Harness {
   public:
     Harness(int64_t rows, int64_t inner, int64_t cols, uint64_t max_binding_bytes, uint32_t weight_dtype = LAMINA_F32) {
@@ -160,7 +160,7 @@ TEST_CASE("plan_product: rows that are a multiple of 16 bytes are read in place,
     struct Expected {
         uint32_t dtype;
         int64_t inner;
-        uint64_t packed; // bytes of 30 rows; 0: read as they are
+        uint64_t packed; // bytes of 30 rows; 0: not packed
         int64_t with_zeros;
     };
     const Expected expected = GENERATE(Expected{LAMINA_F32, 64, 0, 64}, Expected{LAMINA_F32, 63, 30 * 64 * 4, 64},
@@ -177,7 +177,7 @@ TEST_CASE("plan_product: rows that are a multiple of 16 bytes are read in place,
     CHECK(emitted.back().kernel == (blocks ? kernels.packed_blocks : kernels.packed));
     CHECK(emitted.back().inner == expected.with_zeros);
     CHECK(emitted.back().bind[1].role == (expected.packed != 0 ? LAMINA_PREPARED : LAMINA_WEIGHT));
-    // X gets as many zeros, in every run.
+    // X is padded with the same number of zeros in every run.
     const bool pads_x = expected.inner != expected.with_zeros;
     CHECK(emitted.size() == (pads_x ? 2 : 1));
     CHECK(notes.scratch == (pads_x ? std::vector<uint64_t>{10 * 64 * 4} : std::vector<uint64_t>{}));

@@ -24,7 +24,7 @@ GraphPlan graph() {
     return plan;
 }
 
-// A device that does nothing, and counts what reaches it.
+// A device that does nothing but count its calls.
 class Idle final : public Program {
   public:
     explicit Idle(bool keep_all = false) : Program(graph(), keep_all) {}
@@ -96,7 +96,7 @@ TEST_CASE(
     CHECK(own(lay_out_memory(plan, {}, {.keep_all = true}, 64)).size() == 3);
     const MemoryLayout shared = lay_out_memory(plan, {}, {}, 64),
                        guarded = lay_out_memory(plan, {}, {.guard = true}, 64);
-    CHECK(shared.arena == 128); // two that live at the same time
+    CHECK(shared.arena == 128); // two are alive at the same time
     CHECK(guarded.arena >= 2 * (24 + 2 * guard_bytes));
     for (const Block &block : guarded.blocks) CHECK(block.bytes == 32 + 2 * guard_bytes);
 }
@@ -119,8 +119,8 @@ TEST_CASE("states are shared by name and size; of unused ones only the last requ
     CHECK(get("keys", 100) == held);
     CHECK(get("values", 100) != held);
     (void)get("keys", 200);
-    CHECK(get("keys", 100) == held); // since it is held
+    CHECK(get("keys", 100) == held); // because it is held
     const int before = made;
-    CHECK(*get("keys", 200) == before + 1); // nobody held it, and another size was asked for
+    CHECK(*get("keys", 200) == before + 1); // nobody held it, and another size was requested
     CHECK(*get("keys", 200) == before + 1);
 }

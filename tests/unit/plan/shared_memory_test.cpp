@@ -36,7 +36,7 @@ uint32_t bits(int32_t value) { return static_cast<uint32_t>(value); }
 
 } // namespace
 
-// In the order of size_by_specs.comp. Its arrays lie one behind the other, except that vectors begin at multiples
+// In the order of size_by_specs.comp. Its arrays follow each other, except that vectors begin at multiples
 // of 16.
 TEST_CASE("shared memory is sized by default values unless a dispatch gives others") {
     CHECK(bytes_with({}) == 4 * 4 + 4 * 9 + 4 * 1 + 12 * 2 + 16 * 1);

@@ -29,7 +29,7 @@ std::string rendered(const std::string &text, const Json &variables) {
     return ChatTemplate::parse(text).render({}, options);
 }
 
-// What the oracle calls an error must be one, with a place.
+// If the oracle reports an error, this must be an error with a place.
 void check(const std::string &text, const Json &variables, const Json &expected) {
     CAPTURE(text, variables.dump());
     try {

@@ -18,7 +18,7 @@ std::string text_of(const std::string &file) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-// What a GGUF file would say of the tokenizer of llama3.json.
+// How a GGUF file describes the tokenizer of llama3.json.
 GgufVocabulary byte_level() {
     const JsonText json(text_of(fixture("llama3.json")), "llama3.json");
     const JsonView model = json.root().at("model");

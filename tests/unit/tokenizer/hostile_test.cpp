@@ -1,4 +1,4 @@
-// Damaged and malicious files: each is an error that says where, what was expected and what was found.
+// Damaged and malicious files: each causes an error with the place, what was expected and what was found.
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
@@ -8,7 +8,7 @@ using namespace lamina;
 
 namespace {
 
-// The message of what loading a file of these bytes throws.
+// The message of the error that loading these bytes throws.
 std::string refusal(const std::string &json) {
     const TemporaryFolder folder;
     const auto file = folder.write("tokenizer.json", json);

@@ -12,7 +12,7 @@
 
 namespace test {
 
-// A validated instance; null where there is no Vulkan driver: the test is then skipped.
+// An instance with validation; null if there is no Vulkan driver: the test is then skipped.
 inline std::shared_ptr<lamina::vulkan::VulkanInstance> validated_instance() {
     std::string why_not;
     auto instance = lamina::vulkan::VulkanInstance::create({.validation = true}, nullptr, why_not);
@@ -20,14 +20,14 @@ inline std::shared_ptr<lamina::vulkan::VulkanInstance> validated_instance() {
     return instance;
 }
 
-// All validation messages in one text: "" is what a test expects, and a failure then shows them.
+// All validation messages as one text. Tests expect "", so that a failure shows the messages.
 inline std::string messages_of(const lamina::vulkan::Instance &instance) {
     std::string text;
     for (const std::string &m : instance.validation_messages()) text += m + "\n";
     return text;
 }
 
-// The devices that Lamina can run on; none: the test is skipped.
+// The devices that Lamina can run on. If there are none, the test is skipped.
 inline std::vector<uint32_t> usable_devices(const lamina::vulkan::Instance &instance) {
     std::vector<uint32_t> usable;
     for (const auto &info : instance.devices())

@@ -29,7 +29,7 @@ namespace {
 
 FakeDevice &device_of(VkPhysicalDevice handle) { return *reinterpret_cast<FakeDevice *>(handle); }
 
-// Vulkan's two-call listing: the count first, then as many as there is room for.
+// Vulkan's two-call listing: the first call returns the count, the second as many items as fit.
 template <class T> VkResult list(const std::vector<T> &all, uint32_t *n, T *out) {
     if (out != nullptr) std::copy_n(all.begin(), std::min<size_t>(*n, all.size()), out);
     *n = static_cast<uint32_t>(all.size());

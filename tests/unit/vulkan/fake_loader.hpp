@@ -15,7 +15,7 @@ struct FakeDevice {
     VkQueueFlags queue_flags = VK_QUEUE_COMPUTE_BIT;
     std::vector<std::string> extensions;
 
-    FakeDevice(); // one that Lamina can run on: the limits that it needs, and no optional feature
+    FakeDevice(); // one that Lamina can run on: with the required limits and no optional feature
 };
 
 struct FakeLoader {
@@ -26,7 +26,7 @@ struct FakeLoader {
     VkDebugUtilsMessengerCreateInfoEXT messenger{}; // that listens to it
 };
 
-// The loader that fake_get_proc() stands for from now on; a reference, so that tests may change it.
+// The loader that fake_get_proc() imitates from now on; a reference, so that tests can change it.
 FakeLoader &fake_loader();
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_proc(VkInstance instance, const char *name);
 

@@ -12,7 +12,7 @@ using namespace lamina::vulkan;
 
 namespace {
 
-// Runs `body` on every usable device and expects no message of the validation layers.
+// Runs `body` on every usable device and expects no validation messages.
 void on_every_device(const std::function<void(const std::shared_ptr<LogicalDevice> &)> &body) {
     const auto instance = test::validated_instance();
     if (instance == nullptr) return;

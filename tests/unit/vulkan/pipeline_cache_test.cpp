@@ -1,4 +1,4 @@
-// The pipeline cache file: used if it is sound, ignored if anything about it is wrong.
+// The pipeline cache file: used if it is valid, ignored if anything about it is wrong.
 #include "drivers.hpp"
 
 #include "places.hpp"
@@ -21,7 +21,7 @@ PhysicalDevice some_device() {
     return device;
 }
 
-// What a driver of that device would hand out: its header, and some code.
+// Cache data like that of a driver for this device: a header and some code.
 std::vector<std::byte> driver_data(const PhysicalDevice &device) {
     VkPipelineCacheHeaderVersionOne header{};
     header.headerSize = sizeof header;

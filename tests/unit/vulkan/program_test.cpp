@@ -16,7 +16,7 @@ using plan::PlannedTensor;
 
 namespace {
 
-// A graph written by hand, tensor by tensor and step by step.
+// Builds a graph by hand, tensor by tensor and step by step.
 class GraphWriter {
   public:
     plan::GraphPlan graph{.graph = "test", .tensors = {}, .steps = {}, .inputs = {}, .outputs = {}};
@@ -69,7 +69,7 @@ plan::ProgramOptions with_variant(const std::string &variant) {
     return options;
 }
 
-// Each usable device in turn, opened with validation, its pipeline cache in a folder of the test's own.
+// Each usable device in turn, opened with validation and with its pipeline cache in a temporary folder.
 void on_every_device(const std::function<void(vulkan::Device &)> &body) {
     const test::TemporaryFolder cache;
     setenv("XDG_CACHE_HOME", cache.path.c_str(), 1);
@@ -98,7 +98,7 @@ std::vector<float> read(plan::Program &program, int32_t tensor) {
     return values;
 }
 
-// Three norms in a row over (5, 37), with weights in all three dtypes, and what the references make of them.
+// Three norms in a row over (5, 37), with weights in all three dtypes, and the references' results.
 struct Norms {
     static constexpr int64_t rows = 5, cols = 37;
     test::TemporaryFolder folder;
@@ -315,7 +315,7 @@ TEST_CASE("program: a state outlives its programs until another size of it is as
         CHECK(runs(*compiled(100)) == 1);
         CHECK(runs(*compiled(100)) == 2);
         CHECK(runs(*compiled(200)) == 1);
-        CHECK(runs(*compiled(100)) == 1); // what nobody held made room
+        CHECK(runs(*compiled(100)) == 1); // a state that nobody held was dropped
         const auto held = compiled(100);
         CHECK(runs(*held) == 2);
         CHECK(runs(*compiled(200)) == 1);
@@ -344,7 +344,7 @@ TEST_CASE("program: tensors that share memory do not overwrite each other while 
 
 TEST_CASE("program: several submissions give the same results as one") {
     const abi::Layer layer = test::running_sum();
-    constexpr int64_t n = 4'000'000; // so much that every dispatch is a part of its own
+    constexpr int64_t n = 4'000'000; // so large that every dispatch is a separate submission
     GraphWriter writer;
     const int32_t x = writer.input("x", {DType::f32, {n}});
     const int32_t first = writer.running_sum(layer, "first", x), second = writer.running_sum(layer, "second", first);
@@ -391,6 +391,6 @@ TEST_CASE("program: a graph that does not fit the device is refused with its big
             CHECK_THAT(e.what(), matchers::contains("the tensors of graph 'test' need"));
             CHECK_THAT(e.what(), matchers::contains("Biggest: 'x' (128 MiB), 'norm' (128 MiB)"));
         }
-        (void)backend->compile(writer.graph, {}); // where memory is reused, two of them are enough
+        (void)backend->compile(writer.graph, {}); // with reused memory, two of them are enough
     });
 }

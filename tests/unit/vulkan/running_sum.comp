@@ -1,6 +1,6 @@
 // A kernel for the runtime's own tests, in three phases that each read what the one before wrote:
 // product = x * factor (scratch), sum += product (state), y = sum (output). All of n floats; factor has four.
-// Dispatch: one invocation an element, phase by phase.
+// Dispatch: one invocation per element, one dispatch per phase.
 #version 450
 
 layout(local_size_x = 64) in;

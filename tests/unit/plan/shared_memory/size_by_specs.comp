@@ -1,4 +1,4 @@
-// A kernel for the tests of shared memory: what it shares depends on its specialization constants.
+// A kernel for the tests of shared memory, whose size depends on specialization constants.
 #version 450
 
 layout(local_size_x_id = 2) in;

@@ -1,4 +1,4 @@
-// A kernel for the tests of shared memory: the size of its array is an element of a vector that is computed.
+// A kernel for the tests of shared memory: the size of its array is an element of a computed vector.
 #version 450
 
 layout(local_size_x = 1) in;
