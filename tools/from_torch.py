@@ -387,8 +387,8 @@ def check_left(state, options):
             raise Refused(f"--ignore {pattern}: no tensor that is left over matches it; leave the option out")
         ignored |= matched
     left = sorted(state.left - ignored)
-    # A module taken out of a model by --prefix alone is a model on vectors. Once parts around it are named, it is the
-    # whole model that is meant.
+    # With only --prefix, one module is converted as a model on vectors. If options name the parts around it, the whole
+    # model is converted.
     parts = (options.source_embedding, options.target_embedding, options.generator)
     if not any(parts):
         outside = [name for name in left if not name.startswith(options.prefix)]

@@ -33,14 +33,14 @@ def samples_of(file):
 
 
 def allowed(logits, tokens, first):
-    """Those of a step with what must not be chosen there left out."""
+    """The logits of a step, without the tokens that must not be chosen there."""
     out = logits.copy()
     out[tokens["suppress_tokens"] + (tokens["begin_suppress_tokens"] if first else [])] = -numpy.inf
     return out
 
 
 def expected(folder, samples, tokens):
-    """The prefix with the tokens that follow it, and the logits behind each of them."""
+    """The prefix with the tokens that follow it, and the logits after each of them."""
     model = transformers.WhisperForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).eval()
     features = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)(
         samples[0], sampling_rate=rate, return_tensors="pt").input_features

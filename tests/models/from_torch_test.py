@@ -50,7 +50,7 @@ class FromTorch(unittest.TestCase):
         torch.save(state, self.folder / "state.pt")
         command = [TOOL, self.folder / "state.pt", self.folder / "model", *options]
         command, said = [str(part) for part in command], io.StringIO()
-        # In this process, which has PyTorch at hand; test_the_file_alone() starts one.
+        # In this process, which has imported PyTorch already; test_the_file_alone() starts another process.
         with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stderr(said):
             try:
                 status = from_torch.main()
@@ -162,7 +162,7 @@ class FromTorch(unittest.TestCase):
                 self.check(self.run_graph("encode", "memory", source=x), module(x))
 
     def test_refusals(self):
-        """What cannot be converted is refused with a reason, and nothing is written."""
+        """Models that cannot be converted are refused with a reason, and nothing is written."""
         module = nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1)
         state = module.state_dict()
         self.assertIn("--heads 5: expected a divisor of d_model, which is 24", self.refusal(state, "--heads", 5))
@@ -243,7 +243,7 @@ class FromTorch(unittest.TestCase):
             self.assertEqual(done.stdout, f"{prompt}\t{expected}\n", done.stderr)
 
     def test_language_model_on_vectors(self):
-        """--causal-encoder without an embedding; and padding in front, which a language model must be told of."""
+        """--causal-encoder without an embedding; and padding in front, which needs a mask in a language model."""
         # One layer: a query of padding gives NaN in PyTorch, which the next layer would spread.
         module = randomized(nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES, batch_first=True), 1))
         self.assert_converted(module.state_dict(), "--heads", HEADS, "--causal-encoder")
@@ -258,7 +258,7 @@ class FromTorch(unittest.TestCase):
             self.check(found[row, ~padding[row]], expected[row, ~padding[row]])
 
     def test_translator(self):
-        """nn.Transformer with both vocabularies takes and gives text."""
+        """nn.Transformer with both vocabularies turns text into text."""
         modules = {"net": nn.Transformer(**SIZES, num_encoder_layers=1, num_decoder_layers=1, batch_first=True),
                    "tokens": nn.Embedding(5, C), "head": nn.Linear(C, 5)}
         state = {f"{name}.{key}": t for name, module in modules.items()
@@ -323,7 +323,7 @@ class FromTorch(unittest.TestCase):
         self.assertRegex(done.stderr, r"\Afrom_torch.py: error: [^\n]*No module named torch; install[^\n]*\n\Z")
 
     def test_folder(self):
-        """A folder that is not empty is left alone."""
+        """A folder that is not empty is not changed."""
         state = nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1).state_dict()
         self.assert_converted(state, "--heads", HEADS)
         before = (self.folder / "model" / "model.json").read_bytes()

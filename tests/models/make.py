@@ -35,14 +35,14 @@ BATCH_FIRST = {"batch_first": True}
 
 
 def keep_mask(rows, columns):
-    """(B, rows, columns), 1 where a query may attend; never a row of nothing, for which PyTorch gives NaN."""
+    """(B, rows, columns), 1 where a query may attend; no row is all zeros, for which PyTorch gives NaN."""
     keep = torch.rand(B, rows, columns) < 0.6
     keep[:, :, 0] = True
     return keep
 
 
 def left_out(keep):
-    """A keep mask as PyTorch takes it: one a head, True where nothing may be attended to."""
+    """A keep mask in PyTorch's form: one per head, True for keys that may not be attended to."""
     return ~keep.repeat_interleave(HEADS, 0)
 
 
@@ -83,7 +83,7 @@ def golden(name, modules, inputs, outputs, **chosen):
 
 
 def converted(name, state, inputs, outputs, **chosen):
-    """converted/NAME, the model folder of a state dict, and what is expected of it. Returns the folder."""
+    """Writes converted/NAME: the model folder of a state dict, and its expected results. Returns the folder."""
     folder = HERE / "converted" / name
     shutil.rmtree(folder, ignore_errors=True)
     made = options(name=name, **chosen)
@@ -184,7 +184,7 @@ def systems():
 
 
 def conversions():
-    """What tools/from_torch.py makes of each module."""
+    """The conversion of each module by tools/from_torch.py."""
     modules, inputs, outputs = whole(True)
     state = {prefix + key: t for prefix, module in modules.items() for key, t in module.state_dict().items()}
     converted("transformer", state, inputs, outputs, **KEYS)
@@ -216,7 +216,7 @@ def positions_settings():
 
 
 def language_model():
-    """What tools/from_torch.py makes of an encoder that does not look ahead, with a learned table: text, too."""
+    """The conversion of a causal encoder with a learned table by tools/from_torch.py, also with text."""
     tokens = ["<s>", "</s>", *"abcdefghi"]
     modules = {"net.": encoder(nn.TransformerEncoderLayer(**SIZES, **BATCH_FIRST, norm_first=True)),
                "tokens.": parameters(nn.Embedding(len(tokens), C)), "head.": parameters(nn.Linear(C, len(tokens)))}
@@ -235,7 +235,7 @@ def language_model():
         return modules["head."](modules["net."](x, later)).log_softmax(-1)
 
     def continued(prompt, most=8):
-        """What follows a prompt, the likeliest token each time, until the end or the last position."""
+        """The continuation of a prompt by the likeliest token each time, until the end or the last position."""
         written = [0, *map(tokens.index, prompt)]
         while len(written) < min(1 + len(prompt) + most, places.shape[1] + 1):
             written.append(int(log_probabilities(torch.tensor([written]))[0, -1].argmax()))

@@ -1,9 +1,9 @@
 #!/bin/sh
 # new_plugin.sh BUILD SCRATCH SOURCE [COMPILER FLAGS]
 #
-# Adding a layer touches plugins/NAME and shaders/NAME, and nothing else. In a copy of SOURCE `lamina new-plugin` makes a
-# layer; by checksum every other file is as it was; the copy's build finds the layer by itself; and the layer passes
-# `lamina check`. Only that one plugin is compiled: the command and its other plugins are those of BUILD.
+# Adding a layer touches only plugins/NAME and shaders/NAME. In a copy of SOURCE, `lamina new-plugin` creates a layer;
+# checksums show that no other file changed; the copy's build finds the layer; and the layer passes `lamina check`. Only
+# this plugin is compiled: the command and its other plugins are those of BUILD.
 set -eu
 build=$1 scratch=$2 source=$3 flags=${4:-}
 unset LAMINA_PLUGIN_PATH
@@ -13,7 +13,7 @@ mkdir -p "$copy"
 for part in CMakeLists.txt base cli cmake include plugins runtime shaders; do cp -R "$source/$part" "$copy/"; done
 
 sums() { (cd "$copy" && find . -type f -exec sha256sum {} + | sort); }
-expect_status() { # STATUS TEXT COMMAND...: it ends with the status and says the text on stderr
+expect_status() { # STATUS TEXT COMMAND...: the command exits with the status and prints the text on stderr
     wanted=$1 text=$2 status=0
     shift 2
     said=$("$@" 2>&1 >/dev/null) || status=$?
@@ -51,4 +51,4 @@ plugins=$scratch/build/lib/lamina/plugins
 "$lamina" check row_scale --plugin-dir "$plugins" --device cpu
 status=0
 "$lamina" check row_scale --plugin-dir "$plugins" --device vulkan:0 || status=$?
-[ $status -eq 0 ] || [ $status -eq 4 ] # 4: there is no such device here
+[ $status -eq 0 ] || [ $status -eq 4 ] # 4: this machine has no such device

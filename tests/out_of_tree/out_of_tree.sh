@@ -1,9 +1,9 @@
 #!/bin/sh
 # out_of_tree.sh BUILD SCRATCH SOURCE [COMPILER FLAGS]
 #
-# Installs BUILD into SCRATCH/prefix. Then, against that prefix alone, builds the layers of SOURCE/examples, a layer that
-# `lamina new-plugin` has just made, and the program in host/. Each layer passes its own tests and `lamina check`; one of
-# them runs in a model, through the installed library and the installed command.
+# Installs BUILD into SCRATCH/prefix. Then builds the layers of SOURCE/examples, a layer that `lamina new-plugin` has
+# just created, and the program in host/, all using only that prefix. Each layer must pass its own tests and `lamina
+# check`; one of them runs in a model, with the installed library and with the installed command.
 set -eu
 build=$1 scratch=$2 source=$3 flags=${4:-}
 unset LAMINA_PLUGIN_PATH
@@ -15,7 +15,7 @@ cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 lamina=$scratch/prefix/bin/lamina
 "$lamina" new-plugin row_scale --out-of-tree "$scratch/source/row_scale" --quiet
 
-configure() { # FOLDER: a project that knows of Lamina by its prefix only
+configure() { # FOLDER: a project that finds Lamina only by its prefix
     cmake -G Ninja -S "$1" -B "$scratch/$(basename "$1")" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $flags"
     cmake --build "$scratch/$(basename "$1")"
@@ -26,7 +26,7 @@ configure "$scratch/source/row_scale"
 configure "$here/host"
 configure "$source/examples/encoder_decoder"
 
-expect() { # TEXT COMMAND...: the command succeeds, and prints the text among other things
+expect() { # TEXT COMMAND...: the command succeeds, and its output contains the text
     text=$1
     shift
     found=$("$@") || { echo "failed: $*" >&2; exit 1; }
@@ -44,14 +44,15 @@ for layer in causal_conv lora_linear row_scale; do
     expect "$layer" "$lamina" plugins "$layer" --plugin-dir "$plugins"
     "$lamina" check "$layer" --plugin-dir "$plugins" --device cpu
     if [ $vulkan -eq 4 ]; then
-        echo "no Vulkan device: $layer is not checked on one" # and its tests would rightly say that nothing is proved
+        echo "no Vulkan device: $layer is not checked on one" # its tests would fail, because nothing is checked
     else
         "$lamina" check "$layer" --plugin-dir "$plugins" --device vulkan:0
         ctest --test-dir "$scratch/$layer" --output-on-failure
     fi
 done
 
-# All of these would pass if nothing were compared: a kernel that leaves out the last column is caught by both.
+# All checks above would also pass if nothing were compared. So this kernel leaves out the last column, which both must
+# report.
 if [ $vulkan -ne 4 ]; then
     shader=$scratch/source/row_scale/shaders/row_scale.comp
     sed 's/if (i >= size) return;/if (i >= size || i % cols == cols - 1u) return;/' "$shader" >"$scratch/wrong.comp"
@@ -64,8 +65,7 @@ if [ $vulkan -ne 4 ]; then
     [ $status -eq 7 ] || { echo "lamina check ends with $status on a wrong kernel; expected 7" >&2; exit 1; }
 fi
 
-# A model with a layer that is in no Lamina: the weight takes a fifth of the first number, the adapter one of the second.
-# 3 and 4, little-endian, behind the header of an .npy file.
+# A model with a layer that is not part of Lamina, and its input: an .npy file with the numbers 3 and 4, little-endian.
 plugins=$scratch/lora_linear/lib/lamina/plugins
 {
     printf '\223NUMPY\001\000\166\000'

@@ -35,7 +35,7 @@ VARIABLES = {
 
 
 class Generation(jinja2.ext.Extension):
-    """{% generation %} marks what the model writes, which only training needs."""
+    """{% generation %} marks the model's answers, which matters only in training."""
 
     tags = {"generation"}
 
