@@ -1,8 +1,8 @@
-# What `cmake --install` puts beside the command and the plugins: liblamina, the headers, and the package through which
-# other projects use the host API (Lamina::lamina) and build layers of their own (Lamina::plugin, lamina_add_layer()).
+# What `cmake --install` installs besides the command and the plugins: liblamina, the headers, and the CMake package with
+# which other projects use the host API (Lamina::lamina) and build layers (Lamina::plugin, lamina_add_layer()).
 include(CMakePackageConfigHelpers)
 
-# The rooms of the runtime as one library. It shows lamina.hpp's classes and nothing else: see liblamina.map.
+# The runtime as one shared library. It exports only the public API: see liblamina.map.
 add_library(lamina_library SHARED $<TARGET_OBJECTS:lamina_api> $<TARGET_OBJECTS:lamina_builder>
             $<TARGET_OBJECTS:lamina_model> $<TARGET_OBJECTS:lamina_tokenizer> $<TARGET_OBJECTS:lamina_template>)
 add_library(Lamina::lamina ALIAS lamina_library)

@@ -19,9 +19,9 @@
 
 namespace lamina::admission {
 
-// Before a variant is used on this device, it must agree with the reference on its layer's own cases, and on cases like
-// the step at hand (of the same dims, as far as time allows). A variant that fails is barred. Of several that have
-// passed, the fastest on the shapes at hand is used. Verdicts and timings are kept on disk, keyed by device, driver
+// Before a variant is used on this device, it must agree with the reference on its layer's own cases, and on cases made
+// from the step (with the same dims, as far as time allows). A variant that fails is barred. If several have passed,
+// the one that is fastest on the step's shapes is used. Verdicts and timings are kept on disk, keyed by device, driver
 // version and the bytes of the plugin.
 //
 // Proving takes time, mostly in the driver's compiler. A process spends RuntimeOptions::proving_time on it, and later
