@@ -1,5 +1,5 @@
-# What `cmake --install` installs besides the command and the plugins: liblamina, the headers, and the CMake package with
-# which other projects use the host API (Lamina::lamina) and build layers (Lamina::plugin, lamina_add_layer()).
+# What `cmake --install` installs besides the command and the plugins: liblamina, the headers, and the CMake package,
+# with which other projects use the host API (Lamina::lamina) and build layers (Lamina::plugin, lamina_add_layer()).
 include(CMakePackageConfigHelpers)
 
 # The runtime as one shared library. It exports only the public API: see liblamina.map.

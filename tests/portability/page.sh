@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks that docs/portability.md is what portability_table prints. Usage: page.sh TABLE PAGE. Skipped (77) if RADV is
-# missing or is not the version that the page was made with. Fails if it is missing and LAMINA_REQUIRE_DRIVERS names radv.
+# missing or not the version that the page was made with. Fails if it is missing and LAMINA_REQUIRE_DRIVERS names radv.
 set -u
 made=$(mktemp) && trap 'rm -f "$made"' EXIT
 version() { sed -n 's/^## AMD, compiled by RADV of //p' "$1"; }
