@@ -150,20 +150,20 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
     const CheckOptions &options = all.check;
     if (all.admit)
         refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay"},
-                     "does not go with --admit, which runs all cases that a variant has to pass");
+                     "cannot be used with --admit, which runs all cases that a variant has to pass");
     if (!options.replay.empty())
         refuse_given(app, {"--case", "--seed", "--thorough", "--own-cases"},
-                     "does not go with --replay, which runs one case with its own values");
+                     "cannot be used with --replay, which runs one case with its own values");
     if (!options.replay.empty() && !options.layers.empty())
-        throw Error(ErrorCode::usage, "LAYER does not go with --replay, which names its own");
+        throw Error(ErrorCode::usage, "LAYER cannot be used with --replay, which names its own");
     if (!options.case_text.empty() && options.layers.size() != 1)
         throw Error(ErrorCode::usage, "--case needs exactly one LAYER");
     if (!options.case_text.empty())
-        refuse_given(app, {"--thorough", "--own-cases"}, "does not go with --case, which runs only that case");
+        refuse_given(app, {"--thorough", "--own-cases"}, "cannot be used with --case, which runs only that case");
     if ((" " + options.case_text).find(" seed=") != std::string::npos)
-        refuse_given(app, {"--seed"}, "does not go with a --case that contains a seed");
+        refuse_given(app, {"--seed"}, "cannot be used with a --case that contains a seed");
     if (options.own_cases_only)
-        refuse_given(app, {"--thorough"}, "does not go with --own-cases: it is about generated cases");
+        refuse_given(app, {"--thorough"}, "cannot be used with --own-cases: it is about generated cases");
     const Runtime runtime(global.runtime(output));
     const Device device = runtime.device(global.device);
     if (device.id == "reference")

@@ -74,9 +74,9 @@ std::string as_text(const Comparison &comparison, const Output &output) {
 
 int compare(const CompareCommandOptions &options, const GlobalOptions &global, Output &output) {
     if (!options.inputs.empty() && !options.texts.empty())
-        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: give words or tensors");
+        throw Error(ErrorCode::usage, "TEXT and --input cannot be used together: give words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
-        throw Error(ErrorCode::usage, "--graph goes with --input NAME=FILE.npy");
+        throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);

@@ -117,7 +117,7 @@ int64_t size_of(const Tokens &tokens, const InitOptions &o) {
 
 ModelDescription make_encoder(const InitOptions &o, const BuildOptions &build_options) {
     if (!o.target_file.empty())
-        throw Error(ErrorCode::usage, "--target-vocab does not go with --arch encoder, which generates no text");
+        throw Error(ErrorCode::usage, "--target-vocab cannot be used with --arch encoder, which generates no text");
     return build(EncoderOnly{.embedding = embedding_of(o, size_of(tokens_of(o.source_file), o)),
                              .encoder = {.layer = layer_of(o), .layers = o.layers, .mask = mask_of(o)}},
                  build_options);
@@ -141,13 +141,14 @@ int64_t max_length_of(const InitOptions &o) {
 // Refuses options with which text generation does not work.
 void refuse_without_text(const InitOptions &o) {
     if (o.sequence_first)
-        throw Error(ErrorCode::usage, "--sequence-first does not go with vocabularies: texts are batches (B, T)");
+        throw Error(ErrorCode::usage, "--sequence-first cannot be used with vocabularies: texts are batches (B, T)");
     const bool has_source = o.arch == "encoder-decoder";
     if (has_source && o.mask != "lengths")
-        throw Error(ErrorCode::usage, "--mask " + o.mask + " does not go with vocabularies: the sources of a batch " +
+        throw Error(ErrorCode::usage, "--mask " + o.mask +
+                                          " cannot be used with vocabularies: the sources of a batch " +
                                           "differ in length; expected lengths");
     if (!has_source && o.mask == "keep")
-        throw Error(ErrorCode::usage, "--mask keep does not go with vocabularies: nothing masks tokens of earlier " +
+        throw Error(ErrorCode::usage, "--mask keep cannot be used with vocabularies: nothing masks tokens of earlier " +
                                           std::string("steps; expected none"));
 }
 
@@ -173,7 +174,7 @@ TextVocabularies text_options(const InitOptions &o, const Tokens &source, const 
 ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
     BuildOptions build_options = given;
     if (!o.source_file.empty())
-        throw Error(ErrorCode::usage, "--source-vocab does not go with --arch decoder, which has no source");
+        throw Error(ErrorCode::usage, "--source-vocab cannot be used with --arch decoder, which has no source");
     const Tokens target = tokens_of(o.target_file);
     const int64_t vocabulary = size_of(target, o);
     if (!target.empty()) build_options.text = text_options(o, {}, target);
@@ -189,7 +190,7 @@ ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &
     BuildOptions build_options = given;
     const Tokens source = tokens_of(o.source_file), target = tokens_of(o.target_file);
     if (o.source_file.empty() != o.target_file.empty())
-        throw Error(ErrorCode::usage, "--source-vocab and --target-vocab belong together: give both, or --vocab N");
+        throw Error(ErrorCode::usage, "--source-vocab and --target-vocab must be given together; or give --vocab N");
     const int64_t source_size = size_of(source, o), target_size = size_of(target, o);
     if (!target.empty()) build_options.text = text_options(o, source, target);
     const TransformerLayer layer = layer_of(o);
@@ -224,15 +225,15 @@ std::string name_at(const std::filesystem::path &path) {
 void refuse_idle(const InitOptions &o, const Arguments &app) {
     if (o.arch == "encoder") {
         refuse_given(app, {"--target-vocab", "--generator"},
-                     "does not go with --arch encoder, which generates no text");
+                     "cannot be used with --arch encoder, which generates no text");
         refuse_given(app, {"--split", "--start", "--end", "--max-length"},
-                     "is about text: it does not go with --arch encoder, which takes ids and generates no text");
+                     "is about text, so it cannot be used with --arch encoder, which takes ids and generates no text");
     }
     if (o.arch == "decoder") {
-        refuse_given(app, {"--source-vocab"}, "does not go with --arch decoder, which has no source");
+        refuse_given(app, {"--source-vocab"}, "cannot be used with --arch decoder, which has no source");
         if (o.mask == "lengths" || o.mask == "keys")
             refuse_given(app, {"--mask"},
-                         o.mask + " does not go with --arch decoder: padding after a causal sequence changes "
+                         o.mask + " cannot be used with --arch decoder: padding after a causal sequence changes "
                                   "nothing before it; expected none or keep");
     }
     if (o.target_file.empty() && o.source_file.empty())
@@ -243,7 +244,7 @@ void refuse_idle(const InitOptions &o, const Arguments &app) {
 int init(const InitOptions &o, const Arguments &app, Output &output) {
     refuse_idle(o, app);
     if (o.vocabulary != 0 && !(o.source_file.empty() && o.target_file.empty()))
-        throw Error(ErrorCode::usage, "--vocab does not go with files of tokens, which determine the number");
+        throw Error(ErrorCode::usage, "--vocab cannot be used with files of tokens, which determine the number");
     refuse_filled(o);
     BuildOptions build_options;
     build_options.seed = o.seed;

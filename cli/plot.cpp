@@ -146,8 +146,9 @@ int plot(const PlotOptions &options, const GlobalOptions &global, Output &output
         throw Error(ErrorCode::usage, "--d-model " + std::to_string(options.d_model) +
                                           ": expected an even number, since sines and cosines come in pairs");
     if (output.json() && (options.csv || options.heat))
-        throw Error(ErrorCode::usage, std::string(options.csv ? "--csv" : "--heat") +
-                                          " and --json exclude each other: each is another form of the same numbers");
+        throw Error(ErrorCode::usage,
+                    std::string(options.csv ? "--csv" : "--heat") +
+                        " and --json cannot be used together: each is another form of the same numbers");
     const bool lines = !options.heat && !options.csv && !output.json();
     const std::vector<int64_t> dims = chosen_dimensions(options, lines);
     const Tensor table = positional_encoding(Runtime(global.runtime(output)), options);

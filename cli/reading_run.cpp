@@ -84,7 +84,8 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
         output_.progress("texts", done, all);
     };
     if (!files_.empty() && model_.gives != TextReading::Gives::embedding)
-        throw Error(ErrorCode::usage, "--output and --output-dir go with vectors; classes are printed: --json has all");
+        throw Error(ErrorCode::usage,
+                    "--output and --output-dir need a model that gives vectors; --json prints all classes");
     switch (model_.gives) {
     case TextReading::Gives::embedding:
         return embeddings(texts);

@@ -168,9 +168,9 @@ const std::vector<std::string> generate_options{
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
-        throw Error(ErrorCode::usage, "TEXT and --input exclude each other: give words or tensors");
+        throw Error(ErrorCode::usage, "TEXT and --input cannot be used together: give words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
-        throw Error(ErrorCode::usage, "--graph goes with --input NAME=FILE.npy");
+        throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
     if (!options.taps.empty() && options.inputs.empty() && options.texts.empty())
         throw Error(ErrorCode::usage, "--tap needs TEXT or --input, because it shows a single run");
     if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)

@@ -356,26 +356,26 @@ def check_idle(options):
             raise Refused(f"{flag(option)} {why}")
 
     if module == "nn.TransformerEncoder":
-        refuse("target_embedding", "goes with a decoder, and this is an nn.TransformerEncoder: --source-embedding "
+        refuse("target_embedding", "needs a decoder, and this is an nn.TransformerEncoder: --source-embedding "
                                    "names its embedding, and --causal-encoder makes it a language model")
-        refuse("not_causal", "goes with a decoder, and this is an nn.TransformerEncoder: it is causal with "
-                             "--causal-encoder alone")
+        refuse("not_causal", "needs a decoder, and this is an nn.TransformerEncoder: it is causal only "
+                             "with --causal-encoder")
     if module == "nn.TransformerDecoder":
-        refuse("source_embedding", "goes with an encoder, and this is an nn.TransformerDecoder: --target-embedding "
+        refuse("source_embedding", "needs an encoder, and this is an nn.TransformerDecoder: --target-embedding "
                                    "names its embedding")
-        refuse("causal_encoder", "goes with an encoder, and this is an nn.TransformerDecoder: it is causal already")
+        refuse("causal_encoder", "needs an encoder, and this is an nn.TransformerDecoder: it is causal already")
     embeds = options.source_embedding or options.target_embedding
     for option in ("embedding_scale", "max_len"):
         if not embeds:
-            refuse(option, "goes with --source-embedding or --target-embedding: vectors are taken as they are")
+            refuse(option, "needs --source-embedding or --target-embedding: vectors are used unchanged")
     if not embeds and options.positions != "sinusoids":
-        raise Refused(f"--positions {options.positions} goes with --source-embedding or --target-embedding: vectors "
-                      "are taken as they are")
+        raise Refused(f"--positions {options.positions} needs --source-embedding or --target-embedding: vectors "
+                      "are used unchanged")
     if options.positions != "sinusoids":
-        refuse("max_len", f"goes with sinusoids, and --positions is {options.positions}")
+        refuse("max_len", f"needs sinusoids, and --positions is {options.positions}")
     if not options.target_vocab:
         for option in ("source_vocab", "split", "start", "end", "max_length"):
-            refuse(option, "goes with --target-vocab FILE: no text is generated without")
+            refuse(option, "needs --target-vocab FILE: without it no text is generated")
 
 
 def check_left(state, options):
@@ -478,7 +478,7 @@ def generation(graphs, weights, options):
              "start": start, "end": end, "max_length": length, "target": {"vocabulary": "target.txt", **split}}
     if not whole:
         if options.source_vocab:
-            raise Refused("--source-vocab goes with an nn.Transformer: a language model has one vocabulary")
+            raise Refused("--source-vocab needs an nn.Transformer: a language model has one vocabulary")
         return block
     if not options.source_vocab:
         refuse("of an nn.Transformer needs --source-vocab FILE, too; it may be the same file")

@@ -102,8 +102,8 @@ TEST_CASE("check: invalid arguments are refused") {
     refused({"check", "--device", "cpu", "--case", "B=2"}, 2, "--case needs exactly one LAYER");
     refused({"check", "linear", "--device", "reference"}, 2, "checked against");
     refused({"check", "linear", "--device", "cpu", "--case", ""}, 2, "expected a value, found nothing");
-    refused({"check", "linear", "--device", "cpu", "--replay", "x"}, 2, "LAYER does not go with --replay");
-    refused({"check", "--device", "cpu", "--admit", "--thorough"}, 2, "--thorough does not go with --admit");
+    refused({"check", "linear", "--device", "cpu", "--replay", "x"}, 2, "LAYER cannot be used with --replay");
+    refused({"check", "--device", "cpu", "--admit", "--thorough"}, 2, "--thorough cannot be used with --admit");
     refused({"check", "linaer", "--device", "cpu"}, 8, "did you mean 'linear'");
     refused({"check", "linear", "--device", "cpu", "--variant", "cpu_falback"}, 2, "did you mean 'cpu_fallback'");
     refused({"check", "linear", "--device", "cpu", "--case", "T=3 Q=5"}, 3, "there is no parameter, dim or port 'Q'");
@@ -111,8 +111,8 @@ TEST_CASE("check: invalid arguments are refused") {
     refused({"check", "linear", "--device", "cpu", "--case", "K=5 K=6"}, 3, "'K' is given twice");
     refused({"check", "dropout", "--device", "cpu", "--case", "Q=5"}, 3, "there is no parameter, dim or port 'Q'");
     refused({"check", "linear", "--case", "K=3 seed=7", "--seed", "8"}, 2,
-            "--seed does not go with a --case that contains");
+            "--seed cannot be used with a --case that contains");
     for (const std::string option : {"--thorough", "--own-cases"})
-        refused({"check", "linear", "--case", "K=3", option}, 2, option + " does not go with --case");
-    refused({"check", "linear", "--own-cases", "--thorough"}, 2, "--thorough does not go with --own-cases");
+        refused({"check", "linear", "--case", "K=3", option}, 2, option + " cannot be used with --case");
+    refused({"check", "linear", "--own-cases", "--thorough"}, 2, "--thorough cannot be used with --own-cases");
 }

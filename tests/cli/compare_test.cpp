@@ -36,8 +36,8 @@ TEST_CASE("compare: invalid arguments are refused") {
         CHECK(f.out.empty());
         CHECK_THAT(f.err, matchers::contains(why));
     };
-    refused({"compare", g2p(), "a", "--input", "x=x.npy"}, "exclude each other");
-    refused({"compare", g2p(), "a", "--graph", "encode"}, "goes with --input");
+    refused({"compare", g2p(), "a", "--input", "x=x.npy"}, "cannot be used together");
+    refused({"compare", g2p(), "a", "--graph", "encode"}, "needs --input");
     refused({"compare", g2p(), "a", "--device", "cpu", "--reference", "cpu"}, "nothing to compare");
     refused({"compare", g2p(), "a", "--against", "gpu"}, "--against");
 }

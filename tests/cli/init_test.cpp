@@ -186,12 +186,12 @@ TEST_CASE("init: errors name the wrong setting, and nothing is written") {
     CHECK_THAT(refusal({"--vocab", "5", "--post-norm", "--norm-first"}), matchers::contains("--norm-first"));
     CHECK_THAT(refusal({"--vocab", "0"}), matchers::contains("--vocab"));
     CHECK_THAT(refusal({"--vocab", "5", "--arch", "decoder", "--target-vocab", "words.txt"}),
-               matchers::contains("--vocab does not go with files"));
+               matchers::contains("--vocab cannot be used with files"));
     CHECK_THAT(refusal({"--arch", "encoder", "--target-vocab", "x.txt"}),
-               matchers::contains("--target-vocab does not go with --arch encoder"));
+               matchers::contains("--target-vocab cannot be used with --arch encoder"));
     const std::string tokens = folder.write("tokens.txt", "a\nb\n").string();
     CHECK_THAT(refusal({"--source-vocab", tokens}),
-               matchers::contains("--source-vocab and --target-vocab belong together"));
+               matchers::contains("--source-vocab and --target-vocab must be given together"));
     CHECK_THAT(refusal({"--arch", "decoder", "--target-vocab", tokens}),
                matchers::contains("'<s>' is not in the target"));
 }
@@ -207,14 +207,14 @@ TEST_CASE("init: options that do not apply to the model are refused") {
     };
     for (const std::string kind : {"foo", "logits"})
         CHECK_THAT(refusal({"--arch", "encoder", "--vocab", "5", "--generator", kind}),
-                   matchers::contains("--generator does not go with --arch encoder"));
+                   matchers::contains("--generator cannot be used with --arch encoder"));
     for (const auto &[option, value] : std::map<std::string, std::string>{
              {"--split", "words"}, {"--start", "x"}, {"--end", "x"}, {"--max-length", "5"}})
         for (const char *arch : {"encoder", "decoder", "encoder-decoder"})
             CHECK_THAT(refusal({"--arch", arch, "--vocab", "5", option, value}),
                        matchers::contains(option + " is about text"));
     CHECK_THAT(refusal({"--arch", "decoder", "--vocab", "5", "--mask", "keys"}),
-               matchers::contains("--mask keys does not go with --arch decoder"));
+               matchers::contains("--mask keys cannot be used with --arch decoder"));
 }
 
 TEST_CASE("init: errors about text settings name the command's options") {

@@ -102,7 +102,7 @@ TEST_CASE("plot pe: invalid arguments are refused before anything is written") {
     refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be distinguished");
     refused({"--d-model", "100000", "--max-len", "100000"}, 2, "choose fewer");
     refused({"--csv", "--heat"}, 2, "excludes");
-    refused({"--csv", "--json"}, 2, "--csv and --json exclude each other");
+    refused({"--csv", "--json"}, 2, "--csv and --json cannot be used together");
     refused({"--dims", "4,2-5"}, 2, "4 is given twice");
 }
 

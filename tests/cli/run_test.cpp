@@ -298,7 +298,7 @@ TEST_CASE("run --input: invalid inputs are refused, and nothing is written") {
     refused({"run", g2p(), "--input", letters, "--graph", "encod"}, 2, "did you mean 'encode'?");
     refused({"run", g2p(), "--input", "letters", "--graph", "encode"}, 2, "expected NAME=VALUE");
     refused({"run", g2p(), "--input", letters, "--input", letters, "--graph", "encode"}, 2, "'letters' is given twice");
-    refused({"run", g2p(), "word", "--input", letters}, 2, "exclude each other");
+    refused({"run", g2p(), "word", "--input", letters}, 2, "cannot be used together");
     refused({"run", g2p(), "--input", letters, "--graph", "encode", "--output-dir", out.path()}, 3, "lengths");
     refused({"run", g2p(), "--input", "letters=/no/such.npy", "--graph", "encode"}, 3, "/no/such.npy");
     refused(encode(folder, {"-o", "encoder.0.atention.out=" + (out.path() / "x.npy").string()}), 3,

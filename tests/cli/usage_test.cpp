@@ -137,6 +137,6 @@ TEST_CASE("commands that use no device refuse --device") {
         const Finished f = run_lamina(arguments);
         CHECK(f.status == 2);
         CHECK(f.out.empty());
-        CHECK_THAT(f.err, matchers::contains("--device does not go with " + command.front()));
+        CHECK_THAT(f.err, matchers::contains("--device cannot be used with " + command.front()));
     }
 }

@@ -284,18 +284,18 @@ class FromTorch(unittest.TestCase):
                 self.assertIn("expected", said)
                 self.assertIn(f"'{value}'", said)
         for options, why in (
-            (("--target-embedding", "emb.weight"), "--target-embedding goes with a decoder"),
-            (("--not-causal",), "--not-causal goes with a decoder"),
-            (("--start", "a"), "--start goes with --target-vocab"),
-            (("--source-vocab", "a"), "--source-vocab goes with --target-vocab"),
-            (("--positions", "pos", "--max-len", 9), "--max-len goes with sinusoids"),
+            (("--target-embedding", "emb.weight"), "--target-embedding needs a decoder"),
+            (("--not-causal",), "--not-causal needs a decoder"),
+            (("--start", "a"), "--start needs --target-vocab"),
+            (("--source-vocab", "a"), "--source-vocab needs --target-vocab"),
+            (("--positions", "pos", "--max-len", 9), "--max-len needs sinusoids"),
             (("--positions", "enc.layers.0.linear2.weight"), "expected rows of d_model, which is 24"),
             (("--positions", "pos", "--target-vocab", self.vocabulary("ab")), "needs a decoder; --causal-encoder makes one"),
         ):
             self.assertIn(why, self.refusal(state, *self.PARTS, *options))
         alone = ("--heads", HEADS, "--prefix", "enc.")
-        self.assertIn("--positions pos goes with", self.refusal(state, *alone, "--positions", "pos"))
-        self.assertIn("--embedding-scale goes with", self.refusal(state, *alone, "--embedding-scale", 1))
+        self.assertIn("--positions pos needs", self.refusal(state, *alone, "--positions", "pos"))
+        self.assertIn("--embedding-scale needs", self.refusal(state, *alone, "--embedding-scale", 1))
         text = (*self.PARTS, "--positions", "pos", "--causal-encoder", "--target-vocab")
         nineteen = ["<s>", "</s>", *"abcdefghijklmnopq"]
         for tokens, options, why in (
