@@ -231,10 +231,11 @@ TEST_CASE("init: errors about text settings name the command's options") {
                matchers::contains("none.txt: empty; expected"));
     CHECK_THAT(refusal({}), matchers::contains("give both"));
     CHECK_THAT(refusal({"--source-vocab", tokens, "--sequence-first"}),
-               matchers::contains("--sequence-first does not go"));
+               matchers::contains("--sequence-first cannot be used"));
     CHECK_THAT(refusal({"--source-vocab", tokens, "--mask", "keep"}), matchers::contains("expected lengths"));
-    CHECK_THAT(refusal({"--arch", "decoder", "--sequence-first"}), matchers::contains("--sequence-first does not go"));
-    CHECK_THAT(refusal({"--arch", "decoder", "--mask", "keep"}), matchers::contains("--mask keep does not go"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--sequence-first"}),
+               matchers::contains("--sequence-first cannot be used"));
+    CHECK_THAT(refusal({"--arch", "decoder", "--mask", "keep"}), matchers::contains("--mask keep cannot be used"));
 }
 
 TEST_CASE("init: start and end are two tokens") {
