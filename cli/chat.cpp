@@ -14,8 +14,9 @@ namespace {
 
 struct ChatCommandOptions {
     std::filesystem::path model;
-    std::vector<std::string> texts, variants;
-    std::string system, cache = "f32";
+    std::vector<std::string> texts;
+    std::string system;
+    SessionArguments session;
     GenerateOptions generate;
 };
 
@@ -75,18 +76,14 @@ void talk(Conversation &conversation, Output &output) {
 }
 
 int chat(const ChatCommandOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
-    if (options.generate.temperature == 0)
-        refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
-                     "goes with --temperature: without it nothing is sampled");
+    check_answer_options(app, options.generate);
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
     const Device device = runtime.device(global.device);
     note_device(device, output);
-    SessionOptions session_options;
-    session_options.cache = options.cache == "f16" ? DType::f16 : DType::f32;
-    session_options.variants = variants(options.variants, runtime, device);
-    Conversation conversation(model, runtime.session(model, device, session_options), output, options);
+    const SessionOptions how = session_options(options.session, runtime, device);
+    Conversation conversation(model, runtime.session(model, device, how), output, options);
     for (const std::string &text : options.texts) conversation.say(text);
     if (options.texts.empty()) talk(conversation, output);
     conversation.finish();
@@ -105,11 +102,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();
-    app.option("--cache", options->cache, "f32|f16",
-               "dtype of the keys and values of earlier tokens; f16 takes half the memory")
-        .shows_default()
-        .one_of({"f32", "f16"});
-    app.option("--variant", options->variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+    add_session_options(app, options->session);
     add_answer_options(app, options->generate);
     return {app, [options, app, &global](Output &output) { return chat(*options, app, global, output); }};
 }

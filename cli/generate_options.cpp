@@ -41,4 +41,11 @@ void add_answer_options(const Arguments &app, GenerateOptions &generate) {
     app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
 }
 
+void check_answer_options(const Arguments &app, const GenerateOptions &generate) {
+    if (generate.temperature == 0)
+        refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
+                     "goes with --temperature: without it nothing is sampled");
+    if (!(generate.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
+}
+
 } // namespace lamina::cli

@@ -11,5 +11,7 @@ namespace lamina::cli {
 void add_search_options(const Arguments &app, GenerateOptions &generate);
 // Of an answer: how it is sampled, and where it ends.
 void add_answer_options(const Arguments &app, GenerateOptions &generate);
+// Throws Error(usage) for options of an answer that do not go together.
+void check_answer_options(const Arguments &app, const GenerateOptions &generate);
 
 } // namespace lamina::cli

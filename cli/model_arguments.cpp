@@ -62,6 +62,21 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
     return out;
 }
 
+void add_session_options(const Arguments &app, SessionArguments &session) {
+    app.option("--cache", session.cache, "f32|f16",
+               "dtype of the keys and values of earlier tokens; f16 takes half the memory")
+        .shows_default()
+        .one_of({"f32", "f16"});
+    app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+}
+
+SessionOptions session_options(const SessionArguments &session, const Runtime &runtime, const Device &device) {
+    SessionOptions out;
+    out.cache = session.cache == "f16" ? DType::f16 : DType::f32;
+    out.variants = variants(session.variants, runtime, device);
+    return out;
+}
+
 std::string graph_name(const std::string &given, const ModelContents &model) {
     const std::vector<std::string> names = names_of(model.graphs);
     if (given.empty() && names.size() == 1) return names.front();

@@ -1,5 +1,7 @@
-// What `run` and `compare` are given beside a model: texts, tensors, a graph, variants.
+// What commands that run a model are given beside it: texts, tensors, a graph, how a session is to be made.
 #pragma once
+
+#include "arguments.hpp"
 
 #include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
@@ -23,6 +25,16 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 // --variant: LAYER=NAME. Throws Error(usage) with the nearest name for an unknown layer, or a variant that it does not
 // have on this device: the CPU has its own.
 [[nodiscard]] Assignments variants(const std::vector<std::string> &given, const Runtime &runtime, const Device &device);
+
+// --cache and --variant.
+struct SessionArguments {
+    std::vector<std::string> variants;
+    std::string cache = "f32";
+};
+void add_session_options(const Arguments &app, SessionArguments &session);
+// Throws Error(usage) as variants() does.
+[[nodiscard]] SessionOptions session_options(const SessionArguments &session, const Runtime &runtime,
+                                             const Device &device);
 
 // --graph, or the only graph of the model. Throws Error(usage).
 [[nodiscard]] std::string graph_name(const std::string &given, const ModelContents &model);

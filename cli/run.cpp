@@ -22,8 +22,9 @@ namespace {
 
 struct RunOptions {
     std::filesystem::path model, output_folder;
-    std::vector<std::string> texts, inputs, outputs, taps, variants;
-    std::string graph, cache = "f32";
+    std::vector<std::string> texts, inputs, outputs, taps;
+    std::string graph;
+    SessionArguments session;
     GenerateOptions generate;
     bool truncate = false;
 };
@@ -101,7 +102,7 @@ void make_output_folder(const std::filesystem::path &folder) {
 }
 
 void run_tensors(const RunOptions &options, const Runtime &runtime, const Model &model, const Device &device,
-                 SessionOptions session_options, Output &output) {
+                 SessionOptions how, Output &output) {
     const ModelContents contents = inspect(model);
     const std::string graph = graph_name(options.graph, contents);
     const Assignments files = files_of(options, names_of(contents.graphs.at(graph).outputs));
@@ -109,13 +110,13 @@ void run_tensors(const RunOptions &options, const Runtime &runtime, const Model 
     std::vector<std::string> inside = taps.patterns(); // tensors inside the graph that --tap or --output name
     for (const auto &[name, file] : files)
         if (!contents.graphs.at(graph).outputs.contains(name)) inside.push_back(name);
-    session_options.keep_all = !inside.empty();
+    how.keep_all = !inside.empty();
     std::vector<Destination> destinations = taps.destinations(tensor_names(contents.graphs.at(graph)));
     for (const auto &[name, file] : files) destinations.push_back({name, file});
     refuse_shared_files(destinations);
 
     const TensorMap inputs = input_tensors(options.inputs);
-    const TensorMap tensors = runtime.session(model, device, session_options).run(graph, inputs, inside);
+    const TensorMap tensors = runtime.session(model, device, how).run(graph, inputs, inside);
     stop_if_interrupted();
     if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     const Assignments written = write(destinations, tensors, output);
@@ -179,14 +180,11 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     const GenerateOptions &g = options.generate;
     if (!options.inputs.empty() || !options.taps.empty())
         refuse_given(app, generate_options, "is about generating text: it does not go with --input or --tap");
-    if (g.temperature == 0)
-        refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
-                     "goes with --temperature: without it nothing is sampled");
+    check_answer_options(app, g);
     if (!json) refuse_given(app, {"--hypotheses"}, "goes with --json, which shows more than the best one");
     if (g.hypotheses > g.beams)
         throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
                                           ": expected at most as many as --beams, " + std::to_string(g.beams));
-    if (!(g.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
 }
 
 int run(const RunOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
@@ -195,27 +193,25 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);
     note_device(device, output);
-    SessionOptions session_options;
-    session_options.cache = options.cache == "f16" ? DType::f16 : DType::f32;
-    session_options.variants = variants(options.variants, runtime, device);
+    SessionOptions how = session_options(options.session, runtime, device);
     if (!options.inputs.empty()) {
-        run_tensors(options, runtime, model, device, session_options, output);
+        run_tensors(options, runtime, model, device, how, output);
         return 0;
     }
     if (!options.taps.empty()) {
-        session_options.keep_all = true;
-        tap_texts(options, model, runtime.session(model, device, session_options), output);
+        how.keep_all = true;
+        tap_texts(options, model, runtime.session(model, device, how), output);
         return 0;
     }
     if (const std::optional<TextReading> reading = inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
-        read_texts(options, *reading, runtime.session(model, device, session_options), output);
+        read_texts(options, *reading, runtime.session(model, device, how), output);
         return 0;
     }
     if (!options.outputs.empty() || !options.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir go with --input NAME=FILE.npy, or with a model that "
                                       "turns texts into vectors");
-    TextRun texts(model, runtime.session(model, device, session_options), output, options.generate);
+    TextRun texts(model, runtime.session(model, device, how), output, options.generate);
     if (options.texts.empty())
         texts.lines(LineReader(STDIN_FILENO));
     else
@@ -249,11 +245,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         "NAME[=FILE.npy]");
     app.option("--output-dir", options->output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
     app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
-    app.option("--cache", options->cache, "f32|f16",
-               "dtype of the keys and values of earlier tokens; f16 takes half the memory")
-        .shows_default()
-        .one_of({"f32", "f16"});
-    repeated("--variant", options->variants, "use this variant of a layer; may be repeated", "LAYER=NAME");
+    add_session_options(app, options->session);
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
     add_search_options(app, options->generate);

@@ -2,6 +2,7 @@
 #include "../temporary_folder.hpp"
 #include "catch.hpp"
 #include "places.hpp"
+#include "plugin_runtime.hpp"
 
 #include <lamina/convert.hpp>
 #include <lamina/inspect.hpp>
@@ -15,20 +16,12 @@
 using namespace lamina;
 using matchers::contains;
 using nlohmann::json;
+using test::runtime;
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr int32_t words = 53; // of the models' vocabularies
-
-const Runtime &runtime() {
-    static const Runtime instance([] {
-        RuntimeOptions options;
-        options.plugin_folders = {LAMINA_PLUGIN_DIR};
-        return options;
-    }());
-    return instance;
-}
 
 // Words "w0" to "w52" between spaces; BERT puts a text between w1 and w2.
 std::string tokenizer(bool framed) {

@@ -4,6 +4,7 @@
 #include "api/access.hpp"
 #include "generation/decoder.hpp"
 #include "places.hpp"
+#include "plugin_runtime.hpp"
 #include "vulkan_devices.hpp"
 
 #include <lamina/lamina.hpp>
@@ -15,19 +16,11 @@
 #include <set>
 
 using namespace lamina;
+using test::runtime;
 
 namespace {
 
 const std::vector<std::string> words{"a", "vulkan", "transformer", "it", "pronunciation", "q", "lamina", "hello"};
-
-Runtime &runtime() {
-    static Runtime instance = [] {
-        RuntimeOptions options;
-        options.plugin_folders = {LAMINA_PLUGIN_DIR};
-        return Runtime(options);
-    }();
-    return instance;
-}
 
 // The CPU, and the first Vulkan device there is: a software one, too.
 std::vector<Device> devices() {

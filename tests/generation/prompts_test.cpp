@@ -6,6 +6,7 @@
 #include "generation/sampling.hpp"
 #include "generation/stop.hpp"
 #include "places.hpp"
+#include "plugin_runtime.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
@@ -17,17 +18,9 @@
 
 using namespace lamina;
 using matchers::contains;
+using test::runtime;
 
 namespace {
-
-Runtime &runtime() {
-    static Runtime instance = [] {
-        RuntimeOptions options;
-        options.plugin_folders = {LAMINA_PLUGIN_DIR};
-        return Runtime(options);
-    }();
-    return instance;
-}
 
 // An untrained language model over letters, which never comes to an end by itself.
 Session letters() {

@@ -1,6 +1,7 @@
 // The texts that a model accepts: their length, empty texts, and their numbering.
 #include "catch.hpp"
 #include "places.hpp"
+#include "plugin_runtime.hpp"
 
 #include <lamina/lamina.hpp>
 #include <lamina/proof.hpp>
@@ -12,20 +13,12 @@
 #include <cmath>
 
 using namespace lamina;
+using test::runtime;
 
 namespace {
 
 const std::vector<std::string> words{"<s>", "</s>", "to", "be", "or", "not"};
 constexpr TransformerLayer small{.d_model = 16, .heads = 2, .ffn = 16};
-
-const Runtime &runtime() {
-    static const Runtime instance([] {
-        RuntimeOptions options;
-        options.plugin_folders = {LAMINA_PLUGIN_DIR};
-        return options;
-    }());
-    return instance;
-}
 
 ModelDescription translator(int64_t max_len) {
     return build(EncoderDecoder{.source_embedding = {.d_model = 16, .vocabulary = 6, .max_len = max_len},
