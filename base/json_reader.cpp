@@ -5,10 +5,12 @@
 
 #include <lamina/error.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <optional>
+#include <new>
+#include <utility>
 
 namespace lamina {
 namespace {
@@ -25,205 +27,107 @@ std::string pointer_step(std::string_view key) {
     throw Error(ErrorCode::input, file + ": " + (place.empty() ? "" : place + ": ") + message);
 }
 
-// The length of the number at the start of `text`; nothing if there is no valid JSON number.
-std::optional<size_t> number_length(std::string_view text) {
-    size_t at = 0;
-    const auto digits = [&] {
-        const size_t begin = at;
-        while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
-        return at - begin;
-    };
-    if (at < text.size() && text[at] == '-') ++at;
-    const size_t first = at;
-    const size_t whole = digits();
-    if (whole == 0 || (whole > 1 && text[first] == '0')) return std::nullopt;
-    if (at < text.size() && text[at] == '.') {
-        ++at;
-        if (digits() == 0) return std::nullopt;
-    }
-    if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-        ++at;
-        if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
-        if (digits() == 0) return std::nullopt;
-    }
-    return at;
+// nlohmann's messages begin with "[json.exception.parse_error.101] ".
+std::string without_label(const std::string &message) {
+    const size_t end = message.find("] ");
+    return printable(end == std::string::npos ? message : message.substr(end + 2));
 }
 
 } // namespace
 
-class JsonParser {
+// Takes the events of nlohmann's parser.
+class JsonText::Builder {
   public:
-    explicit JsonParser(JsonText &out) : out_(out), text_(out.text_) {}
+    explicit Builder(JsonText &out) : out_(out) {}
 
-    void parse() {
-        out_.nodes_.reserve(text_.size() / 16 + 16);
-        skip_blanks();
-        value(JsonText::no_node, {}, 0);
-        skip_blanks();
-        if (at_ != text_.size()) fail("expected the end");
+    bool null() { return add(Kind::null, "null"); }
+    bool boolean(bool value) { return add(Kind::boolean, value ? "true" : "false"); }
+    bool number_integer(int64_t value) { return add(Kind::number, kept(std::to_string(value))); }
+    bool number_unsigned(uint64_t value) { return add(Kind::number, kept(std::to_string(value))); }
+    bool number_float(double, const std::string &text) { return add(Kind::number, kept(text)); }
+    bool string(const std::string &text) { return add(Kind::string, kept(text)); }
+    static bool binary(const std::vector<uint8_t> &) { return false; } // not in JSON
+
+    bool start_object(size_t) { return open(Kind::object); }
+    bool start_array(size_t) { return open(Kind::list); }
+    bool key(const std::string &text) {
+        key_ = kept(text);
+        return true;
+    }
+    bool end_object() {
+        refuse_repeated_keys();
+        return end_array();
+    }
+    bool end_array() {
+        open_.pop_back();
+        return true;
+    }
+    bool parse_error(size_t, const std::string &, const nlohmann::json::exception &error) {
+        refuse(out_.file_, "", "not JSON: " + without_label(error.what()));
     }
 
   private:
-    using Kind = JsonText::Kind;
+    struct Container {
+        uint32_t node, last = no_node;
+    };
 
-    [[noreturn]] void fail(const std::string &what) const {
-        const std::string found =
-            at_ >= text_.size() ? "the end" : in_quotes(text_.substr(at_, std::min<size_t>(1, text_.size() - at_)));
-        const auto line =
-            std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(std::min(at_, text_.size())), '\n');
-        refuse(out_.file_, "",
-               "not JSON: line " + std::to_string(line + 1) + ", offset " + std::to_string(at_) + ": " + what +
-                   ", found " + found);
+    std::string_view kept(const std::string &text) {
+        out_.strings_ += text; // does not move: there is room for all of them
+        return std::string_view(out_.strings_).substr(out_.strings_.size() - text.size());
     }
-    void skip_blanks() {
-        while (at_ < text_.size() &&
-               (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
-            ++at_;
-    }
-    [[nodiscard]] bool accept(char c) {
-        if (at_ >= text_.size() || text_[at_] != c) return false;
-        ++at_;
+
+    bool add(Kind kind, std::string_view text) {
+        if (out_.nodes_.size() >= no_node) refuse(out_.file_, "", "more than 2^32 values");
+        const auto node = static_cast<uint32_t>(out_.nodes_.size());
+        out_.nodes_.push_back({.key = std::exchange(key_, {}), .text = text, .kind = kind});
+        if (open_.empty()) return true;
+        Container &in = open_.back();
+        out_.nodes_[node].parent = in.node;
+        (in.last == no_node ? out_.nodes_[in.node].first : out_.nodes_[in.last].next) = node;
+        in.last = node;
+        ++out_.nodes_[in.node].count;
         return true;
     }
-    void expect(char c) {
-        if (!accept(c)) fail(std::string("expected '") + c + "'");
-    }
 
-    uint32_t value(uint32_t parent, std::string_view key, size_t depth) {
+    bool open(Kind kind) {
+        if (open_.size() == deepest)
+            refuse(out_.file_, JsonView(out_, open_.back().node).place(),
+                   "nested more than " + std::to_string(deepest) + " deep");
         const auto node = static_cast<uint32_t>(out_.nodes_.size());
-        if (out_.nodes_.size() >= JsonText::no_node) fail("more than 2^32 values");
-        out_.nodes_.emplace_back();
-        out_.nodes_.back().key = key;
-        out_.nodes_.back().parent = parent;
-        const char c = at_ < text_.size() ? text_[at_] : '\0';
-        if (c == '{' || c == '[') {
-            if (depth == deepest)
-                refuse(out_.file_, JsonView(out_, parent).place(),
-                       "nested more than " + std::to_string(deepest) + " deep");
-            ++at_;
-            entries(node, c == '{', depth + 1);
-        } else if (c == '"') {
-            const std::string_view text = string();
-            set(node, Kind::string, text);
-        } else {
-            set(node, Kind::null, {});
-            scalar(node);
-        }
-        return node;
-    }
-    void set(uint32_t node, Kind kind, std::string_view text) {
-        out_.nodes_[node].kind = kind;
-        out_.nodes_[node].text = text;
+        add(kind, {});
+        open_.push_back({node});
+        return true;
     }
 
-    void entries(uint32_t node, bool is_object, size_t depth) {
-        out_.nodes_[node].kind = is_object ? Kind::object : Kind::list;
-        const char close = is_object ? '}' : ']';
+    void refuse_repeated_keys() const {
+        const JsonView object(out_, open_.back().node);
         std::vector<std::string_view> keys;
-        uint32_t last = JsonText::no_node, count = 0;
-        skip_blanks();
-        if (accept(close)) return;
-        do {
-            skip_blanks();
-            std::string_view key;
-            if (is_object) {
-                if (at_ >= text_.size() || text_[at_] != '"') fail("expected a key");
-                keys.push_back(key = string());
-                skip_blanks();
-                expect(':');
-                skip_blanks();
-            }
-            const uint32_t entry = value(node, key, depth);
-            (last == JsonText::no_node ? out_.nodes_[node].first : out_.nodes_[last].next) = entry;
-            last = entry;
-            ++count;
-            skip_blanks();
-        } while (accept(','));
-        expect(close);
-        out_.nodes_[node].count = count;
-        refuse_repeated(node, keys);
-    }
-
-    void refuse_repeated(uint32_t node, std::vector<std::string_view> &keys) const {
+        keys.reserve(object.members().size());
+        for (const JsonView member : object.members()) keys.push_back(member.key());
         std::sort(keys.begin(), keys.end());
         const auto twice = std::adjacent_find(keys.begin(), keys.end());
-        if (twice != keys.end()) JsonView(out_, node).fail("the key " + in_quotes(*twice) + " appears twice here");
-    }
-
-    void scalar(uint32_t node) {
-        const std::string_view rest = text_.substr(at_);
-        for (const auto &[word, kind] :
-             {std::pair{std::string_view("null"), Kind::null}, {"true", Kind::boolean}, {"false", Kind::boolean}})
-            if (rest.starts_with(word)) {
-                set(node, kind, word);
-                at_ += word.size();
-                return;
-            }
-        const auto length = number_length(rest);
-        if (!length) fail("expected a value");
-        set(node, Kind::number, rest.substr(0, *length));
-        at_ += *length;
-    }
-
-    // Escapes are rare, so only strings with escapes are copied.
-    std::string_view string() {
-        expect('"');
-        const size_t begin = at_;
-        while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\' &&
-               static_cast<unsigned char>(text_[at_]) >= 0x20)
-            ++at_;
-        if (accept('"')) return text_.substr(begin, at_ - 1 - begin);
-        std::string out(text_.substr(begin, at_ - begin));
-        while (!accept('"')) {
-            if (at_ >= text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20) fail("expected '\"'");
-            if (accept('\\'))
-                escape(out);
-            else
-                out += text_[at_++];
-        }
-        return out_.unescaped_.emplace_back(std::move(out));
-    }
-    void escape(std::string &out) {
-        constexpr std::string_view names = "\"\\/bfnrt", characters = "\"\\/\b\f\n\r\t";
-        const char c = at_ < text_.size() ? text_[at_] : '\0';
-        if (c == 'u') {
-            ++at_;
-            unicode(out);
-            return;
-        }
-        const size_t found = c == '\0' ? std::string_view::npos : names.find(c);
-        if (found == std::string_view::npos) fail("expected an escape");
-        out += characters[found];
-        ++at_;
-    }
-    void unicode(std::string &out) {
-        uint32_t code = four_digits();
-        if (code >= 0xDC00 && code < 0xE000) fail("half a surrogate pair");
-        if (code >= 0xD800 && code < 0xDC00) {
-            const uint32_t low = accept('\\') && accept('u') ? four_digits() : 0;
-            if (low < 0xDC00 || low >= 0xE000) fail("half a surrogate pair");
-            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        }
-        append_utf8(out, code);
-    }
-    uint32_t four_digits() {
-        uint32_t out = 0;
-        const std::string_view digits = text_.substr(std::min(at_, text_.size()), 4);
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out, 16);
-        if (error != std::errc() || end != digits.data() + 4) fail("expected four hexadecimal digits");
-        at_ += 4;
-        return out;
+        if (twice != keys.end()) object.fail("the key " + in_quotes(*twice) + " appears twice here");
     }
 
     JsonText &out_;
-    std::string_view text_;
-    size_t at_ = 0;
+    std::vector<Container> open_;
+    std::string_view key_; // of the next value
 };
 
-JsonText::JsonText(std::string text, std::string file) : text_(std::move(text)), file_(std::move(file)) {
-    if (const size_t bad = first_invalid_utf8(text_); bad != text_.size())
+JsonText::JsonText(std::string_view text, std::string file) : file_(std::move(file)) {
+    // The parser would treat a zero byte as the end of the text and ignore the rest.
+    if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
+        refuse(file_, "", "not JSON: a zero byte at offset " + std::to_string(zero));
+    if (const size_t bad = first_invalid_utf8(text); bad != text.size())
         refuse(file_, "", "not JSON: invalid UTF-8 at offset " + std::to_string(bad));
-    JsonParser(*this).parse();
+    try {
+        strings_.reserve(text.size()); // no string or number is longer than what it is written as
+        nodes_.reserve(text.size() / 16 + 1);
+        Builder builder(*this);
+        nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
+    } catch (const std::bad_alloc &) {
+        throw Error(ErrorCode::memory, file_ + ": does not fit into memory");
+    }
 }
 
 JsonView::Iterator &JsonView::Iterator::operator++() {
@@ -273,7 +177,7 @@ void JsonView::allow_keys(std::initializer_list<const char *> keys) const {
         const std::vector<std::string> known(keys.begin(), keys.end());
         std::string list;
         for (const std::string &name : known) list += (list.empty() ? "" : ", ") + name;
-        fail("no key " + in_quotes(member.key()) + " belongs here" + did_you_mean(member.key(), known) + " (" + list +
+        fail("unknown key " + in_quotes(member.key()) + did_you_mean(member.key(), known) + " (expected: " + list +
              ")");
     }
 }
@@ -290,6 +194,14 @@ bool JsonView::has(std::string_view key) const {
     return node != JsonText::no_node && text_->nodes_[node].kind != JsonText::Kind::null;
 }
 
+JsonView JsonView::at(size_t index) const {
+    const Range all = items();
+    if (index >= all.size()) fail("expected more than " + std::to_string(index) + " entries, found " + description());
+    Iterator it = all.begin();
+    while (index-- != 0) ++it;
+    return *it;
+}
+
 JsonView JsonView::at(std::string_view key) const {
     const uint32_t node = find(key);
     if (node == JsonText::no_node) fail("the key " + in_quotes(key) + " is missing");
@@ -297,6 +209,7 @@ JsonView JsonView::at(std::string_view key) const {
 }
 
 bool JsonView::is_null() const { return text_->nodes_[node_].kind == JsonText::Kind::null; }
+bool JsonView::is_number() const { return text_->nodes_[node_].kind == JsonText::Kind::number; }
 bool JsonView::is_boolean() const { return text_->nodes_[node_].kind == JsonText::Kind::boolean; }
 bool JsonView::is_integer() const {
     const JsonText::Node &node = text_->nodes_[node_];
@@ -307,12 +220,12 @@ bool JsonView::is_list() const { return text_->nodes_[node_].kind == JsonText::K
 bool JsonView::is_object() const { return text_->nodes_[node_].kind == JsonText::Kind::object; }
 
 bool JsonView::boolean() const {
-    expect(text_->nodes_[node_].kind == JsonText::Kind::boolean, "true or false");
+    expect(is_boolean(), "true or false");
     return text_->nodes_[node_].text == "true";
 }
 
 double JsonView::number() const {
-    expect(text_->nodes_[node_].kind == JsonText::Kind::number, "a number");
+    expect(is_number(), "a number");
     const std::string_view text = text_->nodes_[node_].text;
     double out = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);

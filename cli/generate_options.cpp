@@ -44,7 +44,7 @@ void add_answer_options(const Arguments &app, GenerateOptions &generate) {
 void check_answer_options(const Arguments &app, const GenerateOptions &generate) {
     if (generate.temperature == 0)
         refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
-                     "goes with --temperature: without it nothing is sampled");
+                     "needs --temperature: without it nothing is sampled");
     if (!(generate.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
 }
 

@@ -179,9 +179,9 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
 
     const GenerateOptions &g = options.generate;
     if (!options.inputs.empty() || !options.taps.empty())
-        refuse_given(app, generate_options, "is about generating text: it does not go with --input or --tap");
+        refuse_given(app, generate_options, "is about generating text: it cannot be used with --input or --tap");
     check_answer_options(app, g);
-    if (!json) refuse_given(app, {"--hypotheses"}, "goes with --json, which shows more than the best one");
+    if (!json) refuse_given(app, {"--hypotheses"}, "needs --json, which shows more than the best one");
     if (g.hypotheses > g.beams)
         throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
                                           ": expected at most as many as --beams, " + std::to_string(g.beams));
@@ -209,7 +209,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return 0;
     }
     if (!options.outputs.empty() || !options.output_folder.empty())
-        throw Error(ErrorCode::usage, "--output and --output-dir go with --input NAME=FILE.npy, or with a model that "
+        throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
     TextRun texts(model, runtime.session(model, device, how), output, options.generate);
     if (options.texts.empty())

@@ -1,16 +1,14 @@
 #include "admission/verdicts.hpp"
 
 #include "base/file.hpp"
-
-#include <nlohmann/json.hpp>
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
 namespace lamina::admission {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr const char *format = "lamina-verdicts/7";
 
@@ -20,12 +18,14 @@ std::string key_of(const abi::Layer &layer) {
     return std::string(layer.id()) + hash;
 }
 
-Verdicts::Admitted read_admitted(const Json &v) {
-    return {.tried = v.at("tried").get<size_t>(),
-            .passed = v.at("passed").get<size_t>(),
-            .cases = v.at("cases").get<size_t>(),
-            .why = v.at("why").get<std::string>(),
-            .shapes = v.at("shapes").get<std::set<std::string>>()};
+Verdicts::Admitted read_admitted(JsonView v) {
+    const auto count = [&](const char *key) { return static_cast<size_t>(v.at(key).integer(0, INT64_MAX)); };
+    Verdicts::Admitted out{.tried = count("tried"),
+                           .passed = count("passed"),
+                           .cases = count("cases"),
+                           .why = std::string(v.at("why").string())};
+    for (const JsonView shapes : v.at("shapes").items()) out.shapes.emplace(shapes.string());
+    return out;
 }
 
 } // namespace
@@ -36,14 +36,15 @@ Verdicts::Layers Verdicts::read() const {
     if (file_.empty()) return {};
     try {
         const std::vector<std::byte> bytes = read_file(file_, 64u << 20, FileReader::Kind::ordinary);
-        const Json json = Json::parse(reinterpret_cast<const char *>(bytes.data()),
-                                      reinterpret_cast<const char *>(bytes.data()) + bytes.size());
-        if (json.at("format") != format) return {};
+        const JsonText json({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file_.string());
+        if (json.root().at("format").string() != format) return {};
         Layers out;
-        for (const auto &[key, layer] : json.at("layers").items()) {
-            OfLayer &of = out[key];
-            for (const auto &[name, v] : layer.at("variants").items()) of.variants[name] = read_admitted(v);
-            of.fastest = layer.at("fastest").get<std::map<std::string, std::string>>();
+        for (const JsonView layer : json.root().at("layers").members()) {
+            OfLayer &of = out[std::string(layer.key())];
+            for (const JsonView v : layer.at("variants").members())
+                of.variants[std::string(v.key())] = read_admitted(v);
+            for (const JsonView fastest : layer.at("fastest").members())
+                of.fastest.emplace(fastest.key(), fastest.string());
         }
         return out;
     } catch (const std::exception &) { // absent or damaged: everything is proved again and the file replaced
@@ -54,13 +55,17 @@ Verdicts::Layers Verdicts::read() const {
 void Verdicts::write(const Layers &layers) const {
     Json json = Json::object();
     for (const auto &[key, of] : layers) {
-        Json variants = Json::object();
+        Json variants = Json::object(), fastest = Json::object();
         for (const auto &[name, v] : of.variants)
-            variants[name] = {
-                {"tried", v.tried}, {"passed", v.passed}, {"cases", v.cases}, {"why", v.why}, {"shapes", v.shapes}};
-        json[key] = {{"variants", std::move(variants)}, {"fastest", of.fastest}};
+            variants[name] = {{"tried", v.tried},
+                              {"passed", v.passed},
+                              {"cases", v.cases},
+                              {"why", v.why},
+                              {"shapes", std::vector(v.shapes.begin(), v.shapes.end())}};
+        for (const auto &[shapes, variant] : of.fastest) fastest[shapes] = variant;
+        json[key] = {{"variants", std::move(variants)}, {"fastest", std::move(fastest)}};
     }
-    write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.dump(1) + "\n");
+    write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.in_lines(0) + "\n");
 }
 
 const Verdicts::Admitted *Verdicts::find(const abi::Layer &layer, const std::string &variant) const {

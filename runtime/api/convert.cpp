@@ -5,8 +5,8 @@
 #include "api/model_check.hpp"
 #include "architectures/open.hpp"
 #include "base/file.hpp"
+#include "base/json_reader.hpp"
 #include "model/gguf.hpp"
-#include "model/json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,16 +30,16 @@ std::string text_of(const std::filesystem::path &file) {
 
 // The vocabularies and tokenizers that model.json names, by file.
 std::map<std::string, std::string, std::less<>> texts_of(const model::Model &model) {
-    const model::JsonDocument document(model.json, (model.folder / "model.json").string());
+    const JsonText document(model.json, (model.folder / "model.json").string());
     std::set<std::string> files;
-    const auto add = [&](const model::JsonValue &codec) {
+    const auto add = [&](JsonView codec) {
         for (const char *kind : {"vocabulary", "tokenizer"})
-            if (codec.has(kind)) files.insert(codec.at(kind).string());
+            if (codec.has(kind)) files.emplace(codec.at(kind).string());
     };
     if (document.root().has("reading")) add(document.root().at("reading"));
     if (document.root().has("generation"))
         for (const char *side : {"source", "target"})
-            if (const model::JsonValue generation = document.root().at("generation"); generation.has(side))
+            if (const JsonView generation = document.root().at("generation"); generation.has(side))
                 add(generation.at(side));
 
     const bool folder = std::filesystem::is_directory(model.folder); // else a GGUF file, which holds its tokenizer

@@ -97,7 +97,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> activatio
     {"tanh", "tanh"},
 }};
 
-bool is_harmless(const std::string &key) {
+bool is_harmless(std::string_view key) {
     return key.starts_with('_') || std::ranges::find(harmless, key) != harmless.end(); // "_name_or_path" and the like
 }
 
@@ -120,30 +120,27 @@ std::string text_of(const std::filesystem::path &file) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-Config::Config(const model::JsonValue &object)
-    : object_(object), read_(std::make_shared<std::set<std::string, std::less<>>>()) {
+Config::Config(JsonView object) : object_(object), read_(std::make_shared<std::set<std::string, std::less<>>>()) {
     (void)object.members(); // throws if it is not an object
 }
 
-bool Config::has(std::string_view key) const {
-    const std::string name(key);
-    return object_.has(name.c_str()) && !object_.at(name.c_str()).is_null();
-}
+bool Config::has(std::string_view key) const { return object_.has(key); }
 
-std::optional<model::JsonValue> Config::find(std::string_view key) const {
+std::optional<JsonView> Config::find(std::string_view key) const {
     read_->emplace(key);
     if (!has(key)) return std::nullopt;
-    return object_.at(std::string(key).c_str());
+    return object_.at(key);
 }
 
-model::JsonValue Config::get(std::string_view key) const {
+JsonView Config::get(std::string_view key) const {
     if (const auto value = find(key)) return *value;
     object_.fail("the key " + in_quotes(std::string(key)) + " is missing");
 }
 
 bool Config::is_null(std::string_view key) const {
-    const std::string name(key);
-    return object_.has(name.c_str()) && object_.at(name.c_str()).is_null();
+    for (const JsonView value : object_.members())
+        if (value.key() == key) return value.is_null();
+    return false;
 }
 
 int64_t Config::positive(std::string_view key) const { return get(key).integer(1, largest_setting); }
@@ -162,22 +159,22 @@ bool Config::flag(std::string_view key, bool otherwise) const {
     const auto value = find(key);
     return value ? value->boolean() : otherwise;
 }
-std::string Config::text(std::string_view key) const { return get(key).string(); }
+std::string Config::text(std::string_view key) const { return std::string(get(key).string()); }
 std::string Config::text(std::string_view key, std::string_view otherwise) const {
     const auto value = find(key);
-    return value ? value->string() : std::string(otherwise);
+    return std::string(value ? value->string() : otherwise);
 }
 
 std::vector<std::string> Config::texts(std::string_view key) const {
     std::vector<std::string> out;
     if (const auto value = find(key))
-        for (const model::JsonValue &item : value->items()) out.push_back(item.string());
+        for (const JsonView item : value->items()) out.emplace_back(item.string());
     return out;
 }
 
 std::vector<double> Config::reals(std::string_view key) const {
     std::vector<double> out;
-    for (const model::JsonValue &item : get(key).items()) out.push_back(item.number());
+    for (const JsonView item : get(key).items()) out.push_back(item.number());
     return out;
 }
 
@@ -189,10 +186,10 @@ std::optional<Config> Config::object(std::string_view key) const {
 std::vector<int32_t> Config::ids(std::string_view key) const {
     const auto value = find(key);
     if (!value) return {};
-    const auto id = [](const model::JsonValue &v) { return static_cast<int32_t>(v.integer(0, largest_setting)); };
+    const auto id = [](JsonView v) { return static_cast<int32_t>(v.integer(0, largest_setting)); };
     if (value->is_number()) return {id(*value)};
     std::vector<int32_t> out;
-    for (const model::JsonValue &item : value->items()) out.push_back(id(item));
+    for (const JsonView item : value->items()) out.push_back(id(item));
     return out;
 }
 
@@ -232,15 +229,14 @@ void Config::expect(std::string_view key, const char *value) const {
 void Config::ignore(std::initializer_list<const char *> keys) const { read_->insert(keys.begin(), keys.end()); }
 
 void Config::finish() const {
-    for (const auto &[key, value] : object_.members())
-        if (!value.is_null() && !read_->contains(key) && !is_harmless(key))
+    for (const JsonView value : object_.members())
+        if (!value.is_null() && !read_->contains(value.key()) && !is_harmless(value.key()))
             value.fail("unknown key (its value is " + value.description() +
                        "): Lamina cannot tell whether it changes what the model computes");
 }
 
 void Config::fail(std::string_view key, const std::string &message) const {
-    const std::string name(key);
-    object_.has(name.c_str()) ? object_.at(name.c_str()).fail(message) : object_.fail(name + ": " + message);
+    object_.has(key) ? object_.at(key).fail(message) : object_.fail(std::string(key) + ": " + message);
 }
 
 } // namespace lamina::architectures

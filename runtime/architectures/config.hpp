@@ -2,7 +2,7 @@
 // what the model computes: it is an error and never ignored.
 #pragma once
 
-#include "model/json.hpp"
+#include "base/json_reader.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace lamina::architectures {
 // the key, what was expected and what was found.
 class Config {
   public:
-    explicit Config(const model::JsonValue &object);
+    explicit Config(JsonView object);
 
     [[nodiscard]] bool has(std::string_view key) const;     // does not count as reading it
     [[nodiscard]] bool is_null(std::string_view key) const; // present, with the value null
@@ -55,15 +55,15 @@ class Config {
     void finish() const;
 
     // The value itself, for keys that none of the functions above fits.
-    [[nodiscard]] std::optional<model::JsonValue> find(std::string_view key) const;
+    [[nodiscard]] std::optional<JsonView> find(std::string_view key) const;
 
     [[noreturn]] void fail(std::string_view key, const std::string &message) const;
 
   private:
-    model::JsonValue object_;
+    JsonView object_;
     std::shared_ptr<std::set<std::string, std::less<>>> read_;
 
-    [[nodiscard]] model::JsonValue get(std::string_view key) const;
+    [[nodiscard]] JsonView get(std::string_view key) const;
 };
 
 [[nodiscard]] bool has_file(const std::filesystem::path &file);

@@ -178,7 +178,7 @@ class Reader {
 
 std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file) {
     const Reader reader(file);
-    const model::JsonDocument document(reader.config(), file.string() + ": metadata");
+    const JsonText document(reader.config(), file.string() + ": metadata");
     const Config config(document.root());
     (void)config.text("model_type");
     model::Weights weights = reader.weights(tensor_names(reader.model_type(), config));

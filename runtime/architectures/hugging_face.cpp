@@ -22,7 +22,7 @@ constexpr std::array<std::pair<const char *, const char *>, 4> poolings{{
 }};
 
 Pooling read_pooling(const fs::path &file) {
-    const model::JsonDocument document(text_of(file), file.string());
+    const JsonText document(text_of(file), file.string());
     const Config config(document.root());
     config.expect("pooling_mode_mean_sqrt_len_tokens", false);
     config.expect("pooling_mode_weightedmean_tokens", false);
@@ -42,10 +42,10 @@ Pooling read_pooling(const fs::path &file) {
 std::optional<Pooling> read_modules(const fs::path &folder) {
     const fs::path file = folder / "modules.json";
     if (!has_file(file)) return std::nullopt;
-    const model::JsonDocument document(text_of(file), file.string());
+    const JsonText document(text_of(file), file.string());
     std::optional<Pooling> out;
-    for (const model::JsonValue &module : document.root().items()) {
-        const std::string &type = module.at("type").string();
+    for (const JsonView module : document.root().items()) {
+        const std::string type(module.at("type").string());
         const std::string kind = type.substr(type.rfind('.') + 1);
         const fs::path path = module.at("path").string();
         if (path.is_absolute() || path.string().find("..") != std::string::npos)
@@ -68,9 +68,9 @@ std::optional<Pooling> read_modules(const fs::path &folder) {
 
 std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
-    const model::JsonDocument document(text_of(file), file.string());
+    const JsonText document(text_of(file), file.string());
     const Config config(document.root());
-    std::optional<model::JsonDocument> generation_document;
+    std::optional<JsonText> generation_document;
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     model::Weights weights = model::open_safetensors_folder(folder);

@@ -7,12 +7,12 @@ namespace {
 void add_bad_words(const Config &generation, std::vector<int32_t> &suppress) {
     const auto sequences = generation.find("bad_words_ids");
     if (!sequences) return;
-    for (const model::JsonValue &sequence : sequences->items()) {
-        const auto ids = sequence.items();
-        if (ids.size() != 1)
-            sequence.fail("a sequence of " + std::to_string(ids.size()) +
+    for (const JsonView sequence : sequences->items()) {
+        const size_t length = sequence.items().size();
+        if (length != 1)
+            sequence.fail("a sequence of " + std::to_string(length) +
                           " tokens that must not occur is not supported; only single tokens are");
-        suppress.push_back(static_cast<int32_t>(ids.front().integer(0, INT32_MAX)));
+        suppress.push_back(static_cast<int32_t>(sequence.at(0).integer(0, INT32_MAX)));
     }
 }
 

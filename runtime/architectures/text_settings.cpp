@@ -25,7 +25,7 @@ int64_t context_of(const Config &config, const fs::path &folder) {
     if (config.text("model_type").ends_with("roberta")) out -= config.integer("pad_token_id", 1) + 1;
     const fs::path file = folder / "sentence_bert_config.json";
     if (!has_file(file)) return out;
-    const model::JsonDocument document(text_of(file), file.string());
+    const JsonText document(text_of(file), file.string());
     const Config sentences(document.root());
     sentences.expect("do_lower_case", false);
     out = std::min(out, sentences.integer("max_seq_length", out));
@@ -37,14 +37,14 @@ int64_t context_of(const Config &config, const fs::path &folder) {
 std::string token_of(const Config &config, const char *key) {
     const auto value = config.find(key);
     if (!value) return "";
-    return value->is_string() ? value->string() : value->at("content").string();
+    return std::string(value->is_string() ? value->string() : value->at("content").string());
 }
 
 // A template, or a list of named ones, of which "default" is for conversations.
-std::string template_of(const model::JsonValue &value) {
-    if (value.is_string()) return value.string();
-    for (const model::JsonValue &each : value.items())
-        if (each.at("name").string() == "default") return each.at("template").string();
+std::string template_of(JsonView value) {
+    if (value.is_string()) return std::string(value.string());
+    for (const JsonView each : value.items())
+        if (each.at("name").string() == "default") return std::string(each.at("template").string());
     return "";
 }
 
@@ -53,7 +53,7 @@ std::optional<model::Chat> chat_of(const fs::path &folder) {
     model::Chat out;
     if (const fs::path file = folder / "chat_template.jinja"; has_file(file)) out.text = text_of(file);
     if (const fs::path file = folder / "tokenizer_config.json"; has_file(file)) {
-        const model::JsonDocument document(text_of(file), file.string());
+        const JsonText document(text_of(file), file.string());
         const Config config(document.root());
         if (const auto value = config.find("chat_template"); value && out.text.empty()) out.text = template_of(*value);
         out.bos = token_of(config, "bos_token");
@@ -106,15 +106,8 @@ bool is_for(const Config &config, std::string_view task) {
 std::vector<std::string> labels_of(const Config &config) {
     const auto value = config.find("id2label");
     if (!value) return {};
-    const auto members = value->members();
-    std::vector<std::string> out(members.size());
-    for (const auto &[key, label] : members) {
-        const auto at = std::find_if(out.begin(), out.end(), [&, i = size_t{0}](const std::string &) mutable {
-            return std::to_string(i++) == key;
-        });
-        if (at == out.end()) label.fail("expected keys from 0 to " + std::to_string(out.size() - 1));
-        *at = label.string();
-    }
+    std::vector<std::string> out(value->members().size());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = value->at(std::to_string(i)).string();
     return out;
 }
 

@@ -2,7 +2,7 @@
 #include <lamina/model_description.hpp>
 
 #include "base/file.hpp"
-#include "model/json.hpp"
+#include "base/json_reader.hpp"
 #include "model/safetensors.hpp"
 
 #include <functional>
@@ -65,12 +65,12 @@ std::set<std::string> vocabularies_of(const fs::path &folder) {
     std::set<std::string> out;
     try {
         const std::vector<std::byte> bytes = read_file(folder / "model.json", largest);
-        const model::JsonDocument document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, "model.json");
-        const model::JsonValue generation = document.root().at("generation");
+        const JsonText document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, "model.json");
+        const JsonView generation = document.root().at("generation");
         for (const char *side : {"source", "target"}) {
             if (!generation.has(side)) continue;
-            const model::JsonValue codec = generation.at(side);
-            const std::string file = codec.at(codec.has("tokenizer") ? "tokenizer" : "vocabulary").string();
+            const JsonView codec = generation.at(side);
+            const std::string file(codec.at(codec.has("tokenizer") ? "tokenizer" : "vocabulary").string());
             const bool inside = fs::path(file).filename() == file && file.find('\0') == std::string::npos;
             if (inside && file != "." && file != "..") out.insert(file);
         }

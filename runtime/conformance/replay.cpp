@@ -1,7 +1,7 @@
 #include "conformance/replay.hpp"
 
 #include "base/json.hpp"
-#include "model/json.hpp"
+#include "base/json_reader.hpp"
 #include "model/safetensors.hpp"
 
 #include <algorithm>
@@ -43,15 +43,16 @@ std::string params_text(const abi::LayerCall &call) {
 }
 
 Params params_of(const std::string &text, const std::string &where) {
-    const model::JsonDocument document(text, where);
+    const JsonText document(text, where);
     Params params;
-    for (const auto &[name, value] : document.root().members()) {
+    for (const JsonView value : document.root().members()) {
+        const std::string name(value.key());
         if (value.is_boolean())
             params[name] = value.boolean();
         else if (value.is_number())
             params[name] = value.number();
         else
-            params[name] = value.string();
+            params[name] = std::string(value.string());
     }
     return params;
 }

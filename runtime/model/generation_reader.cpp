@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t longest_generation = 100000;
 
-std::shared_ptr<const TextCodec> codec_at(const JsonValue &value, const TextFiles &files) {
+std::shared_ptr<const TextCodec> codec_at(JsonView value, const TextFiles &files) {
     value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer"});
     if (value.has("tokenizer")) {
         for (const char *key : {"vocabulary", "split", "lowercase"})
@@ -22,7 +22,7 @@ std::shared_ptr<const TextCodec> codec_at(const JsonValue &value, const TextFile
         return codec_of(files.tokenizer(file), file);
     }
     const std::string file = file_at(value.at("vocabulary"));
-    const std::string &split = value.at("split").string();
+    const std::string_view split = value.at("split").string();
     if (split != "characters" && split != "words")
         value.at("split").fail("expected \"characters\" or \"words\", found " + in_quotes(split) +
                                did_you_mean(split, {"characters", "words"}));
@@ -31,13 +31,13 @@ std::shared_ptr<const TextCodec> codec_at(const JsonValue &value, const TextFile
                     value.has("lowercase") && value.at("lowercase").boolean());
 }
 
-int32_t token_at(const JsonValue &name, const TextCodec &target) {
-    if (const auto id = target.id(name.string())) return *id;
+int32_t token_at(JsonView name, const TextCodec &target) {
+    if (const auto id = target.id(std::string(name.string()))) return *id;
     name.fail("no token " + in_quotes(name.string()) + " in " + target.file());
 }
 
 // The keys of encoder-decoder models: all or none.
-bool has_encoder(const JsonValue &value) {
+bool has_encoder(JsonView value) {
     const char *present = nullptr, *absent = nullptr;
     for (const char *key : {"encode", "source", "source_ids", "source_lengths"})
         (value.has(key) ? present : absent) = key;
@@ -47,14 +47,14 @@ bool has_encoder(const JsonValue &value) {
     return present != nullptr;
 }
 
-void read_scores(const JsonValue &value, const Graph &decode, Generation &generation) {
+void read_scores(JsonView value, const Graph &decode, Generation &generation) {
     generation.probabilities = value.has("probabilities");
     if (generation.probabilities && value.has("logits"))
         value.fail("'logits' and 'probabilities' are both given; decode gives one of them");
     generation.scores = output_at(value.at(generation.probabilities ? "probabilities" : "logits"), decode);
 }
 
-void read_encoder(const JsonValue &value, const Graph &decode, Generation &generation, const Model &model,
+void read_encoder(JsonView value, const Graph &decode, Generation &generation, const Model &model,
                   const TextFiles &files) {
     const Graph &encode = graph_at(value.at("encode"), model);
     generation.encode = encode.name;
@@ -71,21 +71,21 @@ void read_encoder(const JsonValue &value, const Graph &decode, Generation &gener
     check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
 
-int32_t id_at(const JsonValue &value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
+int32_t id_at(JsonView value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
 
-std::vector<int32_t> ids_at(const JsonValue &value) {
+std::vector<int32_t> ids_at(JsonView value) {
     std::vector<int32_t> ids;
-    for (const JsonValue &item : value.items()) ids.push_back(id_at(item));
+    for (const JsonView item : value.items()) ids.push_back(id_at(item));
     return ids;
 }
 
 } // namespace
 
-OutputTokens read_tokens(const JsonValue &value) {
+OutputTokens read_tokens(JsonView value) {
     value.allow_keys({"start", "end", "suppress", "begin_suppress"});
     OutputTokens tokens;
     if (value.has("start"))
-        for (const JsonValue &item : value.at("start").items()) {
+        for (const JsonView item : value.at("start").items()) {
             tokens.start.push_back(item.is_number() ? std::vector{id_at(item)} : ids_at(item));
             if (tokens.start.back().empty()) item.fail("expected an id, or several to choose from");
         }
@@ -95,11 +95,11 @@ OutputTokens read_tokens(const JsonValue &value) {
     return tokens;
 }
 
-OutputTokens named_tokens(const JsonValue &generation, const TextCodec &target) {
+OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
     return {.start = {{token_at(generation.at("start"), target)}}, .end = {token_at(generation.at("end"), target)}};
 }
 
-Generation read_generation(const JsonValue &value, const Model &model, const TextFiles &files) {
+Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "target_ids", "position", "logits",
                       "probabilities", "start", "end", "max_length", "context", "source", "target"});
     Generation generation;

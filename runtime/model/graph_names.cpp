@@ -21,15 +21,15 @@ const GraphInput *find_input(const Graph &graph, const std::string &name) {
     return found == graph.inputs.end() ? nullptr : &*found;
 }
 
-const Graph &graph_at(const JsonValue &name, const Model &model) {
+const Graph &graph_at(JsonView name, const Model &model) {
     const auto found = model.graphs.find(name.string());
     if (found == model.graphs.end())
         name.fail("no graph " + in_quotes(name.string()) + did_you_mean(name.string(), names_of(model.graphs)));
     return found->second;
 }
 
-std::string input_at(const JsonValue &name, const Graph &graph, DType dtype, size_t rank, const char *dims) {
-    const GraphInput *input = find_input(graph, name.string());
+std::string input_at(JsonView name, const Graph &graph, DType dtype, size_t rank, const char *dims) {
+    const GraphInput *input = find_input(graph, std::string(name.string()));
     if (input == nullptr) {
         std::vector<std::string> known;
         for (const GraphInput &i : graph.inputs) known.push_back(i.name);
@@ -42,21 +42,22 @@ std::string input_at(const JsonValue &name, const Graph &graph, DType dtype, siz
     return input->name;
 }
 
-std::string output_at(const JsonValue &name, const Graph &graph) {
-    if (!graph.outputs.contains(name.string()))
+std::string output_at(JsonView name, const Graph &graph) {
+    std::string output(name.string());
+    if (!graph.outputs.contains(output))
         name.fail("the graph '" + graph.name + "' has no output " + in_quotes(name.string()) +
                   did_you_mean(name.string(), names_of(graph.outputs)));
-    return name.string();
+    return output;
 }
 
-void check_all_set(const JsonValue &place, const Graph &graph, const std::vector<std::string> &set) {
+void check_all_set(JsonView place, const Graph &graph, const std::vector<std::string> &set) {
     for (const GraphInput &input : graph.inputs)
         if (std::find(set.begin(), set.end(), input.name) == set.end())
             place.fail("nothing gives the input '" + input.name + "' of the graph '" + graph.name + "' a value");
 }
 
-std::string file_at(const JsonValue &value) {
-    std::string file = value.string();
+std::string file_at(JsonView value) {
+    std::string file(value.string());
     const std::filesystem::path path = file;
     const bool inside = path.filename() == path && file != ".." && file.find('\0') == std::string::npos;
     if (!inside || file.empty())

@@ -1,7 +1,7 @@
 // Names in model.json that must be those of a graph, of its inputs and outputs, or of a file. All throw Error(input).
 #pragma once
 
-#include "model/json.hpp"
+#include "base/json_reader.hpp"
 #include "model/model.hpp"
 
 #include <string>
@@ -9,15 +9,14 @@
 
 namespace lamina::model {
 
-[[nodiscard]] const Graph &graph_at(const JsonValue &name, const Model &model);
+[[nodiscard]] const Graph &graph_at(JsonView name, const Model &model);
 [[nodiscard]] const GraphInput *find_input(const Graph &graph, const std::string &name); // null: there is none
 // The name of an input, which must have this dtype and rank; `dims` shows them in the message ("B T").
-[[nodiscard]] std::string input_at(const JsonValue &name, const Graph &graph, DType dtype, size_t rank,
-                                   const char *dims);
-[[nodiscard]] std::string output_at(const JsonValue &name, const Graph &graph);
+[[nodiscard]] std::string input_at(JsonView name, const Graph &graph, DType dtype, size_t rank, const char *dims);
+[[nodiscard]] std::string output_at(JsonView name, const Graph &graph);
 // Only these inputs are given values; any other would have none.
-void check_all_set(const JsonValue &place, const Graph &graph, const std::vector<std::string> &set);
+void check_all_set(JsonView place, const Graph &graph, const std::vector<std::string> &set);
 // The name of a file in the model folder, not of one elsewhere.
-[[nodiscard]] std::string file_at(const JsonValue &value);
+[[nodiscard]] std::string file_at(JsonView value);
 
 } // namespace lamina::model

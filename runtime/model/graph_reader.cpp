@@ -32,9 +32,8 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 // "B S 160": names and numbers, one per axis.
-std::string read_dims(const JsonValue &value) {
-    const std::string &dims = value.string();
-    std::istringstream tokens(dims);
+std::string read_dims(JsonView value) {
+    std::istringstream tokens{std::string(value.string())};
     std::string token, out;
     size_t rank = 0;
     while (tokens >> token) {
@@ -50,12 +49,13 @@ std::string read_dims(const JsonValue &value) {
     return out;
 }
 
-std::vector<GraphInput> read_inputs(const JsonValue &value) {
+std::vector<GraphInput> read_inputs(JsonView value) {
     std::vector<GraphInput> inputs;
-    for (const auto &[name, input] : value.members()) {
+    for (const JsonView input : value.members()) {
+        const std::string name(input.key());
         check_name(name, input);
         input.allow_keys({"dtype", "dims"});
-        const std::string &dtype = input.at("dtype").string();
+        const std::string_view dtype = input.at("dtype").string();
         if (dtype != "f32" && dtype != "i32")
             input.at("dtype").fail("expected \"f32\" or \"i32\", found " + in_quotes(dtype));
         inputs.push_back({name, dtype == "f32" ? DType::f32 : DType::i32, read_dims(input.at("dims"))});
@@ -64,26 +64,24 @@ std::vector<GraphInput> read_inputs(const JsonValue &value) {
     return inputs;
 }
 
-using Members = std::vector<std::pair<std::string, JsonValue>>;
-
 // The entries of a layer's optional "inputs", "params" or "weights".
-Members entries(const JsonValue &layer, const char *key) {
+std::vector<JsonView> entries(JsonView layer, const char *key) {
     if (!layer.has(key)) return {};
-    Members members = layer.at(key).members();
+    const JsonView::Range members = layer.at(key).members();
     if (members.size() > most_entries) layer.at(key).fail("more than " + std::to_string(most_entries) + " entries");
-    return members;
+    return {members.begin(), members.end()};
 }
 
-abi::ParamValue read_param(const JsonValue &value) {
+abi::ParamValue read_param(JsonView value) {
     if (value.is_boolean()) return value.boolean();
     if (value.is_number()) return value.number();
-    if (value.is_string()) return value.string();
+    if (value.is_string()) return std::string(value.string());
     value.fail("expected a number, a string, true or false, found " + value.description());
 }
 
 } // namespace
 
-void check_name(const std::string &name, const JsonValue &place) {
+void check_name(const std::string &name, JsonView place) {
     const auto allowed = [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.'; };
     if (!name.empty() && name.size() <= longest_name && std::all_of(name.begin(), name.end(), allowed)) return;
     const bool stray_index = name.find("{i}") != std::string::npos;
@@ -98,7 +96,7 @@ struct GraphReader::Scope {
     std::string previous;                                      // layer
 
     // The tensor that a name stands for: a graph input, a layer, or LAYER.PORT.
-    [[nodiscard]] std::string resolve(const std::string &name, const JsonValue &place) const {
+    [[nodiscard]] std::string resolve(const std::string &name, JsonView place) const {
         if (const auto variable = variables.find(name); variable != variables.end()) return variable->second;
         if (inputs.contains(name) || layers.contains(name)) return name;
         const size_t dot = name.rfind('.');
@@ -108,7 +106,7 @@ struct GraphReader::Scope {
         place.fail("no tensor " + in_quotes(name) + " here" + did_you_mean(name, known));
     }
 
-    void bind(const std::string &variable, const std::string &layer, const JsonValue &place) {
+    void bind(const std::string &variable, const std::string &layer, JsonView place) {
         check_name(variable, place);
         if (inputs.contains(variable)) place.fail("'" + variable + "' is an input of the graph; choose another name");
         if (layers.contains(variable)) place.fail("'" + variable + "' is the name of a layer; choose another name");
@@ -116,8 +114,8 @@ struct GraphReader::Scope {
     }
 };
 
-std::string GraphReader::weight(const JsonValue &value, const std::string &index) const {
-    const std::string name = with_index(value.string(), index);
+std::string GraphReader::weight(JsonView value, const std::string &index) const {
+    const std::string name = with_index(std::string(value.string()), index);
     if (weights_->entries().contains(name)) return name;
     if (const auto other = weights_->others().find(name); other != weights_->others().end())
         value.fail("tensor " + in_quotes(name) + " is " + other->second + "; expected " +
@@ -128,11 +126,11 @@ std::string GraphReader::weight(const JsonValue &value, const std::string &index
                did_you_mean(name, names_of(weights_->entries())));
 }
 
-void GraphReader::read_layer(const JsonValue &value, const std::string &index, Scope &scope, Graph &graph) {
+void GraphReader::read_layer(JsonView value, const std::string &index, Scope &scope, Graph &graph) {
     value.allow_keys({"name", "type", "inputs", "params", "weights", "as"});
     Node node;
     node.place = value.place();
-    node.name = with_index(value.at("name").string(), index);
+    node.name = with_index(std::string(value.at("name").string()), index);
     node.type = value.at("type").string();
     check_name(node.name, value.at("name"));
     check_name(node.type, value.at("type"));
@@ -144,32 +142,34 @@ void GraphReader::read_layer(const JsonValue &value, const std::string &index, S
     if (layers_.size() > most_layers) value.fail("more than " + std::to_string(most_layers) + " layers");
 
     if (!scope.previous.empty()) node.inputs[""] = scope.previous;
-    for (const auto &[port, tensor] : entries(value, "inputs")) {
+    for (const JsonView tensor : entries(value, "inputs")) {
+        const std::string port(tensor.key());
         if (port.empty()) tensor.fail("expected the name of an input of the layer, found an empty one");
-        node.inputs[port] = scope.resolve(with_index(tensor.string(), index), tensor);
+        node.inputs[port] = scope.resolve(with_index(std::string(tensor.string()), index), tensor);
     }
     if (node.inputs.empty()) value.fail("the first layer of a graph has no layer before it: name its \"inputs\"");
-    for (const auto &[name, param] : entries(value, "params")) node.params[name] = read_param(param);
-    for (const auto &[port, tensor] : entries(value, "weights")) node.weights[port] = weight(tensor, index);
+    for (const JsonView param : entries(value, "params")) node.params[std::string(param.key())] = read_param(param);
+    for (const JsonView tensor : entries(value, "weights"))
+        node.weights[std::string(tensor.key())] = weight(tensor, index);
 
     scope.layers.insert(node.name);
-    if (value.has("as")) scope.bind(with_index(value.at("as").string(), index), node.name, value.at("as"));
+    if (value.has("as")) scope.bind(with_index(std::string(value.at("as").string()), index), node.name, value.at("as"));
     scope.previous = node.name;
     graph.nodes.push_back(std::move(node));
 }
 
-void GraphReader::read_repeat(const JsonValue &value, Scope &scope, Graph &graph) {
+void GraphReader::read_repeat(JsonView value, Scope &scope, Graph &graph) {
     value.allow_keys({"repeat", "layers"});
     const int64_t times = value.at("repeat").integer(1, most_repeats);
-    const std::vector<JsonValue> layers = value.at("layers").items();
-    if (layers.empty()) value.at("layers").fail("expected at least one layer");
-    for (const JsonValue &layer : layers)
+    const JsonView::Range layers = value.at("layers").items();
+    if (layers.size() == 0) value.at("layers").fail("expected at least one layer");
+    for (const JsonView layer : layers)
         if (layer.has("repeat")) layer.fail("a repeat inside a repeat; write one of them out");
     for (int64_t i = 0; i < times; ++i)
-        for (const JsonValue &layer : layers) read_layer(layer, std::to_string(i), scope, graph);
+        for (const JsonView layer : layers) read_layer(layer, std::to_string(i), scope, graph);
 }
 
-Graph GraphReader::read(const std::string &name, const JsonValue &value) {
+Graph GraphReader::read(const std::string &name, JsonView value) {
     check_name(name, value);
     value.allow_keys({"inputs", "layers", "outputs"});
     Graph graph;
@@ -178,14 +178,15 @@ Graph GraphReader::read(const std::string &name, const JsonValue &value) {
     Scope scope;
     for (const GraphInput &input : graph.inputs) scope.inputs.insert(input.name);
 
-    const std::vector<JsonValue> layers = value.at("layers").items();
-    if (layers.empty()) value.at("layers").fail("expected at least one layer");
-    for (const JsonValue &layer : layers)
+    const JsonView::Range layers = value.at("layers").items();
+    if (layers.size() == 0) value.at("layers").fail("expected at least one layer");
+    for (const JsonView layer : layers)
         layer.has("repeat") ? read_repeat(layer, scope, graph) : read_layer(layer, "", scope, graph);
 
-    for (const auto &[output, tensor] : value.at("outputs").members()) {
+    for (const JsonView tensor : value.at("outputs").members()) {
+        const std::string output(tensor.key());
         check_name(output, tensor);
-        const std::string made = scope.resolve(tensor.string(), tensor);
+        const std::string made = scope.resolve(std::string(tensor.string()), tensor);
         if (scope.inputs.contains(made))
             tensor.fail("'" + made + "' is an input of the graph; expected a layer's output");
         if (output != made && scope.layers.contains(output)) // the name would be ambiguous

@@ -1,12 +1,12 @@
 #include "model/model.hpp"
 
 #include "base/file.hpp"
+#include "base/json_reader.hpp"
 #include "base/utf8.hpp"
 #include "model/generation_reader.hpp"
 #include "model/gguf.hpp"
 #include "model/gguf_tokenizer.hpp"
 #include "model/graph_reader.hpp"
-#include "model/json.hpp"
 #include "model/reading_reader.hpp"
 #include "model/safetensors.hpp"
 
@@ -59,24 +59,24 @@ void check_folder(const fs::path &folder) {
         refuse("no model folder: there is no model.json in it; 'lamina init' makes one");
 }
 
-void check_format(const JsonValue &root) {
+void check_format(JsonView root) {
     if (!root.has("format"))
         root.fail("the key 'format' is missing; expected \"format\": \"" + std::string(format) + "\"");
-    const std::string &found = root.at("format").string();
+    const std::string_view found = root.at("format").string();
     if (found != format) root.at("format").fail("expected \"" + std::string(format) + "\", found " + in_quotes(found));
 }
 
-Chat read_chat(const JsonValue &value) {
+Chat read_chat(JsonView value) {
     value.allow_keys({"template", "bos", "eos"});
-    const auto text = [&](const char *key) { return value.has(key) ? value.at(key).string() : ""; };
-    return {value.at("template").string(), text("bos"), text("eos")};
+    const auto text = [&](const char *key) { return std::string(value.has(key) ? value.at(key).string() : ""); };
+    return {std::string(value.at("template").string()), text("bos"), text("eos")};
 }
 
 // Builds a model from its parts, wherever they come from.
 std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, const fs::path &folder,
                                         const TextFiles &files) {
-    const JsonDocument document(text, (folder / "model.json").string());
-    const JsonValue root = document.root();
+    const JsonText document(text, (folder / "model.json").string());
+    const JsonView root = document.root();
     check_format(root);
     root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading", "chat"});
 
@@ -87,7 +87,8 @@ std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, 
     if (root.has("summary")) model->summary = root.at("summary").string();
     model->weights = std::move(weights);
     GraphReader reader(model->weights);
-    for (const auto &[name, graph] : root.at("graphs").members()) model->graphs.emplace(name, reader.read(name, graph));
+    for (const JsonView graph : root.at("graphs").members())
+        model->graphs.emplace(graph.key(), reader.read(std::string(graph.key()), graph));
     if (model->graphs.empty()) root.at("graphs").fail("expected at least one graph");
     if (root.has("tokens")) model->tokens = read_tokens(root.at("tokens"));
     if (root.has("generation")) {

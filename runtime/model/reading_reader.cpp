@@ -17,7 +17,7 @@ constexpr std::array<std::pair<const char *, Gives>, 3> kinds{
     {{"embedding", Gives::embedding}, {"classes", Gives::classes}, {"token_classes", Gives::token_classes}}};
 
 // The key that says what the model gives, and by which output.
-void read_output(const JsonValue &value, const Graph &graph, Reading &out) {
+void read_output(JsonView value, const Graph &graph, Reading &out) {
     for (const auto &[key, gives] : kinds) {
         if (!value.has(key)) continue;
         if (!out.output.empty()) value.at(key).fail("a model gives one of embedding, classes and token_classes");
@@ -27,7 +27,7 @@ void read_output(const JsonValue &value, const Graph &graph, Reading &out) {
     if (out.output.empty()) value.fail("expected one of the keys embedding, classes and token_classes");
 }
 
-Scores scores_at(const JsonValue &value) {
+Scores scores_at(JsonView value) {
     constexpr std::array<std::pair<const char *, Scores>, 3> names{
         {{"softmax", Scores::softmax}, {"sigmoid", Scores::sigmoid}, {"values", Scores::values}}};
     for (const auto &[name, scores] : names)
@@ -38,7 +38,7 @@ Scores scores_at(const JsonValue &value) {
 
 } // namespace
 
-Reading read_reading(const JsonValue &value, const Model &model, const TextFiles &files) {
+Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"graph", "ids", "lengths", "token_types", "embedding", "classes", "token_classes", "labels",
                       "scores", "longest", "tokenizer"});
     const Graph &graph = graph_at(value.at("graph"), model);
@@ -54,7 +54,7 @@ Reading read_reading(const JsonValue &value, const Model &model, const TextFiles
     check_all_set(value, graph, set);
     read_output(value, graph, out);
     if (value.has("labels"))
-        for (const JsonValue &label : value.at("labels").items()) out.labels.push_back(label.string());
+        for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
     if (value.has("scores")) out.scores = scores_at(value.at("scores"));
     if (value.has("longest")) out.longest = value.at("longest").integer(1, INT32_MAX);
     return out;

@@ -1,12 +1,12 @@
 // Reads the "reading" block of model.json, and checks every name in it against the graphs.
 #pragma once
 
-#include "model/json.hpp"
+#include "base/json_reader.hpp"
 #include "model/model.hpp"
 
 namespace lamina::model {
 
 // The graphs must have been read. Throws Error(input).
-[[nodiscard]] Reading read_reading(const JsonValue &value, const Model &model, const TextFiles &files);
+[[nodiscard]] Reading read_reading(JsonView value, const Model &model, const TextFiles &files);
 
 } // namespace lamina::model

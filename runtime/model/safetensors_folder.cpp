@@ -1,6 +1,6 @@
 #include "base/file.hpp"
+#include "base/json_reader.hpp"
 #include "base/utf8.hpp"
-#include "model/json.hpp"
 #include "model/safetensors.hpp"
 
 #include <map>
@@ -12,8 +12,8 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t largest_index = 64u << 20;
 
-std::string shard_name(const JsonValue &value) {
-    const std::string &name = value.string();
+std::string shard_name(JsonView value) {
+    std::string name(value.string());
     if (name.empty() || name == ".." || fs::path(name).filename() != fs::path(name) ||
         name.find('\0') != std::string::npos)
         value.fail("expected the name of a file in the same folder, found " + in_quotes(name));
@@ -31,11 +31,12 @@ void add_all(const Weights &shard, Weights &weights) {
 
 Weights open_shards(const fs::path &index) {
     const std::vector<std::byte> bytes = read_file(index, largest_index, FileReader::Kind::ordinary);
-    const JsonDocument document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, index.string());
-    const JsonValue map = document.root().at("weight_map");
+    const JsonText document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, index.string());
+    const JsonView map = document.root().at("weight_map");
     std::map<std::string, Weights> shards;
     Weights all(index);
-    for (const auto &[name, value] : map.members()) {
+    for (const JsonView value : map.members()) {
+        const std::string name(value.key());
         const std::string file = shard_name(value);
         auto shard = shards.find(file);
         if (shard == shards.end()) {

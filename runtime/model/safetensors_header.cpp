@@ -1,7 +1,7 @@
 #include "model/safetensors_header.hpp"
 
+#include "base/json_reader.hpp"
 #include "base/utf8.hpp"
-#include "model/json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,20 +27,20 @@ constexpr std::array formats{
     Format{"U32", 32},    Format{"F32", 32},        Format{"C64", 64},        Format{"F64", 64},
     Format{"I64", 64},    Format{"U64", 64}};
 
-uint64_t bits_of(const JsonValue &dtype) {
+uint64_t bits_of(JsonView dtype) {
     for (const Format &each : formats)
         if (dtype.string() == each.name) return each.bits;
     dtype.fail("the safetensors format has no dtype " + in_quotes(dtype.string()));
 }
 
-Shape shape_of(const JsonValue &list) {
+Shape shape_of(JsonView list) {
     Shape shape;
-    for (const JsonValue &dim : list.items()) shape.push_back(dim.integer(0, largest));
+    for (const JsonView dim : list.items()) shape.push_back(dim.integer(0, largest));
     return shape;
 }
 
 // The bytes of a tensor. Products are checked, so that an overflowing shape does not look like a small one.
-uint64_t bytes_of(const Shape &shape, uint64_t bits, const JsonValue &place) {
+uint64_t bytes_of(const Shape &shape, uint64_t bits, JsonView place) {
     uint64_t product = 1;
     const auto multiply = [&](uint64_t by) {
         if (__builtin_mul_overflow(product, by, &product) || product > static_cast<uint64_t>(largest))
@@ -52,17 +52,16 @@ uint64_t bytes_of(const Shape &shape, uint64_t bits, const JsonValue &place) {
     return product / 8;
 }
 
-SafetensorsHeader::Tensor read_tensor(const std::string &name, const JsonValue &info) {
+SafetensorsHeader::Tensor read_tensor(JsonView info) {
     SafetensorsHeader::Tensor tensor;
-    tensor.name = name;
+    tensor.name = info.key();
     tensor.dtype = info.at("dtype").string();
     tensor.shape = shape_of(info.at("shape"));
     const uint64_t bytes = bytes_of(tensor.shape, bits_of(info.at("dtype")), info.at("shape"));
 
-    const JsonValue offsets = info.at("data_offsets");
-    const std::vector<JsonValue> pair = offsets.items();
-    if (pair.size() != 2) offsets.fail("expected [begin, end], found " + offsets.description());
-    const int64_t begin = pair[0].integer(0, largest), end = pair[1].integer(0, largest);
+    const JsonView offsets = info.at("data_offsets");
+    if (offsets.items().size() != 2) offsets.fail("expected [begin, end], found " + offsets.description());
+    const int64_t begin = offsets.at(0).integer(0, largest), end = offsets.at(1).integer(0, largest);
     if (end < begin)
         offsets.fail("the end, " + std::to_string(end) + ", is before the begin, " + std::to_string(begin));
     tensor.begin = static_cast<uint64_t>(begin), tensor.end = static_cast<uint64_t>(end);
@@ -96,14 +95,14 @@ SafetensorsHeader SafetensorsHeader::parse(std::string_view text, uint64_t data_
     if (!text.starts_with('{'))
         throw Error(ErrorCode::input, file + ": not a safetensors file: its header begins with " +
                                           in_quotes(text.substr(0, 1)) + "; expected '{'");
-    const JsonDocument document(text, file);
+    const JsonText document(text, file);
     SafetensorsHeader header;
-    for (const auto &[name, value] : document.root().members()) {
-        if (name != metadata_key) {
-            header.tensors.push_back(read_tensor(name, value));
+    for (const JsonView value : document.root().members()) {
+        if (value.key() != metadata_key) {
+            header.tensors.push_back(read_tensor(value));
             continue;
         }
-        for (const auto &[key, note] : value.members()) header.metadata.emplace(key, note.string());
+        for (const JsonView note : value.members()) header.metadata.emplace(note.key(), note.string());
     }
     check_coverage(header.tensors, data_bytes, file);
     return header;

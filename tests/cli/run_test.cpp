@@ -157,9 +157,9 @@ TEST_CASE("run: an option that would change nothing is refused, by name") {
         return f.err;
     };
     for (const std::string option : {"--top-k", "--seed"})
-        CHECK_THAT(refusal({option, "5"}), matchers::contains(option + " goes with --temperature"));
+        CHECK_THAT(refusal({option, "5"}), matchers::contains(option + " needs --temperature"));
     CHECK_THAT(refusal({"--tap", "*", "--beams", "2"}), matchers::contains("--beams is about generating text"));
-    CHECK_THAT(refusal({"--beams", "2", "--hypotheses", "2"}), matchers::contains("--hypotheses goes with --json"));
+    CHECK_THAT(refusal({"--beams", "2", "--hypotheses", "2"}), matchers::contains("--hypotheses needs --json"));
     CHECK_THAT(refusal({"--json", "--hypotheses", "2"}), matchers::contains("at most as many as --beams, 1"));
     CHECK_THAT(refusal({"--temperature", "1", "--top-p", "0"}), matchers::contains("--top-p: expected"));
 }
@@ -304,7 +304,7 @@ TEST_CASE("run --input: invalid inputs are refused, and nothing is written") {
     refused(encode(folder, {"-o", "encoder.0.atention.out=" + (out.path() / "x.npy").string()}), 3,
             "encoder.0.attention.out");
     refused(encode(folder, {"-o", "encoder.*=" + (out.path() / "x.npy").string()}), 2, "a pattern, which --tap takes");
-    refused({"run", g2p(), "word", "--output-dir", out.path()}, 2, "go with --input");
+    refused({"run", g2p(), "word", "--output-dir", out.path()}, 2, "need --input");
 }
 
 TEST_CASE("run --output-dir: a folder that cannot be made is an error") {

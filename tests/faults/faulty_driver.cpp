@@ -1,8 +1,8 @@
 #include "faulty_driver.hpp"
 
 #include "../conformance/drivers.hpp"
+#include "base/json_reader.hpp"
 #include "catch.hpp"
-#include "model/json.hpp"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 std::string library_of(const fs::path &manifest) {
     std::ostringstream text;
     text << std::ifstream(manifest).rdbuf();
-    const lamina::model::JsonDocument document(text.str(), manifest.string());
+    const lamina::JsonText document(text.str(), manifest.string());
     const fs::path named = document.root().at("ICD").at("library_path").string();
     return named.has_parent_path() ? (manifest.parent_path() / named).string() : named.string();
 }

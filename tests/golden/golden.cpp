@@ -3,8 +3,8 @@
 #include "catch.hpp"
 
 #include "abi/call.hpp"
+#include "base/json_reader.hpp"
 #include "base/storage.hpp"
-#include "model/json.hpp"
 #include "model/safetensors.hpp"
 #include "places.hpp"
 
@@ -35,15 +35,16 @@ std::vector<fs::path> golden_files() {
 }
 
 std::map<std::string, abi::ParamValue, std::less<>> params_of(const model::Safetensors &file) {
-    const model::JsonDocument document(file.metadata.at("params"), file.weights.file().string() + ", params");
+    const JsonText document(file.metadata.at("params"), file.weights.file().string() + ", params");
     std::map<std::string, abi::ParamValue, std::less<>> params;
-    for (const auto &[name, value] : document.root().members()) {
+    for (const JsonView value : document.root().members()) {
+        const std::string name(value.key());
         if (value.is_boolean())
             params[name] = value.boolean();
         else if (value.is_number())
             params[name] = value.number();
         else
-            params[name] = value.string();
+            params[name] = std::string(value.string());
     }
     return params;
 }

@@ -1,4 +1,4 @@
-// Builds and writes JSON. (model/json.hpp reads it.)
+// Builds and writes JSON. (json_reader.hpp reads it.)
 #pragma once
 
 #include <concepts>

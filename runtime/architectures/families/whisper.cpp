@@ -14,15 +14,15 @@ constexpr double eps = 1e-5;
 
 // ---- What every output begins with ----
 
-int32_t id_of(const model::JsonValue &value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
+int32_t id_of(JsonView value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
 
 // The ids in "lang_to_id" ({"<|de|>": 50261, ...}): all of them, for the model to choose from, or only the one that
 // "language" names ("de" or "<|de|>").
-std::vector<int32_t> languages(const Config &generation, const model::JsonValue &ids) {
+std::vector<int32_t> languages(const Config &generation, JsonView ids) {
     const std::string wanted = generation.text("language", "");
     std::vector<int32_t> all;
-    for (const auto &[name, id] : ids.members()) {
-        if (name == wanted || name == "<|" + wanted + "|>") return {id_of(id)};
+    for (const JsonView id : ids.members()) {
+        if (id.key() == wanted || id.key() == "<|" + wanted + "|>") return {id_of(id)};
         all.push_back(id_of(id));
     }
     if (!wanted.empty())
@@ -39,10 +39,10 @@ std::vector<std::vector<int32_t>> prompt(const Config &generation) {
     if (const auto ids = generation.find("lang_to_id")) {
         out.push_back(languages(generation, *ids));
         if (const auto tasks = generation.find("task_to_id"))
-            out.push_back({id_of(tasks->at(generation.text("task", "transcribe").c_str()))});
+            out.push_back({id_of(tasks->at(generation.text("task", "transcribe")))});
     } else if (const auto forced = generation.find("forced_decoder_ids")) { // older: [[1, 50259],
                                                                             // [2, 50359], ...]
-        for (const model::JsonValue &pair : forced->items()) out.push_back({id_of(pair.items().back())});
+        for (const JsonView pair : forced->items()) out.push_back({id_of(pair.at(1))});
         return out;
     }
     for (const int32_t id : generation.ids("no_timestamps_token_id")) out.push_back({id});

@@ -40,9 +40,9 @@ TEST_CASE("model: a complete folder is read") {
     REQUIRE(model->graphs.size() == 2);
     const Graph &decode = model->graphs.at("decode");
     REQUIRE(decode.inputs.size() == 4);
-    CHECK(decode.inputs[1].name == "memory");
-    CHECK(decode.inputs[1].dtype == DType::f32);
-    CHECK(decode.inputs[2].dims == "B T"); // several spaces count as one
+    CHECK(decode.inputs[0].dims == "B T"); // several spaces count as one
+    CHECK(decode.inputs[2].name == "memory");
+    CHECK(decode.inputs[2].dtype == DType::f32);
     CHECK(decode.outputs == Ports{{"logits", "generator"}});
     CHECK(decode.nodes[0].weights == Ports{{"table", "embedding.table"}});
     CHECK(std::get<std::string>(decode.nodes[1].params.at("mode")) == "plain");
@@ -151,7 +151,7 @@ TEST_CASE("model: inputs of graphs have a dtype and dims") {
 
 TEST_CASE("model: layers have a name of their own") {
     CHECK_THAT(refusal("\"out.embedding\"", "\"norm\""),
-               contains("/graphs/encode/layers/2/name: a second layer called 'norm'"));
+               contains("/graphs/decode/layers/0/name: a second layer called 'norm'"));
     CHECK_THAT(refusal("\"{i}.norm\"", "\"n\""),
                contains("/layers/1/layers/0/name: a second layer called 'n'; write {i} where"));
     CHECK_THAT(refusal("\"generator\", \"type\"", "\"generator{i}\", \"type\""),

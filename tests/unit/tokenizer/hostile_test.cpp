@@ -40,19 +40,19 @@ std::string added(const std::string &id, const std::string &content) {
 } // namespace
 
 TEST_CASE("text that is not JSON is refused with the place") {
-    CHECK(refusal("") == "not JSON: line 1, offset 0: expected a value, found the end");
-    CHECK(refusal("{\n\"a\": 1,}") == "not JSON: line 2, offset 9: expected a key, found '}'");
+    CHECK(refusal("").starts_with("not JSON: parse error at line 1, column 1"));
+    CHECK(refusal("{\n\"a\": 1,}").starts_with("not JSON: parse error at line 2, column 8"));
     CHECK(refusal("{\"a\": \"\xFF\"}") == "not JSON: invalid UTF-8 at offset 7");
-    CHECK(refusal("{\"a\": \"\\ud800x\"}").starts_with("not JSON: line 1, offset 13: half a surrogate pair"));
-    CHECK(refusal("{\"a\": 01}").starts_with("not JSON: line 1, offset 6: expected a value"));
-    CHECK(refusal("{\"a\": 1} x") == "not JSON: line 1, offset 9: expected the end, found 'x'");
+    CHECK(refusal("{\"a\": \"\\ud800x\"}").starts_with("not JSON: parse error at line 1, column 14"));
+    CHECK(refusal("{\"a\": 01}").starts_with("not JSON: parse error at line 1, column 8"));
+    CHECK(refusal("{\"a\": 1} x").starts_with("not JSON: parse error at line 1, column 10"));
     CHECK(refusal("{\"model\": 1, \"model\": 2}") == "the key 'model' appears twice here");
     CHECK(refusal(std::string(100'000, '[')).ends_with("nested more than 64 deep"));
 }
 
 TEST_CASE("unknown keys, components and values are refused with the known ones") {
     CHECK(refusal(with("\"normaliser\": null")) ==
-          "no key 'normaliser' belongs here; did you mean 'normalizer'? (version, truncation, padding, added_tokens, "
+          "unknown key 'normaliser'; did you mean 'normalizer'? (expected: version, truncation, padding, added_tokens, "
           "normalizer, pre_tokenizer, post_processor, decoder, model)");
     CHECK(refusal(R"({"version": "2.0", "model": )" + words + "}") == "/version: expected '1.0', found '2.0'");
     CHECK(
@@ -94,7 +94,7 @@ TEST_CASE("vocabularies with repeated, missing or absurd ids are refused") {
     CHECK(refusal(with("", R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.0], ["a", -2.0]]})")) ==
           "/model/vocab/1: the token 'a' of id 1: the token already has the id 0");
     CHECK(refusal(with("", R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", 1e999]]})")) ==
-          "/model/vocab/0/1: beyond the numbers that a double holds");
+          "not JSON: number overflow parsing '1e999'");
     CHECK(refusal(with("", R"({"type": "Unigram", "vocab": [["a"]]})")) ==
           "/model/vocab/0: expected a token and its score, found a list with 1 entry");
 }
