@@ -51,6 +51,7 @@ class Planner {
             uint32_t query_batch_stride, query_time_stride, key_batch_stride, key_time_stride;
             uint32_t mask_batch_stride, mask_query_stride, window, reach;
             float scale, softcap;
+            uint32_t head_dim, options;
         } push{u32(s_.q.batch),
                u32(s_.q.length),
                u32(s_.k.length),
@@ -66,29 +67,28 @@ class Planner {
                u32(std::min<int64_t>(s_.window, INT32_MAX)),
                u32(s_.reach()),
                static_cast<float>(s_.scale),
-               static_cast<float>(s_.softcap)};
+               static_cast<float>(s_.softcap),
+               u32(s_.head_dim),
+               options()};
         lamina_ref o = plan_.out("y");
         const lamina_ref q = plan_.in("q"), position = plan_.in("position"), lengths = plan_.in("key_lengths"),
                          mask = plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"),
                          bias = plan_.in(s_.distance_bias ? "distance_bias" : "score_bias");
-        const auto dispatch_over = [&](std::initializer_list<lamina_ref> bind, uint32_t kernel, int64_t groups,
-                                       auto... tile) {
-            plan_.dispatch(kernel, plan_.spread(groups), bind, push,
+        const auto option = [&](uint32_t number) { return lamina_spec{number, push.options >> number & 1u}; };
+        const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
+            plan_.dispatch(kernel, plan_.spread(groups), {q, k, v, position, lengths, mask, bias, o}, push,
                            {{0, u32(s_.head_dim)},
-                            {1, s_.causal},
-                            {2, s_.cached},
-                            {3, s_.positioned()},
-                            {4, static_cast<bool>(s_.key_lengths)},
-                            {5, static_cast<bool>(s_.mask)},
-                            {6, s_.score_bias || s_.distance_bias},
-                            {7, s_.softcap != 0},
+                            option(1),
+                            option(2),
+                            option(3),
+                            option(4),
+                            option(5),
+                            option(6),
+                            option(7),
                             {10, key_dtype()},
                             {11, value_dtype()},
-                            {12, static_cast<bool>(s_.distance_bias)},
+                            option(12),
                             tile...});
-        };
-        const auto dispatch = [&](auto... kernel) {
-            dispatch_over({q, k, v, position, lengths, mask, bias, o}, kernel...);
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
         const int64_t lines = s_.heads / s_.kv_heads * s_.q.length; // query rows that share a key head
@@ -105,9 +105,14 @@ class Planner {
             if (call_.device().shared_bytes < 20 * 1024 || 128 % call_.device().subgroup != 0)
                 throw Unsupported("20 KiB of shared memory, and subgroups that divide 128");
             const lamina_matrix_shape shape = matrix_shape(call_.device(), 32, 32, 32);
-            dispatch_over({q, k, v, position, lengths, mask, bias, o, scales(k, v)}, lamina_kernels::attention_matrix,
-                          key_heads * ceil_div(lines, 32), lamina_spec{8, u32(ceil_div(s_.head_dim, 32))},
-                          lamina_spec{9, shape.m}, lamina_spec{13, shape.n}, lamina_spec{14, shape.k});
+            plan_.dispatch(lamina_kernels::attention_matrix, plan_.spread(key_heads * ceil_div(lines, 32)),
+                           {q, k, v, position, lengths, mask, bias, o, scales(k, v)}, push,
+                           {{0, key_dtype()},
+                            {1, value_dtype()},
+                            {2, u32(ceil_div(s_.head_dim, 32))},
+                            {3, shape.m},
+                            {4, shape.n},
+                            {5, shape.k}});
         } else if (plan_.variant != tiled) {
             const bool vec4 = s_.head_dim % 4 == 0;
             const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
@@ -125,6 +130,15 @@ class Planner {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
                      lamina_spec{8, u32(ceil_div(s_.head_dim, 32))});
         }
+    }
+
+    // As keys.glsl numbers them.
+    [[nodiscard]] uint32_t options() const {
+        const auto bit = [](uint32_t number, bool set) { return static_cast<uint32_t>(set) << number; };
+        return bit(1, s_.causal) | bit(2, s_.cached) | bit(3, s_.positioned()) |
+               bit(4, static_cast<bool>(s_.key_lengths)) | bit(5, static_cast<bool>(s_.mask)) |
+               bit(6, s_.score_bias || s_.distance_bias) | bit(7, s_.softcap != 0) |
+               bit(12, static_cast<bool>(s_.distance_bias));
     }
 
     // The scales of the rows of Q, K and V, head by head, one after the other.

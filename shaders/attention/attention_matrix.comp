@@ -19,15 +19,16 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define BUILT_ONCE
 #include "keys.glsl"
 #include "common/split.glsl"
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 8) const uint SLICES = 8u; // of 32 channels in a head; at most 8
-layout(constant_id = 9) const uint M = 16u;
-layout(constant_id = 13) const uint N = 16u;
-layout(constant_id = 14) const uint K = 16u;
+layout(constant_id = 2) const uint SLICES = 8u; // of 32 channels in a head; at most 8
+layout(constant_id = 3) const uint M = 16u;
+layout(constant_id = 4) const uint N = 16u;
+layout(constant_id = 5) const uint K = 16u;
 
 layout(std430, set = 0, binding = 8) readonly buffer Scales { float scales[]; }; // of rows of Q, then K, then V
 

@@ -25,20 +25,30 @@ layout(push_constant) uniform Push {
     uint reach;             // R of a bias by distance
     float scale;
     float softcap;
+    uint head_dim; // D
+    uint options;  // as the constants 1 to 12, a bit for each
 };
-layout(constant_id = 0) const uint HEAD_DIM = 64u; // D
-layout(constant_id = 1) const bool CAUSAL = false;
-layout(constant_id = 2) const bool CACHED = false; // the keys are the queries' own, after those of earlier steps
-layout(constant_id = 3) const bool HAS_POSITION = false; // of the first query in the cache
-layout(constant_id = 4) const bool HAS_LENGTHS = false;
-layout(constant_id = 5) const bool HAS_MASK = false;
-layout(constant_id = 6) const bool HAS_BIAS = false;
-layout(constant_id = 7) const bool HAS_CAP = false;
-layout(constant_id = 12) const bool BY_DISTANCE = false; // the bias
+#ifdef BUILT_ONCE // for all dims and options, because a kernel takes drivers long to compile
+#define HEAD_DIM head_dim
+#define OPTION(name, number) bool name = (options & 1u << number) != 0u;
+const uint K_DTYPE_ID = 0u, V_DTYPE_ID = 1u;
+#else
+layout(constant_id = 0) const uint HEAD_DIM = 64u;
+#define OPTION(name, number) layout(constant_id = number) const bool name = false;
+const uint K_DTYPE_ID = 10u, V_DTYPE_ID = 11u;
+#endif
+OPTION(CAUSAL, 1)
+OPTION(CACHED, 2)       // the keys are the queries' own, after those of earlier steps
+OPTION(HAS_POSITION, 3) // of the first query in the cache
+OPTION(HAS_LENGTHS, 4)
+OPTION(HAS_MASK, 5)
+OPTION(HAS_BIAS, 6)
+OPTION(HAS_CAP, 7)
+OPTION(BY_DISTANCE, 12) // the bias
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
-WEIGHT(k, 1, 10) // caches may hold halves
-WEIGHT(v, 2, 11)
+WEIGHT(k, 1, K_DTYPE_ID) // caches may hold halves
+WEIGHT(v, 2, V_DTYPE_ID)
 layout(std430, set = 0, binding = 3) readonly buffer Position { int position[]; };
 layout(std430, set = 0, binding = 4) readonly buffer Lengths { int key_lengths[]; };
 layout(std430, set = 0, binding = 5) readonly buffer Mask { int mask[]; };
