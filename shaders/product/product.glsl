@@ -26,10 +26,19 @@ layout(push_constant) uniform Push {
     uint cols;
     uint first_col;
     uint y_cols;
+#ifdef BUILT_ONCE // for all of these, because the kernel takes drivers long to compile
+    uint activation;
+    uint combine;
+#endif
 };
 
+#ifdef BUILT_ONCE
+#define ACTIVATION activation
+#define COMBINE combine
+#else
 layout(constant_id = LAMINA_OF_ACTIVATION) const uint ACTIVATION = LAMINA_NONE;
 layout(constant_id = LAMINA_OF_COMBINE) const uint COMBINE = LAMINA_NONE;
+#endif
 
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT_OR_BLOCKS(weight, 1, LAMINA_OF_WEIGHT)

@@ -13,6 +13,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define BUILT_ONCE
 #include "product.glsl"
 #include "common/split.glsl"
 

@@ -232,15 +232,19 @@ inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &ke
                     [&](auto... dispatch) { plan.dispatch(dispatch...); });
         for (const Window &w : windows) {
             const struct {
-                uint32_t rows, inner, cols, first_col, y_cols;
-            } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
+                uint32_t rows, inner, cols, first_col, y_cols, activation, combine;
+            } push{u32(rows),
+                   u32(inner),
+                   u32(w.count),
+                   u32(w.first),
+                   u32(cols),
+                   static_cast<uint32_t>(product.activation),
+                   static_cast<uint32_t>(product.combine)};
             plan.dispatch(kernel,
                           plan.spread(ceil_div(rows, LAMINA_SHARED_ROWS) * ceil_div(w.count, LAMINA_SHARED_COLS)),
                           {x, w.ref, plan.weight(product.bias), z, part(product.y, cols), scales, w_scales}, push,
                           {{LAMINA_OF_WEIGHT, dtype_of(weight)},
                            {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
-                           {LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)},
-                           {LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)},
                            {LAMINA_OF_WORKGROUP, tiles.workgroup},
                            {LAMINA_OF_MATRIX_M, tiles.shape.m},
                            {LAMINA_OF_MATRIX_N, tiles.shape.n},

@@ -20,12 +20,12 @@
 #define LAMINA_OF_COMBINE 3
 #define LAMINA_OF_TILE_ROWS 4
 #define LAMINA_OF_SHARE 5
-/* For product_matrix.comp, instead of the last two. The ids have no gap, because the validation layers of Debian 13
- * confuse the id of a constant with its index. */
-#define LAMINA_OF_WORKGROUP 4
-#define LAMINA_OF_MATRIX_M 5
-#define LAMINA_OF_MATRIX_N 6
-#define LAMINA_OF_MATRIX_K 7
+/* For product_matrix.comp, instead of all but the first two. The ids have no gap, because the validation layers of
+ * Debian 13 confuse the id of a constant with its index. */
+#define LAMINA_OF_WORKGROUP 2
+#define LAMINA_OF_MATRIX_M 3
+#define LAMINA_OF_MATRIX_N 4
+#define LAMINA_OF_MATRIX_K 5
 
 /* Tiles: rows x columns of Y that a workgroup computes. */
 #define LAMINA_REGISTER_ROWS 16u /* at most: a specialization constant */
