@@ -50,10 +50,12 @@ struct LayerNorm {
             double mean = 0, variance = 0;
             for (const double v : in) mean += v / n;
             for (const double v : in) variance += (v - mean) * (v - mean) / n;
+            const double deviation = std::sqrt(variance + eps);
+            const auto added = residual ? residual.row(r) : std::span<float>();
             for (size_t c = 0; c < in.size(); ++c) {
-                const double normal = (in[c] - mean) / std::sqrt(variance + eps);
+                const double normal = (in[c] - mean) / deviation;
                 out[c] = static_cast<float>(normal * (weight ? weight.f32()[c] : 1.0) + (bias ? bias.f32()[c] : 0.0) +
-                                            (residual ? residual.row(r)[c] : 0.0));
+                                            (added.empty() ? 0.0 : added[c]));
             }
         }
     }
