@@ -133,13 +133,17 @@ class Attention {
         const auto kept = [&](int64_t j) { return !mask || mask.i32()[static_cast<size_t>(mask_at + j)] != 0; };
         const auto at = [&](int64_t j) -> float & { return row[static_cast<size_t>(j)]; };
 
+        // A loop each: what is left out costs nothing.
+        if (softcap_ != 0)
+            for (int64_t j = begin; j < end; ++j) at(j) = softcap_ * std::tanh(at(j) / softcap_);
+        if (bias)
+            for (int64_t j = begin; j < end; ++j) at(j) += bias.f32()[static_cast<size_t>(bias_at + j)];
+        if (by_distance)
+            for (int64_t j = begin; j < end; ++j)
+                at(j) += of_distance(by_distance.row(h), first + j - first_position(b) - i);
         float greatest = -1.7e38f; // finite, so that a score of -infinity counts as masked
-        for (int64_t j = begin; j < end; ++j) {
-            if (softcap_ != 0) at(j) = softcap_ * std::tanh(at(j) / softcap_);
-            if (bias) at(j) += bias.f32()[static_cast<size_t>(bias_at + j)];
-            if (by_distance) at(j) += of_distance(by_distance.row(h), first + j - first_position(b) - i);
+        for (int64_t j = begin; j < end; ++j)
             if (kept(j)) greatest = std::max(greatest, at(j));
-        }
         double total = 0;
         for (int64_t j = begin; j < end; ++j) total += at(j) = kept(j) ? std::exp(at(j) - greatest) : 0.0f;
         const auto share = static_cast<float>(total == 0 ? 0 : 1 / total);
