@@ -265,6 +265,8 @@ struct Attention {
         "B=2 Tq=67 Tk=67 D=24 heads=4 kv_heads=2 window=9 softcap=20 scale=1 +v",
         "B=2 Tq=9 Tk=1025 D=8 heads=4 kv_heads=2 +v +keep_mask",
         "B=2 Tq=3 Tk=1027 D=40 heads=2 batch_first=0 +v +keep_mask +score_bias score_bias=large",
+        "B=1 Tq=9 Tk=4096 D=32 heads=1 scale=7.5 q=one_hot k=one_hot", // thousands of small, equal shares
+        "B=1 Tq=1 Tk=4096 D=32 heads=1 scale=7.5 q=one_hot k=one_hot",
         "B=1 Tq=6 Tk=6 D=96 heads=2 +v +key_lengths key_lengths=one",
         "B=1 Tq=11 Tk=19 D=256 heads=1",
         "B=3 Tq=1 Tk=1 M=140 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache",

@@ -7,6 +7,9 @@
 // time: a step of q is loaded for eight scores, and a step of K or V for LINES lines. On drivers without caches of
 // their own the loads decide, so 4 lines of 16 steps are best there. GPUs need registers for occupancy: 2 lines of 8.
 //
+// The values of eight keys are summed before they are added to the sums so far. Added one by one, thousands of small,
+// equal values would all be rounded in the same direction. Such keys occur: the silence at the end of a recording.
+//
 // A query that may attend to nothing gives zeros. A masked value has no effect, even if it is NaN.
 
 #extension GL_EXT_control_flow_attributes : require
@@ -89,6 +92,7 @@ void main() {
         }
 
         bool kept[LINES * 8u];
+        float shrink[LINES];
         [[unroll]] for (uint l = 0u; l < LINES; ++l) {
             float peak = greatest[l];
             [[unroll]] for (uint j = 0u; j < 8u; ++j) {
@@ -99,21 +103,25 @@ void main() {
                     peak = max(peak, score[i]);
                 }
             }
-            const float shrink = exp(greatest[l] - peak);
+            shrink[l] = exp(greatest[l] - peak);
             greatest[l] = peak;
-            total[l] *= shrink;
-            [[unroll]] for (uint i = 0u; i < SLICE; ++i) sum[l * SLICE + i] *= shrink;
+            float added = 0.0;
             [[unroll]] for (uint j = 0u; j < 8u; ++j) {
                 score[l * 8u + j] = kept[l * 8u + j] ? exp(score[l * 8u + j] - peak) : 0.0;
-                total[l] += score[l * 8u + j];
+                added += score[l * 8u + j];
             }
+            total[l] = total[l] * shrink[l] + added;
         }
-        [[unroll]] for (uint j = 0u; j < 8u; ++j) {
-            [[unroll]] for (uint i = 0u; i < SLICE; ++i) {
+        [[unroll]] for (uint i = 0u; i < SLICE; ++i) {
+            STEP added[LINES];
+            [[unroll]] for (uint l = 0u; l < LINES; ++l) added[l] = STEP(0.0);
+            [[unroll]] for (uint j = 0u; j < 8u; ++j) {
                 const STEP v_i = v_step(at[j] + min(slice + i, steps - 1u));
                 [[unroll]] for (uint l = 0u; l < LINES; ++l)
-                    sum[l * SLICE + i] += kept[l * 8u + j] ? score[l * 8u + j] * v_i : STEP(0.0);
+                    added[l] += kept[l * 8u + j] ? score[l * 8u + j] * v_i : STEP(0.0);
             }
+            [[unroll]] for (uint l = 0u; l < LINES; ++l)
+                sum[l * SLICE + i] = sum[l * SLICE + i] * shrink[l] + added[l];
         }
     }
 

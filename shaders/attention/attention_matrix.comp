@@ -183,14 +183,15 @@ void main() {
         barrier();
         const vec2 shrink = exp(greatest - peak);
         greatest = peak;
-        total *= shrink;
+        vec2 added = vec2(0.0);
         vec2 most = vec2(0.0); // the greatest share of a line, after the scales of V are divided out
         for (uint j = 0u; j < 32u; ++j) {
             const vec2 p = vec2(share[high * 33u + j], share[(high + 16u) * 33u + j]);
             const vec2 counted = mix(p, vec2(0.0), lessThan(p, vec2(0.0)));
-            total += counted;
+            added += counted;
             most = max(most, counted * inverse_scale[j]);
         }
+        total = total * shrink + added;
         const vec2 line_scale = vec2(scale_for(floatBitsToUint(most.x)), scale_for(floatBitsToUint(most.y)));
         const vec2 line_inverse = vec2(inverse_of(line_scale.x), inverse_of(line_scale.y));
         { // keys 4 low to 4 low + 3 of this invocation's lines

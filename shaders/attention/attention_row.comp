@@ -62,15 +62,18 @@ void main() {
 
         const float shrink = exp(greatest - peak);
         greatest = peak;
-        total *= shrink;
-        [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] *= shrink;
+        float added = 0.0, added_sum[SLICES];
+        [[unroll]] for (uint s = 0u; s < SLICES; ++s) added_sum[s] = 0.0;
         for (uint j = 0u; j < min(128u, end - first); ++j) {
             const float p = share[j];
             if (p < 0.0) continue;
-            total += p;
+            added += p;
             const uint v_at = (key_row(b, first + j) * kv_heads + kv_head) * HEAD_DIM;
-            [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] += p * v(v_at + min(s * 128u + lane, HEAD_DIM - 1u));
+            [[unroll]] for (uint s = 0u; s < SLICES; ++s)
+                added_sum[s] += p * v(v_at + min(s * 128u + lane, HEAD_DIM - 1u));
         }
+        total = total * shrink + added;
+        [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = sum[s] * shrink + added_sum[s];
     }
 
     // A part's sums are stored undivided, followed by their largest score and the sum of exponentials.

@@ -93,11 +93,12 @@ void main() {
         barrier();
         const vec2 shrink = exp(greatest - peak);
         greatest = peak;
-        total *= shrink;
+        vec2 added = vec2(0.0);
         for (uint j = 0u; j < 32u; ++j) {
             const vec2 p = vec2(share[high][j], share[high + 16u][j]);
-            total += mix(p, vec2(0.0), lessThan(p, vec2(0.0)));
+            added += mix(p, vec2(0.0), lessThan(p, vec2(0.0)));
         }
+        total = total * shrink + added;
 
         [[unroll]] for (uint s = 0u; s < SLICES; ++s) {
             const uint c = s * 32u + channel;
@@ -107,14 +108,15 @@ void main() {
                 kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? v(v_at + c) : 0.0;
             }
             barrier();
-            sum0[s] *= shrink.x;
-            sum1[s] *= shrink.y;
+            vec4 added0 = vec4(0.0), added1 = vec4(0.0);
             for (uint j = 0u; j < 32u; ++j) {
                 const vec4 value = kv_tile[j][low];
                 const float p0 = share[high][j], p1 = share[high + 16u][j];
-                if (!(p0 < 0.0)) sum0[s] += p0 * value;
-                if (!(p1 < 0.0)) sum1[s] += p1 * value;
+                if (!(p0 < 0.0)) added0 += p0 * value;
+                if (!(p1 < 0.0)) added1 += p1 * value;
             }
+            sum0[s] = sum0[s] * shrink.x + added0;
+            sum1[s] = sum1[s] * shrink.y + added1;
         }
     }
 
