@@ -5,9 +5,10 @@
 //     auto session = runtime.session(model, runtime.device("auto"));
 //     for (const auto &text : session.generate({"vulkan", "transformer"})) std::cout << text << '\n';
 //
-// Errors are thrown as lamina::Error (error.hpp). Objects are cheap handles, which may be copied and may outlive each
-// other. Different threads may use different sessions; one session must be used by one thread at a time. If a device is
-// lost while a session works, the session reopens it once and repeats the work. A second loss is Error(device_lost).
+// Errors are thrown as lamina::Error (error.hpp). Objects are cheap handles: copies stand for the same object, and all
+// may outlive each other. Any thread may use any of them. Threads that use the same session take turns, so use a
+// session for each thread that should work at the same time. If a device is lost while a session works, the session
+// reopens it once and repeats the work. A second loss is Error(device_lost).
 #pragma once
 
 #include <lamina/error.hpp>
@@ -62,12 +63,17 @@ struct Access;
 
 class Model {
   public:
+    Model(const Model &) = default; // moves copy, too, so that a handle is never empty
+    Model &operator=(const Model &) = default;
+    ~Model() = default;
+
     [[nodiscard]] const std::filesystem::path &folder() const;
     [[nodiscard]] const std::string &name() const;
 
   private:
     friend class Runtime;
     friend struct detail::Access;
+    Model() = default;
     std::shared_ptr<const detail::ModelState> state_;
 };
 
@@ -112,6 +118,10 @@ struct Hypothesis {
 
 class Session {
   public:
+    Session(const Session &) = default;
+    Session &operator=(const Session &) = default;
+    ~Session() = default;
+
     // Runs one graph. Inputs have the graph's names. The result contains the graph's outputs. With keep_all it also
     // contains the tensors that match `taps`: outputs or tensors of any layer, with '*' and '?' as in a shell
     // ("encoder.*.norm_feed_forward").
@@ -132,12 +142,16 @@ class Session {
   private:
     friend class Runtime;
     friend struct detail::Access;
+    Session() = default;
     std::shared_ptr<detail::SessionState> state_;
 };
 
 class Runtime {
   public:
     explicit Runtime(const RuntimeOptions &options = {});
+    Runtime(const Runtime &) = default;
+    Runtime &operator=(const Runtime &) = default;
+    ~Runtime() = default;
 
     // Every device, usable or not: Vulkan's in the loader's order, then the CPU.
     [[nodiscard]] std::vector<Device> devices() const;

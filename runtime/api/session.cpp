@@ -12,11 +12,13 @@ TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const 
         throw Error(ErrorCode::input, state_->model->folder.string() + " has no graph '" + graph + "'");
     if (!taps.empty() && !state_->options.keep_all)
         throw Error(ErrorCode::usage, "only a session with keep_all can return tensors inside a graph");
+    const std::scoped_lock turn(state_->turn);
     return state_->surviving_loss([&] { return state_->run(graph, inputs, taps); });
 }
 
 std::vector<std::vector<Hypothesis>> Session::hypotheses(const std::vector<std::string> &texts,
                                                          const GenerateOptions &options) {
+    const std::scoped_lock turn(state_->turn);
     return generation::generate(*state_, texts, options);
 }
 

@@ -18,6 +18,7 @@ std::vector<reading::Found> read(Session &session, const std::vector<std::string
     if (state.model->reading && state.model->reading->gives != expected)
         throw Error(ErrorCode::usage, state.model->folder.string() + " does not give " + what + " but the output '" +
                                           state.model->reading->output + "'");
+    const std::scoped_lock turn(state.turn);
     return reading::read(state, texts, options);
 }
 
@@ -72,6 +73,7 @@ TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
 
 std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts) {
     detail::SessionState &state = detail::Access::state(session);
+    const std::scoped_lock turn(state.turn);
     if (state.model->reading) return {reading::inputs_of_texts(*state.model, texts)};
     return generation::inputs_of_texts(state, texts, generation::Rows::of_texts).graphs;
 }

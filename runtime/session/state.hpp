@@ -5,6 +5,7 @@
 #include "admission/admission.hpp"
 #include "model/model.hpp"
 #include "plan/program.hpp"
+#include "session/exclusive.hpp"
 #include "vulkan/device.hpp"
 
 #include <lamina/lamina.hpp>
@@ -68,6 +69,7 @@ struct SessionState {
     std::unique_ptr<plan::Backend> backend;
     std::shared_ptr<admission::Admission> admission; // null for "reference"
     ProgramCache programs;
+    Exclusive turn; // held by whoever uses the session
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] plan::Program &program(const std::string &graph, plan::GraphShapes shapes);
