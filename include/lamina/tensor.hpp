@@ -82,6 +82,10 @@ class Tensor {
 
   private:
     static TensorType checked(TensorType type) {
+        int64_t elements = 1;
+        for (const int64_t dim : type.shape)
+            if (dim < 0 || __builtin_mul_overflow(elements, dim, &elements) || elements > INT64_MAX / 8)
+                throw Error(ErrorCode::input, "no tensor can have the shape " + to_string(type.shape));
         if (type.fits()) return type;
         throw Error(ErrorCode::input, "a tensor of shape " + to_string(type.shape) + " cannot be " +
                                           name_of(type.dtype) + ": expected rows of a multiple of " +

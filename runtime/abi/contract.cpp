@@ -16,10 +16,14 @@ template <class T> T known_part(const void *foreign, size_t foreign_size) {
     return own;
 }
 
+// The same for a list. A summary may be null; nothing that reads it here has to know that.
 template <class T> std::vector<T> known_parts(const T *foreign, uint32_t n, uint32_t foreign_size) {
     std::vector<T> own;
     const auto *at = reinterpret_cast<const std::byte *>(foreign);
     for (uint32_t i = 0; i < n; ++i, at += foreign_size) own.push_back(known_part<T>(at, foreign_size));
+    if constexpr (requires { T::summary; })
+        for (T &each : own)
+            if (each.summary == nullptr) each.summary = "";
     return own;
 }
 

@@ -49,6 +49,9 @@ std::string fault_of_params(const lamina_layer &layer) {
         if (p.follows != nullptr && !seen.contains(p.follows))
             return name + " follows '" + p.follows + "', which is not listed before it";
         if (!(p.min <= p.max)) return name + ": min is greater than max";
+        constexpr double exact = 1LL << 53; // beyond, a double does not hold every whole number
+        if (p.kind == LAMINA_INT && !(p.min >= -exact && p.max <= exact))
+            return name + ": expected whole numbers within 2^53 of 0";
         if ((p.flags & LAMINA_REQUIRED) == 0 && p.follows == nullptr && !(p.dflt >= p.min && p.dflt <= p.max))
             return name + ": the default is outside the range from min to max";
         if (!seen.insert(p.name).second) return name + " appears twice";

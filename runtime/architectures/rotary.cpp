@@ -92,6 +92,7 @@ Setting setting_of(const Config &config, int64_t head_dim, double default_theta,
     const std::string type = apart ? place.text("rope_type", older) : older;
     const double outer_part = config.real("partial_rotary_factor", 1);
     const double part = apart ? place.real("partial_rotary_factor", outer_part) : outer_part;
+    if (!(part > 0 && part <= 1)) config.fail("partial_rotary_factor", "expected a number above 0, at most 1");
     const auto turned = static_cast<int64_t>(static_cast<double>(head_dim) * part);
     const int64_t longest = config.integer("max_position_embeddings", 2048);
     const int64_t outer = config.integer("original_max_position_embeddings", longest);
@@ -127,6 +128,9 @@ Rotary rotary(const Config &config, int64_t head_dim, double default_theta, cons
         s.config.fail("rope_type", in_quotes(s.type) + " is not supported; supported: default, linear, dynamic, " +
                                        "yarn, longrope and llama3");
     }
+    const auto usable = [](double number) { return std::isfinite(number) && number >= 0; };
+    if (!std::ranges::all_of(frequencies, usable) || !usable(out.magnitude))
+        s.config.fail("rope_type", "these settings give frequencies that are not finite, or below 0");
     if (s.apart) s.config.finish();
     out.frequencies.assign(frequencies.begin(), frequencies.end());
     return out;

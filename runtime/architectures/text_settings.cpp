@@ -23,6 +23,7 @@ int64_t context_of(const Config &config, const fs::path &folder) {
     for (const char *key : {"max_position_embeddings", "n_positions"})
         if (config.has(key)) out = config.positive(key);
     if (config.text("model_type").ends_with("roberta")) out -= config.integer("pad_token_id", 1) + 1;
+    if (out < 1) config.fail("max_position_embeddings", "no position is left after those of padding");
     const fs::path file = folder / "sentence_bert_config.json";
     if (!has_file(file)) return out;
     const JsonText document(text_of(file), file.string());

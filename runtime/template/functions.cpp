@@ -64,8 +64,8 @@ Value function_strftime_now(const Passed &passed) {
     if (format.size() > 1000) passed.run.fail("strftime_now: expected a format of at most 1000 bytes");
     const std::time_t now = passed.run.now();
     std::tm local{};
-    localtime_r(&now, &local);
-    std::array<char, 4096> out{};
+    if (localtime_r(&now, &local) == nullptr) passed.run.fail("strftime_now: the clock shows no time");
+    std::array<char, 64 * 1024> out{}; // no conversion of two bytes gives more than a hundred
     const size_t length = std::strftime(out.data(), out.size(), format.c_str(), &local);
     return passed.run.text(std::string(out.data(), length));
 }

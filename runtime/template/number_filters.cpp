@@ -67,7 +67,7 @@ Value filter_float(const Passed &passed) {
 
 Value filter_round(const Passed &passed) {
     Run &run = passed.run;
-    const int64_t digits = passed.integer(0, 0);
+    const int64_t digits = std::clamp<int64_t>(passed.integer(0, 0), -300, 300); // beyond, the power of ten overflows
     const std::string method = passed.has(1) ? passed.text(1) : "common";
     if (!passed.value.is_number()) run.fail("round: expected a number, found " + passed.value.description());
     if (method != "common" && method != "ceil" && method != "floor")

@@ -6,6 +6,7 @@
 #include "tokenizer/unicode.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace lamina::tokenizer {
@@ -75,6 +76,9 @@ void check_lists(const GgufVocabulary &file) {
     if (file.tokens.empty()) refuse_key("tokens", "expected at least one");
     if (!file.token_type.empty()) check("token_type", file.token_type.size());
     if (file.model == "llama") check("scores", file.scores.size());
+    for (size_t id = 0; id < file.scores.size(); ++id)
+        if (!std::isfinite(file.scores[id]))
+            refuse_key("scores", "entry " + std::to_string(id) + ": expected a finite number");
     for (size_t id = 0; id < file.token_type.size(); ++id)
         if (file.token_type[id] < normal || file.token_type[id] > byte)
             refuse_key("token_type", "entry " + std::to_string(id) + ": expected 1 to 6, found " +

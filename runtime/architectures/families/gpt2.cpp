@@ -33,6 +33,7 @@ void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t width = config.positive("n_embd"), layers = config.layers("n_layer");
     const int64_t heads = config.positive("n_head"), positions = config.positive("n_positions");
+    if (width % heads != 0) config.fail("n_head", "expected a divisor of n_embd, " + std::to_string(width));
     const double eps = config.real("layer_norm_epsilon", 1e-5);
     const std::string activation = config.activation("activation_function", "gelu_new");
     const bool scaled = config.flag("scale_attn_weights", true), tied = config.flag("tie_word_embeddings", true);

@@ -40,6 +40,7 @@ void build(Draft &draft, const Kind &kind) {
     const int64_t heads = config.positive("num_attention_heads"),
                   kv_heads = config.integer("num_key_value_heads", heads);
     const int64_t head_dim = config.integer("head_dim", kind.head_dim != 0 ? kind.head_dim : width / heads);
+    if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
     const double eps = config.real("rms_norm_eps", 1e-6);
     const std::string activation = config.activation("hidden_act", "silu");
     const bool tied = config.flag("tie_word_embeddings", false), mlp_biased = config.flag("mlp_bias", false);
