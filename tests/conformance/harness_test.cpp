@@ -139,6 +139,12 @@ TEST_CASE("a layer that ignores an optional port, a flag or a mask is caught", "
     CHECK(caught("attention", "B=8 Tq=2 Tk=2 M=40 D=8 heads=2 causal=1 +v +position +key_cache +value_cache",
                  "'position' off by one"));
     CHECK(caught("attention", "B=2 Tq=5 Tk=7 D=8 heads=2 R=3 +v +distance_bias", "'distance_bias' left out"));
+    for (const char *mutation :
+         {"all zeros", "the last row never written", "the last row left from the one before",
+          "every row shifted by one", "the last 16 columns zero", "two blocks of columns swapped",
+          "the sign of a row turned", "one element off by ten times the tolerance", "one NaN", "one infinity"})
+        CHECK(caught("attention", "B=2 Tq=3 Tk=3 M=9 D=12 heads=2 +v +position +key_cache +value_cache key_cache=f16",
+                     (mutation + std::string(", in a state of halves")).c_str()));
     CHECK(caught("activation", "B=2 T=37 activation=gelu", "another 'activation'"));
     CHECK(caught("conv1d", "B=2 S=9 Cin=7 Cout=16 K=3 padding=1 +bias", "'bias' left out"));
     CHECK(caught("conv1d", "B=2 S=9 Cin=7 Cout=16 K=3 padding=1 +bias", "halves of 'weight' swapped"));

@@ -1,5 +1,7 @@
 #include "mutation.hpp"
 
+#include "base/storage.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,10 +14,11 @@ namespace {
 using Results = std::vector<Tensor>;
 constexpr lamina_tolerance rounding{1e-6, 0, LAMINA_F32, 0};
 
-// A result seen as rows.
+// A result seen as rows; halves are widened.
 struct Rows {
     std::span<float> values;
     size_t columns;
+    bool halves;
     [[nodiscard]] size_t count() const { return values.size() / columns; }
     [[nodiscard]] std::span<float> operator[](size_t row) const { return values.subspan(row * columns, columns); }
     [[nodiscard]] std::span<float> last() const { return (*this)[count() - 1]; }
@@ -44,7 +47,8 @@ void push_element(const Rows &rows, const lamina_tolerance &tolerance) {
     double largest = 0;
     for (const float v : rows.last()) largest = std::max(largest, std::abs(static_cast<double>(v)));
     float &element = some_element(rows);
-    const double off = 10 * (tolerance.rtol * largest + tolerance.atol);
+    const double half_step = rows.halves ? std::abs(static_cast<double>(element)) / 1024 : 0; // less is rounded off
+    const double off = std::max(10 * (tolerance.rtol * largest + tolerance.atol), half_step);
     element = off == 0 ? std::nextafter(element, std::numeric_limits<float>::max()) : static_cast<float>(element + off);
 }
 
@@ -88,12 +92,13 @@ class Trial {
     std::vector<MutationResult> run() {
         for (const ResultMutation &mutation : result_mutations())
             for (size_t r = 0; r < found_.size(); ++r) {
+                const DType dtype = found_[r].dtype();
+                if (dtype != DType::f32 && dtype != DType::f16) continue; // only floats are mutated
+                Tensor wide = widened(found_[r]);
+                mutation.apply({wide.f32(), static_cast<size_t>(wide.shape().back()), dtype == DType::f16}, tolerance_);
                 Results wrong = found_;
-                if (wrong[r].dtype() != DType::f32) continue; // only floats are mutated
-                mutation.apply({wrong[r].f32(), static_cast<size_t>(wrong[r].shape().back())}, tolerance_);
-                const bool state = graph_.plan.tensors[static_cast<size_t>(graph_.results[r])].kind ==
-                                   plan::PlannedTensor::Kind::state;
-                judge(mutation.name + std::string(state ? ", in a state" : ""), wrong, {0, 0, LAMINA_F32, 0});
+                wrong[r] = narrowed(wide, dtype);
+                judge(mutation.name + where(r), wrong, {0, 0, LAMINA_F32, 0});
             }
         leave_out_ports();
         turn_params();
@@ -103,6 +108,12 @@ class Trial {
     }
 
   private:
+    [[nodiscard]] std::string where(size_t result) const {
+        const plan::PlannedTensor &tensor = graph_.plan.tensors[static_cast<size_t>(graph_.results[result])];
+        if (tensor.kind != plan::PlannedTensor::Kind::state) return "";
+        return found_[result].dtype() == DType::f16 ? ", in a state of halves" : ", in a state";
+    }
+
     static lamina_tolerance doubled(lamina_tolerance t) { return {2 * t.rtol, 2 * t.atol, t.arithmetic, 0}; }
 
     static Verdict verdict_on(const Results &results, const Results &right, const lamina_tolerance &tolerance) {
