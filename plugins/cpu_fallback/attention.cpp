@@ -19,7 +19,10 @@ class Attention {
           key_rows_(cached_ ? call.state("key_cache").dim(1) : k_.length), window_(call.integer("window")),
           softcap_(static_cast<float>(call.real("softcap"))),
           scale_(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<float>(head_dim_))
-                                         : static_cast<float>(call.real("scale"))) {}
+                                         : static_cast<float>(call.real("scale"))),
+          position_(call.in("position")), lengths_(call.in("key_lengths")), bias_(call.in("score_bias")),
+          by_distance_(call.in("distance_bias")), key_mask_(call.in("key_mask")),
+          mask_(key_mask_ ? key_mask_ : call.in("keep_mask")) {}
 
     void run() const {
         if (cached_) {
@@ -39,11 +42,11 @@ class Attention {
     const bool cached_, causal_;
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, scale_;
+    const Tensor position_, lengths_, bias_, by_distance_, key_mask_, mask_; // looked up by name once, not for each row
 
     // The position of a sequence's first query. Without a cache, queries and keys move together.
     [[nodiscard]] int64_t first_position(int64_t b) const {
-        const Tensor given = call_.in("position");
-        return given && cached_ ? given.i32()[static_cast<size_t>(b)] : 0;
+        return position_ && cached_ ? position_.i32()[static_cast<size_t>(b)] : 0;
     }
 
     void append(const Tensor &rows, const Tensor &cache) const {
@@ -84,8 +87,7 @@ class Attention {
         const int64_t first = first_position(b);
         int64_t end = cached_ ? std::min(first + q_.length, key_rows_) : k_.length;
         if (causal_) end = std::min(end, first + q_.length);
-        if (const Tensor lengths = call_.in("key_lengths"))
-            end = std::min<int64_t>(end, lengths.i32()[static_cast<size_t>(b)]);
+        if (lengths_) end = std::min<int64_t>(end, lengths_.i32()[static_cast<size_t>(b)]);
         return {std::min(begin_of(b, 0), end), end};
     }
     [[nodiscard]] int64_t begin_of(int64_t b, int64_t query) const {
@@ -123,24 +125,22 @@ class Attention {
     // Turns the products of query i with the keys from `first` on into softmax weights. A query that may attend to no
     // key gets zeros.
     void softmax(int64_t b, int64_t h, int64_t i, int64_t first, std::span<float> row) const {
-        const Tensor bias = call_.in("score_bias"), by_distance = call_.in("distance_bias");
-        const Tensor mask = call_.in(call_.in("key_mask") ? "key_mask" : "keep_mask");
         const auto size = static_cast<int64_t>(row.size());
         const int64_t end = causal_ ? std::clamp<int64_t>(first_position(b) + i + 1 - first, 0, size) : size;
         const int64_t begin = std::clamp<int64_t>(begin_of(b, i) - first, 0, end);
         const int64_t bias_at = ((b * heads_ + h) * q_.length + i) * k_.length + first;
-        const int64_t mask_at = (call_.in("key_mask") ? b : b * q_.length + i) * k_.length + first;
-        const auto kept = [&](int64_t j) { return !mask || mask.i32()[static_cast<size_t>(mask_at + j)] != 0; };
+        const int64_t mask_at = (key_mask_ ? b : b * q_.length + i) * k_.length + first;
+        const auto kept = [&](int64_t j) { return !mask_ || mask_.i32()[static_cast<size_t>(mask_at + j)] != 0; };
         const auto at = [&](int64_t j) -> float & { return row[static_cast<size_t>(j)]; };
 
         // A loop each: what is left out costs nothing.
         if (softcap_ != 0)
             for (int64_t j = begin; j < end; ++j) at(j) = softcap_ * std::tanh(at(j) / softcap_);
-        if (bias)
-            for (int64_t j = begin; j < end; ++j) at(j) += bias.f32()[static_cast<size_t>(bias_at + j)];
-        if (by_distance)
+        if (bias_)
+            for (int64_t j = begin; j < end; ++j) at(j) += bias_.f32()[static_cast<size_t>(bias_at + j)];
+        if (by_distance_)
             for (int64_t j = begin; j < end; ++j)
-                at(j) += of_distance(by_distance.row(h), first + j - first_position(b) - i);
+                at(j) += of_distance(by_distance_.row(h), first + j - first_position(b) - i);
         float greatest = -1.7e38f; // finite, so that a score of -infinity counts as masked
         for (int64_t j = begin; j < end; ++j)
             if (kept(j)) greatest = std::max(greatest, at(j));
@@ -161,7 +161,7 @@ class Attention {
     // finite.
     [[nodiscard]] bool masks_within(int64_t b) const {
         const bool ragged = q_.length > 1 && (window_ != 0 || (causal_ && first_position(b) + 1 < keys_of(b).end));
-        return call_.in("key_mask") || call_.in("keep_mask") || ragged;
+        return mask_ || ragged;
     }
     void expect_finite(const float *values, int64_t rows, int64_t step) const {
         for (int64_t r = 0; r < rows; ++r)
