@@ -74,20 +74,14 @@ class Planner {
         const lamina_ref q = plan_.in("q"), position = plan_.in("position"), lengths = plan_.in("key_lengths"),
                          mask = plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"),
                          bias = plan_.in(s_.distance_bias ? "distance_bias" : "score_bias");
-        const auto option = [&](uint32_t number) { return lamina_spec{number, push.options >> number & 1u}; };
         const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
             plan_.dispatch(kernel, plan_.spread(groups), {q, k, v, position, lengths, mask, bias, o}, push,
-                           {{0, u32(s_.head_dim)},
-                            option(1),
-                            option(2),
-                            option(3),
-                            option(4),
-                            option(5),
-                            option(6),
-                            option(7),
-                            {10, key_dtype()},
-                            {11, value_dtype()},
-                            option(12),
+                           {{0, key_dtype()},
+                            {1, value_dtype()},
+                            {2, static_cast<bool>(s_.mask)},
+                            {3, has_bias()},
+                            {4, static_cast<bool>(s_.distance_bias)},
+                            {5, s_.softcap != 0},
                             tile...});
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
@@ -96,8 +90,8 @@ class Planner {
         if (plan_.variant == split) {
             const int64_t parts = parts_of(lines);
             o = plan_.scratch(rows * parts * (s_.head_dim + 2) * 4);
-            dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{8, u32(head_slices)},
-                     lamina_spec{9, part_keys});
+            dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{6, u32(head_slices)},
+                     lamina_spec{7, part_keys});
             merge(o, parts);
         } else if (plan_.variant == matrix) {
             if (lines < 8 || s_.head_dim > 256)
@@ -120,25 +114,33 @@ class Planner {
             const int64_t own_lines = std::min(lines, most_lines), own_steps = ceil_div(steps, slices);
             check_registers(own_lines * (own_steps * (vec4 ? 4 : 1) + 8));
             dispatch(vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
-                     key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{8, u32(own_steps)},
-                     lamina_spec{9, u32(own_lines)});
+                     key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{6, u32(own_steps)},
+                     lamina_spec{7, u32(own_lines)});
         } else if (s_.head_dim > 1024) {
             throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
         } else if (lines < 8 || s_.head_dim > 256) {
-            dispatch(lamina_kernels::attention_row, rows, lamina_spec{8, u32(head_slices)});
+            dispatch(lamina_kernels::attention_row, rows, lamina_spec{6, u32(head_slices)});
         } else {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
-                     lamina_spec{8, u32(ceil_div(s_.head_dim, 32))});
+                     lamina_spec{6, u32(ceil_div(s_.head_dim, 32))});
         }
     }
 
-    // As keys.glsl numbers them.
+    [[nodiscard]] bool has_bias() const { return s_.score_bias || s_.distance_bias; }
+
+    // In the order of keys.glsl.
     [[nodiscard]] uint32_t options() const {
-        const auto bit = [](uint32_t number, bool set) { return static_cast<uint32_t>(set) << number; };
-        return bit(1, s_.causal) | bit(2, s_.cached) | bit(3, s_.positioned()) |
-               bit(4, static_cast<bool>(s_.key_lengths)) | bit(5, static_cast<bool>(s_.mask)) |
-               bit(6, s_.score_bias || s_.distance_bias) | bit(7, s_.softcap != 0) |
-               bit(12, static_cast<bool>(s_.distance_bias));
+        const std::array all{static_cast<bool>(s_.mask),
+                             has_bias(),
+                             static_cast<bool>(s_.distance_bias),
+                             s_.softcap != 0,
+                             s_.causal,
+                             s_.cached,
+                             s_.positioned(),
+                             static_cast<bool>(s_.key_lengths)};
+        uint32_t bits = 0;
+        for (uint32_t i = 0; i < all.size(); ++i) bits |= static_cast<uint32_t>(all[i]) << i;
+        return bits;
     }
 
     // The scales of the rows of Q, K and V, head by head, one after the other.

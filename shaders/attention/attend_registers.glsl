@@ -17,8 +17,8 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 32) in;
-layout(constant_id = 8) const uint SLICE = 16u; // steps of channels that an invocation sums; at most 16
-layout(constant_id = 9) const uint LINES = 4u;  // lines per invocation; at most 4
+layout(constant_id = 6) const uint SLICE = 16u; // steps of channels that an invocation sums; at most 16
+layout(constant_id = 7) const uint LINES = 4u;  // lines per invocation; at most 4
 
 #ifdef VEC4
 #define STEP vec4
@@ -42,7 +42,7 @@ layout(std430, set = 0, binding = 7) writeonly buffer O4 { vec4 o_step[]; };
 #endif
 
 void main() {
-    const uint steps = HEAD_DIM / WIDTH;
+    const uint steps = head_dim / WIDTH;
     const uint sharing = heads / kv_heads; // heads that share a key head
     const uint lines = sharing * queries, lines_of_group = 32u * LINES;
     const uint blocks = (lines + lines_of_group - 1u) / lines_of_group, slices = (steps + SLICE - 1u) / SLICE;

@@ -58,7 +58,7 @@ void load_lines(uint b, uint kv_head, uint first, uint c) {
         const uint row = line_at(b, kv_head, min(first + i / 8u, last)), to = i / 8u * LINE + i % 8u;
         vec4 four = vec4(0.0);
         for (uint j = 0u; j < 4u; ++j)
-            if (c + i % 8u * 4u + j < HEAD_DIM) four[j] = q[row * HEAD_DIM + c + i % 8u * 4u + j];
+            if (c + i % 8u * 4u + j < head_dim) four[j] = q[row * head_dim + c + i % 8u * 4u + j];
         split(four * scales[row], a_high[to], a_low[to]);
     }
 }
@@ -67,7 +67,7 @@ void load_keys(uint b, uint kv_head, uint first, uint end, uint c) {
         const uint row = key_at(b, kv_head, min(first + i / 8u, end - 1u)), to = i / 8u * LINE + i % 8u;
         vec4 four = vec4(0.0);
         for (uint j = 0u; j < 4u; ++j)
-            if (c + i % 8u * 4u + j < HEAD_DIM) four[j] = k(row * HEAD_DIM + c + i % 8u * 4u + j);
+            if (c + i % 8u * 4u + j < head_dim) four[j] = k(row * head_dim + c + i % 8u * 4u + j);
         split(four * scales[k_scales() + row], b_high[to], b_low[to]);
     }
 }
@@ -76,8 +76,8 @@ void load_values(uint b, uint kv_head, uint first, uint end, uint c) {
         const uint row = key_at(b, kv_head, min(first + i / 8u, end - 1u)), to = i / 8u * LINE + i % 8u;
         vec4 four = vec4(0.0);
         for (uint j = 0u; j < 4u; ++j)
-            if (c + i % 8u * 4u + j < HEAD_DIM && inverse_scale[i / 8u] != WILD)
-                four[j] = v(row * HEAD_DIM + c + i % 8u * 4u + j);
+            if (c + i % 8u * 4u + j < head_dim && inverse_scale[i / 8u] != WILD)
+                four[j] = v(row * head_dim + c + i % 8u * 4u + j);
         split(four * scales[v_scales() + row], b_high[to], b_low[to]);
     }
 }
@@ -221,10 +221,10 @@ void main() {
             if (!any_wild) continue;
             for (uint j = 0u; j < 32u; ++j) {
                 if (inverse_scale[j] != WILD) continue;
-                const uint v_at = key_at(b, kv_head, min(first + j, last_end - 1u)) * HEAD_DIM;
+                const uint v_at = key_at(b, kv_head, min(first + j, last_end - 1u)) * head_dim;
                 const float p0 = share[high * 33u + j], p1 = share[(high + 16u) * 33u + j];
                 for (uint i = 0u; i < 4u; ++i) {
-                    const float value = v(v_at + min(s * 32u + low * 4u + i, HEAD_DIM - 1u));
+                    const float value = v(v_at + min(s * 32u + low * 4u + i, head_dim - 1u));
                     if (!(p0 < 0.0)) sum0[s][i] += p0 * value;
                     if (!(p1 < 0.0)) sum1[s][i] += p1 * value;
                 }
@@ -236,8 +236,8 @@ void main() {
     [[unroll]] for (uint s = 0u; s < SLICES; ++s)
         [[unroll]] for (uint i = 0u; i < 4u; ++i) {
             const uint c = s * 32u + low * 4u + i;
-            if (c >= HEAD_DIM) continue;
-            if (first_line + high < lines) o[q_row.x * HEAD_DIM + c] = sum0[s][i] * norm.x;
-            if (first_line + high + 16u < lines) o[q_row.y * HEAD_DIM + c] = sum1[s][i] * norm.y;
+            if (c >= head_dim) continue;
+            if (first_line + high < lines) o[q_row.x * head_dim + c] = sum0[s][i] * norm.x;
+            if (first_line + high + 16u < lines) o[q_row.y * head_dim + c] = sum1[s][i] * norm.y;
         }
 }

@@ -14,8 +14,8 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 8) const uint SLICES = 8u;    // of 128 channels in a head; at most 8
-layout(constant_id = 9) const uint PART_KEYS = 0u; // keys in a part; 0: all are one
+layout(constant_id = 6) const uint SLICES = 8u;    // of 128 channels in a head; at most 8
+layout(constant_id = 7) const uint PART_KEYS = 0u; // keys in a part; 0: all are one
 
 const float HIDDEN_SCORE = -3.0e38; // below LEAST
 const float HIDDEN_SHARE = -1.0;
@@ -33,7 +33,7 @@ void main() {
 
     const uint lane = gl_LocalInvocationID.x;
     const uint kv_head = head / (heads / kv_heads);
-    const uint q_at = (query_row(b, t) * heads + head) * HEAD_DIM;
+    const uint q_at = (query_row(b, t) * heads + head) * head_dim;
     uint begin = keys_begin(b, t), end = keys_end(b, t);
     if (PART_KEYS != 0u) begin = max(begin, part * PART_KEYS), end = min(end, part * PART_KEYS + PART_KEYS);
 
@@ -46,9 +46,9 @@ void main() {
         const bool kept = key < end && is_kept(b, t, key);
         float score = HIDDEN_SCORE;
         if (kept) {
-            const uint k_at = (key_row(b, key) * kv_heads + kv_head) * HEAD_DIM;
+            const uint k_at = (key_row(b, key) * kv_heads + kv_head) * head_dim;
             score = 0.0;
-            for (uint d = 0u; d < HEAD_DIM; ++d) score += q[q_at + d] * scale * k(k_at + d);
+            for (uint d = 0u; d < head_dim; ++d) score += q[q_at + d] * scale * k(k_at + d);
             score = score_of(score, b, head, t, key);
         }
         barrier(); // the previous shares are no longer needed
@@ -68,18 +68,18 @@ void main() {
             const float p = share[j];
             if (p < 0.0) continue;
             added += p;
-            const uint v_at = (key_row(b, first + j) * kv_heads + kv_head) * HEAD_DIM;
+            const uint v_at = (key_row(b, first + j) * kv_heads + kv_head) * head_dim;
             [[unroll]] for (uint s = 0u; s < SLICES; ++s)
-                added_sum[s] += p * v(v_at + min(s * 128u + lane, HEAD_DIM - 1u));
+                added_sum[s] += p * v(v_at + min(s * 128u + lane, head_dim - 1u));
         }
         total = total * shrink + added;
         [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = sum[s] * shrink + added_sum[s];
     }
 
     // A part's sums are stored undivided, followed by their largest score and the sum of exponentials.
-    const uint o_at = PART_KEYS == 0u ? q_at : (((b * queries + t) * heads + head) * parts + part) * (HEAD_DIM + 2u);
+    const uint o_at = PART_KEYS == 0u ? q_at : (((b * queries + t) * heads + head) * parts + part) * (head_dim + 2u);
     const float norm = PART_KEYS != 0u ? 1.0 : total == 0.0 ? 0.0 : 1.0 / total;
     [[unroll]] for (uint s = 0u; s < SLICES; ++s)
-        if (s * 128u + lane < HEAD_DIM) o[o_at + s * 128u + lane] = sum[s] * norm;
-    if (PART_KEYS != 0u && lane == 0u) o[o_at + HEAD_DIM] = greatest, o[o_at + HEAD_DIM + 1u] = total;
+        if (s * 128u + lane < head_dim) o[o_at + s * 128u + lane] = sum[s] * norm;
+    if (PART_KEYS != 0u && lane == 0u) o[o_at + head_dim] = greatest, o[o_at + head_dim + 1u] = total;
 }

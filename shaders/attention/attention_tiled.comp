@@ -13,7 +13,7 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 8) const uint SLICES = 8u; // of 32 channels in a head; at most 8
+layout(constant_id = 6) const uint SLICES = 8u; // of 32 channels in a head; at most 8
 
 const float HIDDEN_SCORE = -3.0e38; // below LEAST
 const float HIDDEN_SHARE = -1.0;
@@ -56,10 +56,10 @@ void main() {
             barrier();
             for (uint row = first_row; row < 32u; row += 4u) {
                 const uint l = min(first_line + row, lines - 1u);
-                const uint q_at = (query_row(b, l % queries) * heads + kv_head * sharing + l / queries) * HEAD_DIM;
-                const uint k_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * HEAD_DIM;
-                q_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? q[q_at + c] * scale : 0.0;
-                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? k(k_at + c) : 0.0;
+                const uint q_at = (query_row(b, l % queries) * heads + kv_head * sharing + l / queries) * head_dim;
+                const uint k_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * head_dim;
+                q_tile[row][channel / 4u][channel % 4u] = c < head_dim ? q[q_at + c] * scale : 0.0;
+                kv_tile[row][channel / 4u][channel % 4u] = c < head_dim ? k(k_at + c) : 0.0;
             }
             barrier();
             for (uint i = 0u; i < 8u; ++i) {
@@ -104,8 +104,8 @@ void main() {
             const uint c = s * 32u + channel;
             barrier();
             for (uint row = first_row; row < 32u; row += 4u) {
-                const uint v_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * HEAD_DIM;
-                kv_tile[row][channel / 4u][channel % 4u] = c < HEAD_DIM ? v(v_at + c) : 0.0;
+                const uint v_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * head_dim;
+                kv_tile[row][channel / 4u][channel % 4u] = c < head_dim ? v(v_at + c) : 0.0;
             }
             barrier();
             vec4 added0 = vec4(0.0), added1 = vec4(0.0);
@@ -121,11 +121,11 @@ void main() {
     }
 
     const vec2 norm = mix(1.0 / total, vec2(0.0), equal(total, vec2(0.0)));
-    const uvec2 o_at = (uvec2(query_row(b, t.x), query_row(b, t.y)) * heads + head) * HEAD_DIM;
+    const uvec2 o_at = (uvec2(query_row(b, t.x), query_row(b, t.y)) * heads + head) * head_dim;
     [[unroll]] for (uint s = 0u; s < SLICES; ++s)
         [[unroll]] for (uint i = 0u; i < 4u; ++i) {
             const uint c = s * 32u + low * 4u + i;
-            if (c >= HEAD_DIM) continue;
+            if (c >= head_dim) continue;
             if (first_line + high < lines) o[o_at.x + c] = sum0[s][i] * norm.x;
             if (first_line + high + 16u < lines) o[o_at.y + c] = sum1[s][i] * norm.y;
         }

@@ -26,29 +26,29 @@ layout(push_constant) uniform Push {
     float scale;
     float softcap;
     uint head_dim; // D
-    uint options;  // as the constants 1 to 12, a bit for each
+    uint options;  // a bit for each of these
 };
-#ifdef BUILT_ONCE // for all dims and options, because a kernel takes drivers long to compile
-#define HEAD_DIM head_dim
+
+// Read once per query, so each may be a push constant. Drivers take long to compile a kernel, and so need not do it for
+// every combination.
 #define OPTION(name, number) bool name = (options & 1u << number) != 0u;
-const uint K_DTYPE_ID = 0u, V_DTYPE_ID = 1u;
-#else
-layout(constant_id = 0) const uint HEAD_DIM = 64u;
-#define OPTION(name, number) layout(constant_id = number) const bool name = false;
-const uint K_DTYPE_ID = 10u, V_DTYPE_ID = 11u;
+OPTION(CAUSAL, 4)
+OPTION(CACHED, 5)       // the keys are the queries' own, after those of earlier steps
+OPTION(HAS_POSITION, 6) // of the first query in the cache
+OPTION(HAS_LENGTHS, 7)
+// Read for every score, so they are specialization constants, except in the kernel that takes longest to compile.
+#ifndef BUILT_ONCE
+#undef OPTION
+#define OPTION(name, number) layout(constant_id = 2 + number) const bool name = false;
 #endif
-OPTION(CAUSAL, 1)
-OPTION(CACHED, 2)       // the keys are the queries' own, after those of earlier steps
-OPTION(HAS_POSITION, 3) // of the first query in the cache
-OPTION(HAS_LENGTHS, 4)
-OPTION(HAS_MASK, 5)
-OPTION(HAS_BIAS, 6)
-OPTION(HAS_CAP, 7)
-OPTION(BY_DISTANCE, 12) // the bias
+OPTION(HAS_MASK, 0)
+OPTION(HAS_BIAS, 1)
+OPTION(BY_DISTANCE, 2) // the bias
+OPTION(HAS_CAP, 3)
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
-WEIGHT(k, 1, K_DTYPE_ID) // caches may hold halves
-WEIGHT(v, 2, V_DTYPE_ID)
+WEIGHT(k, 1, 0) // caches may hold halves
+WEIGHT(v, 2, 1)
 layout(std430, set = 0, binding = 3) readonly buffer Position { int position[]; };
 layout(std430, set = 0, binding = 4) readonly buffer Lengths { int key_lengths[]; };
 layout(std430, set = 0, binding = 5) readonly buffer Mask { int mask[]; };
