@@ -61,12 +61,16 @@ float x_step(uint i) { return x[i]; }
 float weight_step(uint i) { return weight(i); }
 #endif
 
-// Finishes the sum at (row, col) and writes it to Y. Drops sums outside the matrix, from tiles that extend beyond its
-// edges.
+// Kernels ask for it once per column. In finish() it would be loaded for each row: compilers must assume that writing Y
+// may change it.
+float bias_of(uint col) { return bias(first_col + min(col, cols - 1u)); }
+
+// Finishes the sum at (row, col), which includes the bias, and writes it to Y. Drops sums outside the matrix, from
+// tiles that extend beyond its edges.
 void finish(uint row, uint col, float sum) {
     if (row >= rows || col >= cols) return;
     const uint n = first_col + col;
-    float v = activate(ACTIVATION, sum + bias(n));
+    float v = activate(ACTIVATION, sum);
     if (COMBINE == LAMINA_ADD) v += z[row * y_cols + n];
     if (COMBINE == LAMINA_MULTIPLY) v *= z[row * y_cols + n];
     y[row * y_cols + n] = v;

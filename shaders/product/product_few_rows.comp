@@ -58,5 +58,8 @@ void main() {
     }
 #endif
     barrier();
-    if (lane < 4u * TILE_ROWS) finish(first_row + lane / 4u, tile_col + lane % 4u, joined(lane / 4u, lane % 4u, parts));
+    if (lane < 4u * TILE_ROWS) {
+        const uint r = lane / 4u, j = lane % 4u;
+        finish(first_row + r, tile_col + j, joined(r, j, parts) + bias_of(tile_col + j));
+    }
 }

@@ -113,6 +113,6 @@ void main() {
         if (row >= rows || col >= cols) continue;
         const float a = inverse_of(x_scales[row]), b = inverse_of(w_scales[first_col + col]);
         precise const float small_first = uintBitsToFloat(memory[i / 2u][i % 2u]) * min(a, b); // nothing overflows
-        finish(row, col, small_first * max(a, b));
+        finish(row, col, small_first * max(a, b) + bias_of(col));
     }
 }

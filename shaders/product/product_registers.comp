@@ -33,6 +33,8 @@ void main() {
         }
     }
 
+    vec4 b;
+    [[unroll]] for (uint j = 0u; j < 4u; ++j) b[j] = bias_of(first_col_of_four + j);
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r)
-        [[unroll]] for (uint j = 0u; j < 4u; ++j) finish(first_row + r, first_col_of_four + j, sum[r][j]);
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) finish(first_row + r, first_col_of_four + j, sum[r][j] + b[j]);
 }

@@ -49,9 +49,10 @@ void main() {
 
     for (uint j = 0u; j < 4u; ++j) {
         const uint col = tile_col + low * 4u + j;
-        finish(first_row + four.x, col, sum0[j]);
-        finish(first_row + four.y, col, sum1[j]);
-        finish(first_row + four.z, col, sum2[j]);
-        finish(first_row + four.w, col, sum3[j]);
+        const float b = bias_of(col);
+        finish(first_row + four.x, col, sum0[j] + b);
+        finish(first_row + four.y, col, sum1[j] + b);
+        finish(first_row + four.z, col, sum2[j] + b);
+        finish(first_row + four.w, col, sum3[j] + b);
     }
 }
