@@ -118,14 +118,22 @@ std::string format_as_text(const TextFormat &format) {
            (format.lowercase ? ", lower case" : "");
 }
 
+std::string audio_as_text(const AudioFormat &audio) {
+    const double seconds = static_cast<double>(audio.length) / static_cast<double>(audio.rate);
+    return "audio, " + std::to_string(audio.rate) + " samples per second, windows of " + significant(seconds, 3) + " s";
+}
+
 std::string generation_as_text(const ModelContents &model, const Output &output) {
     if (!model.generation) return "";
     const TextGeneration &g = *model.generation;
-    std::string out = "\n" + output.styled("generation", Style::bold) + "\n  reads  " + format_as_text(g.source) +
-                      "\n  writes " + format_as_text(g.target) + "\n  ";
+    const std::string source = g.audio ? "reads  " + audio_as_text(*g.audio) : "reads  " + format_as_text(g.source);
+    std::string out = "\n" + output.styled("generation", Style::bold) + "\n  " + source + "\n  writes " +
+                      format_as_text(g.target) + "\n  ";
     if (!g.start.empty()) out += "from " + joined(g.start) + " ";
     if (!g.end.empty()) out += "to " + joined(g.end) + ", ";
-    return out + "at most " + std::to_string(g.max_length) + " tokens\n";
+    out += "at most " + std::to_string(g.max_length) + " tokens\n";
+    for (const auto &[name, values] : g.choices) out += "  " + name + ": " + joined(values) + "\n";
+    return out;
 }
 
 const char *name_of(TextReading::Gives gives) {
@@ -178,6 +186,8 @@ Json format_as_json(const TextFormat &format) {
     return {{"vocabulary", format.file}, {"split", name_of(format.split)}, {"lowercase", format.lowercase}};
 }
 
+Json audio_as_json(const AudioFormat &audio) { return {{"sample_rate", audio.rate}, {"samples", audio.length}}; }
+
 Json reading_as_json(const ModelContents &model) {
     if (!model.reading) return nullptr;
     const TextReading &r = *model.reading;
@@ -192,15 +202,18 @@ Json as_json(const ModelContents &model) {
         if (!weight.used) unused.push_back(name);
     if (model.generation) {
         const TextGeneration &g = *model.generation;
-        const std::map<std::string, size_t> files{{g.source.file, g.source.entries},
-                                                  {g.target.file, g.target.entries}}; // which may be one
+        std::map<std::string, size_t> files{{g.target.file, g.target.entries}};
+        if (!g.audio) files[g.source.file] = g.source.entries; // which may be the same
+        Json choices = Json::object();
+        for (const auto &[name, values] : g.choices) choices[name] = values;
         for (const auto &[file, entries] : files) vocabularies.push_back({{"file", file}, {"entries", entries}});
         generation = {{"encode", g.encode},
                       {"decode", g.decode},
                       {"start", g.start},
                       {"end", g.end},
                       {"max_length", g.max_length},
-                      {"source", format_as_json(g.source)},
+                      {"choices", choices},
+                      {"source", g.audio ? audio_as_json(*g.audio) : format_as_json(g.source)},
                       {"target", format_as_json(g.target)}};
     }
     return {{"name", model.name},

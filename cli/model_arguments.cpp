@@ -90,7 +90,8 @@ std::string graph_name(const std::string &given, const ModelContents &model) {
 
 std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const Model &model) {
     const std::optional<TextGeneration> generation = inspect(model).generation;
-    if (!generation || generation->encode.empty() || generation->source.split != TextFormat::Split::characters)
+    if (!generation || generation->encode.empty() || generation->audio ||
+        generation->source.split != TextFormat::Split::characters)
         return arguments;
     if (!tokenize(model, {" "}).refused) return arguments; // a blank is one of its characters
     std::vector<std::string> out;

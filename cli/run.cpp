@@ -1,4 +1,5 @@
 // lamina run: a model on texts, or one of its graphs on tensors.
+#include "audio_run.hpp"
 #include "command.hpp"
 #include "generate_options.hpp"
 #include "interrupt.hpp"
@@ -23,7 +24,7 @@ namespace {
 struct RunOptions {
     std::filesystem::path model, output_folder;
     std::vector<std::string> texts, inputs, outputs, taps;
-    std::string graph;
+    std::string graph, language, task;
     SessionArguments session;
     GenerateOptions generate;
     bool truncate = false;
@@ -165,7 +166,7 @@ void read_texts(const RunOptions &options, const TextReading &model, Session ses
 const std::vector<std::string> generate_options{
     "--batch",      "--beams", "--hypotheses", "--length-penalty",     "--temperature",
     "--top-k",      "--top-p", "--min-p",      "--repetition-penalty", "--seed",
-    "--max-length", "--stop",  "--cache"};
+    "--max-length", "--stop",  "--cache",      "--language",           "--task"};
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
@@ -211,7 +212,16 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (!options.outputs.empty() || !options.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
-    TextRun texts(model, runtime.session(model, device, how), output, options.generate);
+    GenerateOptions generate = options.generate;
+    if (!options.language.empty()) generate.choices["language"] = options.language;
+    if (!options.task.empty()) generate.choices["task"] = options.task;
+    if (const std::optional<TextGeneration> generation = inspect(model).generation; generation && generation->audio) {
+        refuse_given(app, {"--hypotheses", "--stop"}, "does not apply to audio");
+        AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);
+        options.texts.empty() ? files.lines(LineReader(STDIN_FILENO)) : files.files(options.texts);
+        return 0;
+    }
+    TextRun texts(model, runtime.session(model, device, how), output, generate);
     if (options.texts.empty())
         texts.lines(LineReader(STDIN_FILENO));
     else
@@ -224,15 +234,16 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("run", "Run a model on texts, or one of its graphs on tensors.");
     app.footer("Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
-               "texts prints their vectors or classes.\n"
+               "texts prints their vectors or classes, and one that takes audio prints transcripts of audio files.\n"
                "Examples: lamina run models/g2p vulkan transformer\n"
                "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
                "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
+               "          lamina run whisper-tiny.en speech.flac\n"
                "          lamina run models/g2p < words.txt > phones.tsv\n"
                "          lamina run MODEL --graph encode --input ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
     app.positional("MODEL", options->model, "model folder").required();
-    app.positional("TEXT", options->texts, "texts to run on; if there are none, lines on stdin");
+    app.positional("TEXT", options->texts, "texts, or audio files, to run on; if there are none, lines on stdin");
     const auto repeated = [&](const std::string &name, std::vector<std::string> &values, const std::string &description,
                               const std::string &type) { app.option(name, values, type, description); };
     repeated("-i,--input", options->inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
@@ -246,6 +257,10 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--output-dir", options->output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
     app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
     add_session_options(app, options->session);
+    app.option("--language", options->language, "NAME",
+               "language of the speech, such as en; default: the model finds out")
+        .not_empty();
+    app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
     add_search_options(app, options->generate);

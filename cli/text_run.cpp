@@ -9,18 +9,6 @@
 namespace lamina::cli {
 namespace {
 
-std::string finish_name(Finish finish) {
-    switch (finish) {
-    case Finish::end:
-        return "end";
-    case Finish::stop:
-        return "stop";
-    case Finish::length:
-        break;
-    }
-    return "length";
-}
-
 Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
     Json all = Json::array();
     for (const Hypothesis &h : hypotheses)
@@ -35,6 +23,18 @@ Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses)
 std::string seconds(std::chrono::duration<double> time) { return significant(time.count(), 2) + " s"; }
 
 } // namespace
+
+std::string finish_name(Finish finish) {
+    switch (finish) {
+    case Finish::end:
+        return "end";
+    case Finish::stop:
+        return "stop";
+    case Finish::length:
+        break;
+    }
+    return "length";
+}
 
 std::string Pace::summary(size_t tokens) const {
     const std::chrono::duration<double> all = Clock::now() - begin_;

@@ -13,6 +13,9 @@
 
 namespace lamina::cli {
 
+// As --json has it: "end", "stop", "length".
+[[nodiscard]] std::string finish_name(Finish finish);
+
 // How fast text was generated.
 class Pace {
   public:

@@ -69,12 +69,21 @@ struct TextFormat {
     bool lowercase = false;          // ASCII letters are converted to lower case first
 };
 
+// Audio input: one channel.
+struct AudioFormat {
+    int64_t rate = 0;   // samples per second
+    int64_t length = 0; // samples per window: longer audio is cut into windows, shorter audio is padded with zeros
+};
+
 // How a model generates text.
 struct TextGeneration {
-    std::string encode, decode; // graphs; `encode` is empty for a language model, which continues its input
-    TextFormat source, target;  // of the input and of the output
+    std::string encode, decode;       // graphs; `encode` is empty for a language model, which continues its input
+    TextFormat source, target;        // of the input and of the output
+    std::optional<AudioFormat> audio; // of the input, if it is audio; `source` is empty then
     // Tokens of the target: every output begins with `start`, and any of `end` ends it.
     std::vector<std::string> start, end;
+    // Settings that the start depends on, with their values: GenerateOptions::choices.
+    std::map<std::string, std::vector<std::string>, std::less<>> choices;
     int64_t max_length = 0; // maximum number of tokens in an output, not counting the end
 };
 
@@ -94,7 +103,7 @@ struct ModelContents {
     std::filesystem::path folder; // or the name of a model in memory
     std::map<std::string, ModelGraph, std::less<>> graphs;
     std::map<std::string, ModelWeight, std::less<>> weights;
-    std::optional<TextGeneration> generation; // if the model takes text and gives text
+    std::optional<TextGeneration> generation; // if the model generates text, from text or from audio
     std::optional<TextReading> reading;       // if it takes text and gives numbers
     std::optional<Error> fault;               // why Runtime::load() refuses the folder
 };

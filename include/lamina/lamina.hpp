@@ -83,6 +83,10 @@ struct SessionOptions {
     DType cache = DType::f32; // of keys and values of earlier tokens; f16 takes half the memory, if the layer offers it
 };
 
+// Settings that a model takes as the first tokens of its output: {"language", "en"}, {"task", "translate"}.
+// TextGeneration::choices (inspect.hpp) lists those of a model.
+using Choices = std::map<std::string, std::string, std::less<>>;
+
 // How text is generated: greedily, unless beams or temperature are set.
 struct GenerateOptions {
     size_t batch = 64;             // how many texts are decoded together
@@ -97,6 +101,7 @@ struct GenerateOptions {
     uint64_t seed = 0;
     uint64_t first = 0;     // number of the first text: texts passed in parts get the same samples as all at once
     int64_t max_length = 0; // tokens; 0: the model's default. Never beyond the model's positions
+    Choices choices;        // what is not chosen here, the model chooses
     std::vector<std::string> stop; // the output ends before the first of these
     bool special_tokens = true;    // add the model's special tokens to a prompt; false: the prompt contains them
     bool cached = true;            // false: no key-value cache; every step computes the whole sequence

@@ -4,6 +4,7 @@
 #include "api/access.hpp"
 #include "api/model_check.hpp"
 #include "architectures/open.hpp"
+#include "base/nearest.hpp"
 #include "plan/symbolic_types.hpp"
 
 #include <span>
@@ -72,12 +73,16 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
     std::vector<std::string> start, end;
     for (const model::Ids &choice : marks.start) start.push_back(g.target->token(choice.front()));
     for (const int32_t id : marks.end) end.push_back(g.target->token(id));
+    std::map<std::string, std::vector<std::string>, std::less<>> choices;
+    for (const auto &[name, choice] : marks.choices) choices[name] = names_of(choice.ids);
     return {.encode = g.encode,
             .decode = g.decode,
-            .source = format_of(g.input()),
+            .source = g.audio ? TextFormat{} : format_of(g.input()),
             .target = format_of(*g.target),
+            .audio = g.audio ? std::optional(AudioFormat{g.audio->rate, g.audio->length}) : std::nullopt,
             .start = start,
             .end = end,
+            .choices = choices,
             .max_length = g.max_length};
 }
 

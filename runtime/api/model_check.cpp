@@ -61,6 +61,8 @@ void check_tokens(const model::Model &model, int64_t scores) {
     };
     const model::OutputTokens &tokens = model.tokens;
     for (const model::Ids &choice : tokens.start) check(choice, "start");
+    for (const auto &[name, choice] : tokens.choices)
+        for (const auto &[wanted, id] : choice.ids) check({id}, "choices");
     check(tokens.end, "end");
     check(tokens.suppress, "suppress");
     check(tokens.begin_suppress, "begin_suppress");
@@ -71,7 +73,7 @@ void check_tokens(const model::Model &model, int64_t scores) {
 
 void check_generation(const model::Model &model, const abi::Registry &plugins) {
     const model::Generation &g = *model.generation;
-    if (!g.encode.empty())
+    if (!g.encode.empty() && !g.audio)
         check_ids(model,
                   plan::plan_graph(model, model.graphs.at(g.encode), plugins,
                                    generation::encode_shapes(g, 2, 1)), // any shape

@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "generation/text_inputs.hpp"
+#include "generation/texts.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string
     detail::SessionState &state = detail::Access::state(session);
     const std::scoped_lock turn(state.turn);
     if (state.model->reading) return {reading::inputs_of_texts(*state.model, texts)};
-    return generation::inputs_of_texts(state, texts, generation::Rows::of_texts).graphs;
+    return generation::inputs_of_texts(state, texts, generation::Rows::of_sources).graphs;
 }
 
 } // namespace lamina

@@ -49,6 +49,7 @@ struct Draft {
     std::optional<Pooling> pooling = {};            // of a model that embeds texts
     model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer
+    int64_t sample_rate = 0;                        // of the audio input "samples" of `encode`; 0: there is none
     std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 

@@ -33,7 +33,14 @@ model::OutputTokens output_tokens(const Config &generation, const Config &config
 }
 
 Json json_of(const model::OutputTokens &tokens) {
+    Json choices = Json::object();
+    for (const auto &[name, choice] : tokens.choices) {
+        Json ids = Json::object();
+        for (const auto &[wanted, id] : choice.ids) ids[wanted] = id;
+        choices[name] = {{"place", choice.place}, {"ids", ids}};
+    }
     return {{"start", tokens.start},
+            {"choices", choices},
             {"end", tokens.end},
             {"suppress", tokens.suppress},
             {"begin_suppress", tokens.begin_suppress}};

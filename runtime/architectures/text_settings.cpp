@@ -156,8 +156,12 @@ Json generation_block(const Draft &draft) {
              {"context", texts.context},
              {"target", tokenizer}};
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {
-        if (!encode->second.takes("ids")) return nullptr; // its input is sound, for example
         out["encode"] = "encode";
+        if (draft.sample_rate != 0) {
+            out["source_samples"] = "samples";
+            out["sample_rate"] = draft.sample_rate;
+            return out;
+        }
         out["source_ids"] = "ids";
         out["source_lengths"] = "lengths";
         out["source"] = tokenizer;

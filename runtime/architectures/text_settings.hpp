@@ -22,7 +22,8 @@ namespace lamina::architectures {
 [[nodiscard]] Json reading_block(const Draft &draft);
 
 // The "generation" block of model.json, for a draft that generates text; null for others. Its graphs are "decode", with
-// the inputs ids and position and the output logits, and optionally "encode", with the inputs ids and lengths.
+// the inputs ids and position and the output logits, and optionally "encode", with the inputs ids and lengths or the
+// input samples.
 [[nodiscard]] Json generation_block(const Draft &draft);
 
 } // namespace lamina::architectures

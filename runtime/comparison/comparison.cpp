@@ -7,7 +7,6 @@
 #include "conformance/verdict.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/text_inputs.hpp"
-#include "generation/texts.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -235,13 +234,13 @@ GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, T
     return out;
 }
 
-std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, std::vector<std::string> texts) {
-    const model::Model &model = *truth.model;
-    if (texts.empty()) texts = generation::sample_texts(model, *truth.runtime->plugins);
-    generation::TextInputs of_texts = generation::inputs_of_texts(truth, texts, generation::Rows::of_programs);
+std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, const std::vector<std::string> &texts) {
+    constexpr auto rows = generation::Rows::of_programs;
+    generation::TextInputs given =
+        texts.empty() ? generation::sample_inputs(truth, rows) : generation::inputs_of_texts(truth, texts, rows);
     std::vector<GraphSteps> out;
-    for (auto &[graph, inputs] : of_texts.graphs)
-        out.push_back(steps_of_text(*model.generation, graph, std::move(inputs), of_texts.length));
+    for (auto &[graph, inputs] : given.graphs)
+        out.push_back(steps_of_text(*truth.model->generation, graph, std::move(inputs), given.length));
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "generation/decoder.hpp"
 
 #include "generation/generation_shapes.hpp"
+#include "generation/texts.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -37,7 +38,7 @@ std::vector<int32_t> states_of(const plan::GraphPlan &plan) {
 
 } // namespace
 
-Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape)
+Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sources, const Shape &shape)
     : session_(session), model_(*session.model->generation), cached_(shape.cached), rows_(shape.rows),
       batch_(rounded_rows(shape.rows)), positions_(longest_target(*session.model, *session.runtime->plugins)),
       longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), had_(batch_, 0) {
@@ -52,30 +53,20 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Ids> &sources,
     scores_.resize(batch_ * vocabulary_);
 }
 
-// The inputs that the decoder takes from the encoder, and the lengths of the sources. Rows beyond the sources have one
-// token, and their results are not used.
-void Decoder::encode(const std::vector<Ids> &sources) {
-    const auto batch = static_cast<int64_t>(batch_);
-    size_t longest = 0;
-    for (const Ids &ids : sources) longest = std::max(longest, ids.size());
-    Tensor source(TensorType{DType::i32, {batch, source_length(*session_.model, *session_.runtime->plugins, longest)}});
-    Tensor lengths(TensorType{DType::i32, {batch}});
-    std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
-    for (size_t r = 0; r < sources.size(); ++r) {
-        lengths.i32()[r] = static_cast<int32_t>(sources[r].size());
-        std::copy(sources[r].begin(), sources[r].end(),
-                  source.i32().begin() + static_cast<std::ptrdiff_t>(r) * source.shape()[1]);
-    }
-    plan::Program &program = session_.program(model_.encode, encode_shapes(model_, batch, source.shape()[1]));
-    program.write(program.plan().inputs.at(model_.source_ids), source.bytes());
-    program.write(program.plan().inputs.at(model_.source_lengths), lengths.bytes());
+// The inputs that the decoder takes from the encoder, and the lengths of the sources.
+void Decoder::encode(const std::vector<Source> &sources) {
+    TensorMap inputs = encoder_inputs(*session_.model, *session_.runtime->plugins, sources, Rows::of_programs);
+    plan::GraphShapes shapes;
+    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+    plan::Program &program = session_.program(model_.encode, shapes);
+    for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
     program.run();
     for (const std::string &name : model_.encoded) {
         const int32_t output = program.plan().outputs.at(name);
         Tensor &tensor = given_[name] = Tensor(program.plan().tensors[static_cast<size_t>(output)].type);
         program.read(output, tensor.bytes());
     }
-    if (model_.decode_takes_lengths) given_[model_.source_lengths] = std::move(lengths);
+    if (model_.decode_takes_lengths) given_[model_.source_lengths] = std::move(inputs.at(model_.source_lengths));
 }
 
 // ---- Programs and caches ----

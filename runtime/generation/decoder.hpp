@@ -1,7 +1,7 @@
 // A batch of sequences that are decoded side by side, each at its own position.
 #pragma once
 
-#include "generation/texts.hpp"
+#include "generation/sources.hpp"
 #include "session/state.hpp"
 
 #include <span>
@@ -21,9 +21,9 @@ class Decoder {
         size_t length = 0; // tokens that a sequence may have
         bool cached = true;
     };
-    // sources: token ids for the encoder, one sequence per row, none empty; no rows for decoder-only models. Rows and
-    // lengths are rounded up, so that few programs serve all sizes.
-    Decoder(detail::SessionState &session, const std::vector<Ids> &sources, const Shape &shape);
+    // sources: for the encoder, one per row, none empty; no rows for decoder-only models. Rows and lengths are rounded
+    // up, so that few programs serve all sizes.
+    Decoder(detail::SessionState &session, const std::vector<Source> &sources, const Shape &shape);
 
     // Row r takes tokens[r] after the tokens that it has; a row that is given none rests, and its scores mean nothing.
     // Returns the logits of the next token (rows, vocabulary), valid until the next call; for a model that gives
@@ -36,7 +36,7 @@ class Decoder {
     [[nodiscard]] size_t vocabulary() const { return vocabulary_; }
 
   private:
-    void encode(const std::vector<Ids> &sources);
+    void encode(const std::vector<Source> &sources);
     enum class Gives { scores, nothing };
     void use_program(size_t length, Gives gives, size_t needed);
     void fill(std::span<const Ids> tokens);

@@ -1,9 +1,15 @@
 #include "generation/generation.hpp"
 
+#include "base/joined.hpp"
+#include "base/nearest.hpp"
+#include "base/utf8.hpp"
+#include "generation/generation_shapes.hpp"
 #include "generation/search.hpp"
 #include "generation/stop.hpp"
+#include "generation/texts.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 namespace lamina::generation {
@@ -34,8 +40,8 @@ void check_options(const GenerateOptions &o) {
 // The texts that are generated, as far as they have come.
 class Answers {
   public:
-    Answers(const model::Generation &model, const std::vector<Ids> &prompts, const GenerateOptions &options)
-        : model_(model), options_(options), prompts_(prompts), streamed_(prompts.size()) {}
+    Answers(const model::Generation &model, const std::vector<Source> &sources, const GenerateOptions &options)
+        : model_(model), options_(options), sources_(sources), streamed_(sources.size()) {}
 
     [[nodiscard]] bool stops(const Ids &tokens) const {
         return generation::stops(*model_.target, tokens, options_.stop);
@@ -81,29 +87,40 @@ class Answers {
     [[nodiscard]] std::unique_ptr<model::TextStream> begin(size_t text) const {
         auto stream = model_.target->stream();
         if (model_.encode.empty() && model_.target->split() == model::TextCodec::Split::tokenizer)
-            for (const int32_t token : prompts_[text]) (void)stream->push(token);
+            for (const int32_t token : std::get<Ids>(sources_[text])) (void)stream->push(token);
         return stream;
     }
 
     const model::Generation &model_;
     const GenerateOptions &options_;
-    const std::vector<Ids> &prompts_; // of all texts
+    const std::vector<Source> &sources_; // of all texts
     std::vector<Streamed> streamed_;
 };
 
+// Windows of audio are long, and so is their encoding: at most 512 MiB of it at a time, but at least one window.
+size_t windows_at_once(const detail::SessionState &session, const GenerateOptions &options) {
+    constexpr uint64_t most = 512u << 20; // bytes
+    const plan::GraphPlan plan = plan_decode_step(*session.model, *session.runtime->plugins);
+    uint64_t bytes = 0; // of all rows of the plan, which has two
+    for (const std::string &name : session.model->generation->encoded)
+        bytes += plan.tensors[static_cast<size_t>(plan.inputs.at(name))].type.bytes();
+    return std::max<uint64_t>(most * 2 / bytes / static_cast<uint64_t>(options.beams), 1);
+}
+
 // The search task for a batch of texts, given by their numbers.
-SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::span<const size_t> batch,
+SearchTask task_of(const model::Model &model, const std::vector<Source> &sources, std::span<const size_t> batch,
                    size_t positions, const GenerateOptions &options, Answers &answers) {
     const model::Generation &g = *model.generation;
+    const std::vector<Ids> start = start_of(model, options.choices);
     SearchTask task;
     task.positions = positions;
     task.max_length = static_cast<size_t>(options.max_length != 0 ? options.max_length : g.max_length);
     for (const size_t i : batch) {
-        std::vector<Ids> prefix = model.tokens.start;
+        std::vector<Ids> prefix = start;
         if (!g.encode.empty())
-            task.sources.push_back(ids[i]);
+            task.sources.push_back(sources[i]);
         else
-            for (const int32_t id : ids[i]) prefix.push_back({id}); // a prompt, to be continued
+            for (const int32_t id : std::get<Ids>(sources[i])) prefix.push_back({id}); // a prompt, to be continued
         if (prefix.empty())
             throw Error(ErrorCode::input,
                         "text " + std::to_string(i + 1) + ": empty, and the model has no token that texts begin with");
@@ -118,26 +135,53 @@ SearchTask task_of(const model::Model &model, const std::vector<Ids> &ids, std::
 
 } // namespace
 
+std::vector<Ids> start_of(const model::Model &model, const Choices &choices) {
+    std::vector<Ids> out = model.tokens.start;
+    for (const auto &[name, wanted] : choices) {
+        const auto choice = model.tokens.choices.find(name);
+        if (choice == model.tokens.choices.end())
+            throw Error(ErrorCode::usage, name + ": " + model.folder.string() + " has no such setting" +
+                                              (model.tokens.choices.empty()
+                                                   ? ""
+                                                   : "; its settings are " + joined(names_of(model.tokens.choices))));
+        const auto &[place, ids] = choice->second;
+        const auto id = ids.find(wanted);
+        if (id == ids.end())
+            throw Error(ErrorCode::usage, name + ": " + in_quotes(wanted) + " is not supported by the model" +
+                                              did_you_mean(wanted, names_of(ids)) +
+                                              "; supported: " + joined(names_of(ids)));
+        out[place] = {id->second};
+    }
+    return out;
+}
+
 std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, const std::vector<std::string> &texts,
                                               const GenerateOptions &options) {
-    const model::Model &model = *session.model;
     check_options(options);
-    const std::vector<Ids> ids = tokenize(model, *session.runtime->plugins, texts, options.special_tokens);
+    std::vector<Ids> ids = tokenize(*session.model, *session.runtime->plugins, texts, options.special_tokens);
+    return generate_from(session, {std::make_move_iterator(ids.begin()), std::make_move_iterator(ids.end())}, options);
+}
+
+std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session, const std::vector<Source> &sources,
+                                                   const GenerateOptions &options) {
+    check_options(options);
+    const model::Model &model = *session.model;
     const model::Generation &g = *model.generation;
     const size_t positions = longest_target(model, *session.runtime->plugins);
 
     // Texts of similar length together, because a batch is as long as its longest text.
     std::vector<size_t> order;
-    for (size_t i = 0; i < ids.size(); ++i)
-        if (!ids[i].empty() || g.encode.empty()) order.push_back(i); // a prompt may be empty, a source not
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ids[a].size() < ids[b].size(); });
+    for (size_t i = 0; i < sources.size(); ++i)
+        if (length_of(sources[i]) != 0 || g.encode.empty()) order.push_back(i); // a prompt may be empty, a source not
+    if (!g.audio) std::ranges::stable_sort(order, {}, [&](size_t i) { return length_of(sources[i]); });
 
     const auto most = static_cast<size_t>(options.hypotheses != 0 ? options.hypotheses : options.beams);
-    Answers answers(g, ids, options);
-    std::vector<std::vector<Hypothesis>> out(texts.size());
-    for (size_t first = 0; first < order.size(); first += options.batch) {
-        const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
-        const SearchTask task = task_of(model, ids, batch, positions, options, answers);
+    Answers answers(g, sources, options);
+    std::vector<std::vector<Hypothesis>> out(sources.size());
+    const size_t rows = g.audio ? std::min(options.batch, windows_at_once(session, options)) : options.batch;
+    for (size_t first = 0; first < order.size(); first += rows) {
+        const auto batch = std::span(order).subspan(first, std::min(rows, order.size() - first));
+        const SearchTask task = task_of(model, sources, batch, positions, options, answers);
         const auto found = session.surviving_loss([&] { return search(session, task, options); });
         for (size_t i = 0; i < batch.size(); ++i)
             for (const Candidate &c : std::span(found[i]).first(std::min(most, found[i].size())))

@@ -1,4 +1,4 @@
-// Generates text from texts.
+// Generates text, from texts or from audio.
 #pragma once
 
 #include "generation/decoder.hpp"
@@ -13,5 +13,11 @@ namespace lamina::generation {
 // As Session::hypotheses.
 [[nodiscard]] std::vector<std::vector<Hypothesis>>
 generate(detail::SessionState &session, const std::vector<std::string> &texts, const GenerateOptions &options);
+// The same for token ids or windows of audio, none of which is too long for the model.
+[[nodiscard]] std::vector<std::vector<Hypothesis>>
+generate_from(detail::SessionState &session, const std::vector<Source> &sources, const GenerateOptions &options);
+
+// The tokens.start of the model, with `choices` applied. Throws Error(usage) for a choice that the model does not have.
+[[nodiscard]] std::vector<Ids> start_of(const model::Model &model, const Choices &choices);
 
 } // namespace lamina::generation

@@ -9,6 +9,10 @@ namespace lamina::generation {
 
 plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64_t source_length) {
     plan::GraphShapes shapes;
+    if (g.audio) {
+        shapes.inputs[g.audio->samples] = {DType::f32, {batch, g.audio->length}};
+        return shapes;
+    }
     shapes.inputs[g.source_ids] = {DType::i32, {batch, source_length}};
     shapes.inputs[g.source_lengths] = {DType::i32, {batch}};
     return shapes;

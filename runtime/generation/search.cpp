@@ -198,7 +198,7 @@ std::vector<std::vector<Candidate>> search(detail::SessionState &session, const 
                                            const GenerateOptions &options) {
     const auto beams = static_cast<size_t>(options.beams);
     std::vector<Text> texts;
-    std::vector<Ids> sources; // one a row
+    std::vector<Source> sources; // one a row
     size_t longest = 0;
     for (size_t i = 0; i < task.prefixes.size(); ++i) {
         texts.emplace_back(session.model->tokens, task, i, options);

@@ -20,7 +20,7 @@ struct Candidate {
 // A search. There is one entry of `prefixes` per text: what its output begins with, place by place (the start tokens;
 // for a decoder-only model also the prompt). Of several tokens for a place, the likeliest is taken.
 struct SearchTask {
-    std::vector<Ids> sources;                     // for the encoder; empty for decoder-only models
+    std::vector<Source> sources;                  // for the encoder; empty for decoder-only models
     std::vector<std::vector<Ids>> prefixes;       // none empty
     std::vector<uint64_t> numbers;                // of the texts, so that a text is sampled the same in every batch
     size_t max_length = 0;                        // tokens beyond the prefix, the end not counted

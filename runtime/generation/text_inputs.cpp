@@ -1,7 +1,9 @@
 #include "generation/text_inputs.hpp"
 
+#include "base/random.hpp"
 #include "generation/generation.hpp"
 #include "generation/generation_shapes.hpp"
+#include "generation/texts.hpp"
 #include "session/state.hpp"
 
 #include <algorithm>
@@ -19,64 +21,48 @@ size_t longest_of(const std::vector<Ids> &rows) {
 }
 
 // (B, T) with the rows filled up by `pad`.
-Tensor padded(const std::vector<Ids> &rows, int64_t length, int32_t pad) {
-    std::vector<int32_t> flat(rows.size() * static_cast<size_t>(length), pad);
+Tensor padded(const std::vector<Ids> &rows, int32_t pad) {
+    const size_t length = longest_of(rows);
+    std::vector<int32_t> flat(rows.size() * length, pad);
     for (size_t b = 0; b < rows.size(); ++b)
-        std::copy(rows[b].begin(), rows[b].end(), flat.begin() + static_cast<std::ptrdiff_t>(b) * length);
-    return Tensor::of({static_cast<int64_t>(rows.size()), length}, flat);
+        std::ranges::copy(rows[b], flat.begin() + static_cast<std::ptrdiff_t>(b * length));
+    return Tensor::of({static_cast<int64_t>(rows.size()), static_cast<int64_t>(length)}, flat);
 }
 
-Tensor lengths_of(const std::vector<Ids> &rows) {
-    std::vector<int32_t> lengths;
-    for (const Ids &row : rows) lengths.push_back(static_cast<int32_t>(row.size()));
-    return Tensor::of({static_cast<int64_t>(rows.size())}, lengths);
-}
-
-} // namespace
-
-TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std::string> &texts, Rows rows) {
-    const model::Model &model = *session.model;
-    const abi::Registry &plugins = *session.runtime->plugins;
+void expect_generation(const model::Model &model) {
     if (!model.generation)
         throw Error(ErrorCode::usage,
                     model.folder.string() + " does not take text: give --input NAME=FILE.npy for its inputs");
-    const model::Generation &g = *model.generation;
-    std::vector<Ids> sources = tokenize(model, plugins, texts);
-    if (!g.encode.empty()) std::erase_if(sources, [](const Ids &ids) { return ids.empty(); });
-    if (sources.empty())
-        throw Error(ErrorCode::usage, "there is no text to run the model on: all given texts are empty");
+}
 
+// No source is empty.
+TextInputs inputs_of(detail::SessionState &session, const std::vector<Source> &sources, Rows rows) {
+    const model::Model &model = *session.model;
+    const abi::Registry &plugins = *session.runtime->plugins;
+    const model::Generation &g = *model.generation;
     const size_t positions = longest_target(model, plugins);
     size_t longest_prefix = 1;
     std::vector<Ids> targets;
     GenerateOptions options;
     options.max_length = std::min(g.max_length, longest_answer);
-    for (const auto &found : generate(session, texts, options)) {
-        if (found.empty()) continue;
+    for (const auto &found : generate_from(session, sources, options)) {
         Ids &ids = targets.emplace_back();
         for (const Ids &choice : model.tokens.start) ids.push_back(choice.front());
-        if (g.encode.empty()) // the prompt comes first
-            ids.insert(ids.end(), sources[targets.size() - 1].begin(), sources[targets.size() - 1].end());
+        if (g.encode.empty()) { // the prompt comes first
+            const Ids &prompt = std::get<Ids>(sources[targets.size() - 1]);
+            ids.insert(ids.end(), prompt.begin(), prompt.end());
+        }
         longest_prefix = std::max(longest_prefix, ids.size());
         ids.insert(ids.end(), found.front().tokens.begin(), found.front().tokens.end());
         ids.resize(std::min(ids.size(), positions)); // the last token is never fed back
     }
-    const bool as_programs = rows == Rows::of_programs;
-    if (as_programs) {
-        const Ids filler{0}; // any token
-        sources.resize(rounded_rows(sources.size()), filler);
-        targets.resize(sources.size(), filler);
-    }
+    if (rows == Rows::of_programs) targets.resize(rounded_rows(sources.size()), {0}); // any token
     TextInputs out;
     out.length = std::min(longest_prefix + static_cast<size_t>(options.max_length), positions);
-    const auto batch = static_cast<int64_t>(sources.size());
-    TensorMap decode{{g.target_ids, padded(targets, static_cast<int64_t>(longest_of(targets)),
-                                           model.tokens.end.empty() ? 0 : model.tokens.end.front())},
-                     {g.position, Tensor(TensorType{DType::i32, {batch}})}};
+    TensorMap decode{{g.target_ids, padded(targets, model.tokens.end.empty() ? 0 : model.tokens.end.front())},
+                     {g.position, Tensor(TensorType{DType::i32, {static_cast<int64_t>(targets.size())}})}};
     if (!g.encode.empty()) {
-        const size_t longest = longest_of(sources);
-        const int64_t length = as_programs ? source_length(model, plugins, longest) : static_cast<int64_t>(longest);
-        TensorMap encode{{g.source_ids, padded(sources, length, 0)}, {g.source_lengths, lengths_of(sources)}};
+        TensorMap encode = encoder_inputs(model, plugins, sources, rows);
         const TensorMap encoded = session.surviving_loss([&] { return session.run(g.encode, encode); });
         for (const std::string &name : g.encoded) decode[name] = encoded.at(name);
         if (g.decode_takes_lengths) decode[g.source_lengths] = encode.at(g.source_lengths);
@@ -84,6 +70,37 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
     }
     out.graphs.push_back({g.decode, std::move(decode)});
     return out;
+}
+
+// Noise of changing volume, so that no two frames are the same.
+std::vector<float> sample_audio(const model::AudioInput &audio) {
+    std::vector<float> out(static_cast<size_t>(audio.length) / 2);
+    Random random(0);
+    for (size_t i = 0; i < out.size(); ++i) {
+        const double part = static_cast<double>(i) / static_cast<double>(out.size());
+        out[i] = static_cast<float>(random.normal() * 0.2 * part * (1 - part));
+    }
+    return out;
+}
+
+} // namespace
+
+TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std::string> &texts, Rows rows) {
+    expect_generation(*session.model);
+    std::vector<Source> sources;
+    for (Ids &ids : tokenize(*session.model, *session.runtime->plugins, texts))
+        if (!ids.empty() || session.model->generation->encode.empty()) sources.emplace_back(std::move(ids));
+    if (sources.empty())
+        throw Error(ErrorCode::usage, "there is no text to run the model on: all given texts are empty");
+    return inputs_of(session, sources, rows);
+}
+
+TextInputs sample_inputs(detail::SessionState &session, Rows rows) {
+    expect_generation(*session.model);
+    const std::optional<model::AudioInput> &audio = session.model->generation->audio;
+    if (!audio) return inputs_of_texts(session, sample_texts(*session.model, *session.runtime->plugins), rows);
+    const std::vector<float> samples = sample_audio(*audio);
+    return inputs_of(session, {Samples(samples)}, rows);
 }
 
 std::vector<TensorMap> token_by_token(const model::Generation &g, TensorMap whole) {

@@ -14,6 +14,9 @@ const model::Generation &generation_of(const model::Model &model) {
                     (model.folder / "model.json").string() +
                         " has no \"generation\" block: this model does not take text; give its inputs "
                         "as tensors");
+    if (model.generation->audio)
+        throw Error(ErrorCode::input, model.folder.string() + ": this model takes audio, not text: pass audio files to "
+                                                              "'lamina run', or use transcribe() of audio.hpp");
     return *model.generation;
 }
 

@@ -5,6 +5,7 @@
 #include "model/graph_names.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <initializer_list>
 
@@ -36,11 +37,10 @@ int32_t token_at(JsonView name, const TextCodec &target) {
     name.fail("no token " + in_quotes(name.string()) + " in " + target.file());
 }
 
-// The keys of encoder-decoder models: all or none.
-bool has_encoder(JsonView value) {
+// Whether the block has these keys: all or none of them.
+bool has_all(JsonView value, std::initializer_list<const char *> keys) {
     const char *present = nullptr, *absent = nullptr;
-    for (const char *key : {"encode", "source", "source_ids", "source_lengths"})
-        (value.has(key) ? present : absent) = key;
+    for (const char *key : keys) (value.has(key) ? present : absent) = key;
     if (present != nullptr && absent != nullptr)
         value.fail("'" + std::string(present) + "' needs the key '" + absent +
                    "' beside it; a decoder-only model has neither");
@@ -54,21 +54,44 @@ void read_scores(JsonView value, const Graph &decode, Generation &generation) {
     generation.scores = output_at(value.at(generation.probabilities ? "probabilities" : "logits"), decode);
 }
 
-void read_encoder(JsonView value, const Graph &decode, Generation &generation, const Model &model,
-                  const TextFiles &files) {
-    const Graph &encode = graph_at(value.at("encode"), model);
-    generation.encode = encode.name;
+void read_text_source(JsonView value, const Graph &encode, const Graph &decode, Generation &generation,
+                      const TextFiles &files) {
     generation.source_ids = input_at(value.at("source_ids"), encode, DType::i32, 2, "B S");
     generation.source_lengths = input_at(value.at("source_lengths"), encode, DType::i32, 1, "B");
     generation.decode_takes_lengths = find_input(decode, generation.source_lengths) != nullptr;
     if (generation.decode_takes_lengths) (void)input_at(value.at("source_lengths"), decode, DType::i32, 1, "B");
+    generation.source = codec_at(value.at("source"), files);
+    check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
+}
+
+void read_audio_source(JsonView value, const Graph &encode, Generation &generation) {
+    constexpr int64_t highest_rate = 1000000, longest_audio = 1 << 28;
+    const JsonView name = value.at("source_samples");
+    AudioInput audio{.samples = input_at(name, encode, DType::f32, 2, "B 480000"),
+                     .rate = value.at("sample_rate").integer(1, highest_rate)};
+    const std::string &dims = find_input(encode, audio.samples)->dims;
+    const std::string length = dims.substr(dims.find(' ') + 1);
+    const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), audio.length);
+    if (error != std::errc() || end != length.data() + length.size() || audio.length > longest_audio)
+        name.fail("expected an input of a fixed number of samples, at most " + std::to_string(longest_audio) +
+                  ", like \"B 480000\"; '" + audio.samples + "' is \"" + dims + "\"");
+    generation.audio = std::move(audio);
+    check_all_set(value, encode, {generation.audio->samples});
+}
+
+void read_encoder(JsonView value, const Graph &decode, Generation &generation, const Model &model,
+                  const TextFiles &files) {
+    const Graph &encode = graph_at(value.at("encode"), model);
+    generation.encode = encode.name;
+    if (value.has("source_samples"))
+        read_audio_source(value, encode, generation);
+    else
+        read_text_source(value, encode, decode, generation, files);
     for (const auto &[name, tensor] : encode.outputs)
         if (find_input(decode, name) != nullptr) generation.encoded.push_back(name);
     if (generation.encoded.empty())
         value.fail("no output of the graph '" + encode.name + "' is named like an input of '" + decode.name +
                    "': that is how decode is given what was encoded");
-    generation.source = codec_at(value.at("source"), files);
-    check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
 
 int32_t id_at(JsonView value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
@@ -79,16 +102,28 @@ std::vector<int32_t> ids_at(JsonView value) {
     return ids;
 }
 
+// {"place": 1, "ids": {"en": 50259, "de": 50261}}
+StartChoice choice_at(JsonView value, size_t places) {
+    value.allow_keys({"place", "ids"});
+    if (places == 0) value.fail("expected a start: choices are positions of it");
+    StartChoice out{.place = static_cast<size_t>(value.at("place").integer(0, static_cast<int64_t>(places) - 1))};
+    for (const JsonView id : value.at("ids").members()) out.ids.emplace(id.key(), id_at(id));
+    return out;
+}
+
 } // namespace
 
 OutputTokens read_tokens(JsonView value) {
-    value.allow_keys({"start", "end", "suppress", "begin_suppress"});
+    value.allow_keys({"start", "choices", "end", "suppress", "begin_suppress"});
     OutputTokens tokens;
     if (value.has("start"))
         for (const JsonView item : value.at("start").items()) {
             tokens.start.push_back(item.is_number() ? std::vector{id_at(item)} : ids_at(item));
             if (tokens.start.back().empty()) item.fail("expected an id, or several to choose from");
         }
+    if (value.has("choices"))
+        for (const JsonView choice : value.at("choices").members())
+            tokens.choices.emplace(choice.key(), choice_at(choice, tokens.start.size()));
     if (value.has("end")) tokens.end = ids_at(value.at("end"));
     if (value.has("suppress")) tokens.suppress = ids_at(value.at("suppress"));
     if (value.has("begin_suppress")) tokens.begin_suppress = ids_at(value.at("begin_suppress"));
@@ -100,16 +135,23 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 }
 
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "target_ids", "position", "logits",
-                      "probabilities", "start", "end", "max_length", "context", "source", "target"});
+    value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "source_samples", "sample_rate", "target_ids",
+                      "position", "logits", "probabilities", "start", "end", "max_length", "context", "source",
+                      "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
     generation.target_ids = input_at(value.at("target_ids"), decode, DType::i32, 2, "B T");
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
     read_scores(value, decode, generation);
-    if (has_encoder(value)) read_encoder(value, decode, generation, model, files);
-    std::vector<std::string> set{generation.target_ids, generation.position, generation.source_lengths};
+    const bool takes_audio = value.has("source_samples") || value.has("sample_rate");
+    for (const char *key : {"source", "source_ids", "source_lengths"})
+        if (takes_audio && value.has(key)) value.at(key).fail("the source is audio (source_samples); remove this key");
+    if (takes_audio ? has_all(value, {"encode", "source_samples", "sample_rate"})
+                    : has_all(value, {"encode", "source", "source_ids", "source_lengths"}))
+        read_encoder(value, decode, generation, model, files);
+    std::vector<std::string> set{generation.target_ids, generation.position};
+    if (generation.decode_takes_lengths) set.push_back(generation.source_lengths);
     set.insert(set.end(), generation.encoded.begin(), generation.encoded.end());
     check_all_set(value, decode, set);
 

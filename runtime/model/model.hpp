@@ -45,10 +45,18 @@ struct Graph {
     std::map<std::string, std::string, std::less<>> outputs; // name -> tensor, which is never a graph input
 };
 
+// The audio input of an encoder: one channel, from -1 to 1, always of the same length.
+struct AudioInput {
+    std::string samples; // an input of encode, (B, length)
+    int64_t length = 0;  // in samples; shorter audio is padded with zeros
+    int64_t rate = 0;    // samples per second
+};
+
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
 struct Generation {
     std::string encode, decode;             // graphs; encode is empty for decoder-only models
-    std::string source_ids, source_lengths; // inputs of encode (the lengths also of decode)
+    std::string source_ids, source_lengths; // inputs of encode (the lengths also of decode); empty for audio
+    std::optional<AudioInput> audio;        // what encode takes instead of text
     bool decode_takes_lengths = false;      // decode has an input named like source_lengths
     std::vector<std::string> encoded;       // outputs of encode that are inputs of decode, with the same names
     std::string target_ids, position;       // inputs of decode
@@ -56,9 +64,10 @@ struct Generation {
     bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
     int64_t max_length = 0;                 // generated tokens, the end not counted
     int64_t context = INT32_MAX;            // tokens that a target may have in all, as the model was trained
-    std::shared_ptr<const TextCodec> source, target; // source: none without an encoder
+    std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
 
-    // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens.
+    // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens. Not for
+    // audio.
     [[nodiscard]] const TextCodec &input() const { return encode.empty() ? *target : *source; }
 };
 
@@ -90,14 +99,21 @@ struct TextFiles {
     std::function<Tokenizer(const std::string &file)> tokenizer;
 };
 
+// A position of the start whose token a caller may choose by name.
+struct StartChoice {
+    size_t place = 0;                                     // in OutputTokens::start
+    std::map<std::string, int32_t, std::less<>> ids = {}; // "en" -> 50259
+};
+
 // Tokens that mean something to generation; ids of those that the decoder takes.
 struct OutputTokens {
     // What the decoder is given first, before a prompt, if there is one. A list of several is a choice: the likeliest
-    // of them there, such as the language that Whisper hears.
+    // of them there, such as the language of speech.
     std::vector<std::vector<int32_t>> start = {};
-    std::vector<int32_t> end = {};            // each of them ends an output
-    std::vector<int32_t> suppress = {};       // never chosen
-    std::vector<int32_t> begin_suppress = {}; // not chosen right after the start
+    std::map<std::string, StartChoice, std::less<>> choices = {}; // "language" -> ...
+    std::vector<int32_t> end = {};                                // each of them ends an output
+    std::vector<int32_t> suppress = {};                           // never chosen
+    std::vector<int32_t> begin_suppress = {};                     // not chosen right after the start
 };
 
 struct Model {

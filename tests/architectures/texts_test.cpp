@@ -1,17 +1,12 @@
 // Published models with their tokenizers: texts in; texts, vectors and classes out.
-#include "../temporary_folder.hpp"
 #include "catch.hpp"
-#include "places.hpp"
-#include "plugin_runtime.hpp"
+#include "with_tokenizer.hpp"
 
 #include <lamina/convert.hpp>
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <fstream>
 
 using namespace lamina;
 using matchers::contains;
@@ -20,46 +15,6 @@ using test::runtime;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr int32_t words = 53; // of the models' vocabularies
-
-// Words "w0" to "w52" between spaces; BERT puts a text between w1 and w2.
-std::string tokenizer(bool framed) {
-    json vocabulary;
-    for (int32_t i = 0; i < words; ++i) vocabulary["w" + std::to_string(i)] = i;
-    json out{{"version", "1.0"},
-             {"truncation", nullptr},
-             {"padding", nullptr},
-             {"added_tokens", json::array()},
-             {"normalizer", nullptr},
-             {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-             {"post_processor", nullptr},
-             {"decoder", nullptr},
-             {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
-    if (framed) out["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"w2", 2}}, {"cls", {"w1", 1}}};
-    return out.dump();
-}
-
-// One of models/ with a tokenizer, and with these changes to its config.json.
-class WithTokenizer {
-  public:
-    explicit WithTokenizer(const std::string &name, const json &change = json::object()) {
-        const fs::path from = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models" / name;
-        fs::copy(from, folder_.path(), fs::copy_options::recursive);
-        json config = json::parse(std::ifstream(from / "config.json"));
-        config.update(change);
-        folder_.write("config.json", config.dump());
-        folder_.write("tokenizer.json", tokenizer(config["model_type"] == "bert"));
-    }
-    [[nodiscard]] const fs::path &path() const { return folder_.path(); }
-    void write(const std::string &name, const std::string &text) const { (void)folder_.write(name, text); }
-    [[nodiscard]] Session session() const {
-        return runtime().session(runtime().load(folder_.path()), runtime().device("cpu"));
-    }
-
-  private:
-    TemporaryFolder folder_;
-};
 
 // The graph's output for one text, without padding.
 Tensor alone(Session &session, const std::vector<int32_t> &ids, const std::string &output) {

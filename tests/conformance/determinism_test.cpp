@@ -28,7 +28,8 @@ std::vector<std::vector<float>> values_of(Session &session) {
                                                      {"lengths", Tensor::of({1}, std::array<int32_t, 1>{3})}});
     const std::span<const float> memory = encoded.at("memory").f32();
     out.emplace_back(memory.begin(), memory.end());
-    generation::Decoder decoder(detail::Access::state(session), sources, {sources.size(), 12, true});
+    generation::Decoder decoder(detail::Access::state(session), {sources.begin(), sources.end()},
+                                {sources.size(), 12, true});
     for (size_t position = 0; position < 12; ++position) {
         const generation::Ids token{static_cast<int32_t>(3 + 2 * position)};
         const std::span<const float> scores = decoder.step(std::vector(sources.size(), token));

@@ -49,7 +49,8 @@ Model language_model() { return runtime().load(language_model_description(Genera
 std::vector<std::vector<float>> scores_of(Session &session, const std::vector<generation::Ids> &sources,
                                           const generation::Ids &tokens, bool cached) {
     const size_t rows = std::max<size_t>(sources.size(), 2);
-    generation::Decoder decoder(detail::Access::state(session), sources, {rows, tokens.size(), cached});
+    generation::Decoder decoder(detail::Access::state(session), {sources.begin(), sources.end()},
+                                {rows, tokens.size(), cached});
     std::vector<std::vector<float>> out;
     for (const int32_t token : tokens) {
         const auto scores = decoder.step(std::vector<generation::Ids>(rows, {token}));

@@ -1,5 +1,7 @@
 // Whisper (Radford et al., arXiv:2212.04356).
 #include "architectures/architecture.hpp"
+#include "base/joined.hpp"
+#include "base/nearest.hpp"
 #include "base/utf8.hpp"
 
 #include <array>
@@ -9,44 +11,54 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
-constexpr int64_t hop = 160; // samples per frame, at 16 kHz
+constexpr int64_t sample_rate = 16000, hop = 160; // samples per second, samples per frame
 constexpr double eps = 1e-5;
 
 // ---- What every output begins with ----
 
 int32_t id_of(JsonView value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
 
-// The ids in "lang_to_id" ({"<|de|>": 50261, ...}): all of them, for the model to choose from, or only the one that
-// "language" names ("de" or "<|de|>").
-std::vector<int32_t> languages(const Config &generation, JsonView ids) {
-    const std::string wanted = generation.text("language", "");
-    std::vector<int32_t> all;
+// From "lang_to_id" ({"<|de|>": 50261, ...}) or "task_to_id" ({"translate": 50358, ...}).
+model::StartChoice choice_of(JsonView ids, size_t place) {
+    model::StartChoice out{.place = place};
     for (const JsonView id : ids.members()) {
-        if (id.key() == wanted || id.key() == "<|" + wanted + "|>") return {id_of(id)};
-        all.push_back(id_of(id));
+        const std::string name(id.key());
+        const bool marked = name.starts_with("<|") && name.ends_with("|>");
+        out.ids.emplace(marked ? name.substr(2, name.size() - 4) : name, id_of(id));
+    }
+    return out;
+}
+
+// The id that the settings name ("de", "<|de|>", "transcribe"); all of them, if they name none.
+std::vector<int32_t> chosen(const Config &generation, const char *key, const std::string &otherwise,
+                            const model::StartChoice &choice) {
+    std::string wanted = generation.text(key, otherwise);
+    if (wanted.starts_with("<|") && wanted.ends_with("|>")) wanted = wanted.substr(2, wanted.size() - 4);
+    std::vector<int32_t> all;
+    for (const auto &[name, id] : choice.ids) {
+        if (name == wanted) return {id};
+        all.push_back(id);
     }
     if (!wanted.empty())
-        generation.fail("language", in_quotes(wanted) +
-                                        " is not supported; supported: the names in lang_to_id, "
-                                        "such as " +
-                                        in_quotes("<|en|>") + " or " + in_quotes("en"));
+        generation.fail(key, in_quotes(wanted) + " is not supported; supported: " + joined(names_of(choice.ids)));
     return all;
 }
 
-// The tokens after the start token: language, task, no timestamps. Each entry lists the alternatives.
-std::vector<std::vector<int32_t>> prompt(const Config &generation) {
-    std::vector<std::vector<int32_t>> out;
-    if (const auto ids = generation.find("lang_to_id")) {
-        out.push_back(languages(generation, *ids));
-        if (const auto tasks = generation.find("task_to_id"))
-            out.push_back({id_of(tasks->at(generation.text("task", "transcribe")))});
-    } else if (const auto forced = generation.find("forced_decoder_ids")) { // older: [[1, 50259],
-                                                                            // [2, 50359], ...]
-        for (const JsonView pair : forced->items()) out.push_back({id_of(pair.at(1))});
-        return out;
+// The tokens after the start token: language, task, no timestamps.
+void add_start(const Config &generation, model::OutputTokens &tokens) {
+    const auto add = [&](const char *name, JsonView ids, const char *otherwise) {
+        const auto &choice = tokens.choices[name] = choice_of(ids, tokens.start.size());
+        tokens.start.push_back(chosen(generation, name, otherwise, choice));
+    };
+    if (const auto languages = generation.find("lang_to_id")) {
+        add("language", *languages, "");
+        if (const auto tasks = generation.find("task_to_id")) add("task", *tasks, "transcribe");
+    } else if (const auto forced = generation.find("forced_decoder_ids")) {
+        // Older files list all of them: [[1, 50259], [2, 50359], [3, 50363]].
+        for (const JsonView pair : forced->items()) tokens.start.push_back({id_of(pair.at(1))});
+        return;
     }
-    for (const int32_t id : generation.ids("no_timestamps_token_id")) out.push_back({id});
-    return out;
+    for (const int32_t id : generation.ids("no_timestamps_token_id")) tokens.start.push_back({id});
 }
 
 // ---- The graphs ----
@@ -67,7 +79,8 @@ class Whisper {
                         "decoder_layerdrop", "encoder_ffn_dim", "encoder_layerdrop", "forced_decoder_ids", "init_std",
                         "mask_feature_length", "mask_feature_min_masks", "mask_feature_prob", "mask_time_length",
                         "mask_time_min_masks", "mask_time_prob", "median_filter_width", "num_hidden_layers"});
-        for (const auto &choice : prompt(draft_.generation)) draft_.tokens.start.push_back(choice);
+        add_start(draft_.generation, draft_.tokens);
+        draft_.sample_rate = sample_rate;
         const Tensor memory = encoder();
         encode_.output("hidden", memory);
         decode_.output("logits", decoder(memory));

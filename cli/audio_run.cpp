@@ -1,0 +1,82 @@
+#include "audio_run.hpp"
+
+#include "interrupt.hpp"
+#include "text_run.hpp"
+
+namespace lamina::cli {
+namespace {
+
+Json as_json(const std::string &file, const Transcript &transcript) {
+    Json parts = Json::array();
+    for (const Transcript::Part &part : transcript.parts)
+        parts.push_back({{"begin", part.begin},
+                         {"end", part.end},
+                         {"output", part.hypothesis.text},
+                         {"log_probability", part.hypothesis.log_probability},
+                         {"tokens", part.hypothesis.tokens},
+                         {"finish", finish_name(part.hypothesis.finish)}});
+    return {{"file", file}, {"output", transcript.text}, {"parts", parts}};
+}
+
+} // namespace
+
+void AudioRun::files(const std::vector<std::string> &files) {
+    if (files.size() == 1 && options_.beams == 1 && !output_.json()) return stream(files.front());
+    transcribe_all(files);
+    if (output_.json()) output_.print_json(json_);
+}
+
+void AudioRun::lines(LineReader lines) {
+    for (auto files = lines.next(options_.batch); !files.empty(); files = lines.next(options_.batch))
+        transcribe_all(files);
+    if (output_.json()) output_.print_json(json_);
+}
+
+void AudioRun::stream(const std::string &file) {
+    const Audio audio = read_audio(file);
+    Pace pace;
+    output_.print(file + "\t");
+    options_.stream = [&](size_t, std::string_view piece) {
+        pace.token();
+        output_.print(piece);
+        stop_if_interrupted();
+    };
+    options_.progress = [](size_t, size_t) { stop_if_interrupted(); };
+    size_t tokens = 0;
+    for (const Transcript::Part &part : transcribe(session_, {audio}, options_).front().parts)
+        tokens += part.hypothesis.tokens.size();
+    output_.print("\n");
+    output_.note(pace.summary(tokens));
+}
+
+// Reads as many files at a time as fill a batch, to limit memory.
+void AudioRun::transcribe_all(const std::vector<std::string> &files) {
+    const double batch =
+        static_cast<double>(options_.batch) * static_cast<double>(format_.length) / static_cast<double>(format_.rate);
+    for (size_t first = 0; first < files.size();) {
+        std::vector<Audio> audios;
+        for (double seconds = 0; seconds < batch && first + audios.size() < files.size();) {
+            const Audio audio = resampled(read_audio(files[first + audios.size()]), format_.rate);
+            seconds += static_cast<double>(audio.samples.size()) / static_cast<double>(audio.rate);
+            audios.push_back(audio);
+        }
+        options_.progress = [&](size_t done, size_t all) {
+            stop_if_interrupted();
+            output_.progress("windows", done, all);
+        };
+        const auto found = transcribe(session_, audios, options_);
+        for (size_t i = 0; i < found.size(); ++i) show(files[first + i], found[i]);
+        first += audios.size();
+        options_.first += audios.size();
+    }
+    output_.clear_progress();
+}
+
+void AudioRun::show(const std::string &file, const Transcript &transcript) {
+    if (output_.json())
+        json_.push_back(as_json(file, transcript));
+    else
+        output_.print(file + "\t" + transcript.text + "\n");
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,75 @@
+// read_audio() of audio.hpp, by libsndfile.
+#include <lamina/audio.hpp>
+
+#include "audio/riff.hpp"
+#include "base/file.hpp"
+
+#include <sndfile.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace lamina {
+namespace {
+
+constexpr int64_t block = 16384;               // frames per read
+constexpr int64_t longest_seconds = 24 * 3600; // compressed silence is small
+
+struct Close {
+    void operator()(SNDFILE *file) const { sf_close(file); }
+};
+using AudioFile = std::unique_ptr<SNDFILE, Close>;
+
+[[noreturn]] void refuse(const std::filesystem::path &file, const std::string &why) {
+    throw Error(ErrorCode::input, file.string() + ": " + why);
+}
+
+// Appends the mean of the channels of each frame.
+void mix(const std::filesystem::path &file, std::span<const float> frames, int channels, Audio &out) {
+    const auto width = static_cast<size_t>(channels);
+    for (size_t i = 0; i < frames.size(); i += width) {
+        double sum = 0;
+        for (const float sample : frames.subspan(i, width)) sum += sample;
+        if (!std::isfinite(sum))
+            refuse(file, "sample " + std::to_string(out.samples.size()) + " is " + std::to_string(sum) +
+                             "; expected numbers from -1 to 1");
+        out.samples.push_back(static_cast<float>(sum / channels));
+    }
+}
+
+} // namespace
+
+Audio read_audio(const std::filesystem::path &file) {
+    audio::expect_complete(file);
+    SF_INFO info{};
+    const AudioFile in(sf_open(file.c_str(), SFM_READ, &info));
+    if (!in)
+        refuse(file, std::string("expected audio, such as WAV, FLAC, OGG or MP3; libsndfile says: ") +
+                         sf_strerror(nullptr) + "; 'ffmpeg -i INPUT OUTPUT.wav' converts most others");
+    Audio out{.rate = info.samplerate};
+    try {
+        std::vector<float> frames(static_cast<size_t>(block * info.channels));
+        while (const sf_count_t count = sf_readf_float(in.get(), frames.data(), block)) {
+            mix(file, std::span(frames).first(static_cast<size_t>(count * info.channels)), info.channels, out);
+            if (static_cast<int64_t>(out.samples.size()) / out.rate >= longest_seconds)
+                refuse(file, "is longer than 24 hours: cut it into several files");
+        }
+    } catch (const std::bad_alloc &) {
+        throw Error(ErrorCode::memory, file.string() + ": does not fit into memory");
+    }
+    if (sf_error(in.get()) != SF_ERR_NO_ERROR)
+        refuse(file, "cannot be read to its end: " + std::string(sf_strerror(in.get())));
+    const auto found = static_cast<sf_count_t>(out.samples.size());
+    const bool counted =
+        (info.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_MPEG; // the length of an MP3 file is an estimate
+    if (counted && found < info.frames)
+        refuse(file, "is truncated: expected " + std::to_string(info.frames) + " samples per channel, found " +
+                         std::to_string(found));
+    if (found == 0) refuse(file, "contains no samples");
+    return out;
+}
+
+} // namespace lamina

@@ -1,0 +1,48 @@
+#include "generation/sources.hpp"
+
+#include "generation/generation_shapes.hpp"
+
+#include <algorithm>
+
+namespace lamina::generation {
+namespace {
+
+// Pads every source to `length`. The padding stays 0: any token id, or silence.
+template <class T> void copy_rows(const std::vector<Source> &sources, std::span<T> rows, int64_t length) {
+    for (size_t r = 0; r < sources.size(); ++r) {
+        const auto to = rows.subspan(r * static_cast<size_t>(length));
+        std::visit(
+            [&](const auto &source) {
+                std::ranges::transform(source, to.begin(), [](auto v) { return static_cast<T>(v); });
+            },
+            sources[r]);
+    }
+}
+
+} // namespace
+
+size_t length_of(const Source &source) {
+    return std::visit([](const auto &values) { return values.size(); }, source);
+}
+
+TensorMap encoder_inputs(const model::Model &model, const abi::Registry &plugins, const std::vector<Source> &sources,
+                         Rows rows) {
+    const model::Generation &g = *model.generation;
+    const bool rounded = rows == Rows::of_programs;
+    const auto batch = static_cast<int64_t>(rounded ? rounded_rows(sources.size()) : sources.size());
+    if (g.audio) {
+        Tensor samples(TensorType{DType::f32, {batch, g.audio->length}});
+        copy_rows(sources, samples.f32(), g.audio->length);
+        return {{g.audio->samples, std::move(samples)}};
+    }
+    const size_t longest = length_of(*std::ranges::max_element(sources, {}, length_of));
+    const int64_t length = rounded ? source_length(model, plugins, longest) : static_cast<int64_t>(longest);
+    Tensor ids(TensorType{DType::i32, {batch, length}}), lengths(TensorType{DType::i32, {batch}});
+    copy_rows(sources, ids.i32(), length);
+    std::ranges::fill(lengths.i32(), 1); // padding rows have one token
+    std::ranges::transform(sources, lengths.i32().begin(),
+                           [](const Source &s) { return static_cast<int32_t>(length_of(s)); });
+    return {{g.source_ids, std::move(ids)}, {g.source_lengths, std::move(lengths)}};
+}
+
+} // namespace lamina::generation

@@ -1,0 +1,23 @@
+// Generates text from audio.
+#pragma once
+
+#include "generation/sources.hpp"
+#include "session/state.hpp"
+
+#include <lamina/audio.hpp>
+
+#include <vector>
+
+namespace lamina::generation {
+
+// Throws Error(input) for a model that does not take audio.
+[[nodiscard]] const model::AudioInput &audio_input_of(const model::Model &model);
+
+// As transcribe() in audio.hpp, for audio at the model's sample rate.
+[[nodiscard]] std::vector<Transcript> transcribe(detail::SessionState &session, const std::vector<Samples> &audios,
+                                                 const GenerateOptions &options);
+
+// Cuts audio into windows of at most input.length samples.
+[[nodiscard]] std::vector<Samples> windows_of(Samples audio, const model::AudioInput &input);
+
+} // namespace lamina::generation

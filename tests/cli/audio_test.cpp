@@ -1,0 +1,94 @@
+// lamina run with a model that takes audio.
+#include "catch.hpp"
+#include "places.hpp"
+#include "process.hpp"
+#include "temporary_folder.hpp"
+#include "wav.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace {
+
+// A tiny Whisper with a tokenizer of words.
+std::string whisper_model(const TemporaryFolder &folder) {
+    namespace fs = std::filesystem;
+    const fs::path to = folder.path() / "model";
+    fs::copy(fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models" / "whisper", to,
+             fs::copy_options::recursive);
+    nlohmann::json vocabulary;
+    for (int i = 0; i < 53; ++i) vocabulary["w" + std::to_string(i)] = i;
+    const nlohmann::json tokenizer{{"version", "1.0"},
+                                   {"added_tokens", nlohmann::json::array()},
+                                   {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
+    (void)folder.write("model/tokenizer.json", tokenizer.dump());
+    return to.string();
+}
+
+std::vector<float> tone(size_t samples, size_t channels) {
+    std::vector<float> out;
+    for (size_t i = 0; i < samples; ++i)
+        out.insert(out.end(), channels, static_cast<float>(0.4 * std::sin(static_cast<double>(i) * 0.3)));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("run transcribes audio files: one, several, named on stdin, as JSON") {
+    const TemporaryFolder folder;
+    const std::string model = whisper_model(folder);
+    const std::string mono = folder.write("mono.wav", wav({}, tone(3000, 1))).string();
+    const std::string stereo = folder.write("stereo.wav", wav({.channels = 2}, tone(3000, 2))).string();
+    const std::string faster = folder.write("fast.wav", wav({.rate = 48000}, tone(27000, 1))).string(); // 3 windows
+    const std::vector<std::string> run{"run", model, "--device", "cpu", "--max-length", "5", "--language", "de"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), run.begin(), run.end());
+        return more;
+    };
+    const Finished one = run_lamina(with({mono}));
+    CHECK(one.status == 0);
+    CHECK(one.out.starts_with(mono + "\tw"));
+    CHECK_THAT(one.err, matchers::contains("5 tokens in "));
+
+    const Finished all = run_lamina(with({mono, stereo, faster}));
+    CHECK(all.status == 0);
+    const auto lines = lines_of(all.out);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0] + "\n" == one.out);
+    CHECK(lines[1].substr(stereo.size()) == lines[0].substr(mono.size())); // the mean of two channels that are the same
+    CHECK(run_lamina(run, {.input = mono + "\n" + stereo + "\n" + faster + "\n"}).out == all.out);
+
+    const auto json = nlohmann::json::parse(run_lamina(with({mono, faster, "--json"})).out);
+    REQUIRE(json.size() == 2);
+    CHECK(json[0]["file"] == mono);
+    CHECK(mono + "\t" + json[0]["output"].get<std::string>() == lines[0]);
+    CHECK(json[1]["parts"].size() == 3);
+    CHECK_THAT(json[1]["parts"].back()["end"].get<double>(), matchers::within_abs(0.5625, 0.001));
+    CHECK(json[1]["parts"][0]["tokens"].size() == 5);
+}
+
+TEST_CASE("inspect and compare take a model for audio, and bad files and options are refused") {
+    const TemporaryFolder folder;
+    const std::string model = whisper_model(folder);
+    const Finished inspected = run_lamina({"inspect", model});
+    CHECK_THAT(inspected.out, matchers::contains("reads  audio, 16000 samples per second, windows of 0.22 s") &&
+                                  matchers::contains("language: de, en, fr"));
+    const auto refused = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"run", model, "--device", "cpu"});
+        return run_lamina(more);
+    };
+    const std::string text = folder.write("text.wav", "no audio").string();
+    const Finished no_audio = refused({text});
+    CHECK(no_audio.status == 3);
+    CHECK_THAT(no_audio.err, matchers::contains("text.wav: expected audio"));
+    CHECK(refused({"absent.wav"}).status == 3);
+    const std::string audio = folder.write("a.wav", wav({}, tone(300, 1))).string();
+    const Finished language = refused({audio, "--language", "latin"});
+    CHECK(language.status == 2);
+    CHECK_THAT(language.err, matchers::contains("language: 'latin' is not supported by the model"));
+    CHECK(refused({audio, "--stop", "x"}).status == 2);
+    const Finished compared = run_lamina({"compare", model, "--device", "cpu"});
+    CHECK(compared.status == 0);
+    CHECK_THAT(compared.out, matchers::contains("agree with the reference"));
+}
