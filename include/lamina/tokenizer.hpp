@@ -47,9 +47,9 @@ struct EncodeOptions {
 // Cheap to copy. All functions may be called from several threads at once.
 class Tokenizer {
   public:
-    // Reads a tokenizer.json, a folder that contains one, or a SentencePiece model (*.model). Throws Error(input) with
-    // the file and the place in it for anything it does not understand; nothing that affects ids is ignored.
-    // Truncation and padding, which such files may ask for, are left to the caller.
+    // Reads a tokenizer.json, a folder that contains one, or a SentencePiece model (*.model, *.spm). Throws
+    // Error(input) with the file and the place in it for anything it does not understand; nothing that affects ids is
+    // ignored. Truncation and padding, which such files may ask for, are left to the caller.
     [[nodiscard]] static Tokenizer load(const std::filesystem::path &path);
     // The same for the text of a tokenizer.json. Messages use `name` as the file's name.
     [[nodiscard]] static Tokenizer parse(std::string_view json, const std::string &name);

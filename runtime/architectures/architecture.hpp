@@ -3,6 +3,7 @@
 
 #include "architectures/config.hpp"
 #include "architectures/graph_writer.hpp"
+#include "base/json.hpp"
 #include "model/model.hpp"
 
 #include <lamina/tokenizer.hpp>
@@ -33,8 +34,9 @@ struct Pooling {
 
 // What a model's files say about text: the tokenizer, the chat template, lengths.
 struct TextSettings {
-    Tokenizer tokenizer;
-    std::string file; // the tokenizer's
+    std::optional<Tokenizer> tokenizer; // none: `source` and `target` describe SentencePiece models
+    std::string file;                   // the tokenizer's
+    Json source = {}, target = {};      // of a model that generates text, as model.json describes its tokenizers
     std::optional<model::Chat> chat = {};
     int64_t max_length = 256;    // of an output, in tokens; the default if the files say nothing
     int64_t context = INT32_MAX; // the longest text that the model was trained with, in tokens

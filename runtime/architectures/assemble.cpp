@@ -83,7 +83,9 @@ std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &mo
         const model::Chat &chat = *draft.texts->chat;
         json["chat"] = Json{{"template", chat.text}, {"bos", chat.bos}, {"eos", chat.eos}};
     }
-    const model::TextFiles files{{}, [&](const std::string &) { return draft.texts->tokenizer; }};
+    const model::TextFiles files{{},
+                                 [&](const std::string &) { return *draft.texts->tokenizer; },
+                                 [&](const std::string &file) { return text_of(path / file); }};
     return model::Model::read(readable_json(json), used(draft), files, path.string());
 }
 

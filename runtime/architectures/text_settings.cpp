@@ -1,5 +1,6 @@
 #include "architectures/text_settings.hpp"
 
+#include "architectures/sentencepiece.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_tokenizer.hpp"
 
@@ -66,9 +67,17 @@ std::optional<model::Chat> chat_of(const fs::path &folder) {
 } // namespace
 
 std::optional<TextSettings> read_text_settings(const Config &config, const Config &generation, const fs::path &folder) {
-    const char *tokenizer = "tokenizer.json";
-    if (!has_file(folder / tokenizer)) return std::nullopt;
-    TextSettings out{.tokenizer = Tokenizer::load(folder / tokenizer), .file = tokenizer};
+    TextSettings out;
+    if (has_file(folder / "tokenizer.json")) {
+        out.file = "tokenizer.json";
+        out.tokenizer = Tokenizer::load(folder / out.file);
+        out.source = out.target = Json{{"tokenizer", out.file}};
+    } else if (auto pieces = sentencepiece_tokenizers(folder, config.integer("vocab_size", INT32_MAX))) {
+        out.file = std::move(pieces->file);
+        out.source = std::move(pieces->source), out.target = std::move(pieces->target);
+    } else {
+        return std::nullopt;
+    }
     out.context = context_of(config, folder);
     out.max_length = max_length_of(generation, out.max_length);
     out.chat = chat_of(folder);
@@ -80,12 +89,13 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
 std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metadata, const Config &config) {
     std::optional<Tokenizer> tokenizer = model::tokenizer_of(metadata);
     if (!tokenizer) return std::nullopt;
-    TextSettings out{.tokenizer = std::move(*tokenizer), .file = "tokenizer.gguf"};
+    TextSettings out{.tokenizer = tokenizer, .file = "tokenizer.gguf"};
+    out.source = out.target = Json{{"tokenizer", out.file}};
     if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
     if (metadata.has("tokenizer.chat_template")) {
         const auto token = [&](const char *key) -> std::string {
             if (!metadata.has(key)) return "";
-            return out.tokenizer.token(static_cast<int32_t>(metadata.at(key).integer(0, INT32_MAX))).value_or("");
+            return tokenizer->token(static_cast<int32_t>(metadata.at(key).integer(0, INT32_MAX))).value_or("");
         };
         out.chat = {std::string(metadata.at("tokenizer.chat_template").string()), token("tokenizer.ggml.bos_token_id"),
                     token("tokenizer.ggml.eos_token_id")};
@@ -125,7 +135,8 @@ const char *scores_of(const Config &config) {
 
 Json reading_block(const Draft &draft) {
     const auto encode = draft.graphs.find("encode");
-    if (!draft.texts || encode == draft.graphs.end() || draft.graphs.contains("decode")) return nullptr;
+    if (!draft.texts || !draft.texts->tokenizer || encode == draft.graphs.end() || draft.graphs.contains("decode"))
+        return nullptr;
     Json out{{"graph", "encode"},
              {"ids", "ids"},
              {"lengths", "lengths"},
@@ -147,14 +158,13 @@ Json reading_block(const Draft &draft) {
 Json generation_block(const Draft &draft) {
     if (!draft.texts || !draft.graphs.contains("decode")) return nullptr;
     const TextSettings &texts = *draft.texts;
-    const Json tokenizer{{"tokenizer", texts.file}};
     Json out{{"decode", "decode"},
              {"target_ids", "ids"},
              {"position", "position"},
              {"logits", "logits"},
              {"max_length", texts.max_length},
              {"context", texts.context},
-             {"target", tokenizer}};
+             {"target", texts.target}};
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {
         out["encode"] = "encode";
         if (draft.sample_rate != 0) {
@@ -164,7 +174,7 @@ Json generation_block(const Draft &draft) {
         }
         out["source_ids"] = "ids";
         out["source_lengths"] = "lengths";
-        out["source"] = tokenizer;
+        out["source"] = texts.source;
     }
     return out;
 }

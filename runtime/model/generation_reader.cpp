@@ -3,6 +3,7 @@
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "model/graph_names.hpp"
+#include "model/tokenizer_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -15,12 +16,11 @@ namespace {
 constexpr int64_t longest_generation = 100000;
 
 std::shared_ptr<const TextCodec> codec_at(JsonView value, const TextFiles &files) {
-    value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer"});
+    value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer", "special", "end"});
     if (value.has("tokenizer")) {
-        for (const char *key : {"vocabulary", "split", "lowercase"})
+        for (const char *key : {"split", "lowercase"})
             if (value.has(key)) value.at(key).fail("a tokenizer says this by itself; leave the key out");
-        const std::string file = file_at(value.at("tokenizer"));
-        return codec_of(files.tokenizer(file), file);
+        return codec_of(read_tokenizer(value, files), file_at(value.at("tokenizer")));
     }
     const std::string file = file_at(value.at("vocabulary"));
     const std::string_view split = value.at("split").string();

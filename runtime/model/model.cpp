@@ -46,6 +46,12 @@ Tokenizer parse_tokenizer(const std::string &text, const fs::path &file) {
     return tokenizer_in(parse_gguf(std::as_bytes(std::span(text)), nullptr, file), file);
 }
 
+std::string read_text_file(const fs::path &file) {
+    constexpr uint64_t largest = 512u << 20; // bytes
+    const std::vector<std::byte> bytes = read_file(file, largest, FileReader::Kind::ordinary);
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
 // Distinguishes what users may give instead of a model folder: nothing, a file, another folder.
 void check_folder(const fs::path &folder) {
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, folder.string() + ": " + why); };
@@ -108,7 +114,8 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                       open_weights(folder / "model.safetensors"), folder,
                       {[&](const std::string &file) { return Vocabulary::open(folder / file); },
-                       [&](const std::string &file) { return open_tokenizer(folder / file); }});
+                       [&](const std::string &file) { return open_tokenizer(folder / file); },
+                       [&](const std::string &file) { return read_text_file(folder / file); }});
 }
 
 std::shared_ptr<const Model> Model::read(std::string_view json, Weights weights, const TextFiles &files,
@@ -126,7 +133,8 @@ std::shared_ptr<const Model> Model::parse(std::string_view json, Weights weights
     };
     return read_model(json, std::move(weights), name,
                       {[&](const std::string &file) { return Vocabulary::parse(text(file), fs::path(name) / file); },
-                       [&](const std::string &file) { return parse_tokenizer(text(file), fs::path(name) / file); }});
+                       [&](const std::string &file) { return parse_tokenizer(text(file), fs::path(name) / file); },
+                       text});
 }
 
 } // namespace lamina::model

@@ -93,10 +93,11 @@ struct Chat {
     std::string bos, eos; // tokens that it may write
 };
 
-// Opens the files that a model names. Both throw Error(input).
+// Opens the files that a model names. All throw Error(input).
 struct TextFiles {
     std::function<Vocabulary(const std::string &file)> vocabulary;
     std::function<Tokenizer(const std::string &file)> tokenizer;
+    std::function<std::string(const std::string &file)> text; // the bytes of the file
 };
 
 // A position of the start whose token a caller may choose by name.

@@ -10,20 +10,6 @@ namespace {
 
 using ModelPointer = std::unique_ptr<const Model>;
 
-// {"token": id, ...}
-Vocabulary read_vocabulary(const JsonView &view) {
-    const JsonView::Range members = view.members();
-    size_t bytes = 0;
-    for (const JsonView member : members) bytes += member.key().size();
-    Vocabulary out;
-    out.reserve(members.size(), bytes);
-    for (const JsonView member : members) {
-        const int64_t id = member.integer(INT32_MIN, INT32_MAX);
-        at_place(view, [&] { out.add(member.key(), id); });
-    }
-    return out;
-}
-
 std::string read_text(const JsonView &view, const char *key, const char *otherwise) {
     return std::string(view.has(key) ? view.at(key).string() : otherwise);
 }
@@ -111,6 +97,19 @@ constexpr Component<ModelPointer> models[] = {
 };
 
 } // namespace
+
+Vocabulary read_vocabulary(const JsonView &view) {
+    const JsonView::Range members = view.members();
+    size_t bytes = 0;
+    for (const JsonView member : members) bytes += member.key().size();
+    Vocabulary out;
+    out.reserve(members.size(), bytes);
+    for (const JsonView member : members) {
+        const int64_t id = member.integer(INT32_MIN, INT32_MAX);
+        at_place(view, [&] { out.add(member.key(), id); });
+    }
+    return out;
+}
 
 ModelPointer read_model(const JsonView &view) {
     if (view.has("type")) return read_component(view, "model", models);

@@ -65,10 +65,11 @@ Tokenizer::Parts read_tokenizer(const JsonView &file) {
 Tokenizer Tokenizer::load(const std::filesystem::path &path) {
     std::error_code ignored; // reading will say what is wrong
     const std::filesystem::path file = std::filesystem::is_directory(path, ignored) ? path / "tokenizer.json" : path;
-    if (file.extension() == ".model")
-        return Tokenizer(std::make_shared<const Parts>(tokenizer::read_sentencepiece_model(file)));
     const std::vector<std::byte> bytes = read_file(file, tokenizer::largest_file, FileReader::Kind::ordinary);
-    return parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file.string());
+    const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    if (file.extension() == ".model" || file.extension() == ".spm")
+        return Tokenizer(std::make_shared<const Parts>(tokenizer::read_sentencepiece_model(text, file.string())));
+    return parse(text, file.string());
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string &name) {

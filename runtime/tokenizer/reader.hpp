@@ -3,6 +3,7 @@
 
 #include "base/json_reader.hpp"
 #include "tokenizer/parts.hpp"
+#include "tokenizer/vocabulary.hpp"
 
 #include <lamina/error.hpp>
 
@@ -21,8 +22,9 @@ namespace lamina::tokenizer {
 [[nodiscard]] Decoder read_decoder(const JsonView &view);
 
 // ---- Shared by several components ----
-[[nodiscard]] Pattern read_pattern(const JsonView &view);    // {"String": "x"} or {"Regex": "x+"}
-[[nodiscard]] char32_t read_character(const JsonView &view); // a string of one character
+[[nodiscard]] Pattern read_pattern(const JsonView &view);       // {"String": "x"} or {"Regex": "x+"}
+[[nodiscard]] char32_t read_character(const JsonView &view);    // a string of one character
+[[nodiscard]] Vocabulary read_vocabulary(const JsonView &view); // {"token": id, ...}
 [[nodiscard]] ByteLevel read_byte_level(const JsonView &view);
 [[nodiscard]] Metaspace read_metaspace(const JsonView &view);
 
