@@ -3,6 +3,7 @@
 #include <lamina/error.hpp>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <system_error>
 
@@ -37,6 +38,14 @@ MappedFile MappedFile::open(const std::filesystem::path &file) {
     if (at == MAP_FAILED) refuse("cannot be mapped: " + system_reason());
     return {{static_cast<const std::byte *>(at), size},
             std::shared_ptr<const void>(at, [size](const void *p) { ::munmap(const_cast<void *>(p), size); })};
+}
+
+// Whole pages only: what shares a page with other bytes stays.
+void let_go(std::span<const std::byte> mapped) {
+    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<uintptr_t>(mapped.data());
+    const uintptr_t first = (begin + page - 1) / page * page, last = (begin + mapped.size()) / page * page;
+    if (first < last) (void)::madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
 }
 
 } // namespace lamina

@@ -27,6 +27,7 @@ class Conversation {
         constexpr int64_t longest = 4096; // where --max-length says nothing
         if (generate_.max_length == 0) generate_.max_length = longest;
         generate_.special_tokens = false; // the template has them
+        generate_.reuse = true;           // a turn begins with all turns before it
         if (!options.system.empty()) messages_.push_back({"system", options.system});
     }
 

@@ -105,6 +105,9 @@ struct GenerateOptions {
     std::vector<std::string> stop; // the output ends before the first of these
     bool special_tokens = true;    // add the model's special tokens to a prompt; false: the prompt contains them
     bool cached = true;            // false: no key-value cache; every step computes the whole sequence
+    // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.
+    // The numbers may differ in their last bits from those of a session that never saw that text.
+    bool reuse = false;
     std::function<void(size_t done, size_t all)> progress; // after every batch
     // Called with each new piece of a text, in whole characters. Only for one beam.
     std::function<void(size_t text, std::string_view piece)> stream;
@@ -119,6 +122,7 @@ struct Hypothesis {
     double log_probability = 0; // natural logarithm; of all tokens and, if it was reached, the end
     double score = 0;           // hypotheses are ranked by it
     Finish finish = Finish::length;
+    size_t reused = 0; // tokens of the prompt that were not computed: GenerateOptions::reuse
 };
 
 class Session {

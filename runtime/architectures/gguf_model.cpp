@@ -4,6 +4,7 @@
 
 #include "architectures/assemble.hpp"
 #include "architectures/text_settings.hpp"
+#include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf.hpp"
 
@@ -57,6 +58,7 @@ class Reader {
 
     [[nodiscard]] const std::string &model_type() const { return type_; }
     [[nodiscard]] const model::GgufMetadata &metadata() const { return gguf_.metadata; }
+    [[nodiscard]] std::span<const std::byte> metadata_bytes() const { return gguf_.metadata_bytes; }
 
     // The equivalent config.json.
     [[nodiscard]] std::string config() const {
@@ -187,7 +189,9 @@ std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file)
                 .generation = config,
                 .gguf = true,
                 .texts = read_text_settings(reader.metadata(), config)};
-    return assemble(draft, reader.model_type(), file);
+    auto model = assemble(draft, reader.model_type(), file);
+    let_go(reader.metadata_bytes()); // the vocabulary, most of all
+    return model;
 }
 
 } // namespace lamina::architectures

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <stdexcept>
 
@@ -14,9 +16,27 @@ namespace lamina::cpu {
 namespace {
 
 using Kind = plan::PlannedTensor::Kind;
-using Memory = std::vector<float>; // 32-bit words: I32 tensors live in them, too
 
-Memory zeros(uint64_t bytes) { return Memory(static_cast<size_t>((bytes + 3) / 4)); }
+// Zeros, in 32-bit words: I32 tensors live in them, too. They take memory where they are written, so a cache takes no
+// more than its text, however long a text may become.
+class Memory {
+  public:
+    explicit Memory(uint64_t bytes) : size_(static_cast<size_t>((bytes + 3) / 4)) {
+        words_.reset(static_cast<float *>(std::calloc(std::max<size_t>(size_, 1), sizeof(float))));
+        if (words_ == nullptr) throw std::bad_alloc();
+    }
+    [[nodiscard]] float *data() const { return words_.get(); }
+    [[nodiscard]] size_t size() const { return size_; }
+    [[nodiscard]] float *begin() const { return words_.get(); }
+    [[nodiscard]] float *end() const { return words_.get() + size_; }
+
+  private:
+    struct Free {
+        void operator()(float *words) const { std::free(words); }
+    };
+    size_t size_;
+    std::unique_ptr<float, Free> words_;
+};
 
 // The weights shared by a backend and its programs.
 class CpuWeights {
@@ -33,7 +53,7 @@ class CpuWeights {
         if (words && reinterpret_cast<uintptr_t>(weight.bytes.data()) % alignof(float) == 0) return weight.bytes.data();
         auto found = widened_.find(name);
         if (found == widened_.end()) {
-            Memory memory(static_cast<size_t>(element_count(weight.type.shape)));
+            Memory memory(static_cast<uint64_t>(element_count(weight.type.shape)) * sizeof(float));
             widen(weight.type.dtype, weight.bytes, memory);
             found = widened_.emplace(name, std::move(memory)).first;
         }
@@ -72,6 +92,7 @@ class CpuProgram final : public plan::Program {
         std::memcpy(bytes.data(), at(tensor), bytes.size());
     }
     void reorder(std::span<const int32_t> rows) override;
+    void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
 
     void take_states(CpuBackend &backend);
     void place(const plan::MemoryLayout &layout);
@@ -145,7 +166,7 @@ class CpuBackend final : public plan::Backend {
     [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {
         return states_.get(requests, [](const std::vector<plan::MemoryRequest> &missing) {
             std::vector<Memory> made;
-            for (const plan::MemoryRequest &r : missing) made.push_back(zeros(r.bytes));
+            for (const plan::MemoryRequest &r : missing) made.emplace_back(r.bytes);
             return made;
         });
     }
@@ -177,7 +198,7 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
         kernels_.push_back(kernel_of(plan_.steps[s], s < options.variants.size() ? options.variants[s] : "", executor));
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
-        if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(zeros(tensor.type.bytes())).data();
+        if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(tensor.type.bytes()).data();
     }
     for (size_t s = 0; s < plan_.steps.size(); ++s) (void)weights_of(s, stored_dtypes(s)); // widened here, not in a run
     take_states(backend);
@@ -199,9 +220,9 @@ void CpuProgram::take_states(CpuBackend &backend) {
 }
 
 void CpuProgram::place(const plan::MemoryLayout &layout) {
-    activations_.push_back(zeros(layout.arena));
+    activations_.emplace_back(layout.arena);
     for (const plan::Block &block : layout.blocks)
-        if (!block.at) activations_.push_back(zeros(block.bytes));
+        if (!block.at) activations_.emplace_back(block.bytes);
     size_t own = 1;
     for (const plan::Block &block : layout.blocks) {
         const std::span<float> whole =
@@ -245,6 +266,14 @@ void CpuProgram::reorder(std::span<const int32_t> rows) {
             std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(rows[b]) * row), row,
                         state + b * row);
     }
+}
+
+void CpuProgram::copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) {
+    auto &other = dynamic_cast<CpuProgram &>(from);
+    for (const plan::StateCopy &copy : copies)
+        for (uint64_t block = 0; block < copy.blocks; ++block)
+            std::memcpy(static_cast<std::byte *>(at(copy.to)) + block * copy.to_stride,
+                        static_cast<const std::byte *>(other.at(copy.from)) + block * copy.bytes, copy.bytes);
 }
 
 } // namespace

@@ -6,51 +6,38 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace lamina::generation {
 namespace {
 
-constexpr size_t longest_block = 256;  // tokens of a prompt that go through a program at once
 constexpr size_t first_capacity = 256; // of caches, in tokens
 
 constexpr int32_t filler = 0; // any id: nothing comes of rows and positions that have it
-
-// `old` at the beginning of a tensor that is longer along one axis.
-void copy_prefix(const Tensor &old, Tensor &grown) {
-    const Shape &from = old.shape(), &to = grown.shape();
-    const auto axis = static_cast<size_t>(std::mismatch(from.begin(), from.end(), to.begin()).first - from.begin());
-    size_t blocks = 1;
-    for (size_t i = 0; i < std::min(axis, from.size()); ++i) blocks *= static_cast<size_t>(from[i]);
-    const size_t bytes = old.bytes().size() / blocks, stride = grown.bytes().size() / blocks;
-    for (size_t i = 0; i < blocks; ++i)
-        std::memcpy(grown.bytes().data() + i * stride, old.bytes().data() + i * bytes, bytes);
-}
-
-std::vector<int32_t> states_of(const plan::GraphPlan &plan) {
-    std::vector<int32_t> out;
-    for (size_t i = 0; i < plan.tensors.size(); ++i)
-        if (plan.tensors[i].kind == plan::PlannedTensor::Kind::state) out.push_back(static_cast<int32_t>(i));
-    return out;
-}
 
 } // namespace
 
 Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sources, const Shape &shape)
     : session_(session), model_(*session.model->generation), cached_(shape.cached), rows_(shape.rows),
       batch_(rounded_rows(shape.rows)), positions_(longest_target(*session.model, *session.runtime->plugins)),
-      longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), had_(batch_, 0) {
+      longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), taken_(batch_),
+      reused_(batch_, 0) {
     if (!model_.encode.empty()) encode(sources);
-    if (cached_)
+    const detail::CachedTexts held = std::exchange(session_.cached, {});
+    if (cached_ && shape.reuse && model_.encode.empty() && held.rows.size() == batch_)
+        before_ = held.rows, capacity_ = held.capacity;
+    else if (cached_)
         capacity_ = std::min(longest_, first_capacity);
-    else
-        taken_.resize(batch_);
     use_program(cached_ ? 1 : longest_, Gives::scores, 0);
     const auto scores = static_cast<size_t>(program_->plan().outputs.at(model_.scores));
     vocabulary_ = static_cast<size_t>(program_->plan().tensors[scores].type.shape.back());
     scores_.resize(batch_ * vocabulary_);
+}
+
+Decoder::~Decoder() {
+    if (cached_ && whole_) session_.cached = {capacity_, std::move(taken_)};
 }
 
 // The inputs that the decoder takes from the encoder, and the lengths of the sources.
@@ -58,7 +45,8 @@ void Decoder::encode(const std::vector<Source> &sources) {
     TensorMap inputs = encoder_inputs(*session_.model, *session_.runtime->plugins, sources, Rows::of_programs);
     plan::GraphShapes shapes;
     for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
-    plan::Program &program = session_.program(model_.encode, shapes);
+    const auto held = session_.program(model_.encode, shapes);
+    plan::Program &program = *held;
     for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
     program.run();
     for (const std::string &name : model_.encoded) {
@@ -75,54 +63,62 @@ void Decoder::encode(const std::vector<Source> &sources) {
 // twice as many as before, or for what is needed, but no more than ever may be.
 void Decoder::use_program(size_t length, Gives gives, size_t needed) {
     if (length == length_ && gives == gives_ && needed <= capacity_) return;
-    std::map<std::string, Tensor> states;
-    if (needed > capacity_) {
-        for (const int32_t state : states_of(program_->plan())) {
-            const plan::PlannedTensor &tensor = program_->plan().tensors[static_cast<size_t>(state)];
-            program_->read(state, states.emplace(tensor.name, Tensor(tensor.type)).first->second.bytes());
-        }
+    const size_t shorter = capacity_;
+    if (needed > capacity_)
         capacity_ = std::max(needed, std::min(longest_, std::max(2 * capacity_, std::bit_ceil(needed))));
-    }
     TensorTypes encoded;
     for (const std::string &name : model_.encoded) encoded[name] = given_.at(name).type();
     plan::GraphShapes shapes = decode_shapes(model_, static_cast<int64_t>(batch_), static_cast<int64_t>(length),
                                              encoded, static_cast<int64_t>(capacity_));
     shapes.states_only = gives == Gives::nothing;
-    program_ = &session_.program(model_.decode, std::move(shapes));
+    const auto before = std::exchange(program_, session_.program(model_.decode, std::move(shapes)));
     length_ = length;
     gives_ = gives;
     for (const auto &[name, tensor] : given_) program_->write(program_->plan().inputs.at(name), tensor.bytes());
-    for (const auto &[name, state] : states) {
-        const int32_t index = program_->plan().tensor(name);
-        Tensor grown(program_->plan().tensors[static_cast<size_t>(index)].type);
-        copy_prefix(state, grown);
-        program_->write(index, grown.bytes());
-    }
+    if (capacity_ == shorter) return;
+    program_->take_states(*before);
+    session_.forget(model_.decode, static_cast<int64_t>(shorter));
 }
 
 // ---- Steps ----
 
 std::span<float> Decoder::step(std::span<const Ids> tokens) {
+    whole_ = false;
     if (cached_) {
-        fill(tokens);
-        run_last(tokens);
+        const Tokens left = take_reused(tokens);
+        fill(left);
+        run_last(left);
     } else {
         run_whole(tokens);
     }
+    whole_ = true;
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty()) finish_scores(r);
     return std::span(scores_).first(rows_ * vocabulary_);
 }
 
+// What is to be computed. The last token always is, because its scores are needed.
+Decoder::Tokens Decoder::take_reused(std::span<const Ids> tokens) {
+    Tokens left(tokens.begin(), tokens.end());
+    for (size_t r = 0; r < std::min(rows_, before_.size()); ++r) {
+        if (tokens[r].empty() || !taken_[r].empty()) continue;
+        const auto same = std::ranges::mismatch(before_[r], left[r].first(left[r].size() - 1)).in1;
+        taken_[r].assign(before_[r].cbegin(), Ids::const_iterator(same));
+        reused_[r] = taken_[r].size();
+        left[r] = left[r].subspan(reused_[r]);
+    }
+    return left;
+}
+
 // What every row has before its last token.
-void Decoder::fill(std::span<const Ids> tokens) {
+void Decoder::fill(const Tokens &tokens) {
     size_t longest = 1;
-    for (const Ids &ids : tokens) longest = std::max(longest, ids.size());
+    for (const auto ids : tokens) longest = std::max(longest, ids.size());
     for (size_t first = 0; first + 1 < longest;) {
-        size_t most =
-            longest_block; // a block may be longer than what is left of the tokens, but not than the positions
+        // A block may be longer than what is left of the tokens, but not than what is left of the positions.
+        size_t most = longest_block;
         for (size_t r = 0; r < rows_; ++r)
-            if (first + 1 < tokens[r].size()) most = std::min(most, positions_ - had_[r]);
+            if (!tokens[r].empty()) most = std::min(most, positions_ - taken_[r].size());
         const size_t left = longest - 1 - first, whole = std::bit_floor(left);
         const bool filled_up = left - whole > whole / 2; // rather than one more block: a quarter of it is filler
         const size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(most));
@@ -133,34 +129,46 @@ void Decoder::fill(std::span<const Ids> tokens) {
 
 // Gives every row the tokens [first, first + length) of its own, less its last one. What follows them is computed from
 // filler; the next token takes its place in the caches.
-void Decoder::run_block(std::span<const Ids> tokens, size_t first, size_t length) {
-    size_t needed = 0;
-    std::vector<size_t> counts(rows_, 0);
-    std::vector<int32_t> ids(batch_ * length, filler), positions(batch_, 0);
+void Decoder::run_block(const Tokens &tokens, size_t first, size_t length) {
+    Tokens block(rows_);
+    std::vector<int32_t> ids(batch_ * length, filler);
     for (size_t r = 0; r < rows_; ++r) {
-        if (first + 1 < tokens[r].size()) counts[r] = std::min(tokens[r].size() - 1 - first, length);
-        std::copy_n(tokens[r].begin() + static_cast<std::ptrdiff_t>(std::min(first, tokens[r].size())), counts[r],
-                    ids.begin() + static_cast<std::ptrdiff_t>(r * length));
-        positions[r] = static_cast<int32_t>(std::min(had_[r], positions_ - length));
-        needed = std::max(needed, had_[r] + counts[r]);
+        if (first + 1 < tokens[r].size())
+            block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, length));
+        std::ranges::copy(block[r], ids.begin() + static_cast<std::ptrdiff_t>(r * length));
     }
-    use_program(length, Gives::nothing, needed);
-    run(ids, positions);
-    for (size_t r = 0; r < rows_; ++r) had_[r] += counts[r];
+    use_program(length, Gives::nothing, longest_of(tokens) + length);
+    run(ids, positions(length));
+    for (size_t r = 0; r < rows_; ++r) taken_[r].insert(taken_[r].end(), block[r].begin(), block[r].end());
 }
 
-void Decoder::run_last(std::span<const Ids> tokens) {
-    size_t needed = 0;
-    std::vector<int32_t> ids(batch_, filler), positions(batch_, 0);
-    for (size_t r = 0; r < rows_; ++r) {
-        positions[r] = static_cast<int32_t>(std::min(had_[r], positions_ - 1));
-        if (tokens[r].empty()) continue;
-        ids[r] = tokens[r].back();
-        needed = std::max(needed, ++had_[r]);
-    }
-    use_program(1, Gives::scores, needed);
-    run(ids, positions);
+void Decoder::run_last(const Tokens &tokens) {
+    std::vector<int32_t> ids(batch_, filler);
+    for (size_t r = 0; r < rows_; ++r)
+        if (!tokens[r].empty()) ids[r] = tokens[r].back();
+    use_program(1, Gives::scores, longest_of(tokens) + 1);
+    run(ids, positions(1));
+    for (size_t r = 0; r < rows_; ++r)
+        if (!tokens[r].empty()) taken_[r].push_back(tokens[r].back());
     read_scores(scores_);
+}
+
+// How many tokens the longest row has of those that take more.
+size_t Decoder::longest_of(const Tokens &tokens) const {
+    size_t longest = 0;
+    for (size_t r = 0; r < rows_; ++r)
+        if (!tokens[r].empty()) longest = std::max(longest, taken_[r].size());
+    return longest;
+}
+
+// Where the next tokens of each row go. A row that rests may be so long that filler takes the place of its last ones.
+std::vector<int32_t> Decoder::positions(size_t length) {
+    std::vector<int32_t> out;
+    for (Ids &taken : taken_) {
+        if (taken.size() + length > capacity_) taken.resize(capacity_ - length);
+        out.push_back(static_cast<int32_t>(taken.size()));
+    }
+    return out;
 }
 
 void Decoder::run_whole(std::span<const Ids> tokens) {
@@ -168,14 +176,13 @@ void Decoder::run_whole(std::span<const Ids> tokens) {
     for (size_t r = 0; r < batch_; ++r) {
         if (r < rows_) taken_[r].insert(taken_[r].end(), tokens[r].begin(), tokens[r].end());
         std::copy(taken_[r].begin(), taken_[r].end(), ids.begin() + static_cast<std::ptrdiff_t>(r * length_));
-        had_[r] = taken_[r].size();
     }
     run(ids, std::vector<int32_t>(batch_, 0));
     std::vector<float> all(batch_ * length_ * vocabulary_);
     read_scores(all);
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty())
-            std::copy_n(all.begin() + static_cast<std::ptrdiff_t>((r * length_ + had_[r] - 1) * vocabulary_),
+            std::copy_n(all.begin() + static_cast<std::ptrdiff_t>((r * length_ + taken_[r].size() - 1) * vocabulary_),
                         vocabulary_, scores_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
 }
 
@@ -200,7 +207,7 @@ void Decoder::finish_scores(size_t row) {
     const std::string &device = session_.device.id;
     throw Error(ErrorCode::failure, "graph '" + model_.decode + "' gave " + std::to_string(*at) + " for token " +
                                         std::to_string(at - scores.begin()) + " at position " +
-                                        std::to_string(had_[row] - 1) + " on " + device +
+                                        std::to_string(taken_[row].size() - 1) + " on " + device +
                                         "; 'lamina compare --device " + device + "' names the layer at fault");
 }
 
@@ -208,12 +215,8 @@ void Decoder::reorder(std::span<const int32_t> rows) {
     std::vector<int32_t> whole(batch_);
     std::iota(whole.begin(), whole.end(), 0);
     std::copy(rows.begin(), rows.end(), whole.begin());
-    const std::vector<size_t> had = had_;
     const std::vector<Ids> taken = taken_;
-    for (size_t r = 0; r < batch_; ++r) {
-        had_[r] = had[static_cast<size_t>(whole[r])];
-        if (!cached_) taken_[r] = taken[static_cast<size_t>(whole[r])];
-    }
+    for (size_t r = 0; r < batch_; ++r) taken_[r] = taken[static_cast<size_t>(whole[r])];
     if (cached_) program_->reorder_states(whole);
 }
 

@@ -65,7 +65,7 @@ class Answers {
             streamed_[text].text = written;
             show(text, written.size());
         }
-        return {written, c.tokens, c.log_probability, c.score, c.finish};
+        return {written, c.tokens, c.log_probability, c.score, c.finish, c.reused};
     }
 
   private:

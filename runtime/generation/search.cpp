@@ -126,21 +126,20 @@ class Text {
     // The best 2 * beams extensions: enough to keep all beams live even if every beam ends. Ties go to the first beam
     // and the lowest token, as in greedy search.
     std::vector<Choice> best_choices(std::span<const float> scores, size_t vocabulary) {
-        std::vector<Choice> all;
+        const size_t most = 2 * live_.size();
+        std::vector<Choice> best; // so far; beams and tokens come in order, so an equal one goes behind
+        const auto likelier = [](const Choice &a, const Choice &b) { return a.log_probability > b.log_probability; };
         for (size_t b = 0; b < live_.size(); ++b) {
             if (live_[b].log_probability == never) continue;
             log_softmax(scores.subspan(b * vocabulary, vocabulary), log_probabilities_);
-            for (size_t v = 0; v < vocabulary; ++v)
-                all.push_back({live_[b].log_probability + log_probabilities_[v], b, static_cast<int32_t>(v)});
+            for (size_t v = 0; v < vocabulary; ++v) {
+                const Choice choice{live_[b].log_probability + log_probabilities_[v], b, static_cast<int32_t>(v)};
+                if (best.size() == most && !likelier(choice, best.back())) continue;
+                if (best.size() == most) best.pop_back();
+                best.insert(std::upper_bound(best.begin(), best.end(), choice, likelier), choice);
+            }
         }
-        const size_t most = std::min(all.size(), 2 * live_.size());
-        std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(most), all.end(),
-                          [](const Choice &a, const Choice &b) {
-                              if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
-                              return a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
-                          });
-        all.resize(most);
-        return all;
+        return best;
     }
 
     void extend(std::span<const float> scores, size_t vocabulary, std::span<int32_t> parents) {
@@ -206,7 +205,8 @@ std::vector<std::vector<Candidate>> search(detail::SessionState &session, const 
         if (!task.sources.empty()) sources.insert(sources.end(), beams, task.sources[i]);
     }
     const size_t rows = texts.size() * beams;
-    Decoder decoder(session, sources, {rows, std::min(longest + task.max_length, task.positions), options.cached});
+    Decoder decoder(session, sources,
+                    {rows, std::min(longest + task.max_length, task.positions), options.cached, options.reuse});
 
     std::vector<Ids> tokens(rows);
     Ids parents(rows);
@@ -227,7 +227,8 @@ std::vector<std::vector<Candidate>> search(detail::SessionState &session, const 
             decoder.reorder(parents); // something moved
     }
     std::vector<std::vector<Candidate>> out;
-    for (Text &text : texts) out.push_back(text.take());
+    for (size_t i = 0; i < texts.size(); ++i)
+        for (Candidate &c : out.emplace_back(texts[i].take())) c.reused = decoder.reused(i * beams);
     return out;
 }
 

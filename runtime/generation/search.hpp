@@ -15,6 +15,7 @@ struct Candidate {
     double log_probability = 0; // of tokens and, where it was reached, the end
     double score = 0; // log_probability / length^length_penalty; what candidates are ranked by; the end counts
     Finish finish = Finish::length;
+    size_t reused = 0; // tokens of the prefix
 };
 
 // A search. There is one entry of `prefixes` per text: what its output begins with, place by place (the start tokens;

@@ -13,10 +13,8 @@ std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata) {
     };
     const auto text = [&](const char *key) { return find(key) ? std::string(find(key)->string()) : ""; };
     const auto texts = [&](const char *key) {
-        std::vector<std::string> out;
-        if (const GgufValue *value = find(key))
-            for (const std::string_view each : value->strings()) out.emplace_back(each);
-        return out;
+        const auto all = find(key) ? find(key)->strings() : std::span<const std::string_view>();
+        return std::vector(all.begin(), all.end());
     };
     const auto id = [&](const char *key) {
         return find(key) ? std::optional(static_cast<int32_t>(find(key)->integer(0, INT32_MAX))) : std::nullopt;

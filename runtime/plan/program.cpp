@@ -55,6 +55,27 @@ void Program::reorder_states(std::span<const int32_t> rows) {
     reorder(rows);
 }
 
+void Program::take_states(Program &from) {
+    std::vector<StateCopy> copies;
+    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+        if (plan_.tensors[t].kind != Kind::state) continue;
+        const int32_t other = from.plan_.tensor(plan_.tensors[t].name);
+        const Shape &shorter = from.tensor(other).type.shape, &longer = plan_.tensors[t].type.shape;
+        const auto [differs, there] = std::ranges::mismatch(shorter, longer);
+        const auto axis = static_cast<size_t>(differs - shorter.begin());
+        if (shorter.size() != longer.size() || from.tensor(other).type.dtype != plan_.tensors[t].type.dtype ||
+            (differs != shorter.end() && (*differs > *there || !std::equal(differs + 1, shorter.end(), there + 1))))
+            throw Error(ErrorCode::input, "state '" + plan_.tensors[t].name + "': expected " + to_string(longer) +
+                                              ", shorter along one axis, found " + to_string(shorter));
+        uint64_t blocks = 1;
+        for (size_t i = 0; i < std::min(axis, shorter.size()); ++i) blocks *= static_cast<uint64_t>(shorter[i]);
+        if (blocks == 0) continue;
+        copies.push_back({other, static_cast<int32_t>(t), blocks, from.tensor(other).type.bytes() / blocks,
+                          plan_.tensors[t].type.bytes() / blocks});
+    }
+    copy_states(from, copies);
+}
+
 void Program::expect_size(int32_t index, size_t found) const {
     const PlannedTensor &t = tensor(index);
     if (found != t.type.bytes())

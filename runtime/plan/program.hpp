@@ -13,6 +13,12 @@
 
 namespace lamina::plan {
 
+// A state that goes to the beginning of a longer one: so many blocks, which lie further apart there.
+struct StateCopy {
+    int32_t from, to; // tensors of the two plans
+    uint64_t blocks, bytes, to_stride;
+};
+
 // The base class checks the caller's arguments in the same way for all devices.
 class Program {
   public:
@@ -34,6 +40,10 @@ class Program {
     // per sequence.
     void reorder_states(std::span<const int32_t> rows);
 
+    // Copies all states of another program of the same graph and backend to the beginning of these, which are longer
+    // along one axis. Throws Error(input) if the other has no such states.
+    void take_states(Program &from);
+
     // With `guard`: the name of a tensor or scratch block beyond whose bounds the last run wrote; empty if there is
     // none.
     [[nodiscard]] virtual std::string overrun() = 0;
@@ -49,6 +59,7 @@ class Program {
     virtual void execute() = 0;
     virtual void get(int32_t tensor, std::span<std::byte> bytes) = 0;
     virtual void reorder(std::span<const int32_t> rows) = 0;
+    virtual void copy_states(Program &from, std::span<const StateCopy> copies) = 0;
 
     [[nodiscard]] const PlannedTensor &tensor(int32_t index) const {
         return plan_.tensors.at(static_cast<size_t>(index));

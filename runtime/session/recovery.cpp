@@ -24,6 +24,7 @@ void SessionState::connect() {
 
 void SessionState::let_go() {
     programs = {};
+    cached = {};
     backend.reset();
     admission.reset();
     runtime->forget(device, std::exchange(opened, nullptr));

@@ -8,8 +8,12 @@
 namespace lamina::detail {
 namespace {
 
+std::string begin_of_key(const std::string &graph, int64_t state_length) {
+    return graph + " " + std::to_string(state_length) + " ";
+}
+
 std::string key_of(const std::string &graph, const plan::GraphShapes &shapes) {
-    std::string key = graph + " " + std::to_string(shapes.state_length) + (shapes.states_only ? " states" : "");
+    std::string key = begin_of_key(graph, shapes.state_length) + (shapes.states_only ? "states" : "");
     for (const auto &[name, type] : shapes.inputs) key += " " + name + name_of(type.dtype) + to_string(type.shape);
     return key;
 }
@@ -42,11 +46,11 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
 
 } // namespace
 
-plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
+std::shared_ptr<plan::Program> ProgramCache::get(const std::string &key, const Make &make) {
     for (auto it = programs_.begin(); it != programs_.end(); ++it)
         if (it->first == key) {
             programs_.splice(programs_.begin(), programs_, it);
-            return *it->second;
+            return it->second;
         }
     std::unique_ptr<plan::Program> made;
     try {
@@ -60,10 +64,14 @@ plan::Program &ProgramCache::get(const std::string &key, const Make &make) {
     }
     programs_.emplace_front(key, std::move(made));
     if (programs_.size() > most) programs_.pop_back();
-    return *programs_.front().second;
+    return programs_.front().second;
 }
 
-plan::Program &SessionState::program(const std::string &graph, plan::GraphShapes shapes) {
+void ProgramCache::drop(std::string_view begin_of_keys) {
+    programs_.remove_if([&](const auto &program) { return program.first.starts_with(begin_of_keys); });
+}
+
+std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, plan::GraphShapes shapes) {
     shapes.state_dtype = options.cache;
     connect(); // again, if a second loss was thrown since
     return programs.get(key_of(graph, shapes), [&] {
@@ -75,6 +83,10 @@ plan::Program &SessionState::program(const std::string &graph, plan::GraphShapes
     });
 }
 
+void SessionState::forget(const std::string &graph, int64_t state_length) {
+    programs.drop(begin_of_key(graph, state_length));
+}
+
 std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan) {
     return admission ? admission->choose(plan, *backend, options.variants)
                      : plan::variants_by_layer(plan, options.variants);
@@ -83,7 +95,8 @@ std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan) {
 TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
     plan::GraphShapes shapes;
     for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
-    plan::Program &program = this->program(graph, shapes);
+    const auto held = this->program(graph, shapes);
+    plan::Program &program = *held;
     for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
     const std::map<std::string, int32_t> tapped = find_taps(program.plan(), taps);
     program.run();

@@ -53,11 +53,18 @@ struct RuntimeState {
 class ProgramCache {
   public:
     using Make = std::function<std::unique_ptr<plan::Program>()>;
-    plan::Program &get(const std::string &key, const Make &make);
+    [[nodiscard]] std::shared_ptr<plan::Program> get(const std::string &key, const Make &make);
+    void drop(std::string_view begin_of_keys);
 
   private:
     static constexpr size_t most = 32;
-    std::list<std::pair<std::string, std::unique_ptr<plan::Program>>> programs_;
+    std::list<std::pair<std::string, std::shared_ptr<plan::Program>>> programs_;
+};
+
+// What the key-value caches of a session hold: the tokens of each row that programs have.
+struct CachedTexts {
+    size_t capacity = 0; // tokens that a row has room for
+    std::vector<std::vector<int32_t>> rows;
 };
 
 struct SessionState {
@@ -70,9 +77,12 @@ struct SessionState {
     std::shared_ptr<admission::Admission> admission; // null for "reference"
     ProgramCache programs;
     Exclusive turn; // held by whoever uses the session
+    CachedTexts cached; // while nothing is being decoded
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
-    [[nodiscard]] plan::Program &program(const std::string &graph, plan::GraphShapes shapes);
+    [[nodiscard]] std::shared_ptr<plan::Program> program(const std::string &graph, plan::GraphShapes shapes);
+    // Programs of a graph with states of this length are not needed any more, nor are the states.
+    void forget(const std::string &graph, int64_t state_length);
     // As Session::run, for a graph that the model has.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});

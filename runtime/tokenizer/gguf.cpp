@@ -88,7 +88,7 @@ void check_lists(const GgufVocabulary &file) {
 Vocabulary vocabulary_of(const GgufVocabulary &file) {
     Vocabulary out;
     size_t bytes = 0;
-    for (const std::string &token : file.tokens) bytes += token.size();
+    for (const std::string_view token : file.tokens) bytes += token.size();
     out.reserve(file.tokens.size(), bytes);
     for (size_t id = 0; id < file.tokens.size(); ++id) {
         if (first_invalid_utf8(file.tokens[id]) != file.tokens[id].size())
@@ -103,7 +103,7 @@ AddedTokens added_tokens_of(const GgufVocabulary &file) {
     std::vector<AddedToken> out;
     for (size_t id = 0; id < file.tokens.size(); ++id)
         if (const TokenType type = type_of(file, id); type == control || type == user_defined) {
-            AddedToken token{static_cast<int32_t>(id), file.tokens[id]};
+            AddedToken token{static_cast<int32_t>(id), std::string(file.tokens[id])};
             token.normalized = false;
             token.special = type == control;
             out.push_back(token);
@@ -114,14 +114,13 @@ AddedTokens added_tokens_of(const GgufVocabulary &file) {
 std::vector<Merge> merges_of(const GgufVocabulary &file, const Vocabulary &vocabulary) {
     std::vector<Merge> out;
     out.reserve(file.merges.size());
-    for (const std::string &each : file.merges) {
+    for (const std::string_view each : file.merges) {
         const std::string key = "merges: entry " + std::to_string(out.size());
         const size_t blank = each.find(' ', 1); // the first token is not empty, and may begin with a space
         if (blank == std::string::npos)
             refuse_key(key, "expected two tokens separated by a space, found " + in_quotes(each));
-        const std::string_view text = each;
         at_key(key, [&] {
-            out.push_back(merge_of(vocabulary, text.substr(0, blank), text.substr(blank + 1),
+            out.push_back(merge_of(vocabulary, each.substr(0, blank), each.substr(blank + 1),
                                    static_cast<uint32_t>(out.size()), ""));
         });
     }
@@ -157,7 +156,7 @@ PostProcessor ends_of(const GgufVocabulary &file, bool begins) {
         if (!id || *id < 0 || static_cast<size_t>(*id) >= file.tokens.size())
             refuse_key(key, "expected the id of one of the " + std::to_string(file.tokens.size()) + " tokens, found " +
                                 (id ? std::to_string(*id) : "nothing"));
-        const TemplatePiece piece{0, {{file.tokens[static_cast<size_t>(*id)], *id}}, type};
+        const TemplatePiece piece{0, {{std::string(file.tokens[static_cast<size_t>(*id)]), *id}}, type};
         if (type == 0) single.push_back(piece);
         pair.push_back(piece);
     };

@@ -6,18 +6,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina::tokenizer {
 
-// The members are named like the keys, tokenizer.ggml.*. std::optional: the file may lack the key.
+// The members are named like the keys, tokenizer.ggml.*. std::optional: the file may lack the key. Texts are the file's
+// own bytes.
 struct GgufVocabulary {
-    std::string model;               // "gpt2" (byte-level BPE) or "llama" (SentencePiece's BPE)
-    std::string pre;                 // gpt2: how text is split into words: "llama-bpe", "qwen2", ...
-    std::vector<std::string> tokens; // by id
-    std::vector<float> scores;       // llama: by id
-    std::vector<int32_t> token_type; // by id; 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-    std::vector<std::string> merges; // gpt2: "left right", in order of rank
+    std::string model;                    // "gpt2" (byte-level BPE) or "llama" (SentencePiece's BPE)
+    std::string pre;                      // gpt2: how text is split into words: "llama-bpe", "qwen2", ...
+    std::vector<std::string_view> tokens; // by id
+    std::vector<float> scores;            // llama: by id
+    std::vector<int32_t> token_type;      // by id; 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+    std::vector<std::string_view> merges; // gpt2: "left right", in order of rank
     std::optional<int32_t> bos_token_id, eos_token_id, unknown_token_id;
     std::optional<bool> add_bos_token, add_eos_token, add_space_prefix;
 };

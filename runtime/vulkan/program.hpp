@@ -30,6 +30,7 @@ class VulkanProgram final : public plan::Program {
     void execute() override;
     void get(int32_t tensor, std::span<std::byte> bytes) override;
     void reorder(std::span<const int32_t> rows) override;
+    void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
     void lay_out_staging();
     void download(const Region &from, std::span<std::byte> to);
 

@@ -1,4 +1,4 @@
-// Moves sequences within the states of a program. Beam search keeps, drops and splits beams this way.
+// Moves sequences within the states of a program, as beam search keeps, drops and splits beams, and into longer states.
 #include "vulkan/program.hpp"
 
 namespace lamina::vulkan {
@@ -42,6 +42,21 @@ void VulkanProgram::reorder(std::span<const int32_t> rows) {
         place(*device_, commands, between_copies);
         for (const Move &m : moves)
             copy(*device_, commands, *beside_, m.beside, *m.state.buffer, m.state.offset + m.to, m.bytes);
+        place(*device_, commands, after_copy);
+    });
+}
+
+void VulkanProgram::copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) {
+    const auto &other = dynamic_cast<VulkanProgram &>(from);
+    CommandPool pool(device_);
+    pool.run_once([&](VkCommandBuffer commands) {
+        place(*device_, commands, before_download);
+        for (const plan::StateCopy &each : copies) {
+            const Region &shorter = other.memory_.tensor(each.from), &longer = memory_.tensor(each.to);
+            for (uint64_t block = 0; block < each.blocks; ++block)
+                copy(*device_, commands, *shorter.buffer, shorter.offset + block * each.bytes, *longer.buffer,
+                     longer.offset + block * each.to_stride, each.bytes);
+        }
         place(*device_, commands, after_copy);
     });
 }

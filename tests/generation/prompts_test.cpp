@@ -45,9 +45,12 @@ TEST_CASE("a prompt in blocks gives the same scores as token by token") {
         generation::Ids prompt(length);
         for (size_t i = 0; i < length; ++i) prompt[i] = static_cast<int32_t>(2 + i * 7 % 26);
         const generation::Ids shorter(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>((length + 1) / 2));
-        generation::Decoder blocks(state, {}, {2, length + 1, true}), tokens(state, {}, {2, length + 1, true});
-        const auto scores = blocks.step(std::vector<generation::Ids>{prompt, shorter});
-        const std::vector<float> found(scores.begin(), scores.end());
+        const auto found = [&] {
+            generation::Decoder blocks(state, {}, {2, length + 1});
+            const auto scores = blocks.step(std::vector<generation::Ids>{prompt, shorter});
+            return std::vector<float>(scores.begin(), scores.end());
+        }();
+        generation::Decoder tokens(state, {}, {2, length + 1});
         std::vector<float> expected(found.size());
         for (size_t i = 0; i < length; ++i) {
             const auto next = tokens.step(std::vector<generation::Ids>{
@@ -78,6 +81,72 @@ TEST_CASE("growing caches do not change the generated text") {
     const auto beams = session.hypotheses({"lamina"}, options);
     options.cached = false;
     CHECK(session.hypotheses({"lamina"}, options).front().front().tokens == beams.front().front().tokens);
+}
+
+TEST_CASE("what a text has in common with the one before is not computed again, and its answer is the same") {
+    Session session = letters();
+    GenerateOptions again;
+    again.reuse = true;
+    std::string conversation = "lamina";
+    size_t held = 0;
+    for (int turn = 0; turn < 14; ++turn) { // until caches have grown
+        const Hypothesis found = session.hypotheses({conversation}, again).front().front();
+        CHECK(found.text == letters().generate({conversation}).front());
+        CHECK(found.reused == held);
+        conversation += found.text;
+        held = conversation.size(); // with <s>, and without the last letter, which was never given to the decoder
+        conversation += "so";
+    }
+}
+
+TEST_CASE("a text that changes what was said before is computed from there on") {
+    Session session = letters();
+    GenerateOptions again;
+    again.reuse = true;
+    const auto reused = [&](const std::string &text) {
+        const Hypothesis found = session.hypotheses({text}, again).front().front();
+        CHECK(found.text == letters().generate({text}).front());
+        return found.reused;
+    };
+    CHECK(reused("abcdefgh") == 0);
+    CHECK(reused("abcdefgh") == 8); // with <s>; the last letter's scores are needed
+    CHECK(reused("abcxyz") == 4);
+    CHECK(reused("abcdefgh") == 4);
+    CHECK(reused("b") == 1);
+
+    CHECK(session.hypotheses({"b"}, {}).front().front().reused == 0); // unless it is asked for
+    again.cached = false;
+    CHECK(reused("b") == 0);
+    again.cached = true;
+    CHECK(reused("b") == 0); // nothing is in the caches
+    again.beams = 3;
+    const auto beams = session.hypotheses({"bcd"}, again).front();
+    GenerateOptions alone;
+    alone.beams = 3;
+    CHECK(beams.front().tokens == letters().hypotheses({"bcd"}, alone).front().front().tokens);
+    CHECK(session.hypotheses({"bcd"}, again).front().front().tokens == beams.front().tokens);
+}
+
+TEST_CASE("a row that holds much of its text loses nothing while another reads a long one beside it") {
+    const auto short_sighted = [] {
+        Session session = letters();
+        detail::SessionState &state = detail::Access::state(session);
+        auto changed = std::make_shared<model::Model>(*state.model);
+        changed->generation->context = 40;
+        state.model = changed;
+        return session;
+    };
+    Session session = short_sighted();
+    GenerateOptions again;
+    again.reuse = true;
+    const std::string whole(30, 'c');
+    CHECK(session.generate({"a", whole}, again) == short_sighted().generate({"a", whole}));
+    const std::vector<std::string> longer{"a" + std::string(29, 'x'), whole + "d"};
+    const auto found = session.hypotheses(longer, again);
+    CHECK(found[0].front().reused == 2);
+    CHECK(found[1].front().reused == 31);
+    Session fresh = short_sighted();
+    for (size_t i = 0; i < 2; ++i) CHECK(found[i].front().text == fresh.generate(longer)[i]);
 }
 
 TEST_CASE("the output ends before a stop text, and streaming gives the same text") {

@@ -16,4 +16,7 @@ struct MappedFile {
     static MappedFile open(const std::filesystem::path &file);
 };
 
+// These bytes of a mapped file are not needed for now: they leave memory, and are read again when they are touched.
+void let_go(std::span<const std::byte> mapped);
+
 } // namespace lamina

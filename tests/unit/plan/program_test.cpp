@@ -37,6 +37,7 @@ class Idle final : public Program {
     void execute() override { ++calls; }
     void get(int32_t, std::span<std::byte>) override { ++calls; }
     void reorder(std::span<const int32_t>) override { ++calls; }
+    void copy_states(Program &, std::span<const StateCopy>) override { ++calls; }
 };
 
 void write(Program &program, int32_t tensor, size_t bytes) { program.write(tensor, std::vector<std::byte>(bytes)); }

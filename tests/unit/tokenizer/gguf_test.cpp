@@ -5,6 +5,8 @@
 #include "tokenizer/byte_characters.hpp"
 #include "tokenizer/gguf.hpp"
 
+#include <deque>
+
 using namespace lamina;
 using tokenizer::GgufVocabulary;
 using tokenizer::tokenizer_of;
@@ -18,6 +20,12 @@ std::string text_of(const std::string &file) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
+// The text in memory that is never given back, as that of a mapped file would be.
+std::string_view kept(std::string text) {
+    static std::deque<std::string> all;
+    return all.emplace_back(std::move(text));
+}
+
 // How a GGUF file describes the tokenizer of llama3.json.
 GgufVocabulary byte_level() {
     const JsonText json(text_of(fixture("llama3.json")), "llama3.json");
@@ -27,11 +35,11 @@ GgufVocabulary byte_level() {
     out.pre = "llama-bpe";
     out.tokens.resize(model.at("vocab").members().size());
     for (const JsonView token : model.at("vocab").members())
-        out.tokens[static_cast<size_t>(token.integer(0, 1 << 20))] = token.key();
+        out.tokens[static_cast<size_t>(token.integer(0, 1 << 20))] = kept(std::string(token.key()));
     for (const JsonView merge : model.at("merges").items()) {
         std::string pair;
         for (const JsonView token : merge.items()) pair += (pair.empty() ? "" : " ") + std::string(token.string());
-        out.merges.push_back(pair);
+        out.merges.push_back(kept(pair));
     }
     out.token_type.assign(out.tokens.size(), 1);
     out.token_type[0] = out.token_type[1] = 3;
@@ -44,7 +52,7 @@ GgufVocabulary sentencepiece() {
     GgufVocabulary out;
     out.model = "llama";
     const auto add = [&](const std::string &token, int32_t type, float score) {
-        out.tokens.push_back(token);
+        out.tokens.push_back(kept(token));
         out.token_type.push_back(type);
         out.scores.push_back(score);
     };
