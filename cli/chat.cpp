@@ -3,6 +3,7 @@
 #include "generate_options.hpp"
 #include "lines.hpp"
 #include "model_arguments.hpp"
+#include "table.hpp"
 #include "text_run.hpp"
 
 #include <lamina/texts.hpp>
@@ -76,11 +77,32 @@ void talk(Conversation &conversation, Output &output) {
     if (asks) output.print("\n");
 }
 
-int chat(const ChatCommandOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
-    check_answer_options(app, options.generate);
+// What the command line leaves open is as the model's makers would have it. Says what is sampled.
+GenerateOptions answer_options(const ChatCommandOptions &options, const Arguments &app, const Model &model,
+                               Output &output) {
+    const GenerateOptions suggested = suggested_options(model);
+    GenerateOptions out = options.generate;
+    if (!app.is_given("--temperature")) out.temperature = suggested.temperature;
+    if (!app.is_given("--repetition-penalty")) out.repetition_penalty = suggested.repetition_penalty;
+    check_answer_options(app, out);
+    if (out.temperature == 0) return out;
+    if (!app.is_given("--top-k")) out.top_k = suggested.top_k;
+    if (!app.is_given("--top-p")) out.top_p = suggested.top_p;
+    if (!app.is_given("--min-p")) out.min_p = suggested.min_p;
+    std::string how = "sampling with --temperature " + significant(out.temperature, 3);
+    if (out.top_k != 0) how += " --top-k " + std::to_string(out.top_k);
+    if (out.top_p != 1) how += " --top-p " + significant(out.top_p, 3);
+    if (out.min_p != 0) how += " --min-p " + significant(out.min_p, 3);
+    if (!app.is_given("--temperature")) how += ", as the model suggests; --temperature 0 takes the likeliest";
+    output.note(how);
+    return out;
+}
+
+int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
+    options.generate = answer_options(options, app, model, output);
     const Device device = runtime.device(global.device);
     note_device(device, output);
     const SessionOptions how = session_options(options.session, runtime, device);

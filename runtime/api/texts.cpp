@@ -68,6 +68,21 @@ std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &mess
     return format.render(messages, options);
 }
 
+GenerateOptions suggested_options(const Model &model) {
+    const model::Model &content = *detail::Access::model(model);
+    if (!content.generation)
+        throw Error(ErrorCode::usage,
+                    content.folder.string() + " does not generate text, so nothing is sampled from it");
+    const model::Sampling &sampling = content.generation->sampling;
+    GenerateOptions out;
+    out.temperature = sampling.temperature;
+    out.top_k = static_cast<size_t>(sampling.top_k);
+    out.top_p = sampling.top_p;
+    out.min_p = sampling.min_p;
+    out.repetition_penalty = sampling.repetition_penalty;
+    return out;
+}
+
 TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
     return generation::read_texts(*detail::Access::model(model), *detail::Access::plugins(model), texts);
 }

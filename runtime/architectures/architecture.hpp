@@ -40,6 +40,7 @@ struct TextSettings {
     std::optional<model::Chat> chat = {};
     int64_t max_length = 256;    // of an output, in tokens; the default if the files say nothing
     int64_t context = INT32_MAX; // the longest text that the model was trained with, in tokens
+    Json sampling = nullptr;     // as model.json has it; null: greedy
 };
 
 // A model under construction, from a Hugging Face folder or a GGUF file.

@@ -18,6 +18,18 @@ int64_t max_length_of(const Config &generation, int64_t otherwise) {
     return std::clamp<int64_t>(tokens, 1, 100000);
 }
 
+// What transformers would do: its own top_k is 50, and a model that is not sampled is only given the penalty.
+Json sampling_of(const Config &generation) {
+    Json out = Json::object();
+    if (generation.has("repetition_penalty")) out["repetition_penalty"] = generation.real("repetition_penalty");
+    if (!generation.flag("do_sample", false)) return out;
+    out["temperature"] = generation.real("temperature", 1);
+    out["top_k"] = std::max<int64_t>(generation.integer("top_k", 50), 0);
+    for (const char *key : {"top_p", "min_p"})
+        if (generation.has(key)) out[key] = generation.real(key);
+    return out;
+}
+
 // The longest text that the model was trained with, in tokens. sentence-transformers may lower it.
 int64_t context_of(const Config &config, const fs::path &folder) {
     int64_t out = INT32_MAX;
@@ -80,11 +92,34 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     }
     out.context = context_of(config, folder);
     out.max_length = max_length_of(generation, out.max_length);
+    out.sampling = sampling_of(generation);
     out.chat = chat_of(folder);
     return out;
 }
 
 // ---- GGUF ----
+
+namespace {
+
+// general.sampling.*: keys of the metadata and of model.json.
+Json sampling_of(const model::GgufMetadata &metadata) {
+    Json out = Json::object();
+    for (const auto &[theirs, ours] : {std::pair{"temp", "temperature"},
+                                       {"top_k", "top_k"},
+                                       {"top_p", "top_p"},
+                                       {"min_p", "min_p"},
+                                       {"penalty_repeat", "repetition_penalty"}})
+        if (const std::string key = std::string("general.sampling.") + theirs; metadata.has(key)) {
+            const model::GgufValue &value = metadata.at(key);
+            if (ours == std::string_view("top_k"))
+                out[ours] = std::max<int64_t>(value.integer(), 0); // 0 or below: all
+            else
+                out[ours] = value.number();
+        }
+    return out;
+}
+
+} // namespace
 
 std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metadata, const Config &config) {
     std::optional<Tokenizer> tokenizer = model::tokenizer_of(metadata);
@@ -92,6 +127,7 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
     TextSettings out{.tokenizer = tokenizer, .file = "tokenizer.gguf"};
     out.source = out.target = Json{{"tokenizer", out.file}};
     if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
+    out.sampling = sampling_of(metadata);
     if (metadata.has("tokenizer.chat_template")) {
         const auto token = [&](const char *key) -> std::string {
             if (!metadata.has(key)) return "";
@@ -165,6 +201,7 @@ Json generation_block(const Draft &draft) {
              {"max_length", texts.max_length},
              {"context", texts.context},
              {"target", texts.target}};
+    if (!texts.sampling.empty()) out["sampling"] = texts.sampling;
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {
         out["encode"] = "encode";
         if (draft.sample_rate != 0) {

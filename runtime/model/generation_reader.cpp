@@ -9,11 +9,13 @@
 #include <charconv>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 namespace lamina::model {
 namespace {
 
 constexpr int64_t longest_generation = 100000;
+constexpr double least_positive = std::numeric_limits<double>::min();
 
 std::shared_ptr<const TextCodec> codec_at(JsonView value, const TextFiles &files) {
     value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer", "special", "end"});
@@ -94,6 +96,25 @@ void read_encoder(JsonView value, const Graph &decode, Generation &generation, c
                    "': that is how decode is given what was encoded");
 }
 
+double number_at(JsonView value, double least, double most, const char *expected) {
+    const double number = value.number();
+    if (!(number >= least && number <= most)) value.fail(std::string("expected ") + expected);
+    return number;
+}
+
+Sampling read_sampling(JsonView value) {
+    value.allow_keys({"temperature", "top_k", "top_p", "min_p", "repetition_penalty"});
+    Sampling out;
+    if (value.has("temperature")) out.temperature = number_at(value.at("temperature"), 0, 1e6, "0 (greedy) or above");
+    if (value.has("top_k")) out.top_k = value.at("top_k").integer(0, INT32_MAX);
+    if (value.has("top_p")) out.top_p = number_at(value.at("top_p"), least_positive, 1, "a number above 0, at most 1");
+    if (value.has("min_p")) out.min_p = number_at(value.at("min_p"), 0, 1, "a number from 0 to 1");
+    if (value.has("repetition_penalty"))
+        out.repetition_penalty =
+            number_at(value.at("repetition_penalty"), least_positive, 100, "a number above 0, at most 100");
+    return out;
+}
+
 int32_t id_at(JsonView value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
 
 std::vector<int32_t> ids_at(JsonView value) {
@@ -136,8 +157,8 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "source_samples", "sample_rate", "target_ids",
-                      "position", "logits", "probabilities", "start", "end", "max_length", "context", "source",
-                      "target"});
+                      "position", "logits", "probabilities", "start", "end", "max_length", "context", "sampling",
+                      "source", "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
@@ -158,6 +179,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     generation.target = codec_at(value.at("target"), files);
     generation.max_length = value.at("max_length").integer(1, longest_generation);
     if (value.has("context")) generation.context = value.at("context").integer(1, INT32_MAX);
+    if (value.has("sampling")) generation.sampling = read_sampling(value.at("sampling"));
     return generation;
 }
 

@@ -52,6 +52,13 @@ struct AudioInput {
     int64_t rate = 0;    // samples per second
 };
 
+// How a model's makers sample from it: as the members of GenerateOptions are called. Greedily where they do not.
+struct Sampling {
+    double temperature = 0;
+    int64_t top_k = 0;
+    double top_p = 1, min_p = 0, repetition_penalty = 1;
+};
+
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
 struct Generation {
     std::string encode, decode;             // graphs; encode is empty for decoder-only models
@@ -64,6 +71,7 @@ struct Generation {
     bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
     int64_t max_length = 0;                 // generated tokens, the end not counted
     int64_t context = INT32_MAX;            // tokens that a target may have in all, as the model was trained
+    Sampling sampling = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
 
     // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens. Not for

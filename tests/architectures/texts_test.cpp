@@ -151,6 +151,39 @@ TEST_CASE("texts: conversations use the model's chat template, in whichever file
     CHECK(chat_prompt(runtime().load(folder.path() / "converted"), messages) == "w7 w9");
 }
 
+TEST_CASE("texts: a model suggests how to sample from it, and after conversion, too") {
+    const WithTokenizer model("llama");
+    const auto suggested = [&] { return suggested_options(runtime().load(model.path())); };
+    CHECK(suggested().temperature == 0); // no file says anything
+    CHECK(suggested().repetition_penalty == 1);
+    json settings{{"do_sample", true}, {"temperature", 0.7}, {"top_p", 0.8}, {"min_p", 0.05}, {"top_k", 20}};
+    settings["repetition_penalty"] = 1.05;
+    model.write("generation_config.json", settings.dump());
+    const TemporaryFolder folder;
+    convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
+    for (const GenerateOptions &found : {suggested(), suggested_options(runtime().load(folder.path() / "converted"))}) {
+        CHECK(found.temperature == 0.7);
+        CHECK(found.top_p == 0.8);
+        CHECK(found.min_p == 0.05);
+        CHECK(found.top_k == 20);
+        CHECK(found.repetition_penalty == 1.05);
+        CHECK(found.max_length == 0);
+    }
+    model.write("generation_config.json", R"({"do_sample": true})");
+    CHECK(suggested().temperature == 1);
+    CHECK(suggested().top_k == 50); // as transformers does
+    settings["do_sample"] = false;
+    model.write("generation_config.json", settings.dump());
+    CHECK(suggested().temperature == 0);
+    CHECK(suggested().top_k == 0);
+    CHECK(suggested().repetition_penalty == 1.05);
+    settings["do_sample"] = true, settings["top_p"] = 1.5;
+    model.write("generation_config.json", settings.dump());
+    CHECK_THAT(message_of([&] { (void)suggested(); }), contains("top_p: expected a number above 0, at most 1"));
+    CHECK_THAT(message_of([&] { (void)suggested_options(runtime().load(WithTokenizer("sentences").path())); }),
+               contains("does not generate text"));
+}
+
 TEST_CASE("texts: a converted model takes the same texts") {
     for (const char *name : {"llama", "sentences", "t5"}) {
         INFO(name);
