@@ -14,7 +14,8 @@ namespace {
 
 struct CompareCommandOptions {
     std::filesystem::path model;
-    std::vector<std::string> texts, inputs, variants;
+    std::vector<std::string> texts, inputs;
+    SessionArguments session;
     std::string graph, against = "reference";
     std::filesystem::path svg, replay;
 };
@@ -32,6 +33,7 @@ Json as_json(const Comparison &comparison) {
                           {"layer", layer.layer},
                           {"type", layer.type},
                           {"variant", layer.variant},
+                          {"prompt", layer.prompt},
                           {"token", layer.step ? Json(*layer.step) : Json()},
                           {"own", as_json(layer.own)},
                           {"accumulated", as_json(layer.accumulated)}});
@@ -57,7 +59,7 @@ std::string as_text(const Comparison &comparison, const Output &output) {
                  "VERDICT"});
     for (const LayerComparison &layer : comparison.layers) {
         const bool passed = layer.agrees();
-        table.row({{layer.graph, Style::dim},
+        table.row({{layer.graph + (layer.prompt ? " (prompt)" : ""), Style::dim},
                    {layer.layer, Style::bold},
                    layer.type,
                    layer.variant,
@@ -90,7 +92,9 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     how.inputs = input_tensors(options.inputs);
     if (!options.inputs.empty()) how.graph = graph_name(options.graph, inspect(model));
     how.against = options.against;
-    how.variants = variants(options.variants, runtime, device);
+    const SessionOptions session = session_options(options.session, runtime, device);
+    how.cache = session.cache;
+    how.variants = session.variants;
     how.replay_folder = options.replay;
 
     const Comparison comparison = lamina::compare(runtime, model, device, how);
@@ -124,7 +128,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
            "what to compare with: reference (the layers' references) or cpu (the CPU's fast kernels, for large models)")
         .shows_default()
         .one_of({"reference", "cpu"});
-    app.option("--variant", options->variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+    add_session_options(app, options->session);
     app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
     app.option("--replay", options->replay, "DIR",
                "save the first wrong layer in this folder, for 'lamina check --replay'")

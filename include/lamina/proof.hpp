@@ -115,8 +115,10 @@ struct LayerComparison {
     std::string graph, layer, type, variant; // variant: the one that the device used
     Verdict own;         // the layer alone, given what the references computed: is this kernel right?
     Verdict accumulated; // in the running model, with the errors of all layers before it
-    // Text is decoded token by token, with a cache. This is the token that `own` is about, the worst so far.
-    std::optional<size_t> step{};
+    // Text is decoded as in generation, with a cache: what a prompt has before its last token goes through as a block,
+    // by the layers that the cache depends on; all that follows goes token by token.
+    bool prompt = false;          // in the block
+    std::optional<size_t> step{}; // the token that `own` is about, the worst so far
     // Whether `own` passed, and the running model has no NaN or infinity that the references do not have. Other
     // accumulated errors are for the model's author to judge.
     [[nodiscard]] bool agrees() const;
@@ -143,6 +145,7 @@ struct CompareOptions {
     std::string graph{};                                        // for inputs; "": the only one
     std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant
+    DType cache = DType::f32;                                   // as in SessionOptions
     // The folder in which the first wrong layer is saved with its inputs, weights and results, for
     // CheckOptions::replay. It is created if needed. Empty: nothing is saved.
     std::filesystem::path replay_folder{};

@@ -7,8 +7,10 @@
 namespace lamina {
 
 Comparison compare(const Runtime &runtime, const Model &model, const Device &device, const CompareOptions &options) {
-    Session on_device = runtime.session(model, device);
-    Session truth = runtime.session(model, runtime.device(options.against));
+    SessionOptions session_options;
+    session_options.cache = options.cache;
+    Session on_device = runtime.session(model, device, session_options);
+    Session truth = runtime.session(model, runtime.device(options.against), session_options);
     return comparison::compare(detail::Access::state(truth), detail::Access::state(on_device), options);
 }
 

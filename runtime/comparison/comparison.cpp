@@ -5,13 +5,17 @@
 #include "conformance/replay.hpp"
 #include "conformance/values.hpp"
 #include "conformance/verdict.hpp"
+#include "generation/decoder.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/text_inputs.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
+#include <iterator>
+#include <memory>
 
 namespace lamina {
 namespace {
@@ -29,6 +33,11 @@ class Run {
         before_ = after_;
     }
 
+    // Takes over the states that another program of the graph left.
+    void continue_from(const Run &other) {
+        for (auto &[t, state] : after_)
+            state = other.read(other.plan().tensor(plan().tensors[static_cast<size_t>(t)].name));
+    }
     // Continues from the states that the last step left. An input that is not given keeps its value.
     void step(const TensorMap &inputs) {
         for (const auto &[name, tensor] : inputs) program_->write(plan().inputs.at(name), tensor.bytes());
@@ -88,8 +97,9 @@ std::vector<std::string> variants_of(detail::SessionState &session, const plan::
 
 // A graph for these shapes. With keep_all every tensor has its own memory and can be read; otherwise memory is shared
 // as in a session.
-Run compile(detail::SessionState &session, const std::string &graph, const plan::GraphShapes &shapes,
-            const Variants &asked, bool keep_all) {
+Run compile(detail::SessionState &session, const std::string &graph, plan::GraphShapes shapes, const Variants &asked,
+            bool keep_all) {
+    shapes.state_dtype = session.options.cache;
     plan::ProgramOptions options;
     options.keep_all = keep_all;
     options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // different, to expose unwritten memory
@@ -119,23 +129,34 @@ struct GraphSteps {
     std::string graph;
     plan::GraphShapes shapes;
     std::vector<TensorMap> inputs; // of each step; inputs that are not given keep their values
+    size_t first = 0;              // number of the first step, where they decode tokens
 };
 
 // Compares a graph on the device with the references, step by step.
 class GraphComparison {
   public:
     GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
-                    const CompareOptions &options)
-        : device_(device), replay_folder_(options.replay_folder),
+                    const CompareOptions &options, const GraphComparison *before)
+        : device_(device), first_(graph.first), replay_folder_(options.replay_folder),
           expected_(compile(truth, graph.graph, graph.shapes, {}, true)),
           running_(compile(device, graph.graph, graph.shapes, options.variants, true)),
           whole_(compile(device, graph.graph, graph.shapes, options.variants, false)) {
         const std::vector<plan::Step> &steps = plan().steps;
         for (size_t s = 0; s < steps.size(); ++s) {
             alone_.push_back(compile_alone(device, plan(), s, running_.variant(s)));
-            layers_.push_back(
-                {graph.graph, steps[s].name, steps[s].call.layer().contract->id, running_.variant(s), {}, {}, {}});
+            layers_.push_back({graph.graph,
+                               steps[s].name,
+                               steps[s].call.layer().contract->id,
+                               running_.variant(s),
+                               {},
+                               {},
+                               graph.shapes.states_only,
+                               {}});
         }
+        if (before == nullptr) return;
+        expected_.continue_from(before->expected_);
+        running_.continue_from(before->running_);
+        whole_.continue_from(before->whole_);
     }
 
     // Compares one more step; false when something is wrong in it.
@@ -154,7 +175,7 @@ class GraphComparison {
 
     void add_to(Comparison &out) const {
         for (LayerComparison layer : layers_) {
-            if (steps_ == 1) layer.step.reset();
+            if (first_ + steps_ == 1 || layer.prompt) layer.step.reset();
             out.layers.push_back(std::move(layer));
         }
         out.changed_outputs.insert(out.changed_outputs.end(), changed_outputs_.begin(), changed_outputs_.end());
@@ -176,7 +197,7 @@ class GraphComparison {
             const Tensor expected = expected_.read(expected_at);
             const Verdict own = compare(alone.read(alone_at), expected, tolerance, port);
             const Verdict accumulated = compare(running_.read(running_at), expected, tolerance, port);
-            if (conformance::add(layer.own, own)) layer.step = steps_;
+            if (conformance::add(layer.own, own)) layer.step = first_ + steps_;
             conformance::add(layer.accumulated, accumulated);
             agrees = agrees && own.passed && std::isfinite(accumulated.error);
         };
@@ -210,6 +231,7 @@ class GraphComparison {
     }
 
     detail::SessionState &device_;
+    size_t first_;
     std::filesystem::path replay_folder_, replay_;
     std::string replay_command_;
     Run expected_;
@@ -221,16 +243,33 @@ class GraphComparison {
     size_t steps_ = 0; // done
 };
 
-// Text is decoded as generation does it: token by token, with a cache.
-GraphSteps steps_of_text(const model::Generation &g, const std::string &graph, TensorMap inputs, size_t length) {
+GraphSteps steps_of(GraphRun run) {
     GraphSteps out;
-    out.graph = graph;
-    if (graph == g.decode) {
-        out.shapes.state_length = generation::rounded_length(length);
-        out.inputs = generation::token_by_token(g, std::move(inputs));
-    } else {
-        out.inputs.push_back(std::move(inputs));
+    out.graph = std::move(run.graph);
+    out.inputs.push_back(std::move(run.inputs));
+    return out;
+}
+
+// Text is decoded as generation does it: token by token, with a cache.
+std::vector<GraphSteps> steps_of_decoding(const model::Generation &g, const TensorMap &inputs,
+                                          const generation::TextInputs &of_texts) {
+    GraphSteps prompt, steps;
+    prompt.graph = steps.graph = g.decode;
+    prompt.shapes.state_length = steps.shapes.state_length = generation::rounded_length(of_texts.length);
+    prompt.shapes.states_only = true;
+    const auto length = static_cast<size_t>(inputs.at(g.target_ids).shape()[1]);
+    const auto add = [&](GraphSteps &part, size_t first, size_t count) {
+        TensorMap &step = part.inputs.emplace_back(generation::tokens_of(g, inputs, first, count));
+        if (part.inputs.size() == 1) step.insert(inputs.begin(), inputs.end()); // the other inputs
+    };
+    if (of_texts.prompt > 2) {
+        steps.first = std::bit_floor(std::min(of_texts.prompt - 1, generation::longest_block));
+        add(prompt, 0, steps.first);
     }
+    for (size_t t = steps.first; t < length; ++t) add(steps, t, 1);
+    std::vector<GraphSteps> out;
+    if (!prompt.inputs.empty()) out.push_back(std::move(prompt));
+    out.push_back(std::move(steps));
     return out;
 }
 
@@ -239,15 +278,12 @@ std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, const s
     generation::TextInputs given =
         texts.empty() ? generation::sample_inputs(truth, rows) : generation::inputs_of_texts(truth, texts, rows);
     std::vector<GraphSteps> out;
-    for (auto &[graph, inputs] : given.graphs)
-        out.push_back(steps_of_text(*truth.model->generation, graph, std::move(inputs), given.length));
-    return out;
-}
-
-GraphSteps steps_of(GraphRun run) {
-    GraphSteps out;
-    out.graph = std::move(run.graph);
-    out.inputs.push_back(std::move(run.inputs));
+    for (GraphRun &run : given.graphs) {
+        if (run.graph == truth.model->generation->decode)
+            std::ranges::move(steps_of_decoding(*truth.model->generation, run.inputs, given), std::back_inserter(out));
+        else
+            out.push_back(steps_of(std::move(run)));
+    }
     return out;
 }
 
@@ -287,7 +323,7 @@ std::string Comparison::summary() const {
     if (wrong == nullptr)
         return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
     return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
-           wrong->variant + ") is the first that is wrong on " + place +
+           wrong->variant + ") is the first that is wrong on " + place + (wrong->prompt ? ", in the prompt" : "") +
            (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
            (wrong->own.passed ? "right by itself, but in the running model " + wrong->accumulated.text()
                               : wrong->own.text());
@@ -307,15 +343,18 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
 
     Comparison out;
     out.device = on_device.device;
+    std::unique_ptr<GraphComparison> before; // of the same graph
     for (GraphSteps &g : graphs) {
         if (!content.graphs.contains(g.graph))
             throw Error(ErrorCode::usage, content.folder.string() + " has no graph '" + g.graph + "'");
         for (const auto &[name, tensor] : g.inputs.front()) g.shapes.inputs[name] = tensor.type();
-        GraphComparison comparison(truth, on_device, g, options);
+        auto comparison = std::make_unique<GraphComparison>(truth, on_device, g, options, before.get());
         // Steps after a wrong one are wrong as well, and would hide where it began.
-        for (size_t step = 0; step < g.inputs.size() && comparison.step(g.inputs[step]); ++step) {
-        }
-        comparison.add_to(out);
+        const bool agrees =
+            std::ranges::all_of(g.inputs, [&](const TensorMap &step) { return comparison->step(step); });
+        comparison->add_to(out);
+        if (g.shapes.states_only && !agrees) break;
+        before = g.shapes.states_only ? std::move(comparison) : nullptr;
     }
     return out;
 }

@@ -58,6 +58,7 @@ TextInputs inputs_of(detail::SessionState &session, const std::vector<Source> &s
     }
     if (rows == Rows::of_programs) targets.resize(rounded_rows(sources.size()), {0}); // any token
     TextInputs out;
+    out.prompt = longest_prefix;
     out.length = std::min(longest_prefix + static_cast<size_t>(options.max_length), positions);
     TensorMap decode{{g.target_ids, padded(targets, model.tokens.end.empty() ? 0 : model.tokens.end.front())},
                      {g.position, Tensor(TensorType{DType::i32, {static_cast<int64_t>(targets.size())}})}};
@@ -103,19 +104,17 @@ TextInputs sample_inputs(detail::SessionState &session, Rows rows) {
     return inputs_of(session, {Samples(samples)}, rows);
 }
 
-std::vector<TensorMap> token_by_token(const model::Generation &g, TensorMap whole) {
-    const Tensor ids = whole.at(g.target_ids);
-    const int64_t batch = ids.shape()[0], length = ids.shape()[1];
-    std::vector<TensorMap> steps{std::move(whole)};
-    steps.resize(static_cast<size_t>(length));
-    for (int64_t t = 0; t < length; ++t) {
-        std::vector<int32_t> column;
-        for (int64_t b = 0; b < batch; ++b) column.push_back(ids.i32()[static_cast<size_t>(b * length + t)]);
-        const std::vector<int32_t> positions(column.size(), static_cast<int32_t>(t));
-        steps[static_cast<size_t>(t)][g.target_ids] = Tensor::of({batch, 1}, column);
-        steps[static_cast<size_t>(t)][g.position] = Tensor::of({batch}, positions);
+TensorMap tokens_of(const model::Generation &g, const TensorMap &whole, size_t first, size_t count) {
+    const Tensor &ids = whole.at(g.target_ids);
+    const auto batch = static_cast<size_t>(ids.shape()[0]), length = static_cast<size_t>(ids.shape()[1]);
+    std::vector<int32_t> columns;
+    for (size_t b = 0; b < batch; ++b) {
+        const auto row = ids.i32().subspan(b * length + first, count);
+        columns.insert(columns.end(), row.begin(), row.end());
     }
-    return steps;
+    const auto rows = static_cast<int64_t>(batch);
+    return {{g.target_ids, Tensor::of({rows, static_cast<int64_t>(count)}, columns)},
+            {g.position, Tensor::of({rows}, std::vector<int32_t>(batch, static_cast<int32_t>(first)))}};
 }
 
 } // namespace lamina::generation

@@ -13,6 +13,7 @@ namespace lamina::generation {
 struct TextInputs {
     std::vector<GraphRun> graphs; // in the order in which they run
     size_t length = 0;            // tokens that a sequence may come to have
+    size_t prompt = 0;            // that the longest one begins with
 };
 
 // The decoder is given what `session` itself makes of the texts, whole: no cache, position 0. Throws Error(usage) for a
@@ -22,7 +23,7 @@ struct TextInputs {
 // The same for made-up texts or audio, which are always the same.
 [[nodiscard]] TextInputs sample_inputs(detail::SessionState &session, Rows rows);
 
-// The decoder's inputs token by token, as it is given them with a cache: all of them first, then those that change.
-[[nodiscard]] std::vector<TensorMap> token_by_token(const model::Generation &g, TensorMap whole);
+// Of the decoder's inputs, those that change from step to step: so many tokens of each text, and their position.
+[[nodiscard]] TensorMap tokens_of(const model::Generation &g, const TensorMap &whole, size_t first, size_t count);
 
 } // namespace lamina::generation

@@ -8,6 +8,7 @@
 #include "vulkan_devices.hpp"
 
 #include <lamina/lamina.hpp>
+#include <lamina/proof.hpp>
 #include <lamina/transformer.hpp>
 
 #include <algorithm>
@@ -295,4 +296,30 @@ TEST_CASE("invalid options and texts are refused with what was expected") {
     CHECK_THAT(with([](auto &o) { o.top_p = 0; }), matchers::contains("top_p"));
     CHECK_THAT(with([](auto &o) { o.batch = 0; }), matchers::contains("batch"));
     CHECK_THAT(message_of([&] { (void)session.generate({"ok", "naïve"}); }), matchers::contains("text 2"));
+}
+
+TEST_CASE("a comparison covers a prompt as a block, and what follows token by token, with caches of either dtype") {
+    const Model model = language_model();
+    for (const Device &device : devices())
+        for (const DType cache : {DType::f32, DType::f16}) {
+            INFO(device.id << ", " << name_of(cache));
+            CompareOptions options;
+            options.texts = {"pronunciation", "lamina"};
+            options.cache = cache;
+            const Comparison found = compare(runtime(), model, device, options);
+            INFO(found.summary());
+            CHECK(found.agrees());
+            size_t prompt = 0, after = 0;
+            for (const LayerComparison &layer : found.layers) ++(layer.prompt ? prompt : after);
+            CHECK(prompt > 0);
+            CHECK(after > prompt); // with the layers that only scores need
+            CHECK(found.layers.front().prompt);
+            CHECK_FALSE(found.layers.front().step);
+            REQUIRE(found.layers.back().step);
+            CHECK(*found.layers.back().step >= 8); // the block has 8 tokens
+        }
+    CompareOptions short_text;
+    short_text.texts = {"a"};
+    for (const LayerComparison &layer : compare(runtime(), model, devices().front(), short_text).layers)
+        CHECK_FALSE(layer.prompt); // <s>, then the only letter
 }
