@@ -20,6 +20,31 @@ Tensor encode(Session &session, int64_t length) {
 
 } // namespace
 
+TEST_CASE("decoding: a step is one submission; it records and allocates nothing") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options);
+    Session session = runtime.session(runtime.load(LAMINA_SOURCE_DIR "/models/g2p"), runtime.device("vulkan:0"));
+    const auto calls = [&](const char *function, int64_t tokens) {
+        GenerateOptions generate;
+        generate.max_length = tokens;
+        const auto decode = [&] {
+            CHECK(session.hypotheses({"transformer"}, generate)[0][0].tokens.size() == static_cast<size_t>(tokens));
+        };
+        return test::calls_of(*faults, function, decode);
+    };
+    (void)calls("vkQueueSubmit", 3); // from now on the programs are there
+    CHECK(calls("vkQueueSubmit", 8) == calls("vkQueueSubmit", 3) + 5);
+    for (const char *function : {"vkAllocateMemory", "vkCreateBuffer", "vkCreateFence", "vkAllocateCommandBuffers",
+                                 "vkBeginCommandBuffer", "vkAllocateDescriptorSets"}) {
+        INFO(function);
+        CHECK(calls(function, 8) == calls(function, 3));
+    }
+}
+
 TEST_CASE("memory: a graph that does not fit next to earlier ones evicts them") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
