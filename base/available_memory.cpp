@@ -6,16 +6,48 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <vector>
 
 namespace lamina {
 
-std::optional<uint64_t> available_memory() {
+namespace {
+
+// Empty where it is not there: a sandbox without /proc, a system without control groups.
+std::string system_file(const char *file) {
     try {
-        const std::vector<std::byte> bytes = read_file("/proc/meminfo", 1u << 20);
-        return available_memory({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+        const std::vector<std::byte> bytes = read_file(file, 1u << 20);
+        return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
     } catch (const Error &) {
-        return std::nullopt; // a sandbox without /proc
+        return {};
     }
+}
+
+std::optional<uint64_t> number_at(std::string_view text) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end != text.data() ? std::optional(number) : std::nullopt;
+}
+
+} // namespace
+
+std::optional<uint64_t> available_memory() {
+    const auto machine = available_memory(system_file("/proc/meminfo"));
+    const auto group =
+        available_memory(system_file("/sys/fs/cgroup/memory.max"), system_file("/sys/fs/cgroup/memory.current"),
+                         system_file("/sys/fs/cgroup/memory.stat"));
+    return machine && group ? std::min(*machine, *group) : machine ? machine : group;
+}
+
+std::optional<uint64_t> available_memory(std::string_view limit, std::string_view current, std::string_view stat) {
+    const auto most = number_at(limit), used = number_at(current); // "max": no limit
+    if (!most || !used) return std::nullopt;
+    uint64_t dropped = 0;
+    for (const std::string_view key : {"\ninactive_file ", "\nactive_file "})
+        if (const size_t at = stat.find(key); at != std::string_view::npos)
+            dropped += number_at(stat.substr(at + key.size())).value_or(0);
+    const uint64_t held = *used - std::min(*used, dropped);
+    return *most - std::min(*most, held);
 }
 
 // "MemAvailable:   23693128 kB", where kB are KiB.

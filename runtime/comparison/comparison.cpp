@@ -250,7 +250,7 @@ GraphSteps steps_of(GraphRun run) {
     return out;
 }
 
-// Text is decoded as generation does it: token by token, with a cache.
+// Text is decoded as in generation, with a cache: a prompt as a block, what follows token by token.
 std::vector<GraphSteps> steps_of_decoding(const model::Generation &g, const TensorMap &inputs,
                                           const generation::TextInputs &of_texts) {
     GraphSteps prompt, steps;

@@ -1,5 +1,6 @@
 #include "cpu/backend.hpp"
 
+#include "base/available_memory.hpp"
 #include "base/storage.hpp"
 #include "plan/lifetimes.hpp"
 #include "plan/state_cache.hpp"
@@ -46,11 +47,15 @@ class CpuWeights {
     // The weight as it is stored, without alignment.
     const std::byte *stored(const std::string &name) const { return stored_.entries().at(name).bytes.data(); }
 
+    // Whether words() has nothing to do.
+    [[nodiscard]] bool has_words(const std::string &name) const {
+        return lies_in_words(stored_.entries().at(name)) || widened_.contains(name);
+    }
+
     // The weight as F32 or I32: the file's own bytes if they have this dtype and are aligned, else a copy, made once.
     const void *words(const std::string &name) {
         const model::Weight &weight = stored_.entries().at(name);
-        const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
-        if (words && reinterpret_cast<uintptr_t>(weight.bytes.data()) % alignof(float) == 0) return weight.bytes.data();
+        if (lies_in_words(weight)) return weight.bytes.data();
         auto found = widened_.find(name);
         if (found == widened_.end()) {
             Memory memory(static_cast<uint64_t>(element_count(weight.type.shape)) * sizeof(float));
@@ -61,9 +66,23 @@ class CpuWeights {
     }
 
   private:
+    static bool lies_in_words(const model::Weight &weight) {
+        const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
+        return words && reinterpret_cast<uintptr_t>(weight.bytes.data()) % alignof(float) == 0;
+    }
+
     model::Weights stored_;
     std::map<std::string, Memory> widened_;
 };
+
+// The executor's kernel for a step; null for the reference, which may also be requested by name.
+const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
+    const std::string own = executor == nullptr ? "reference" : executor->descriptor->id;
+    if (wanted == "reference" || executor == nullptr) return nullptr;
+    if (wanted.empty() || wanted == own) return executor->kernel(*step.call.layer().contract);
+    throw Error(ErrorCode::input, step.call.where() + ": no variant '" + wanted +
+                                      "' on the CPU: there are 'reference' and '" + own + "'");
+}
 
 class CpuBackend;
 
@@ -161,6 +180,29 @@ class CpuBackend final : public plan::Backend {
                                            "' do not fit in the host's memory. Use smaller batches or shorter inputs.");
     }
 
+    // Weights that are read where they are mapped take no memory that the system could not have back.
+    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override {
+        plan::MemoryNeed out = plan::need_of(plan);
+        out.free = available_memory();
+        std::map<std::string, uint64_t> widened;
+        for (const plan::Step &step : plan.steps) {
+            const lamina_cpu_kernel *kernel = kernel_of(step, "", executor_);
+            for (const int32_t t : step.weight)
+                if (t != plan::none) {
+                    const plan::PlannedTensor &weight = plan.tensors[static_cast<size_t>(t)];
+                    const bool stored =
+                        kernel != nullptr && (static_cast<uint32_t>(weight.type.dtype) & kernel->stored_dtypes) != 0;
+                    if (!stored && !weights_->has_words(weight.name))
+                        widened[weight.name] = static_cast<uint64_t>(element_count(weight.type.shape)) * sizeof(float);
+                }
+        }
+        out.weights.clear();
+        for (const auto &[name, bytes] : widened) out.weights.push_back({name, bytes});
+        std::erase_if(out.states,
+                      [&](const plan::MemoryRequest &state) { return states_.has(state.name, state.bytes); });
+        return out;
+    }
+
     [[nodiscard]] const std::shared_ptr<CpuWeights> &weights() const { return weights_; }
 
     [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {
@@ -179,15 +221,6 @@ class CpuBackend final : public plan::Backend {
     const abi::Executor *executor_;
     plan::StateCache<Memory> states_;
 };
-
-// The executor's kernel for a step; null for the reference, which may also be requested by name.
-const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
-    const std::string own = executor == nullptr ? "reference" : executor->descriptor->id;
-    if (wanted == "reference" || executor == nullptr) return nullptr;
-    if (wanted.empty() || wanted == own) return executor->kernel(*step.call.layer().contract);
-    throw Error(ErrorCode::input, step.call.where() + ": no variant '" + wanted +
-                                      "' on the CPU: there are 'reference' and '" + own + "'");
-}
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
     : Program(std::move(graph), options.keep_all), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),

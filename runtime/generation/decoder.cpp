@@ -25,6 +25,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
       longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), taken_(batch_),
       reused_(batch_, 0) {
     if (!model_.encode.empty()) encode(sources);
+    if (cached_) expect_room();
     const detail::CachedTexts held = std::exchange(session_.cached, {});
     if (cached_ && shape.reuse && model_.encode.empty() && held.rows.size() == batch_)
         before_ = held.rows, capacity_ = held.capacity;
@@ -59,6 +60,32 @@ void Decoder::encode(const std::vector<Source> &sources) {
 
 // ---- Programs and caches ----
 
+plan::GraphShapes Decoder::shapes(size_t length, size_t capacity) const {
+    TensorTypes encoded;
+    for (const std::string &name : model_.encoded) encoded[name] = given_.at(name).type();
+    return decode_shapes(model_, static_cast<int64_t>(batch_), static_cast<int64_t>(length), encoded,
+                         static_cast<int64_t>(capacity));
+}
+
+// Refuses texts whose caches could not become as long as the texts may, before the weights are uploaded.
+void Decoder::expect_room() const {
+    if (batch_ * longest_ <= session_.roomy) return;
+    plan::GraphShapes longest = shapes(1, longest_);
+    longest.state_dtype = session_.options.cache;
+    session_.connect();
+    const plan::GraphPlan plan = plan::plan_graph(*session_.model, session_.model->graphs.at(model_.decode),
+                                                  *session_.runtime->plugins, longest);
+    plan::MemoryNeed need = session_.backend->need(plan);
+    if (session_.roomy != 0) need.weights.clear(); // they are there, as they are or as variants rearrange them
+    plan::expect_room(need,
+                      std::string("decoding ") + (rows_ == 1 ? "a text" : std::to_string(rows_) + " texts") +
+                          " of up to " + std::to_string(longest_) + " tokens",
+                      session_.device.id + " (" + session_.device.name + ")",
+                      "Take a smaller --max-length, --cache f16, a smaller --batch, smaller weights ('lamina convert "
+                      "--weights q8_0') or another device.");
+    session_.roomy = batch_ * longest_;
+}
+
 // The program for so many tokens a row, with caches that hold `needed` of them. Caches that are too short get room for
 // twice as many as before, or for what is needed, but no more than ever may be.
 void Decoder::use_program(size_t length, Gives gives, size_t needed) {
@@ -66,12 +93,9 @@ void Decoder::use_program(size_t length, Gives gives, size_t needed) {
     const size_t shorter = capacity_;
     if (needed > capacity_)
         capacity_ = std::max(needed, std::min(longest_, std::max(2 * capacity_, std::bit_ceil(needed))));
-    TensorTypes encoded;
-    for (const std::string &name : model_.encoded) encoded[name] = given_.at(name).type();
-    plan::GraphShapes shapes = decode_shapes(model_, static_cast<int64_t>(batch_), static_cast<int64_t>(length),
-                                             encoded, static_cast<int64_t>(capacity_));
-    shapes.states_only = gives == Gives::nothing;
-    const auto before = std::exchange(program_, session_.program(model_.decode, std::move(shapes)));
+    plan::GraphShapes wanted = shapes(length, capacity_);
+    wanted.states_only = gives == Gives::nothing;
+    const auto before = std::exchange(program_, session_.program(model_.decode, std::move(wanted)));
     length_ = length;
     gives_ = gives;
     for (const auto &[name, tensor] : given_) program_->write(program_->plan().inputs.at(name), tensor.bytes());

@@ -49,6 +49,8 @@ class Decoder {
   private:
     using Tokens = std::vector<std::span<const int32_t>>; // of each row
     void encode(const std::vector<Source> &sources);
+    void expect_room() const;
+    [[nodiscard]] plan::GraphShapes shapes(size_t length, size_t capacity) const;
     enum class Gives { scores, nothing };
     void use_program(size_t length, Gives gives, size_t needed);
     [[nodiscard]] Tokens take_reused(std::span<const Ids> tokens);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/graph_plan.hpp"
+#include "plan/memory_need.hpp"
 
 #include <array>
 #include <cstddef>
@@ -107,6 +108,8 @@ class Backend {
   public:
     virtual ~Backend() = default;
     [[nodiscard]] virtual std::unique_ptr<Program> compile(GraphPlan plan, const ProgramOptions &options) = 0;
+    // What a program of this plan would take beside what others hold.
+    [[nodiscard]] virtual MemoryNeed need(const GraphPlan &plan) = 0;
 };
 
 } // namespace lamina::plan

@@ -44,6 +44,11 @@ template <class Memory> class StateCache {
         return out;
     }
 
+    [[nodiscard]] bool has(const std::string &name, uint64_t bytes) const {
+        const auto known = known_.find({name, bytes});
+        return known != known_.end() && !known->second.expired();
+    }
+
   private:
     std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Memory>> known_; // by name and size: programs hold them
     std::map<std::string, State> last_;                                       // of the last requested size

@@ -25,6 +25,7 @@ void SessionState::connect() {
 void SessionState::let_go() {
     programs = {};
     cached = {};
+    roomy = 0;
     backend.reset();
     admission.reset();
     runtime->forget(device, std::exchange(opened, nullptr));

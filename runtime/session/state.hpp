@@ -78,6 +78,7 @@ struct SessionState {
     ProgramCache programs;
     Exclusive turn; // held by whoever uses the session
     CachedTexts cached; // while nothing is being decoded
+    uint64_t roomy = 0; // tokens of caches, in all rows, that are known to fit
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] std::shared_ptr<plan::Program> program(const std::string &graph, plan::GraphShapes shapes);

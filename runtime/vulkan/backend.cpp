@@ -25,6 +25,15 @@ std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, cons
                                            pipelines.run, std::move(prepared), options);
 }
 
+plan::MemoryNeed VulkanBackend::need(const plan::GraphPlan &plan) {
+    const std::lock_guard lock(mutex_);
+    plan::MemoryNeed out = plan::need_of(plan);
+    out.free = free_bytes(*device_);
+    std::erase_if(out.weights, [&](const MemoryRequest &r) { return residents_.has_weight(r.name); });
+    std::erase_if(out.states, [&](const MemoryRequest &r) { return residents_.has_state(r.name, r.bytes); });
+    return out;
+}
+
 const plan::Kernels &VulkanBackend::kernels(const abi::Layer &layer) {
     return kernels_.try_emplace(layer.contract, layer).first->second;
 }

@@ -1,6 +1,7 @@
 #include "vulkan/memory.hpp"
 
 #include "base/binary_size.hpp"
+#include "plan/memory_need.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -51,30 +52,10 @@ VkBufferCreateInfo buffer_info(uint64_t bytes) {
     return info;
 }
 
-// "'a' 1.2 GiB, 'b' 300.0 MiB, 'c' 12.0 KiB"
-std::string biggest(std::span<const MemoryRequest> requests) {
-    std::vector<const MemoryRequest *> sorted;
-    for (const MemoryRequest &r : requests) sorted.push_back(&r);
-    const size_t n = std::min<size_t>(3, sorted.size());
-    std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n), sorted.end(),
-                      [](const MemoryRequest *a, const MemoryRequest *b) { return a->bytes > b->bytes; });
-    std::string text;
-    for (size_t i = 0; i < n; ++i)
-        text += (i != 0 ? ", " : "") + sorted[i]->name + " (" + binary_size(sorted[i]->bytes) + ")";
-    return text;
-}
-
-// Saturates, so that absurd sizes do not wrap around to small ones.
-uint64_t total_bytes(std::span<const MemoryRequest> requests) {
-    uint64_t total = 0;
-    for (const MemoryRequest &r : requests) total = r.bytes > UINT64_MAX - total ? UINT64_MAX : total + r.bytes;
-    return total;
-}
-
 [[noreturn]] void too_large(const LogicalDevice &device, std::span<const MemoryRequest> requests,
                             const std::string &purpose, const std::string &have) {
-    throw Error(ErrorCode::memory, purpose + " need " + binary_size(total_bytes(requests)) + " on " +
-                                       device.info().name + "; " + have + ". Biggest: " + biggest(requests) +
+    throw Error(ErrorCode::memory, purpose + " need " + binary_size(plan::total_bytes(requests)) + " on " +
+                                       device.info().name + "; " + have + ". Biggest: " + plan::biggest(requests) +
                                        ". Use smaller batches, smaller weights (f16, q8_0) or another device.");
 }
 
@@ -85,7 +66,7 @@ void check_fit(const LogicalDevice &device, std::span<const MemoryRequest> reque
             too_large(device, requests, purpose, "one allocation there holds at most " + binary_size(most));
     const MemoryType type = choose_type(device.physical().memory, UINT32_MAX, Buffer::Place::device);
     const uint64_t have = device.free_bytes(type.heap);
-    if (total_bytes(requests) > have) too_large(device, requests, purpose, binary_size(have) + " are free");
+    if (plan::total_bytes(requests) > have) too_large(device, requests, purpose, binary_size(have) + " are free");
 }
 
 } // namespace
@@ -121,6 +102,10 @@ Buffer::Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place plac
 }
 
 Buffer::~Buffer() = default;
+
+uint64_t free_bytes(const LogicalDevice &device) {
+    return device.free_bytes(choose_type(device.physical().memory, UINT32_MAX, Buffer::Place::device).heap);
+}
 
 uint64_t region_align(const LogicalDevice &device) {
     return std::max<uint64_t>(256, device.info().capabilities.binding_align);

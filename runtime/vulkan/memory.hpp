@@ -53,6 +53,9 @@ struct Region {
 [[nodiscard]] std::vector<Region> allocate(const std::shared_ptr<LogicalDevice> &device,
                                            std::span<const MemoryRequest> requests, const std::string &purpose);
 
+// Of the memory that kernels use.
+[[nodiscard]] uint64_t free_bytes(const LogicalDevice &device);
+
 // Offsets of regions that share a buffer, and their padded sizes.
 [[nodiscard]] uint64_t region_align(const LogicalDevice &device);
 [[nodiscard]] constexpr uint64_t align_up(uint64_t value, uint64_t align) {

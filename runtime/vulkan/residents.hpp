@@ -24,6 +24,12 @@ class Residents {
     // These states, in order. Missing ones are created with zeros. Throws Error(memory), as weights().
     [[nodiscard]] std::vector<std::shared_ptr<Region>> states(std::span<const MemoryRequest> requests);
 
+    [[nodiscard]] bool has_weight(const std::string &name) const {
+        const auto known = weights_.find(name);
+        return known != weights_.end() && !known->second.buffer.expired();
+    }
+    [[nodiscard]] bool has_state(const std::string &name, uint64_t bytes) const { return states_.has(name, bytes); }
+
     [[nodiscard]] const Region &zeros() const { return zeros_; }
 
   private:

@@ -58,6 +58,7 @@ Faults *faulty_driver() {
     faults->computes = true;
     faults->change = nullptr;
     faults->max_allocation_bytes = 0;
+    faults->heap_bytes = 0;
     return faults;
 }
 

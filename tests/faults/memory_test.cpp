@@ -4,6 +4,7 @@
 #include "places.hpp"
 
 #include <lamina/lamina.hpp>
+#include <lamina/transformer.hpp>
 
 #include <algorithm>
 
@@ -64,4 +65,34 @@ TEST_CASE("memory: a graph that does not fit next to earlier ones evicts them") 
     CHECK(test::thrown_by([&] { (void)encode(session, 6); }).is(ErrorCode::memory));
     test::heal(*faults);
     CHECK(encode(session, 6).shape()[1] == 6);
+}
+
+TEST_CASE(
+    "memory: texts whose caches could not become as long as the texts may are refused before weights are uploaded") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->heap_bytes = 8u << 20;
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options);
+    const DecoderOnly letters{.embedding = {.d_model = 16, .vocabulary = 5},
+                              .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
+                              .generator = {.d_model = 16, .vocabulary = 5}};
+    const TextVocabularies text{.target = {"<s>", "</s>", "a", "b", "c"}, .target_characters = true, .max_length = 20};
+    const Model model = runtime.load(build(letters, {.name = "letters", .text = text}));
+    Session session = runtime.session(model, runtime.device("vulkan:0"));
+    GenerateOptions generate;
+    generate.max_length = 50000; // 12.2 MiB: 2 layers of 16 keys and 16 values in f32
+    const auto refusal = [&] { return test::thrown_by([&] { (void)session.generate({"abc"}, generate); }); };
+    test::Thrown thrown;
+    CHECK(test::calls_of(*faults, "vkAllocateMemory", [&] { thrown = refusal(); }) == 0);
+    CHECK(thrown.is(ErrorCode::memory));
+    INFO(thrown.message);
+    for (const char *part : {"decoding a text of up to 50008 tokens needs 12.2 MiB on vulkan:0", "caches 12.2 MiB",
+                             "8.0 MiB are free", "attention.heads.key_cache' (3.1 MiB)", "--max-length", "--cache f16"})
+        CHECK_THAT(thrown.message, matchers::contains(part));
+
+    generate.max_length = 20;
+    CHECK(refusal().code == 0);
 }

@@ -150,6 +150,34 @@ struct GetProperties2 {
     }
 };
 
+void shrink(VkPhysicalDeviceMemoryProperties &memory) {
+    if (faults().heap_bytes == 0) return;
+    for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) memory.memoryHeaps[i].size = faults().heap_bytes;
+}
+
+struct GetMemory {
+    static inline PFN_vkGetPhysicalDeviceMemoryProperties below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties *memory) {
+        below(device, memory);
+        shrink(*memory);
+    }
+};
+
+struct GetMemory2 {
+    static inline PFN_vkGetPhysicalDeviceMemoryProperties2 below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2 *memory) {
+        below(device, memory);
+        shrink(memory->memoryProperties);
+        for (auto *next = static_cast<VkBaseOutStructure *>(memory->pNext); next != nullptr; next = next->pNext)
+            if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT &&
+                faults().heap_bytes != 0) {
+                auto &budget = *reinterpret_cast<VkPhysicalDeviceMemoryBudgetPropertiesEXT *>(next);
+                for (VkDeviceSize &bytes : budget.heapBudget) bytes = faults().heap_bytes;
+                for (VkDeviceSize &bytes : budget.heapUsage) bytes = 0;
+            }
+    }
+};
+
 struct GetQueueFamilies {
     static inline PFN_vkGetPhysicalDeviceQueueFamilyProperties below = nullptr;
     static VKAPI_ATTR void VKAPI_CALL call(VkPhysicalDevice device, uint32_t *n, VkQueueFamilyProperties *families) {
@@ -191,6 +219,8 @@ PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below) {
         wrapper<GetDeviceProcAddr>("vkGetDeviceProcAddr"),
         wrapper<GetProperties>("vkGetPhysicalDeviceProperties"),
         wrapper<GetProperties2>("vkGetPhysicalDeviceProperties2"),
+        wrapper<GetMemory>("vkGetPhysicalDeviceMemoryProperties"),
+        wrapper<GetMemory2>("vkGetPhysicalDeviceMemoryProperties2"),
         wrapper<GetQueueFamilies>("vkGetPhysicalDeviceQueueFamilyProperties"),
         wrapper<GetDeviceQueue>("vkGetDeviceQueue"),
         wrapper<DestroyDevice>("vkDestroyDevice"),

@@ -29,6 +29,7 @@ struct Faults {
     // ---- What devices can do ----
     void (*change)(VkPhysicalDeviceProperties &) = nullptr;
     uint64_t max_allocation_bytes = 0; // 0: unchanged
+    uint64_t heap_bytes = 0;           // of every heap, and free in it; 0: unchanged
     bool computes = true;              // false: no queue family supports compute
 
     // ---- Objects that were created and not destroyed ----

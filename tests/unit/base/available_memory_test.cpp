@@ -19,4 +19,14 @@ TEST_CASE("available memory: none if /proc/meminfo does not contain it") {
     }
 }
 
+TEST_CASE("available memory: a control group leaves what is below its limit, cached files not counted") {
+    const char *const stat = "anon 100\nfile 700\ninactive_anon 5\nactive_file 300\ninactive_file 400\n";
+    CHECK(available_memory("1000\n", "900\n", stat) == uint64_t{800});
+    CHECK(available_memory("1000\n", "900\n", "") == uint64_t{100});
+    CHECK(available_memory("1000\n", "1900\n", "") == uint64_t{0});
+    CHECK(available_memory("1000\n", "600\n", stat) == uint64_t{1000});
+    CHECK_FALSE(available_memory("max\n", "900\n", stat));
+    CHECK_FALSE(available_memory("", "", ""));
+}
+
 TEST_CASE("available memory: this machine has some") { CHECK(available_memory().value_or(1) > 0); }

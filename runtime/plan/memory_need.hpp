@@ -1,0 +1,33 @@
+// Whether a program fits into memory, before anything is uploaded or allocated for it.
+#pragma once
+
+#include "plan/arena.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lamina::plan {
+
+struct GraphPlan;
+
+// What a program takes beside what is there already, and what is free for it.
+struct MemoryNeed {
+    std::vector<MemoryRequest> weights, states, others; // by tensor; others: inputs, outputs and activations
+    std::optional<uint64_t> free;                       // none: the device does not say
+};
+
+// All tensors of a plan, each once, without the scratch of variants.
+[[nodiscard]] MemoryNeed need_of(const GraphPlan &plan);
+
+// Throws Error(memory) if it does not fit: what is needed and free, the largest tensors, and `advice`.
+void expect_room(const MemoryNeed &need, const std::string &what, const std::string &device, const std::string &advice);
+
+// Of these requests; it saturates, so that absurd sizes do not wrap around to small ones.
+[[nodiscard]] uint64_t total_bytes(std::span<const MemoryRequest> requests);
+// "'a' (1.2 GiB), 'b' (300.0 MiB), 'c' (12.0 KiB)"
+[[nodiscard]] std::string biggest(std::span<const MemoryRequest> requests);
+
+} // namespace lamina::plan
