@@ -132,8 +132,9 @@ Json param_as_json(const LayerParam &p) {
 
 std::string contract_as_text(const LayerContract &layer, const Output &output) {
     std::string out = output.styled(layer.id, Style::bold) + " " + layer.version + ": " + layer.summary + "\n";
-    if (!layer.source.empty()) out += "source: " + layer.source + "\n";
-    out += "file:   " + layer.path.string() + "\n";
+    if (!layer.source.empty()) out += "source:    " + layer.source + "\n";
+    out += "signature: " + layer.signature + "\n";
+    out += "file:      " + layer.path.string() + "\n";
     out += params_as_text(layer, output);
     out += ports_as_text("INPUT", layer.inputs, output);
     out += ports_as_text("WEIGHT", layer.weights, output);
@@ -161,6 +162,7 @@ Json contract_as_json(const LayerContract &layer) {
             {"version", layer.version},
             {"summary", layer.summary},
             {"source", layer.source},
+            {"signature", layer.signature},
             {"path", layer.path.string()},
             {"params", params},
             {"inputs", ports_as_json(layer.inputs)},

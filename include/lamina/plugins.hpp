@@ -64,6 +64,7 @@ struct LayerKernel {
 struct LayerContract {
     std::string id, version, summary;
     std::string source;         // the paper or formula; or empty
+    std::string signature;      // what a CPU kernel is written for: see lamina_cpu_kernel in plugin.h
     std::filesystem::path path; // of the plugin
     std::vector<LayerParam> params;
     std::vector<LayerPort> inputs, weights, outputs, states;

@@ -1,6 +1,7 @@
 // plugins() of plugins.hpp: copies descriptors into values.
 #include <lamina/plugins.hpp>
 
+#include "abi/contract.hpp"
 #include "api/access.hpp"
 
 #include <algorithm>
@@ -85,6 +86,7 @@ LayerContract contract_of(const abi::Layer &layer) {
                       .version = c.version,
                       .summary = text(c.summary),
                       .source = text(c.source),
+                      .signature = abi::signature(c),
                       .path = layer.path,
                       .params = {},
                       .inputs = ports_of(c.inputs, c.n_inputs),

@@ -37,6 +37,7 @@ TEST_CASE("plugins NAME: prints the whole contract") {
     for (const char *part : {"arXiv:1607.06450", "eps", "0 to 1", "... C", "f32 f16 bf16", "optional", "baseline"})
         CHECK_THAT(text.out, matchers::contains(part));
     const json contract = json::parse(data.out);
+    CHECK(contract["signature"] == "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C");
     CHECK(contract["params"][0]["name"] == "eps");
     CHECK(contract["weights"][0]["optional"] == true);
     CHECK(contract["variants"][0]["needs"].empty());
