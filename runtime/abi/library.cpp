@@ -3,6 +3,7 @@
 #include "abi/contract.hpp"
 #include "abi/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/nearest.hpp"
 
 #include <dlfcn.h>
@@ -20,13 +21,6 @@ namespace lamina::abi {
 namespace {
 
 namespace fs = std::filesystem;
-
-// FNV-1a. It distinguishes builds of a plugin; it is no defence against deliberate collisions.
-uint64_t hash_of(std::span<const std::byte> bytes) {
-    uint64_t h = 14695981039346656037ull;
-    for (const std::byte b : bytes) h = (h ^ static_cast<uint64_t>(b)) * 1099511628211ull;
-    return h;
-}
 
 bool world_writable(const fs::path &path) {
     struct stat s {};

@@ -83,6 +83,10 @@ GraphWriter::Tensor GraphWriter::feed_forward(const std::string &module, const T
                  {{"activation", options.activation}}, weights);
 }
 
+GraphWriter::Tensor GraphWriter::activated(const std::string &activation, const Tensor &x) {
+    return layer(x + ".activation", "activation", {{"x", x}}, {{"activation", activation}});
+}
+
 GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor &q, const Tensor &k, const Tensor &v,
                                            const Attention &options) {
     Json params{{"heads", options.heads}};

@@ -65,6 +65,8 @@ class GraphWriter {
     };
     Tensor feed_forward(const std::string &module, const Tensor &x, const FeedForward &options);
 
+    Tensor activated(const std::string &activation, const Tensor &x);
+
     struct Attention {
         int64_t heads = 1, kv_heads = 1;
         bool causal = false;

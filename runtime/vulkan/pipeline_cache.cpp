@@ -2,6 +2,7 @@
 
 #include "base/cache_folder.hpp"
 #include "base/file.hpp"
+#include "base/hash.hpp"
 
 #include <cstring>
 
@@ -17,13 +18,6 @@ struct FileHeader {
     uint32_t magic, version;
     uint64_t checksum, bytes; // of the driver's data that follows
 };
-
-// FNV-1a, 64 bits. It guards against damage, not against attack: the file is as trusted as the user's home.
-uint64_t checksum(std::span<const std::byte> data) {
-    uint64_t hash = 0xcbf29ce484222325ull;
-    for (const std::byte b : data) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3ull;
-    return hash;
-}
 
 bool is_of_device(std::span<const std::byte> data, const PhysicalDevice &device) {
     VkPipelineCacheHeaderVersionOne header{};
@@ -57,13 +51,13 @@ std::vector<std::byte> read_pipeline_cache(const std::filesystem::path &file, co
     std::memcpy(&header, bytes.data(), sizeof header);
     const auto data = std::span<const std::byte>(bytes).subspan(sizeof header);
     if (header.magic != magic || header.version != version || header.bytes != data.size() ||
-        header.checksum != checksum(data) || !is_of_device(data, device))
+        header.checksum != hash_of(data) || !is_of_device(data, device))
         return {};
     return {data.begin(), data.end()};
 }
 
 bool write_pipeline_cache(const std::filesystem::path &file, std::span<const std::byte> data) {
-    const FileHeader header{magic, version, checksum(data), data.size()};
+    const FileHeader header{magic, version, hash_of(data), data.size()};
     std::vector<std::byte> bytes(sizeof header + data.size());
     std::memcpy(bytes.data(), &header, sizeof header);
     if (!data.empty()) std::memcpy(bytes.data() + sizeof header, data.data(), data.size());

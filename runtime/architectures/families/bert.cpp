@@ -90,11 +90,11 @@ class Bert {
             graph_.output("embedding", draft_.pooling->layer(graph_, x, lengths_));
             unused("pooler.dense");
         } else if (has(prefix_ + "pooler.dense.weight")) {
-            const Tensor pooled = activated("tanh", graph_.linear(prefix_ + "pooler.dense", first(x), {}));
+            const Tensor pooled = graph_.activated("tanh", graph_.linear(prefix_ + "pooler.dense", first(x), {}));
             graph_.output("pooled", pooled);
             if (has("classifier.weight")) graph_.output("logits", graph_.linear("classifier", pooled, {}));
         } else if (has("classifier.out_proj.weight")) { // RoBERTa's text classification
-            const Tensor dense = activated("tanh", graph_.linear("classifier.dense", first(x), {}));
+            const Tensor dense = graph_.activated("tanh", graph_.linear("classifier.dense", first(x), {}));
             graph_.output("logits", graph_.linear("classifier.out_proj", dense, {}));
         } else if (has("classifier.weight")) { // token classification
             graph_.output("logits", graph_.linear("classifier", x, {}));
@@ -106,7 +106,7 @@ class Bert {
 
     // The masked-language-modelling head, tied to the embedding table.
     void words(const Tensor &x, const char *dense, const char *norm, const std::string &name) {
-        const Tensor hidden = graph_.layer_norm(norm, activated(activation_, graph_.linear(dense, x, {})), eps_);
+        const Tensor hidden = graph_.layer_norm(norm, graph_.activated(activation_, graph_.linear(dense, x, {})), eps_);
         const std::string table = prefix_ + "embeddings.word_embeddings.weight";
         graph_.output("logits", graph_.layer(name, "linear", {{"x", hidden}}, {}, {{"weight", table}}));
         for (const char *copy : {".decoder.weight", ".decoder.bias"}) draft_.unused.insert(name + copy);
@@ -114,9 +114,6 @@ class Bert {
 
     Tensor first(const Tensor &x) {
         return graph_.layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
-    }
-    Tensor activated(const std::string &activation, const Tensor &x) {
-        return graph_.layer(x + ".activation", "activation", {{"x", x}}, {{"activation", activation}});
     }
     void unused(const char *module) {
         for (const char *kind : {".weight", ".bias"}) draft_.unused.insert(prefix_ + module + kind);

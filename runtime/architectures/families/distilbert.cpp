@@ -8,9 +8,7 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
-Tensor activated(GraphWriter &graph, const std::string &activation, const Tensor &x) {
-    return graph.layer(x + ".activation", "activation", {{"x", x}}, {{"activation", activation}});
-}
+constexpr double norm_eps = 1e-12;
 
 void add_heads(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &lengths, const std::string &prefix,
                const std::string &activation) {
@@ -18,13 +16,13 @@ void add_heads(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &
     if (draft.pooling) graph.output("embedding", draft.pooling->layer(graph, x, lengths));
     if (weights.contains("pre_classifier.weight")) {
         const Tensor first = graph.layer(prefix + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
-        const Tensor hidden = activated(graph, "relu", graph.linear("pre_classifier", first, {}));
+        const Tensor hidden = graph.activated("relu", graph.linear("pre_classifier", first, {}));
         graph.output("logits", graph.linear("classifier", hidden, {}));
     } else if (weights.contains("classifier.weight")) {
         graph.output("logits", graph.linear("classifier", x, {}));
     } else if (weights.contains("vocab_transform.weight")) {
-        const Tensor hidden = activated(graph, activation, graph.linear("vocab_transform", x, {}));
-        const Tensor normed = graph.layer_norm("vocab_layer_norm", hidden, 1e-12);
+        const Tensor hidden = graph.activated(activation, graph.linear("vocab_transform", x, {}));
+        const Tensor normed = graph.layer_norm("vocab_layer_norm", hidden, norm_eps);
         const std::string table = prefix + "embeddings.word_embeddings.weight";
         graph.output("logits", graph.linear("vocab_projector", normed, {.weight = table}));
         draft.unused.insert("vocab_projector.weight");
@@ -36,7 +34,6 @@ void build(Draft &draft) {
     const int64_t layers = config.layers("n_layers"), heads = config.positive("n_heads");
     const int64_t positions = config.positive("max_position_embeddings");
     const std::string activation = config.activation("activation", "gelu");
-    constexpr double eps = 1e-12;
     config.expect("tie_word_embeddings", true);
     config.ignore({"dim", "hidden_dim", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"});
 
@@ -46,18 +43,18 @@ void build(Draft &draft) {
     const Tensor ids = graph.input("ids", DType::i32, "B T"), lengths = graph.input("lengths", DType::i32, "B");
     Tensor x = graph.learned_positions(embeddings + "position_embeddings",
                                        graph.embedding(embeddings + "word_embeddings", ids, {}), "", positions);
-    x = graph.layer_norm(embeddings + "LayerNorm", x, eps);
+    x = graph.layer_norm(embeddings + "LayerNorm", x, norm_eps);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = prefix + "transformer.layer." + std::to_string(i), self = layer + ".attention";
         const Tensor q = graph.linear(self + ".q_lin", x, {}), k = graph.linear(self + ".k_lin", x, {}),
                      v = graph.linear(self + ".v_lin", x, {});
         const Tensor attended =
             graph.attention(self + ".heads", q, k, v, {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
-        const Tensor tokens =
-            graph.layer_norm(layer + ".sa_layer_norm", graph.linear(self + ".out_lin", attended, {.residual = x}), eps);
+        const Tensor tokens = graph.layer_norm(layer + ".sa_layer_norm",
+                                               graph.linear(self + ".out_lin", attended, {.residual = x}), norm_eps);
         x = graph.feed_forward(layer + ".ffn", tokens,
                                {.activation = activation, .up = "lin1", .down = "lin2", .residual = tokens});
-        x = graph.layer_norm(layer + ".output_layer_norm", x, eps);
+        x = graph.layer_norm(layer + ".output_layer_norm", x, norm_eps);
     }
     graph.output("hidden", x);
     add_heads(draft, graph, x, lengths, prefix, activation);
