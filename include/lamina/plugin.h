@@ -236,7 +236,8 @@ typedef struct lamina_host {
     void *context;
     /* Sets the reason before the call returns a status other than LAMINA_OK. One sentence: what, expected, found. */
     void (*error)(const struct lamina_host *, const char *message);
-    /* In `plan`: temporary memory with undefined contents. Checks fill it with NaN. */
+    /* In `plan`: temporary memory with undefined contents. Checks fill it with NaN. A plan has at most 65536
+     * dispatches, and as many blocks of memory, each of at most 2^40 bytes. */
     lamina_status (*scratch)(const struct lamina_host *, uint64_t bytes, lamina_ref *out);
     /* In `plan`: appends a dispatch. Dispatches run in this order. The host places barriers according to the accesses
      * that each kernel declares, so a dispatch sees everything that earlier ones wrote. */

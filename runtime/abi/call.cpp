@@ -29,13 +29,18 @@ template <class F> lamina_status through_boundary(const lamina_host *host, F &&b
     }
 }
 
+template <class T> T &given(T *pointer) {
+    if (pointer == nullptr) throw Error(ErrorCode::plugin, "a plugin passed a null pointer to a function of the host");
+    return *pointer;
+}
+
 constexpr lamina_prepare prepare_extension{
     sizeof(lamina_prepare),
     [](const lamina_host *h, uint64_t bytes, lamina_ref *out) {
-        return through_boundary(h, [&](const auto &sink) { *out = sink.prepared(bytes); });
+        return through_boundary(h, [&](const auto &sink) { given(out) = sink.prepared(bytes); });
     },
     [](const lamina_host *h, const lamina_dispatch *dispatch) {
-        return through_boundary(h, [&](const auto &sink) { sink.prepare(*dispatch); });
+        return through_boundary(h, [&](const auto &sink) { sink.prepare(given(dispatch)); });
     },
 };
 
@@ -47,15 +52,15 @@ lamina_host make_host(HostState &state) {
         state_of(h).message = message != nullptr ? message : "";
     };
     host.scratch = [](const lamina_host *h, uint64_t bytes, lamina_ref *out) {
-        return through_boundary(h, [&](const auto &sink) { *out = sink.scratch(bytes); });
+        return through_boundary(h, [&](const auto &sink) { given(out) = sink.scratch(bytes); });
     };
     host.constant = [](const lamina_host *h, const void *data, uint64_t bytes, lamina_ref *out) {
         return through_boundary(h, [&](const auto &sink) {
-            *out = sink.constant({static_cast<const std::byte *>(data), static_cast<size_t>(bytes)});
+            given(out) = sink.constant({static_cast<const std::byte *>(data), static_cast<size_t>(bytes)});
         });
     };
     host.dispatch = [](const lamina_host *h, const lamina_dispatch *dispatch) {
-        return through_boundary(h, [&](const auto &sink) { sink.dispatch(*dispatch); });
+        return through_boundary(h, [&](const auto &sink) { sink.dispatch(given(dispatch)); });
     };
     host.extension = [](const lamina_host *h, const char *id) -> const void * {
         const bool known = id != nullptr && std::string_view(id) == LAMINA_PREPARE && state_of(h).sink != nullptr;

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 namespace lamina::plan {
 namespace {
+
+// Limits, so that a plugin that loops by mistake is refused before memory runs out. plugin.h states them.
+constexpr size_t most_parts = 65536;
+constexpr uint64_t most_bytes = uint64_t{1} << 40;
 
 // Checks and records what a plan emits, dispatch by dispatch.
 class Recorder {
@@ -14,13 +19,14 @@ class Recorder {
         : call_(call), kernels_(kernels), variant_(variant), device_(device) {}
 
     lamina_ref scratch(uint64_t bytes) {
-        if (bytes == 0) fail("it asks for 0 bytes of scratch");
+        expect_bytes(bytes, plan.scratch.size(), "of scratch");
         plan.scratch.push_back((bytes + 15) / 16 * 16);
         return {0, 0, LAMINA_SCRATCH, static_cast<uint32_t>(plan.scratch.size() - 1)};
     }
 
     lamina_ref constant(std::span<const std::byte> bytes) {
-        if (bytes.empty()) fail("it asks for an empty constant");
+        if (bytes.data() == nullptr) fail("the data of a constant is null");
+        expect_bytes(bytes.size(), plan.constants.size(), "of a constant");
         std::vector<std::byte> padded(bytes.begin(), bytes.end());
         padded.resize((bytes.size() + 15) / 16 * 16);
         plan.constants.push_back(std::move(padded));
@@ -28,7 +34,7 @@ class Recorder {
     }
 
     lamina_ref prepared(uint64_t bytes) {
-        if (bytes == 0) fail("it asks for 0 bytes of prepared memory");
+        expect_bytes(bytes, plan.preparation.memory.size(), "of prepared memory");
         plan.preparation.memory.push_back((bytes + 15) / 16 * 16);
         return {0, 0, LAMINA_PREPARED, static_cast<uint32_t>(plan.preparation.memory.size() - 1)};
     }
@@ -50,7 +56,22 @@ class Recorder {
   private:
     enum class Phase { preparation, run };
 
+    void expect_bytes(uint64_t bytes, size_t blocks, const char *what) const {
+        if (bytes == 0 || bytes > most_bytes)
+            fail("expected 1 to " + std::to_string(most_bytes) + " bytes " + what + ", found " + std::to_string(bytes));
+        if (blocks == most_parts) fail("more than " + std::to_string(most_parts) + " blocks " + what);
+    }
+
+    void expect_lists(const lamina_dispatch &d) const {
+        for (const auto &[list, n, name] :
+             {std::tuple<const void *, uint32_t, const char *>{d.bind, d.n_bind, "bindings"},
+              {d.spec, d.n_spec, "specialization constants"},
+              {d.push, d.push_bytes, "push constants"}})
+            if (n != 0 && list == nullptr) fail(std::string("expected ") + name + ", found a null pointer");
+    }
+
     void add(const lamina_dispatch &d, std::vector<Dispatch> &to, Phase phase) {
+        if (to.size() == most_parts) fail("more than " + std::to_string(most_parts) + " dispatches");
         phase_ = phase;
         place_ = std::string(phase == Phase::run ? ": dispatch " : ": preparing dispatch ") + std::to_string(to.size());
         if (d.struct_size < sizeof d)
@@ -65,6 +86,7 @@ class Recorder {
             return;
         }
         place_ += std::string(" of kernel '") + name + "'";
+        expect_lists(d);
         Dispatch out;
         out.kernel = d.kernel;
         check_kernel(kernel);

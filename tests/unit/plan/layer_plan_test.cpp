@@ -26,6 +26,8 @@ struct Emitted {
     std::array<uint32_t, 3> push{6, 37, 0};
     lamina_dispatch dispatch{};
     uint64_t scratch = 0, prepared = 0;
+    size_t times = 1; // that it is dispatched
+    bool null_lists = false, null_dispatch = false, null_ref = false;
     std::vector<lamina_ref> prepare{}; // bindings of a dispatch in the preparation; empty: none
     std::string constant;
     lamina_status status = LAMINA_OK;
@@ -35,6 +37,8 @@ Emitted emitted; // by plan() below, which the C ABI calls
 
 lamina_status plan_emitted(const lamina_call *, uint32_t, const lamina_host *host) {
     lamina_ref ref{};
+    if (emitted.null_ref) (void)host->scratch(host, 16, nullptr);
+    if (emitted.null_dispatch) (void)host->dispatch(host, nullptr);
     if (emitted.scratch != 0 && host->scratch(host, emitted.scratch, &ref) != LAMINA_OK) return LAMINA_INTERNAL;
     if (!emitted.constant.empty() &&
         host->constant(host, emitted.constant.data(), emitted.constant.size(), &ref) != LAMINA_OK)
@@ -53,7 +57,9 @@ lamina_status plan_emitted(const lamina_call *, uint32_t, const lamina_host *hos
         d.bind = emitted.bind.data(), d.n_bind = static_cast<uint32_t>(emitted.bind.size());
         d.spec = emitted.spec.data(), d.n_spec = static_cast<uint32_t>(emitted.spec.size());
         d.push = emitted.push.data();
-        (void)host->dispatch(host, &d); // a plugin that ignores the error: the host must still refuse
+        if (emitted.null_lists) d.bind = nullptr, d.spec = nullptr, d.push = nullptr;
+        for (size_t i = 0; i < emitted.times; ++i)
+            (void)host->dispatch(host, &d); // a plugin that ignores the error: the host must still refuse
     }
     return emitted.status;
 }
@@ -248,6 +254,26 @@ TEST_CASE("a plan that breaks a rule is refused, with the layer, the variant, th
     SECTION("a specialization constant twice") {
         emitted.spec[1].id = 0;
         refused_for("given twice");
+    }
+    SECTION("lists that are null though they have entries") {
+        emitted.null_lists = true;
+        refused_for("expected bindings, found a null pointer");
+    }
+    SECTION("a null dispatch") {
+        emitted.null_dispatch = true;
+        CHECK_THAT(test.refusal(), matchers::contains("a null pointer to a function of the host"));
+    }
+    SECTION("nowhere to put scratch") {
+        emitted.null_ref = true;
+        CHECK_THAT(test.refusal(), matchers::contains("a null pointer to a function of the host"));
+    }
+    SECTION("more dispatches than a plan may have") {
+        emitted.times = 65537;
+        CHECK_THAT(test.refusal(), matchers::contains("more than 65536 dispatches"));
+    }
+    SECTION("scratch beyond all memory") {
+        emitted.scratch = std::numeric_limits<uint64_t>::max() - 5;
+        CHECK_THAT(test.refusal(), matchers::contains("bytes of scratch, found 18446744073709551610"));
     }
     SECTION("an empty plan") {
         emitted.dispatch.groups[0] = std::numeric_limits<uint32_t>::max();
