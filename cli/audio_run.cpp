@@ -3,6 +3,8 @@
 #include "interrupt.hpp"
 #include "text_run.hpp"
 
+#include <exception>
+
 namespace lamina::cli {
 namespace {
 
@@ -49,27 +51,31 @@ void AudioRun::stream(const std::string &file) {
     output_.note(pace.summary(tokens));
 }
 
-// Reads as many files at a time as fill a batch, to limit memory.
+// Reads as many files at a time as fill a batch, to limit memory. If one cannot be read, those before it are shown.
 void AudioRun::transcribe_all(const std::vector<std::string> &files) {
-    const double batch =
-        static_cast<double>(options_.batch) * static_cast<double>(format_.length) / static_cast<double>(format_.rate);
+    const size_t batch = options_.batch * static_cast<size_t>(format_.length);
+    options_.progress = [&](size_t done, size_t all) {
+        stop_if_interrupted();
+        output_.progress("windows", done, all);
+    };
     for (size_t first = 0; first < files.size();) {
         std::vector<Audio> audios;
-        for (double seconds = 0; seconds < batch && first + audios.size() < files.size();) {
-            const Audio audio = resampled(read_audio(files[first + audios.size()]), format_.rate);
-            seconds += static_cast<double>(audio.samples.size()) / static_cast<double>(audio.rate);
-            audios.push_back(audio);
-        }
-        options_.progress = [&](size_t done, size_t all) {
-            stop_if_interrupted();
-            output_.progress("windows", done, all);
-        };
+        std::exception_ptr unreadable;
+        for (size_t samples = 0; samples < batch && first + audios.size() < files.size() && !unreadable;) try {
+                audios.push_back(resampled(read_audio(files[first + audios.size()]), format_.rate));
+                samples += audios.back().samples.size();
+            } catch (const Error &) {
+                unreadable = std::current_exception();
+            }
         const auto found = transcribe(session_, audios, options_);
-        for (size_t i = 0; i < found.size(); ++i) show(files[first + i], found[i]);
+        for (size_t i = 0; i < found.size(); ++i) {
+            show(files[first + i], found[i]);
+            options_.first += found[i].parts.size(); // each part draws random numbers of its own
+        }
+        output_.clear_progress();
+        if (unreadable) std::rethrow_exception(unreadable);
         first += audios.size();
-        options_.first += audios.size();
     }
-    output_.clear_progress();
 }
 
 void AudioRun::show(const std::string &file, const Transcript &transcript) {

@@ -218,7 +218,10 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (const std::optional<TextGeneration> generation = inspect(model).generation; generation && generation->audio) {
         refuse_given(app, {"--hypotheses", "--stop"}, "does not apply to audio");
         AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);
-        options.texts.empty() ? files.lines(LineReader(STDIN_FILENO)) : files.files(options.texts);
+        if (options.texts.empty())
+            files.lines(LineReader(STDIN_FILENO));
+        else
+            files.files(options.texts);
         return 0;
     }
     TextRun texts(model, runtime.session(model, device, how), output, generate);

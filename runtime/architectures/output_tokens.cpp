@@ -39,11 +39,12 @@ Json json_of(const model::OutputTokens &tokens) {
         for (const auto &[wanted, id] : choice.ids) ids[wanted] = id;
         choices[name] = {{"place", choice.place}, {"ids", ids}};
     }
-    return {{"start", tokens.start},
-            {"choices", choices},
-            {"end", tokens.end},
-            {"suppress", tokens.suppress},
-            {"begin_suppress", tokens.begin_suppress}};
+    Json out{{"start", tokens.start},
+             {"end", tokens.end},
+             {"suppress", tokens.suppress},
+             {"begin_suppress", tokens.begin_suppress}};
+    if (!tokens.choices.empty()) out["choices"] = std::move(choices);
+    return out;
 }
 
 } // namespace lamina::architectures

@@ -63,8 +63,8 @@ Audio read_audio(const std::filesystem::path &file) {
     if (sf_error(in.get()) != SF_ERR_NO_ERROR)
         refuse(file, "cannot be read to its end: " + std::string(sf_strerror(in.get())));
     const auto found = static_cast<sf_count_t>(out.samples.size());
-    const bool counted =
-        (info.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_MPEG; // the length of an MP3 file is an estimate
+    // The length of an MP3 file is an estimate, and a FLAC file that was written to a pipe does not say its own.
+    const bool counted = (info.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_MPEG && info.frames != SF_COUNT_MAX;
     if (counted && found < info.frames)
         refuse(file, "is truncated: expected " + std::to_string(info.frames) + " samples per channel, found " +
                          std::to_string(found));
