@@ -85,11 +85,16 @@ GenerateOptions answer_options(const ChatCommandOptions &options, const Argument
     if (!app.is_given("--temperature")) out.temperature = suggested.temperature;
     if (!app.is_given("--repetition-penalty")) out.repetition_penalty = suggested.repetition_penalty;
     check_answer_options(app, out);
-    if (out.temperature == 0) return out;
+    const std::string penalty =
+        out.repetition_penalty == 1 ? "" : " --repetition-penalty " + significant(out.repetition_penalty, 3);
+    if (out.temperature == 0) {
+        if (!penalty.empty()) output.note("taking the likeliest tokens with" + penalty);
+        return out;
+    }
     if (!app.is_given("--top-k")) out.top_k = suggested.top_k;
     if (!app.is_given("--top-p")) out.top_p = suggested.top_p;
     if (!app.is_given("--min-p")) out.min_p = suggested.min_p;
-    std::string how = "sampling with --temperature " + significant(out.temperature, 3);
+    std::string how = "sampling with --temperature " + significant(out.temperature, 3) + penalty;
     if (out.top_k != 0) how += " --top-k " + std::to_string(out.top_k);
     if (out.top_p != 1) how += " --top-p " + significant(out.top_p, 3);
     if (out.min_p != 0) how += " --min-p " + significant(out.min_p, 3);

@@ -18,15 +18,26 @@ int64_t max_length_of(const Config &generation, int64_t otherwise) {
     return std::clamp<int64_t>(tokens, 1, 100000);
 }
 
+// Adds what the model's makers suggest, unless it makes no sense: a model is not refused for that.
+void suggest(Json &out, std::string_view key, double value) {
+    if (key == "top_k") {
+        if (value < INT32_MAX) out[key] = static_cast<int64_t>(std::max(value, 0.0)); // 0 or below: all
+        return;
+    }
+    const bool may_be_zero = key == "temperature" || key == "min_p";
+    const double most = key == "top_p" || key == "min_p" ? 1 : 100;
+    if ((value > 0 || (may_be_zero && value == 0)) && value <= most) out[key] = value;
+}
+
 // What transformers would do: its own top_k is 50, and a model that is not sampled is only given the penalty.
 Json sampling_of(const Config &generation) {
     Json out = Json::object();
-    if (generation.has("repetition_penalty")) out["repetition_penalty"] = generation.real("repetition_penalty");
+    if (generation.has("repetition_penalty")) suggest(out, "repetition_penalty", generation.real("repetition_penalty"));
     if (!generation.flag("do_sample", false)) return out;
-    out["temperature"] = generation.real("temperature", 1);
-    out["top_k"] = std::max<int64_t>(generation.integer("top_k", 50), 0);
+    suggest(out, "temperature", generation.real("temperature", 1));
+    suggest(out, "top_k", generation.real("top_k", 50));
     for (const char *key : {"top_p", "min_p"})
-        if (generation.has(key)) out[key] = generation.real(key);
+        if (generation.has(key)) suggest(out, key, generation.real(key));
     return out;
 }
 
@@ -110,11 +121,7 @@ Json sampling_of(const model::GgufMetadata &metadata) {
                                        {"min_p", "min_p"},
                                        {"penalty_repeat", "repetition_penalty"}})
         if (const std::string key = std::string("general.sampling.") + theirs; metadata.has(key)) {
-            const model::GgufValue &value = metadata.at(key);
-            if (ours == std::string_view("top_k"))
-                out[ours] = std::max<int64_t>(value.integer(), 0); // 0 or below: all
-            else
-                out[ours] = value.number();
+            suggest(out, ours, metadata.at(key).number());
         }
     return out;
 }
