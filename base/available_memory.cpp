@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace lamina {
-
 namespace {
+
+namespace fs = std::filesystem;
 
 // Empty where it is not there: a sandbox without /proc, a system without control groups.
 std::string system_file(const char *file) {
@@ -29,14 +31,25 @@ std::optional<uint64_t> number_at(std::string_view text) {
     return error == std::errc() && end != text.data() ? std::optional(number) : std::nullopt;
 }
 
+// "/user.slice/a.scope" of "0::/user.slice/a.scope", the line of control groups of version 2; else "/".
+fs::path control_group(std::string_view groups) {
+    const size_t at = groups.starts_with("0::/") ? 0 : groups.find("\n0::/") + 1;
+    if (!groups.substr(at).starts_with("0::/")) return "/";
+    const std::string_view path = groups.substr(at + 3);
+    return fs::path(path.substr(0, path.find('\n'))).lexically_normal();
+}
+
 } // namespace
 
 std::optional<uint64_t> available_memory() {
-    const auto machine = available_memory(system_file("/proc/meminfo"));
-    const auto group =
-        available_memory(system_file("/sys/fs/cgroup/memory.max"), system_file("/sys/fs/cgroup/memory.current"),
-                         system_file("/sys/fs/cgroup/memory.stat"));
-    return machine && group ? std::min(*machine, *group) : machine ? machine : group;
+    std::optional<uint64_t> least = available_memory(system_file("/proc/meminfo"));
+    for (fs::path group = control_group(system_file("/proc/self/cgroup"));; group = group.parent_path()) {
+        const fs::path folder = fs::path("/sys/fs/cgroup") / group.relative_path();
+        const auto file = [&](const char *name) { return system_file((folder / name).c_str()); };
+        const auto left = available_memory(file("memory.max"), file("memory.current"), file("memory.stat"));
+        if (left && (!least || *left < *least)) least = left;
+        if (!group.has_relative_path()) return least;
+    }
 }
 
 std::optional<uint64_t> available_memory(std::string_view limit, std::string_view current, std::string_view stat) {
