@@ -25,7 +25,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
       longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), taken_(batch_),
       reused_(batch_, 0) {
     if (!model_.encode.empty()) encode(sources);
-    if (cached_) expect_room();
+    if (cached_) expect_room(shape.sure == 0 ? longest_ : std::min(longest_, std::max(shape.sure, first_capacity)));
     const detail::CachedTexts held = std::exchange(session_.cached, {});
     if (cached_ && shape.reuse && model_.encode.empty() && held.rows.size() == batch_)
         before_ = held.rows, capacity_ = held.capacity;
@@ -67,23 +67,32 @@ plan::GraphShapes Decoder::shapes(size_t length, size_t capacity) const {
                          static_cast<int64_t>(capacity));
 }
 
-// Refuses texts whose caches could not become as long as the texts may, before the weights are uploaded.
-void Decoder::expect_room() const {
-    if (batch_ * longest_ <= session_.roomy) return;
-    plan::GraphShapes longest = shapes(1, longest_);
+// Refuses what cannot fit, with caches of so many tokens a row, before the weights of the decoder are uploaded.
+void Decoder::expect_room(size_t capacity) {
+    if (batch_ * capacity <= session_.roomy) return;
+    plan::GraphShapes longest = shapes(1, capacity);
     longest.state_dtype = session_.options.cache;
     session_.connect();
     const plan::GraphPlan plan = plan::plan_graph(*session_.model, session_.model->graphs.at(model_.decode),
                                                   *session_.runtime->plugins, longest);
-    plan::MemoryNeed need = session_.backend->need(plan);
-    if (session_.roomy != 0) need.weights.clear(); // they are there, as they are or as variants rearrange them
-    plan::expect_room(need,
-                      std::string("decoding ") + (rows_ == 1 ? "a text" : std::to_string(rows_) + " texts") +
-                          " of up to " + std::to_string(longest_) + " tokens",
-                      session_.device.id + " (" + session_.device.name + ")",
-                      "Take a smaller --max-length, --cache f16, a smaller --batch, smaller weights ('lamina convert "
-                      "--weights q8_0') or another device.");
-    session_.roomy = batch_ * longest_;
+    const auto expect = [&] {
+        plan::MemoryNeed need = session_.backend->need(plan);
+        if (session_.roomy != 0) need.weights.clear(); // they are there, as they are or as variants rearrange them
+        plan::expect_room(need,
+                          std::string("decoding ") + (rows_ == 1 ? "a text" : std::to_string(rows_) + " texts") +
+                              " of up to " + std::to_string(capacity) + " tokens",
+                          session_.device.id + " (" + session_.device.name + ")",
+                          "Take a smaller --max-length, --cache f16, a smaller --batch, smaller weights ('lamina "
+                          "convert --weights q8_0') or another device.");
+    };
+    try {
+        expect();
+    } catch (const Error &) { // without the programs and caches of other shapes there may be room
+        session_.programs.drop("");
+        session_.cached = {};
+        expect();
+    }
+    session_.roomy = batch_ * capacity;
 }
 
 // The program for so many tokens a row, with caches that hold `needed` of them. Caches that are too short get room for
@@ -115,9 +124,9 @@ std::span<float> Decoder::step(std::span<const Ids> tokens) {
     } else {
         run_whole(tokens);
     }
-    whole_ = true;
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty()) finish_scores(r);
+    whole_ = true;
     return std::span(scores_).first(rows_ * vocabulary_);
 }
 
@@ -239,9 +248,11 @@ void Decoder::reorder(std::span<const int32_t> rows) {
     std::vector<int32_t> whole(batch_);
     std::iota(whole.begin(), whole.end(), 0);
     std::copy(rows.begin(), rows.end(), whole.begin());
+    whole_ = false;
     const std::vector<Ids> taken = taken_;
     for (size_t r = 0; r < batch_; ++r) taken_[r] = taken[static_cast<size_t>(whole[r])];
     if (cached_) program_->reorder_states(whole);
+    whole_ = true;
 }
 
 } // namespace lamina::generation

@@ -26,6 +26,7 @@ class Decoder {
         size_t length = 0; // tokens that a sequence may have
         bool cached = true;
         bool reuse = false; // begin with what the caches hold; only without an encoder
+        size_t sure = 0;    // tokens that a sequence has for sure, if `length` is only what it may have; 0: length
     };
     // sources: for the encoder, one per row, none empty; no rows for decoder-only models. Rows and lengths are rounded
     // up, so that few programs serve all sizes.
@@ -49,7 +50,7 @@ class Decoder {
   private:
     using Tokens = std::vector<std::span<const int32_t>>; // of each row
     void encode(const std::vector<Source> &sources);
-    void expect_room() const;
+    void expect_room(size_t capacity);
     [[nodiscard]] plan::GraphShapes shapes(size_t length, size_t capacity) const;
     enum class Gives { scores, nothing };
     void use_program(size_t length, Gives gives, size_t needed);

@@ -206,7 +206,11 @@ std::vector<std::vector<Candidate>> search(detail::SessionState &session, const 
     }
     const size_t rows = texts.size() * beams;
     Decoder decoder(session, sources,
-                    {rows, std::min(longest + task.max_length, task.positions), options.cached, options.reuse});
+                    {.rows = rows,
+                     .length = std::min(longest + task.max_length, task.positions),
+                     .cached = options.cached,
+                     .reuse = options.reuse,
+                     .sure = options.max_length != 0 ? 0 : longest + 1}); // the model's maximum is rarely reached
 
     std::vector<Ids> tokens(rows);
     Ids parents(rows);

@@ -67,6 +67,7 @@ void Program::take_states(Program &from) {
             (differs != shorter.end() && (*differs > *there || !std::equal(differs + 1, shorter.end(), there + 1))))
             throw Error(ErrorCode::input, "state '" + plan_.tensors[t].name + "': expected " + to_string(longer) +
                                               ", shorter along one axis, found " + to_string(shorter));
+        if (shorter == longer) continue; // the same memory, which programs share
         uint64_t blocks = 1;
         for (size_t i = 0; i < std::min(axis, shorter.size()); ++i) blocks *= static_cast<uint64_t>(shorter[i]);
         if (blocks == 0) continue;
