@@ -229,7 +229,7 @@ TEST_CASE("init: errors about text settings name the command's options") {
     };
     CHECK_THAT(refusal({"--source-vocab", folder.write("none.txt", "")}),
                matchers::contains("none.txt: empty; expected"));
-    CHECK_THAT(refusal({}), matchers::contains("give both"));
+    CHECK_THAT(refusal({}), matchers::contains("must be given together"));
     CHECK_THAT(refusal({"--source-vocab", tokens, "--sequence-first"}),
                matchers::contains("--sequence-first cannot be used"));
     CHECK_THAT(refusal({"--source-vocab", tokens, "--mask", "keep"}), matchers::contains("expected lengths"));

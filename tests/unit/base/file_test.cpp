@@ -43,11 +43,12 @@ TEST_CASE("file: read errors give the reason") {
     folder.write("eleven", "hello world");
     CHECK(read_file(folder.path() / "eleven", 11).size() == 11);
     CHECK_THAT(message_of([&] { (void)read_file(folder.path() / "eleven", 10); }),
-               contains("larger than the 10 bytes"));
+               contains("larger than the limit of 10 bytes"));
 }
 
 TEST_CASE("file: the limit holds for files that do not know their size") {
-    CHECK_THAT(message_of([] { (void)read_file("/dev/zero", 10000); }), contains("larger than the 10000 bytes"));
+    CHECK_THAT(message_of([] { (void)read_file("/dev/zero", 10000); }),
+               contains("larger than the limit of 10000 bytes"));
 }
 
 TEST_CASE("file: if only ordinary files are allowed, pipes and devices are refused without waiting") {
