@@ -27,10 +27,9 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
     if (!model_.encode.empty()) encode(sources);
     if (cached_) expect_room(shape.sure == 0 ? longest_ : std::min(longest_, std::max(shape.sure, first_capacity)));
     const detail::CachedTexts held = std::exchange(session_.cached, {});
-    if (cached_ && shape.reuse && model_.encode.empty() && held.rows.size() == batch_)
-        before_ = held.rows, capacity_ = held.capacity;
-    else if (cached_)
-        capacity_ = std::min(longest_, first_capacity);
+    const bool fits = cached_ && held.rows.size() == batch_; // caches that have grown are used again
+    if (cached_) capacity_ = fits ? held.capacity : std::min(longest_, first_capacity);
+    if (fits && shape.reuse && model_.encode.empty()) before_ = held.rows;
     use_program(cached_ ? 1 : longest_, Gives::scores, 0);
     const auto scores = static_cast<size_t>(program_->plan().outputs.at(model_.scores));
     vocabulary_ = static_cast<size_t>(program_->plan().tensors[scores].type.shape.back());
