@@ -76,7 +76,7 @@ struct SessionState {
     std::unique_ptr<plan::Backend> backend;
     std::shared_ptr<admission::Admission> admission; // null for "reference"
     ProgramCache programs;
-    Exclusive turn; // held by whoever uses the session
+    Exclusive turn;     // held by whoever uses the session
     CachedTexts cached; // while nothing is being decoded
     uint64_t roomy = 0; // tokens of caches, in all rows, that are known to fit
 
