@@ -234,13 +234,17 @@ TEST_CASE("compare decodes text as generation does, and names a layer that is wr
     options.variants["wrong_when_later"] = "fast";
     options.replay_folder = cache.path() / "replay";
     const Comparison comparison = compare(runtime, model, *device, options);
-    REQUIRE(comparison.layers.size() == 4);
-    CHECK(comparison.layers[0].own.passed);
-    for (const size_t wrong : {size_t{1}, size_t{2}}) { // even with correct inputs, the second one has its own error
+    REQUIRE(comparison.layers.size() == 7);
+    for (size_t i = 0; i < 3; ++i) { // the first tokens of the prompt, without the layer that only scores need
+        CHECK(comparison.layers[i].prompt);
+        CHECK(comparison.layers[i].own.passed);
+    }
+    CHECK(comparison.layers[3].own.passed);
+    for (const size_t wrong : {size_t{4}, size_t{5}}) { // even with correct inputs, the second one has its own error
         CHECK_FALSE(comparison.layers[wrong].own.passed);
         CHECK(comparison.layers[wrong].step == 4); // the first wrong token; later ones are not compared
     }
-    CHECK(comparison.layers[3].own.passed);
+    CHECK(comparison.layers[6].own.passed);
     CHECK_THAT(comparison.summary(), matchers::contains("layer 'first'") && matchers::contains("decoding token 4"));
 
     // It is also wrong alone, because its state is saved with its inputs.
