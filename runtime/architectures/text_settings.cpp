@@ -5,6 +5,7 @@
 #include "model/gguf_tokenizer.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace lamina::architectures {
 namespace {
@@ -161,7 +162,14 @@ std::vector<std::string> labels_of(const Config &config) {
     const auto value = config.find("id2label");
     if (!value) return {};
     std::vector<std::string> out(value->members().size());
-    for (size_t i = 0; i < out.size(); ++i) out[i] = value->at(std::to_string(i)).string();
+    for (const JsonView label : value->members()) {
+        const std::string_view key = label.key();
+        size_t i = out.size();
+        (void)std::from_chars(key.data(), key.data() + key.size(), i);
+        if (i >= out.size() || std::to_string(i) != key)
+            label.fail("expected keys from 0 to " + std::to_string(out.size() - 1));
+        out[i] = label.string();
+    }
     return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -23,6 +24,15 @@ uint32_t little_endian(std::span<const std::byte> bytes) {
     return out;
 }
 
+void skip(FileReader &reader, uint64_t bytes) {
+    constexpr uint64_t at_once = 1u << 16;
+    while (bytes != 0) {
+        const uint64_t found = reader.read(std::min(bytes, at_once)).size();
+        if (found == 0) return;
+        bytes -= found;
+    }
+}
+
 } // namespace
 
 void expect_complete(const std::filesystem::path &file) {
@@ -35,7 +45,7 @@ void expect_complete(const std::filesystem::path &file) {
         if (chunk.size() < 8) return; // no samples: libsndfile will refuse it
         const uint32_t length = little_endian(std::span(chunk).subspan(4));
         if (!is_named(chunk, "data")) {
-            (void)reader.read(uint64_t{length} + length % 2); // chunks begin at even bytes
+            skip(reader, uint64_t{length} + length % 2); // chunks begin at even bytes
             continue;
         }
         if (length < unknown_length && length > reader.rest())

@@ -86,7 +86,8 @@ void Decoder::expect_room(size_t capacity) {
     };
     try {
         expect();
-    } catch (const Error &) { // without the programs and caches of other shapes there may be room
+    } catch (const Error &e) { // without the programs and caches of other shapes there may be room
+        if (e.code() != ErrorCode::memory) throw;
         session_.programs.drop("");
         session_.cached = {};
         expect();

@@ -15,8 +15,10 @@ const model::Generation &generation_of(const model::Model &model) {
                         " has no \"generation\" block: this model does not take text; give its inputs "
                         "as tensors");
     if (model.generation->audio)
-        throw Error(ErrorCode::input, model.folder.string() + ": this model takes audio, not text: pass audio files to "
-                                                              "'lamina run', or use transcribe() of audio.hpp");
+        throw Error(ErrorCode::input, model.folder.string() +
+                                          ": this model takes audio, not text: 'lamina run' without "
+                                          "--tap takes audio files, and transcribe() of audio.hpp "
+                                          "samples");
     return *model.generation;
 }
 

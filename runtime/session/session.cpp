@@ -93,6 +93,7 @@ std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan) {
 }
 
 TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
+    cached = {}; // this graph may write to the caches
     plan::GraphShapes shapes;
     for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
     const auto held = this->program(graph, shapes);

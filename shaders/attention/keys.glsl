@@ -29,8 +29,8 @@ layout(push_constant) uniform Push {
     uint options;  // a bit for each of these
 };
 
-// Read once per query, so each may be a push constant. Drivers take long to compile a kernel, and so need not do it for
-// every combination.
+// Push constants, so that drivers, which take long to compile a kernel, need not do it for every combination. They are
+// read once per query, and HAS_POSITION once more for each score that has a bias by distance.
 #define OPTION(name, number) bool name = (options & 1u << number) != 0u;
 OPTION(CAUSAL, 4)
 OPTION(CACHED, 5)       // the keys are the queries' own, after those of earlier steps

@@ -84,6 +84,10 @@ TEST_CASE("inspect and compare take a model for audio, and bad files and options
     CHECK_THAT(no_audio.err, matchers::contains("text.wav: expected audio"));
     CHECK(refused({"absent.wav"}).status == 3);
     const std::string audio = folder.write("a.wav", wav({}, tone(300, 1))).string();
+    const Finished second_bad = refused({audio, text, audio});
+    CHECK(second_bad.status == 3);
+    CHECK(second_bad.out.starts_with(audio + "\t")); // what could be read before is not lost
+    CHECK(lines_of(second_bad.out).size() == 1);
     const Finished language = refused({audio, "--language", "latin"});
     CHECK(language.status == 2);
     CHECK_THAT(language.err, matchers::contains("language: 'latin' is not supported by the model"));

@@ -19,6 +19,15 @@ Tensor encode(Session &session, int64_t length) {
     return session.run("encode", {{"letters", letters}, {"lengths", lengths}}).at("memory");
 }
 
+// A language model whose tokens are a, b and c.
+Model load_letters(const Runtime &runtime) {
+    const DecoderOnly letters{.embedding = {.d_model = 16, .vocabulary = 5, .max_len = 60000},
+                              .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
+                              .generator = {.d_model = 16, .vocabulary = 5}};
+    const TextVocabularies text{.target = {"<s>", "</s>", "a", "b", "c"}, .target_characters = true, .max_length = 20};
+    return runtime.load(build(letters, {.name = "letters", .text = text}));
+}
+
 } // namespace
 
 TEST_CASE("decoding: a step is one submission; it records and allocates nothing") {
@@ -43,6 +52,24 @@ TEST_CASE("decoding: a step is one submission; it records and allocates nothing"
                                  "vkBeginCommandBuffer", "vkAllocateDescriptorSets"}) {
         INFO(function);
         CHECK(calls(function, 8) == calls(function, 3));
+    }
+}
+
+TEST_CASE("decoding: caches that have grown serve the next texts") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options);
+    Session session = runtime.session(load_letters(runtime), runtime.device("vulkan:0"));
+    std::string prompt;
+    for (int i = 0; i < 100; ++i) prompt += "abc"; // more than the caches hold at first
+    const auto decode = [&] { CHECK(session.generate({prompt}).size() == 1); };
+    CHECK(test::calls_of(*faults, "vkAllocateMemory", decode) > 0);
+    for (const char *function : {"vkAllocateMemory", "vkCreateBuffer", "vkBeginCommandBuffer"}) {
+        INFO(function);
+        CHECK(test::calls_of(*faults, function, decode) == 0);
     }
 }
 
@@ -76,12 +103,7 @@ TEST_CASE(
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
     options.cache = false;
     const Runtime runtime(options);
-    const DecoderOnly letters{.embedding = {.d_model = 16, .vocabulary = 5, .max_len = 60000},
-                              .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
-                              .generator = {.d_model = 16, .vocabulary = 5}};
-    const TextVocabularies text{.target = {"<s>", "</s>", "a", "b", "c"}, .target_characters = true, .max_length = 20};
-    const Model model = runtime.load(build(letters, {.name = "letters", .text = text}));
-    Session session = runtime.session(model, runtime.device("vulkan:0"));
+    Session session = runtime.session(load_letters(runtime), runtime.device("vulkan:0"));
     GenerateOptions generate;
     generate.max_length = 50000; // 12.2 MiB: 2 layers of 16 keys and 16 values in f32
     const auto refusal = [&] { return test::thrown_by([&] { (void)session.generate({"abc"}, generate); }); };

@@ -75,7 +75,10 @@ TEST_CASE("a case names axes of any number, and the dtype of a single weight") {
 
 TEST_CASE("a case that is too large is refused before it takes memory") {
     const Case c = parse("softmax", "B=2147483648 C=2147483648");
-    CHECK_THAT(message_of([&] { (void)make_case_graph(layer("softmax"), c); }), matchers::contains("whose product fits in 64 bits"));
+    CHECK_THAT(message_of([&] { (void)make_case_graph(layer("softmax"), c); }),
+               matchers::contains("whose product fits in 64 bits"));
+    const Case fits = parse("softmax", "B=65536 C=65536");
+    CHECK_THAT(message_of([&] { (void)make_case_graph(layer("softmax"), fits); }), matchers::contains("too large"));
 }
 
 TEST_CASE("an unknown word in a case is refused, with the nearest known one") {
