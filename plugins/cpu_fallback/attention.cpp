@@ -1,6 +1,8 @@
-// Attention: for each sequence and head, two products with the softmax between them.
+// Attention: for each sequence and head, two products with the softmax between them; by OpenBLAS, or for one query a
+// sequence by SIMD.
 #include "kernels.hpp"
 #include "product.hpp"
+#include "threads.hpp"
 
 #include <cblas.h>
 
@@ -22,16 +24,19 @@ class Attention {
                                          : static_cast<float>(call.real("scale"))),
           position_(call.in("position")), lengths_(call.in("key_lengths")), bias_(call.in("score_bias")),
           by_distance_(call.in("distance_bias")), key_mask_(call.in("key_mask")),
-          mask_(key_mask_ ? key_mask_ : call.in("keep_mask")) {}
+          mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")), out_(call.out("y")),
+          keys_(cached_ ? call.state("key_cache") : call.in("k")),
+          values_(cached_ ? call.state("value_cache") : call.in("v")) {}
 
     void run() const {
         if (cached_) {
-            append(call_.in("k"), call_.state("key_cache"));
-            append(call_.in("v"), call_.state("value_cache"));
+            append(call_.in("k"), keys_);
+            append(call_.in("v"), values_);
         }
+        if (q_.length == 1 && !mask_) return attend_single_queries();
         const Matrix scores(q_.length, key_rows_);
         for (int64_t b = 0; b < q_.batch; ++b) {
-            const Rows k = rows_of(b, "k", "key_cache"), v = rows_of(b, "v", "value_cache");
+            const Rows k = rows_of(keys_, b), v = rows_of(values_, b);
             for (int64_t h = 0; h < heads_; ++h) attend(b, h, k.first, v.first, scores.data());
         }
     }
@@ -42,7 +47,9 @@ class Attention {
     const bool cached_, causal_;
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, scale_;
-    const Tensor position_, lengths_, bias_, by_distance_, key_mask_, mask_; // looked up by name once, not for each row
+    // Looked up by name once, not for each row.
+    const Tensor position_, lengths_, bias_, by_distance_, key_mask_, mask_, queries_, out_;
+    const Tensor keys_, values_; // all of them, or their caches
 
     // The position of a sequence's first query. Without a cache, queries and keys move together.
     [[nodiscard]] int64_t first_position(int64_t b) const {
@@ -65,9 +72,8 @@ class Attention {
         std::unique_ptr<float[]> widened;
         const float *first;
     };
-    [[nodiscard]] Rows rows_of(int64_t b, const char *input, const char *cache) const {
+    [[nodiscard]] Rows rows_of(const Tensor &all, int64_t b) const {
         const auto [begin, end] = keys_of(b);
-        const Tensor all = cached_ ? call_.state(cache) : call_.in(input);
         const int64_t from = (cached_ ? b * key_rows_ + begin : k_.row(b, begin)) * all.cols();
         if (all.dtype() != LAMINA_F16) return {nullptr, all.f32().data() + from};
         const auto halves =
@@ -76,6 +82,45 @@ class Attention {
         std::ranges::transform(halves, widened.get(), widen_f16);
         const float *first = widened.get();
         return {std::move(widened), first};
+    }
+
+    // ---- One query a sequence, as when a text is generated ----
+
+    // Keys and values are read as they are stored, on all threads, once for all heads that share them.
+    void attend_single_queries() const {
+        const int64_t sharing = heads_ / kv_heads_, all = q_.batch * kv_heads_;
+        const int64_t part = std::max<int64_t>(part_values / (sharing * key_rows_ * head_dim_), 1);
+        const Matrix scores(all * sharing, key_rows_);
+        in_parallel(ceil_div(all, part), [&](int64_t p) {
+            for (int64_t i = p * part; i < std::min((p + 1) * part, all); ++i)
+                attend_sharing_heads(i / kv_heads_, i % kv_heads_, scores.data() + i * sharing * key_rows_);
+        });
+    }
+    void attend_sharing_heads(int64_t b, int64_t kv_head, float *scores) const {
+        const auto [begin, end] = keys_of(b);
+        const int64_t count = heads_ / kv_heads_, n = end - begin, at = (b * heads_ + kv_head * count) * head_dim_;
+        const float *q = queries_.f32().data() + at;
+        float *o = out_.f32().data() + at;
+        std::fill_n(scores, count * n, 0.0F);
+        std::fill_n(o, count * head_dim_, 0.0F);
+        if (head_dim_ % group == 0)
+            add_products(stored_rows(keys_, b, kv_head), {q, nullptr, count, head_dim_}, scores, n);
+        else
+            add_products(stored_rows(keys_, b, kv_head), FewRows(q, count, head_dim_).rows(), scores, n);
+        for (int64_t h = 0; h < count; ++h) {
+            const std::span<float> row(scores + h * n, static_cast<size_t>(n));
+            for (float &score : row) score *= scale_;
+            softmax(b, kv_head * count + h, 0, begin, row);
+        }
+        add_weighted(stored_rows(values_, b, kv_head), scores, n, count, o, head_dim_);
+    }
+    // Of all keys or values, those of a head that the query of a sequence may attend to.
+    [[nodiscard]] WeightRows stored_rows(const Tensor &all, int64_t b, int64_t kv_head) const {
+        const auto [begin, end] = keys_of(b);
+        const StorageType &type = storage_type(all.dtype());
+        const int64_t first = cached_ ? b * key_rows_ + begin : k_.row(b, begin);
+        return {all.dtype(), all.stored_row(first) + type.row_bytes(kv_head * head_dim_), end - begin, head_dim_,
+                all.row_bytes() * (cached_ ? 1 : k_.time_stride)};
     }
 
     // ---- Heads ----
@@ -102,24 +147,18 @@ class Attention {
         const int64_t kv_at = h / (heads_ / kv_heads_) * head_dim_;
         const int d = blas_int(head_dim_), t = blas_int(q_.length), n = blas_int(end - begin),
                   q_step = blas_int(q_.time_stride * width), kv_step = blas_int(time_stride * kv_width);
-        const float *q = call_.in("q").f32().data() + q_at;
-        float *o = call_.out("y").f32().data() + q_at;
+        const float *q = queries_.f32().data() + q_at;
+        float *o = out_.f32().data() + q_at;
         if (n == 0) { // nothing to attend to
             for (int64_t i = 0; i < q_.length; ++i) std::fill_n(o + i * q_step, d, 0.0f);
             return;
         }
-        if (t == 1)
-            cblas_sgemv(CblasRowMajor, CblasNoTrans, n, d, scale_, k + kv_at, kv_step, q, 1, 0.0f, scores, 1);
-        else
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t, n, d, scale_, q, q_step, k + kv_at, kv_step, 0.0f,
-                        scores, n);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t, n, d, scale_, q, q_step, k + kv_at, kv_step, 0.0f,
+                    scores, n);
         for (int64_t i = 0; i < q_.length; ++i) softmax(b, h, i, begin, {scores + i * n, static_cast<size_t>(n)});
         if (masks_within(b)) expect_finite(v + kv_at, n, kv_step);
-        if (t == 1)
-            cblas_sgemv(CblasRowMajor, CblasTrans, n, d, 1.0f, v + kv_at, kv_step, scores, 1, 0.0f, o, 1);
-        else
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, d, n, 1.0f, scores, n, v + kv_at, kv_step, 0.0f,
-                        o, q_step);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, d, n, 1.0f, scores, n, v + kv_at, kv_step, 0.0f, o,
+                    q_step);
     }
 
     // Turns the products of query i with the keys from `first` on into softmax weights. A query that may attend to no

@@ -8,6 +8,7 @@ struct CpuFallback {
     static constexpr auto id = "cpu_fallback";
     static constexpr auto summary =
         "layers on the CPU: matrix products by OpenBLAS and SIMD, everything else by the references";
+    static constexpr uint32_t stored = block_dtypes | LAMINA_F16 | LAMINA_BF16; // f32 is passed as aligned words
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::attention>(
             "attention",
@@ -25,9 +26,9 @@ struct CpuFallback {
             "feed_forward",
             "activation=relu|gelu|gelu_tanh|silu; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
             "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
-            block_dtypes),
+            stored),
         cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N",
-                                         block_dtypes),
+                                         stored),
     };
 };
 

@@ -1,0 +1,160 @@
+// The SIMD code that reads weights as they are stored, with every instruction set that the processor has.
+#include "rows.hpp"
+
+#include "catch.hpp"
+
+#include <lamina/plugin/dtype.hpp>
+
+#include <hwy/targets.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
+using namespace lamina::plugin;
+
+namespace {
+
+// Bytes that end where readable memory ends.
+class AtTheEdge {
+  public:
+    explicit AtTheEdge(size_t bytes) : pages_((bytes + page - 1) / page * page), size_(bytes) {
+        void *memory = mmap(nullptr, pages_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        REQUIRE(memory != MAP_FAILED);
+        first_ = static_cast<std::byte *>(memory);
+        REQUIRE(mprotect(first_ + pages_, page, PROT_NONE) == 0);
+    }
+    AtTheEdge(const AtTheEdge &) = delete;
+    AtTheEdge &operator=(const AtTheEdge &) = delete;
+    ~AtTheEdge() { munmap(first_, pages_ + page); }
+    [[nodiscard]] std::byte *data() const { return first_ + pages_ - size_; }
+
+  private:
+    static inline const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_t pages_, size_;
+    std::byte *first_;
+};
+
+std::vector<float> numbers(int64_t n) {
+    static std::mt19937 random(1);
+    std::vector<float> out(static_cast<size_t>(n));
+    for (float &v : out) v = std::normal_distribution<float>()(random);
+    return out;
+}
+
+// Runs f with each instruction set.
+template <class F> void for_instruction_sets(F &&f) {
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+        INFO("with " << hwy::TargetName(target));
+        hwy::SetSupportedTargetsForTest(target);
+        hwy::GetChosenTarget().Update(target);
+        f();
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+struct Weight {
+    Weight(const StorageType &of, int64_t n, int64_t width)
+        : type(of), rows(n), values(width), stored(static_cast<size_t>(type.row_bytes(values) * rows)),
+          wide(numbers(rows * values)) {
+        type.narrow(wide.data(), rows * values / type.block_values, stored.data());
+        type.widen(stored.data(), rows * values / type.block_values, wide.data());
+    }
+    [[nodiscard]] cpu_fallback::WeightRows all() const {
+        return {type.dtype, stored.data(), rows, values, type.row_bytes(values)};
+    }
+
+    const StorageType &type;
+    int64_t rows, values;
+    AtTheEdge stored;
+    std::vector<float> wide;
+};
+
+// The product with `rows` rows of x, compared with sums in double. x, too, ends where memory ends.
+void check_product(const Weight &weight, int64_t rows) {
+    const int64_t step = (weight.values + 31) / 32 * 32;
+    const AtTheEdge memory(static_cast<size_t>(rows * step) * sizeof(float));
+    auto *x = reinterpret_cast<float *>(memory.data());
+    for (int64_t r = 0; r < rows; ++r) std::ranges::copy(numbers(weight.values), x + r * step);
+    std::vector<float> sums;
+    for (int64_t i = 0; i < rows * step; i += 32) sums.push_back(std::accumulate(x + i, x + i + 32, 0.0F));
+
+    const int64_t apart = weight.rows + 1; // of y's rows; what lies between them stays as it is
+    std::vector<float> y(static_cast<size_t>(rows * apart), 1);
+    cpu_fallback::add_products(weight.all(), {x, sums.data(), rows, step}, y.data(), apart);
+    for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t n = 0; n < weight.rows; ++n) {
+            double sum = 1, size = 1;
+            for (int64_t k = 0; k < weight.values; ++k) {
+                const double term = double{weight.wide[static_cast<size_t>(n * weight.values + k)]} * x[r * step + k];
+                sum += term, size += std::fabs(term);
+            }
+            CHECK(std::fabs(y[static_cast<size_t>(r * apart + n)] - sum) <= 1e-6 * size);
+        }
+        CHECK(y[static_cast<size_t>(r * apart + weight.rows)] == 1);
+    }
+}
+
+} // namespace
+
+TEST_CASE("cpu_fallback: weights of every dtype are widened exactly, and multiplied as in double") {
+    REQUIRE(hwy::SupportedAndGeneratedTargets().size() > 1);
+    for_instruction_sets([] {
+        for (const StorageType &type : storage_types) {
+            if (type.dtype == LAMINA_I32) continue;
+            INFO("dtype " << type.name);
+            const std::vector<int64_t> widths = type.in_blocks()
+                                                    ? std::vector<int64_t>{type.block_values, 3 * type.block_values}
+                                                    : std::vector<int64_t>{1, 31, 32, 45, 96};
+            for (const int64_t values : widths) {
+                const Weight weight(type, 5, values);
+                std::vector<float> out(weight.wide.size());
+                cpu_fallback::widen(weight.all(), out.data());
+                CHECK(out == weight.wide);
+                for (const int64_t rows : {1, 2, 3, 4, 7}) check_product(weight, rows);
+            }
+        }
+    });
+}
+
+TEST_CASE("cpu_fallback: f16 infinities, subnormals and signed zeros are widened as the dtype says") {
+    const std::vector<uint16_t> halves{0, 0x8000, 1, 0x83ff, 0x0400, 0x7bff, 0x7c00, 0xfc00, 0x3c00};
+    const StorageType &type = storage_type(LAMINA_F16);
+    for_instruction_sets([&] {
+        std::vector<float> expected(halves.size()), found(halves.size());
+        const auto *bytes = reinterpret_cast<const std::byte *>(halves.data());
+        const auto n = static_cast<int64_t>(halves.size());
+        type.widen(bytes, n, expected.data());
+        cpu_fallback::widen({LAMINA_F16, bytes, 1, n, 2 * n}, found.data());
+        for (size_t i = 0; i < found.size(); ++i) {
+            CHECK(found[i] == expected[i]);
+            CHECK(std::signbit(found[i]) == std::signbit(expected[i]));
+        }
+    });
+}
+
+TEST_CASE("cpu_fallback: sums of weighted rows, as of cached values") {
+    const auto dtype = GENERATE(uint32_t{LAMINA_F32}, uint32_t{LAMINA_F16});
+    const auto cols = GENERATE(int64_t{5}, int64_t{64}, int64_t{77});
+    const Weight rows(storage_type(dtype), 9, cols);
+    for_instruction_sets([&] {
+        for (const int64_t count : {1, 2, 5}) {
+            const std::vector<float> x = numbers(count * rows.rows);
+            std::vector<float> y(static_cast<size_t>(count * cols), 1);
+            cpu_fallback::add_weighted(rows.all(), x.data(), rows.rows, count, y.data(), cols);
+            for (int64_t r = 0; r < count; ++r)
+                for (int64_t c = 0; c < cols; ++c) {
+                    double sum = 1;
+                    for (int64_t n = 0; n < rows.rows; ++n)
+                        sum += double{x[static_cast<size_t>(r * rows.rows + n)]} *
+                               rows.wide[static_cast<size_t>(n * cols + c)];
+                    CHECK(std::fabs(y[static_cast<size_t>(r * cols + c)] - sum) <= 1e-5);
+                }
+        }
+    });
+}
