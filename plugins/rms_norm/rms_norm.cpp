@@ -51,15 +51,16 @@ struct RmsNorm {
         const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
         const Tensor weight = call.weight("weight");
         const double eps = call.real("eps"), offset = call.real("weight_offset");
+        const std::span<const float> weights = weight.f32(), added = residual.f32(); // empty: left out
         const auto cols = static_cast<size_t>(x.cols() / call.integer("groups"));
         for (size_t first = 0; first < x.f32().size(); first += cols) {
             const auto in = x.f32().subspan(first, cols), out = y.f32().subspan(first, cols);
             double square = 0;
-            for (const double v : in) square += v * v / static_cast<double>(cols);
-            const double scale = 1 / std::sqrt(square + eps);
+            for (const double v : in) square += v * v;
+            const double scale = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
             for (size_t c = 0; c < cols; ++c)
-                out[c] = static_cast<float>(in[c] * scale * (weight ? offset + weight.f32()[c] : 1.0) +
-                                            (residual ? residual.f32()[first + c] : 0.0));
+                out[c] = static_cast<float>(in[c] * scale * (weights.empty() ? 1.0 : offset + weights[c]) +
+                                            (added.empty() ? 0.0 : added[first + c]));
         }
     }
 

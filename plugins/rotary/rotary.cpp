@@ -70,13 +70,14 @@ struct Rotary {
         const Tensor x = call.in("x"), position = call.in("position"), y = call.out("y");
         const std::span<const float> frequencies = call.weight("frequencies").f32();
         const Sequence sequence(x, call.flag("batch_first"));
+        const Pairs pairs(call);
         for (int64_t b = 0; b < sequence.batch; ++b)
             for (int64_t t = 0; t < sequence.length; ++t) {
                 const auto in = x.row(sequence.row(b, t)), out = y.row(sequence.row(b, t));
                 std::ranges::copy(in, out.begin());
                 const int64_t at = (position ? position.i32()[static_cast<size_t>(b)] : 0) + t;
                 for (size_t i = 0; i < frequencies.size(); ++i)
-                    turn(call, in, out, i, static_cast<long double>(at) * frequencies[i]);
+                    pairs.turn(in, out, i, static_cast<long double>(at) * frequencies[i]);
             }
     }
 
@@ -103,18 +104,27 @@ struct Rotary {
     }
 
   private:
-    // Rotates pair i of every head by an angle.
-    static void turn(const Call &call, std::span<const float> in, std::span<float> out, size_t i, long double angle) {
-        const auto sine = static_cast<double>(std::sin(angle)), cosine = static_cast<double>(std::cos(angle));
-        const size_t depth = in.size() / static_cast<size_t>(call.integer("heads"));
-        const size_t pairs = call.weight("frequencies").f32().size();
-        const bool halves = call.flag("layout");
-        for (size_t head = 0; head < in.size(); head += depth) {
-            const size_t a = head + (halves ? i : 2 * i), b = a + (halves ? pairs : 1);
-            out[a] = static_cast<float>(call.real("magnitude") * (in[a] * cosine - in[b] * sine));
-            out[b] = static_cast<float>(call.real("magnitude") * (in[a] * sine + in[b] * cosine));
+    // Where the channels of a pair are, looked up by name once and not for each pair.
+    struct Pairs {
+        size_t depth, first_step, second; // of a head; from pair to pair; from a pair's first channel to its second
+        double magnitude;
+
+        explicit Pairs(const Call &call)
+            : depth(static_cast<size_t>(call.in("x").cols() / call.integer("heads"))),
+              first_step(call.flag("layout") ? 1 : 2),
+              second(call.flag("layout") ? static_cast<size_t>(call.weight("frequencies").cols()) : 1),
+              magnitude(call.real("magnitude")) {}
+
+        // Rotates pair i of every head by an angle.
+        void turn(std::span<const float> in, std::span<float> out, size_t i, long double angle) const {
+            const auto sine = static_cast<double>(std::sin(angle)), cosine = static_cast<double>(std::cos(angle));
+            for (size_t head = 0; head < in.size(); head += depth) {
+                const size_t a = head + i * first_step, b = a + second;
+                out[a] = static_cast<float>(magnitude * (in[a] * cosine - in[b] * sine));
+                out[b] = static_cast<float>(magnitude * (in[a] * sine + in[b] * cosine));
+            }
         }
-    }
+    };
 };
 
 } // namespace

@@ -159,7 +159,8 @@ class CpuProgram final : public plan::Program {
     std::vector<Memory> inputs_;
     std::vector<std::shared_ptr<Memory>> states_;
     std::shared_ptr<CpuWeights> weights_;
-    std::vector<void *> memory_; // one per tensor; null for weights
+    std::vector<void *> memory_;             // one per tensor; null for weights
+    std::vector<abi::LayerCall::Data> data_; // one per step
 };
 
 class CpuBackend final : public plan::Backend {
@@ -233,9 +234,12 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(tensor.type.bytes()).data();
     }
-    for (size_t s = 0; s < plan_.steps.size(); ++s) (void)weights_of(s, stored_dtypes(s)); // widened here, not in a run
     take_states(backend);
     place(plan::lay_out_memory(plan_, {}, options, 64)); // references and CPU kernels have no scratch
+    for (size_t s = 0; s < plan_.steps.size(); ++s) {
+        const plan::Step &step = plan_.steps[s];
+        data_.push_back({pointers(step.in), weights_of(s, stored_dtypes(s)), pointers(step.out), pointers(step.state)});
+    }
 }
 
 void CpuProgram::take_states(CpuBackend &backend) {
@@ -280,11 +284,13 @@ void CpuProgram::execute() {
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
         const plan::Step &step = plan_.steps[s];
-        abi::LayerCall::Data data{pointers(step.in), weights_of(s, stored_dtypes(s)), pointers(step.out),
-                                  pointers(step.state)};
-        if (kernels_[s] != nullptr && step.call.run(*kernels_[s], data)) continue;
-        if (kernels_[s] != nullptr) data.weight = weights_of(s, 0);
-        step.call.reference(data);
+        if (kernels_[s] == nullptr) {
+            step.call.reference(data_[s]);
+        } else if (!step.call.run(*kernels_[s], data_[s])) {
+            abi::LayerCall::Data widened = data_[s];
+            widened.weight = weights_of(s, 0);
+            step.call.reference(widened);
+        }
     }
 }
 
