@@ -3,7 +3,6 @@
 
 #include "tokenizer/bpe.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -17,7 +16,7 @@ class MergeTable {
         int32_t made = 0;
     };
 
-    explicit MergeTable(const std::vector<Merge> &merges) : slots_(std::bit_ceil(2 * merges.size() + 2)) {
+    explicit MergeTable(const std::vector<Merge> &merges) : slots_(merges.size() + merges.size() / 2 + 2) {
         for (const Merge &merge : merges) {
             Entry &slot = slots_[slot_of(key(merge.left, merge.right))];
             slot = {key(merge.left, merge.right), merge.rank, merge.made};
@@ -36,13 +35,14 @@ class MergeTable {
         return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
     }
     [[nodiscard]] size_t slot_of(uint64_t pair) const {
-        const size_t mask = slots_.size() - 1;
-        size_t slot = static_cast<size_t>((pair * 0x9E3779B97F4A7C15u) >> 20) & mask; // Fibonacci hashing
-        while (slots_[slot].pair != vacant && slots_[slot].pair != pair) slot = (slot + 1) & mask;
+        const uint64_t hash = pair * 0x9E3779B97F4A7C15u >> 32u; // Fibonacci hashing
+        auto slot = static_cast<size_t>(hash * slots_.size() >> 32u);
+        while (slots_[slot].pair != vacant && slots_[slot].pair != pair)
+            slot = slot + 1 == slots_.size() ? 0 : slot + 1;
         return slot;
     }
 
-    std::vector<Entry> slots_;
+    std::vector<Entry> slots_; // a third of them vacant
 };
 
 } // namespace lamina::tokenizer

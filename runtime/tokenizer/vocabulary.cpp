@@ -21,7 +21,7 @@ uint32_t hash_of(std::string_view token) { return static_cast<uint32_t>(std::has
 void Vocabulary::reserve(size_t tokens, size_t bytes) {
     bytes_.reserve(bytes);
     places_.reserve(tokens);
-    slots_.assign(std::bit_ceil(2 * tokens + 16), Slot{});
+    slots_.assign(std::bit_ceil(tokens + tokens / 3), Slot{});
 }
 
 void Vocabulary::add(std::string_view token, int64_t id) {
@@ -32,7 +32,7 @@ void Vocabulary::add(std::string_view token, int64_t id) {
         refuse("expected an id from 0 to " +
                std::to_string(std::min(highest_id, static_cast<int64_t>(places_.capacity()) + highest_gap)));
     if (bytes_.size() + token.size() >= UINT32_MAX) refuse("the vocabulary has more than 4 GiB of text");
-    if (2 * (size_ + 1) > slots_.size()) grow();
+    if (4 * (size_ + 1) > 3 * slots_.size()) grow();
     const uint32_t hash = hash_of(token);
     Slot &slot = slots_[slot_of(token, hash)];
     if (slot.id != vacant) refuse("the token already has the id " + std::to_string(slot.id));
