@@ -17,6 +17,8 @@
 #include <hwy/foreach_target.h> // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include <hwy/cache_control.h>
+
 #include "unpack-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,12 +31,18 @@ template <int Count, class F> HWY_INLINE void unrolled(F &&f) {
     (std::make_integer_sequence<int, Count>());
 }
 
+// How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
+constexpr int64_t ahead = 1024;
+
 // Calls f(block, index of its first value) for all blocks of a row. The last single values of a row may be fewer than a
 // group; zeros follow.
 template <class Format, class F> HWY_INLINE void for_blocks(const std::byte *row, int64_t values, F &&f) {
     using Block = Unpacked<Format>;
     int64_t first = 0;
-    for (; first + Block::values <= values; first += Block::values, row += Block::bytes) f(Block(row), first);
+    for (; first + Block::values <= values; first += Block::values, row += Block::bytes) {
+        hwy::Prefetch(row + ahead);
+        f(Block(row), first);
+    }
     if constexpr (Block::scales == 0)
         if (first < values) {
             std::byte last[Block::bytes] = {};

@@ -12,14 +12,13 @@ namespace {
 
 constexpr double never = -std::numeric_limits<double>::infinity();
 
-// log softmax of a model's scores, in double. Log probabilities stay the same.
-void log_softmax(std::span<const float> scores, std::vector<double> &out) {
+// What is subtracted from a model's scores to make them log probabilities: log softmax, in double. Log probabilities
+// stay the same.
+double shift_of(std::span<const float> scores) {
     const double most = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (const float s : scores) sum += std::exp(s - most);
-    const double shift = most + std::log(sum);
-    out.resize(scores.size());
-    for (size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] - shift;
+    return most + std::log(sum);
 }
 
 // The beams of one text.
@@ -131,9 +130,10 @@ class Text {
         const auto likelier = [](const Choice &a, const Choice &b) { return a.log_probability > b.log_probability; };
         for (size_t b = 0; b < live_.size(); ++b) {
             if (live_[b].log_probability == never) continue;
-            log_softmax(scores.subspan(b * vocabulary, vocabulary), log_probabilities_);
+            const auto of_beam = scores.subspan(b * vocabulary, vocabulary);
+            const double shift = shift_of(of_beam);
             for (size_t v = 0; v < vocabulary; ++v) {
-                const Choice choice{live_[b].log_probability + log_probabilities_[v], b, static_cast<int32_t>(v)};
+                const Choice choice{live_[b].log_probability + (of_beam[v] - shift), b, static_cast<int32_t>(v)};
                 if (best.size() == most && !likelier(choice, best.back())) continue;
                 if (best.size() == most) best.pop_back();
                 best.insert(std::upper_bound(best.begin(), best.end(), choice, likelier), choice);
@@ -165,7 +165,10 @@ class Text {
         for (size_t b = 0; b < live_.size(); ++b) {
             Candidate &c = live_[b];
             if (c.log_probability == never) continue;
-            log_softmax(scores.subspan(b * vocabulary, vocabulary), log_probabilities_);
+            const auto of_beam = scores.subspan(b * vocabulary, vocabulary);
+            const double shift = shift_of(of_beam);
+            log_probabilities_.assign(of_beam.begin(), of_beam.end());
+            for (double &p : log_probabilities_) p -= shift;
             const double chance = uniform(options_.seed, number_, b, c.tokens.size());
             const auto token = static_cast<size_t>(draw(log_probabilities_, options_, chance));
             c.log_probability += log_probabilities_[token];
