@@ -22,7 +22,7 @@ model::Weight transposed_columns(const model::Weight &matrix, int64_t part, int6
         throw Error(ErrorCode::input, "a tensor of shape " + to_string(shape) + " and dtype " +
                                           name_of(matrix.type.dtype) + " cannot be transposed; expected a matrix");
     const int64_t columns = size_of_part(shape[1], parts), rows = shape[0];
-    const size_t value = storage.block_bytes;
+    const auto value = static_cast<size_t>(storage.block_bytes);
     Tensor out(TensorType{matrix.type.dtype, {columns, rows}});
     std::byte *to = out.bytes().data();
     for (int64_t c = 0; c < columns; ++c)

@@ -5,9 +5,10 @@
 #include <algorithm>
 
 namespace lamina::plan {
-namespace {
 
 using Kind = PlannedTensor::Kind;
+
+namespace {
 
 void refuse_unknown_weights(const model::Node &node, const lamina_layer &contract, const std::string &where) {
     for (const auto &weight : node.weights)

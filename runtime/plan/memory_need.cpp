@@ -6,6 +6,9 @@
 #include <algorithm>
 
 namespace lamina::plan {
+
+using Kind = PlannedTensor::Kind;
+
 namespace {
 
 uint64_t saturated_sum(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
@@ -13,7 +16,6 @@ uint64_t saturated_sum(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UIN
 } // namespace
 
 MemoryNeed need_of(const GraphPlan &plan) {
-    using Kind = PlannedTensor::Kind;
     MemoryNeed out;
     for (const PlannedTensor &tensor : plan.tensors) {
         const MemoryRequest request{tensor.name, padded(tensor.type.bytes())};

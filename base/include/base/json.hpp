@@ -19,21 +19,12 @@ class Json {
     struct Member;
 
     Json(std::nullptr_t = nullptr);
-    template <std::integral Number> Json(Number value) {
-        if constexpr (std::same_as<Number, bool>)
-            value_ = value;
-        else if constexpr (std::signed_integral<Number>)
-            value_ = int64_t{value};
-        else
-            value_ = uint64_t{value};
-    }
-    template <std::floating_point Number> Json(Number value) : value_(static_cast<double>(value)) {}
+    template <std::integral Number> Json(Number value);
+    template <std::floating_point Number> Json(Number value);
     Json(const char *text);
     Json(std::string text);
     Json(std::initializer_list<Member> members);
-    template <class Item> Json(const std::vector<Item> &items) : Json(array()) {
-        for (const auto &item : items) push_back(Json(item));
-    }
+    template <class Item> Json(const std::vector<Item> &items);
     Json(const Json &other);
     Json(Json &&other) noexcept;
     Json &operator=(Json other);
@@ -67,6 +58,20 @@ struct Json::Member {
     std::string key;
     Json value;
 };
+
+// These destroy members, so they come after their type.
+template <std::integral Number> Json::Json(Number value) {
+    if constexpr (std::same_as<Number, bool>)
+        value_ = value;
+    else if constexpr (std::signed_integral<Number>)
+        value_ = int64_t{value};
+    else
+        value_ = uint64_t{value};
+}
+template <std::floating_point Number> Json::Json(Number value) : value_(static_cast<double>(value)) {}
+template <class Item> Json::Json(const std::vector<Item> &items) : Json(array()) {
+    for (const auto &item : items) push_back(Json(item));
+}
 
 // The text between double quotes, with what JSON escapes escaped.
 [[nodiscard]] std::string json_string(std::string_view text);
