@@ -27,8 +27,9 @@ struct Skeleton {
     static constexpr std::array weights{
         optional(weight("weight", "C", "a factor for each column; 1 when left out")),
     };
+    // by_rows(): the reference computes each row by itself.
     static constexpr std::array outputs{
-        output("y", "... C", "scaled rows"),
+        by_rows(output("y", "... C", "scaled rows")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -51,7 +52,7 @@ struct Skeleton {
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), weight = call.weight("weight"), y = call.out("y");
         const double factor = call.real("factor");
-        for (int64_t r = 0; r < x.rows(); ++r) {
+        for (const int64_t r : call.wanted(y)) {
             const auto in = x.row(r), out = y.row(r);
             for (size_t c = 0; c < in.size(); ++c)
                 out[c] = static_cast<float>(factor * in[c] * (weight ? weight.f32()[c] : 1.0));

@@ -19,7 +19,7 @@ struct LoraLinear {
         weight("down", "R K", "the adapter's A: from K values to R"),
         weight("up", "N R", "the adapter's B: from R values to N"),
     };
-    static constexpr std::array outputs{output("y", "... N", "rows of N values")};
+    static constexpr std::array outputs{by_rows(output("y", "... N", "rows of N values"))};
 
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{baseline("one invocation per value")};
@@ -32,7 +32,7 @@ struct LoraLinear {
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), bias = call.weight("bias"), y = call.out("y");
-        for (int64_t r = 0; r < x.rows(); ++r) {
+        for (const int64_t r : call.wanted(y)) {
             const std::vector<double> row(x.row(r).begin(), x.row(r).end());
             const std::vector<double> added = product(product(row, call.weight("down")), call.weight("up"));
             const std::vector<double> base = product(row, call.weight("weight"));

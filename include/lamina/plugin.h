@@ -66,9 +66,10 @@ enum {
 enum { LAMINA_INT = 1, LAMINA_REAL = 2, LAMINA_BOOL = 3, LAMINA_CHOICE = 4 }; /* lamina_param.kind */
 enum { LAMINA_REQUIRED = 1 };                                                 /* lamina_param.flags */
 enum {
-    LAMINA_OPTIONAL = 1,     /* lamina_port.flags: may be left out */
-    LAMINA_SEQUENCE = 2,     /* lamina_port.flags: axes 0 and 1 are swapped if the parameter batch_first is 0 */
-    LAMINA_PROBABILITIES = 4 /* lamina_port.flags, of outputs: every row holds probabilities that add up to 1 */
+    LAMINA_OPTIONAL = 1,      /* lamina_port.flags: may be left out */
+    LAMINA_SEQUENCE = 2,      /* lamina_port.flags: axes 0 and 1 are swapped if the parameter batch_first is 0 */
+    LAMINA_PROBABILITIES = 4, /* lamina_port.flags, of outputs: every row holds probabilities that add up to 1 */
+    LAMINA_BY_ROWS = 8 /* since 1.1; lamina_port.flags, of outputs: the reference computes only lamina_call.rows */
 };
 enum { LAMINA_STANDS_IN = 1 }; /* lamina_tensor.flags: left out; the tensor is that of the port it follows */
 /* lamina_ref.role */
@@ -203,6 +204,12 @@ typedef struct lamina_call {
     const lamina_device *device;      /* NULL except in `plan` */
     uint32_t tensor_size;             /* of one lamina_tensor, in bytes */
     uint32_t reserved;
+    /* Since 1.1, in `reference`: the rows that the host needs of every output with LAMINA_BY_ROWS, ascending; those
+     * beyond an output's end do not count. A row is what the last axis holds; rows are numbered over all other axes.
+     * The reference gives these rows the same bits as if it computed all, and need not write others. States and other
+     * outputs are always computed whole. NULL: all rows. */
+    const int64_t *rows;
+    uint64_t n_rows;
 } lamina_call;
 
 /* ---- The plan ---- */

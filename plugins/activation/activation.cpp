@@ -24,7 +24,7 @@ struct ActivationLayer {
         input("x", "...", "any tensor"),
     };
     static constexpr std::array outputs{
-        output("y", "...", "activated values"),
+        by_rows(output("y", "...", "activated values")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -48,8 +48,10 @@ struct ActivationLayer {
         const Tensor x = call.in("x"), y = call.out("y");
         const Activation activation = activation_of(call);
         const double scale = call.real("scale");
-        for (size_t i = 0; i < x.f32().size(); ++i)
-            y.f32()[i] = static_cast<float>(scale * activated(activation, x.f32()[i] / scale));
+        for (const int64_t r : call.wanted(y))
+            std::ranges::transform(x.row(r), y.row(r).begin(), [&](double v) {
+                return static_cast<float>(scale * activated(activation, v / scale));
+            });
     }
 
     static void plan(const Call &call, Plan &plan) {

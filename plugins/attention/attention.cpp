@@ -236,7 +236,8 @@ struct Attention {
                          "row of a sequence's first query and key in the caches; 0 when left out")),
     };
     static constexpr std::array outputs{
-        sequence(output("y", "B Tq heads*D", "for each query, the weighted sum of the values, the heads side by side")),
+        by_rows(sequence(
+            output("y", "B Tq heads*D", "for each query, the weighted sum of the values, the heads side by side"))),
     };
     static constexpr std::array states{
         cache("key_cache", "keys of all steps; always (B, M), in either layout"),

@@ -17,9 +17,8 @@ class Reference {
     void run() {
         if (s_.cached) append("k", "key_cache"), append("v", "value_cache");
         keys_ = rows_of("k", "key_cache"), values_ = rows_of("v", "value_cache");
-        for (int64_t b = 0; b < s_.q.batch; ++b)
-            for (int64_t t = 0; t < s_.q.length; ++t)
-                for (int64_t h = 0; h < s_.heads; ++h) attend(b, t, h);
+        for (const int64_t r : call_.wanted(call_.out("y")))
+            for (int64_t h = 0; h < s_.heads; ++h) attend(s_.q.batch_of(r), s_.q.time_of(r), h);
     }
 
   private:

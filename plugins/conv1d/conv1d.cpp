@@ -27,7 +27,7 @@ struct Conv1d {
         optional(weight("bias", "Cout", "added to the sums; 0 when left out")),
     };
     static constexpr std::array outputs{
-        output("y", "B S Cout", "sequences of S steps"),
+        by_rows(output("y", "B S Cout", "sequences of S steps")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -50,21 +50,20 @@ struct Conv1d {
         const Tensor x = call.in("x"), weight = call.weight("weight"), bias = call.weight("bias"), y = call.out("y");
         const int64_t length = x.dim(1), stride = call.integer("stride"), padding = call.integer("padding");
         const int64_t width = weight.dim(2), channels = weight.dim(1);
-        for (int64_t b = 0; b < y.dim(0); ++b)
-            for (int64_t s = 0; s < y.dim(1); ++s)
-                for (int64_t n = 0; n < y.dim(2); ++n) {
-                    double sum = bias ? bias.f32()[static_cast<size_t>(n)] : 0;
-                    for (int64_t k = 0; k < width; ++k) {
-                        const int64_t t = s * stride + k - padding;
-                        if (t < 0 || t >= length) continue;
-                        const auto in = x.row(b * length + t);
-                        for (int64_t c = 0; c < channels; ++c)
-                            sum += static_cast<double>(in[static_cast<size_t>(c)]) *
-                                   weight.row(n * channels + c)[static_cast<size_t>(k)];
-                    }
-                    y.row(b * y.dim(1) + s)[static_cast<size_t>(n)] =
-                        static_cast<float>(activate(activation_of(call), sum));
+        for (const int64_t r : call.wanted(y))
+            for (int64_t n = 0; n < y.cols(); ++n) {
+                const int64_t b = r / y.dim(1), s = r % y.dim(1);
+                double sum = bias ? bias.f32()[static_cast<size_t>(n)] : 0;
+                for (int64_t k = 0; k < width; ++k) {
+                    const int64_t t = s * stride + k - padding;
+                    if (t < 0 || t >= length) continue;
+                    const auto in = x.row(b * length + t);
+                    for (int64_t c = 0; c < channels; ++c)
+                        sum += static_cast<double>(in[static_cast<size_t>(c)]) *
+                               weight.row(n * channels + c)[static_cast<size_t>(k)];
                 }
+                y.row(r)[static_cast<size_t>(n)] = static_cast<float>(activate(activation_of(call), sum));
+            }
     }
 
     static void plan(const Call &call, Plan &plan) {

@@ -22,7 +22,7 @@ struct Dropout {
         optional(input("residual", "...", "added to the result")),
     };
     static constexpr std::array outputs{
-        output("y", "...", "x, or x + residual"),
+        by_rows(output("y", "...", "x, or x + residual")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -36,10 +36,12 @@ struct Dropout {
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
-        if (residual)
-            std::ranges::transform(x.f32(), residual.f32(), y.f32().begin(), std::plus<>());
-        else
-            std::ranges::copy(x.f32(), y.f32().begin());
+        for (const int64_t r : call.wanted(y)) {
+            if (residual)
+                std::ranges::transform(x.row(r), residual.row(r), y.row(r).begin(), std::plus<>());
+            else
+                std::ranges::copy(x.row(r), y.row(r).begin());
+        }
     }
 
     static void plan(const Call &call, Plan &plan) {

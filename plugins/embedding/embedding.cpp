@@ -22,7 +22,7 @@ struct Embedding {
         in_blocks(weight("table", "V C", "one row for each token of the vocabulary")),
     };
     static constexpr std::array outputs{
-        output("y", "... C", "the rows of the ids"),
+        by_rows(output("y", "... C", "the rows of the ids")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -52,10 +52,10 @@ struct Embedding {
         const Tensor ids = call.in("ids"), residual = call.in("residual"), y = call.out("y");
         const Tensor table = call.weight("table");
         const double scale = call.real("scale");
-        for (int64_t i = 0; i < ids.size(); ++i) {
-            const auto from = table.row(ids.i32()[static_cast<size_t>(i)]), to = y.row(i);
+        for (const int64_t r : call.wanted(y)) {
+            const auto from = table.row(ids.i32()[static_cast<size_t>(r)]), to = y.row(r);
             for (size_t c = 0; c < from.size(); ++c)
-                to[c] = static_cast<float>(from[c] * scale + (residual ? residual.row(i)[c] : 0.0));
+                to[c] = static_cast<float>(from[c] * scale + (residual ? residual.row(r)[c] : 0.0));
         }
     }
 

@@ -27,7 +27,7 @@ struct FeedForward {
         optional(weight("down_bias", "C", "added to the result; 0 when left out")),
     };
     static constexpr std::array outputs{
-        output("y", "... C", "tokens"),
+        by_rows(output("y", "... C", "tokens")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -61,7 +61,7 @@ struct FeedForward {
         const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
         const bool gated = static_cast<bool>(call.weight("gate_weight"));
         const Activation activation = activation_of(call);
-        for (int64_t r = 0; r < x.rows(); ++r) {
+        for (const int64_t r : call.wanted(y)) {
             std::vector<double> hidden = product_reference(x.row(r), call.weight("up_weight"), call.weight("up_bias"));
             if (gated) {
                 const auto gate = product_reference(x.row(r), call.weight("gate_weight"), call.weight("gate_bias"));

@@ -25,7 +25,7 @@ struct LayerNorm {
         optional(weight("bias", "C", "offset; 0 when left out")),
     };
     static constexpr std::array outputs{
-        output("y", "... C", "normalized rows"),
+        by_rows(output("y", "... C", "normalized rows")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -45,7 +45,7 @@ struct LayerNorm {
         const Tensor weight = call.weight("weight"), bias = call.weight("bias");
         const double eps = call.real("eps");
         const auto n = static_cast<double>(x.cols());
-        for (int64_t r = 0; r < x.rows(); ++r) {
+        for (const int64_t r : call.wanted(y)) {
             const auto in = x.row(r), out = y.row(r);
             double mean = 0, variance = 0;
             for (const double v : in) mean += v / n;

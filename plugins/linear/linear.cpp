@@ -20,7 +20,7 @@ struct Linear {
         optional(weight("bias", "N", "added to the product; 0 when left out")),
     };
     static constexpr std::array outputs{
-        output("y", "... N", "rows of N values"),
+        by_rows(output("y", "... N", "rows of N values")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -54,7 +54,7 @@ struct Linear {
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
-        for (int64_t r = 0; r < x.rows(); ++r) {
+        for (const int64_t r : call.wanted(y)) {
             const std::vector<double> row = product_reference(x.row(r), call.weight("weight"), call.weight("bias"));
             for (size_t n = 0; n < row.size(); ++n)
                 y.row(r)[n] = static_cast<float>(row[n] + (residual ? residual.row(r)[n] : 0.0));

@@ -17,7 +17,7 @@ struct LogSoftmax {
         input("x", "... C", "logits"),
     };
     static constexpr std::array outputs{
-        output("y", "... C", "log probabilities; -infinity if the whole row is -infinity"),
+        by_rows(output("y", "... C", "log probabilities; -infinity if the whole row is -infinity")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -33,7 +33,7 @@ struct LogSoftmax {
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), y = call.out("y");
-        for (int64_t r = 0; r < x.rows(); ++r) {
+        for (const int64_t r : call.wanted(y)) {
             const auto in = x.row(r), out = y.row(r);
             double maximum = std::numeric_limits<float>::lowest(), sum = 0; // finite: see softmax
             for (const double v : in)

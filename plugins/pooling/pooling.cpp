@@ -27,7 +27,7 @@ struct Pooling {
         optional(indices("lengths", "B", "0 T+1", "how many rows of a sequence count; all when left out")),
     };
     static constexpr std::array outputs{
-        output("y", "B C", "a row for each sequence; zeros for one of length 0"),
+        by_rows(output("y", "B C", "a row for each sequence; zeros for one of length 0")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -53,7 +53,7 @@ struct Pooling {
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), lengths = call.in("lengths"), y = call.out("y");
         const Sequence s(x, call.flag("batch_first"));
-        for (int64_t b = 0; b < s.batch; ++b) {
+        for (const int64_t b : call.wanted(y)) {
             const int64_t length = lengths ? lengths.i32()[static_cast<size_t>(b)] : s.length;
             std::vector<double> pooled(static_cast<size_t>(s.channels));
             double square = 0;

@@ -30,7 +30,7 @@ struct PositionalEncoding {
         in_blocks(optional(weight("table", "max_len C", "learned positions; sinusoids when left out"))),
     };
     static constexpr std::array outputs{
-        sequence(output("y", "B T C", "x with its positions added")),
+        by_rows(sequence(output("y", "B T C", "x with its positions added"))),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -67,15 +67,14 @@ struct PositionalEncoding {
         const Tensor x = call.in("x"), offset = call.in("offset"), table = call.weight("table"), y = call.out("y");
         const Sequence sequence(x, call.flag("batch_first"));
         const std::vector<uint64_t> turns = turns_per_position(sequence.channels);
-        for (int64_t b = 0; b < sequence.batch; ++b) {
-            for (int64_t t = 0; t < sequence.length; ++t) {
-                const int64_t position = (offset ? offset.i32()[static_cast<size_t>(b)] : 0) + t;
-                const auto in = x.row(sequence.row(b, t)), out = y.row(sequence.row(b, t));
-                if (table)
-                    std::ranges::transform(in, table.row(position), out.begin(), std::plus<>());
-                else
-                    add_sinusoids(in, out, u32(position), turns, call.flag("layout"));
-            }
+        for (const int64_t r : call.wanted(y)) {
+            const auto b = static_cast<size_t>(sequence.batch_of(r));
+            const int64_t position = (offset ? offset.i32()[b] : 0) + sequence.time_of(r);
+            const auto in = x.row(r), out = y.row(r);
+            if (table)
+                std::ranges::transform(in, table.row(position), out.begin(), std::plus<>());
+            else
+                add_sinusoids(in, out, u32(position), turns, call.flag("layout"));
         }
     }
 

@@ -24,7 +24,8 @@ struct RelativePositionBias {
         weight("table", "buckets heads", "the bias of each bucket, for each head"),
     };
     static constexpr std::array outputs{
-        output("y", "heads 2*max_distance+1", "column max_distance + d: the bias of keys d positions after the query"),
+        by_rows(output("y", "heads 2*max_distance+1",
+                       "column max_distance + d: the bias of keys d positions after the query")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -54,7 +55,7 @@ struct RelativePositionBias {
     static void reference(const Call &call) {
         const Tensor table = call.weight("table"), y = call.out("y");
         const std::vector<uint32_t> buckets = Buckets(call).of_distances();
-        for (int64_t h = 0; h < table.cols(); ++h)
+        for (const int64_t h : call.wanted(y))
             std::ranges::transform(buckets, y.row(h).begin(),
                                    [&](uint32_t bucket) { return table.row(bucket)[static_cast<size_t>(h)]; });
     }

@@ -27,7 +27,7 @@ struct RmsNorm {
         optional(weight("weight", "C", "scale, the same for all groups; without it rows are not scaled")),
     };
     static constexpr std::array outputs{
-        output("y", "... groups*C", "normalized rows"),
+        by_rows(output("y", "... groups*C", "normalized rows")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -51,16 +51,19 @@ struct RmsNorm {
         const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
         const Tensor weight = call.weight("weight");
         const double eps = call.real("eps"), offset = call.real("weight_offset");
-        const std::span<const float> weights = weight.f32(), added = residual.f32(); // empty: left out
+        const std::span<const float> weights = weight.f32(); // empty: left out
         const auto cols = static_cast<size_t>(x.cols() / call.integer("groups"));
-        for (size_t first = 0; first < x.f32().size(); first += cols) {
-            const auto in = x.f32().subspan(first, cols), out = y.f32().subspan(first, cols);
-            double square = 0;
-            for (const double v : in) square += v * v;
-            const double scale = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
-            for (size_t c = 0; c < cols; ++c)
-                out[c] = static_cast<float>(in[c] * scale * (weights.empty() ? 1.0 : offset + weights[c]) +
-                                            (added.empty() ? 0.0 : added[first + c]));
+        for (const int64_t r : call.wanted(y)) {
+            const auto row = x.row(r), added = residual ? residual.row(r) : std::span<float>();
+            for (size_t first = 0; first < row.size(); first += cols) {
+                const auto in = row.subspan(first, cols), out = y.row(r).subspan(first, cols);
+                double square = 0;
+                for (const double v : in) square += v * v;
+                const double scale = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
+                for (size_t c = 0; c < cols; ++c)
+                    out[c] = static_cast<float>(in[c] * scale * (weights.empty() ? 1.0 : offset + weights[c]) +
+                                                (added.empty() ? 0.0 : added[first + c]));
+            }
         }
     }
 

@@ -40,7 +40,7 @@ struct Rotary {
         frequencies(),
     };
     static constexpr std::array outputs{
-        sequence(output("y", "B T heads*D", "x, with the first 2 P channels of each head rotated")),
+        by_rows(sequence(output("y", "B T heads*D", "x, with the first 2 P channels of each head rotated"))),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -71,14 +71,14 @@ struct Rotary {
         const std::span<const float> frequencies = call.weight("frequencies").f32();
         const Sequence sequence(x, call.flag("batch_first"));
         const Pairs pairs(call);
-        for (int64_t b = 0; b < sequence.batch; ++b)
-            for (int64_t t = 0; t < sequence.length; ++t) {
-                const auto in = x.row(sequence.row(b, t)), out = y.row(sequence.row(b, t));
-                std::ranges::copy(in, out.begin());
-                const int64_t at = (position ? position.i32()[static_cast<size_t>(b)] : 0) + t;
-                for (size_t i = 0; i < frequencies.size(); ++i)
-                    pairs.turn(in, out, i, static_cast<long double>(at) * frequencies[i]);
-            }
+        for (const int64_t r : call.wanted(y)) {
+            const auto in = x.row(r), out = y.row(r);
+            std::ranges::copy(in, out.begin());
+            const auto b = static_cast<size_t>(sequence.batch_of(r));
+            const int64_t at = (position ? position.i32()[b] : 0) + sequence.time_of(r);
+            for (size_t i = 0; i < frequencies.size(); ++i)
+                pairs.turn(in, out, i, static_cast<long double>(at) * frequencies[i]);
+        }
     }
 
     static void plan(const Call &call, Plan &plan) {

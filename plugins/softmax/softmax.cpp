@@ -18,7 +18,7 @@ struct Softmax {
         input("x", "... C", "logits"),
     };
     static constexpr std::array outputs{
-        probabilities(output("y", "... C", "probabilities; zeros if the whole row is -infinity")),
+        by_rows(probabilities(output("y", "... C", "probabilities; zeros if the whole row is -infinity"))),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -33,7 +33,7 @@ struct Softmax {
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), y = call.out("y");
-        for (int64_t r = 0; r < x.rows(); ++r) {
+        for (const int64_t r : call.wanted(y)) {
             const auto in = x.row(r), out = y.row(r);
             double maximum = std::numeric_limits<float>::lowest(),
                    sum = 0; // finite, so that a row of -infinity becomes zeros

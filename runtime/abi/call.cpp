@@ -180,10 +180,17 @@ std::optional<int64_t> LayerCall::size(std::string_view name) const {
     return found == sizes_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void LayerCall::reference(const Data &data) const {
+bool LayerCall::by_rows() const {
+    const lamina_layer &contract = *layer_->contract;
+    return std::all_of(contract.outputs, contract.outputs + contract.n_outputs,
+                       [](const lamina_port &port) { return (port.flags & LAMINA_BY_ROWS) != 0; });
+}
+
+void LayerCall::reference(const Data &data, std::span<const int64_t> rows) const {
     HostState state;
     const lamina_host host = make_host(state);
-    const Arguments arguments(*this, &data, nullptr);
+    Arguments arguments(*this, &data, nullptr);
+    if (!rows.empty()) arguments.call.rows = rows.data(), arguments.call.n_rows = rows.size();
     if (!succeeded(layer_->contract->reference(&arguments.call, &host), state, where_))
         throw Error(ErrorCode::plugin, where_ + ": the reference may not be unsupported: " + state.message);
 }

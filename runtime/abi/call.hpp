@@ -4,6 +4,7 @@
 #include "abi/open_call.hpp"
 
 #include <functional>
+#include <span>
 
 namespace lamina::abi {
 
@@ -37,6 +38,7 @@ class LayerCall {
     // The size of a name in the contract's dims; nothing if the name occurs only in ports that were left out.
     [[nodiscard]] std::optional<int64_t> size(std::string_view name) const;
     [[nodiscard]] const Shape &leading() const { return leading_; } // what "..." stands for
+    [[nodiscard]] bool by_rows() const; // whether the reference can compute a sample of the rows of every output
 
     // The values that an I32 input may hold: [lo, hi). Nothing if any value is allowed, or the input was left out.
     using Range = std::pair<int64_t, int64_t>;
@@ -47,7 +49,8 @@ class LayerCall {
     struct Data {
         std::vector<void *> in, weight, out, state;
     };
-    void reference(const Data &data) const;                            // throws Error
+    // rows: what is computed of outputs that are by_rows(), ascending; empty: all. Throws Error.
+    void reference(const Data &data, std::span<const int64_t> rows = {}) const;
     bool run(const lamina_cpu_kernel &kernel, const Data &data) const; // false: UNSUPPORTED
 
     // Calls the plugin's plan(), which emits to the callbacks. Returns false, and the reason, for UNSUPPORTED.

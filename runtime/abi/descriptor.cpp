@@ -85,6 +85,8 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": only I32 ports may declare values";
         if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
             return name + ": only outputs may be probabilities";
+        if ((p.flags & LAMINA_BY_ROWS) != 0 && std::string_view(list) != "output")
+            return name + ": only outputs are computed by rows";
         if (p.capacity != nullptr && std::string_view(list) != "state")
             return name + ": only states may have a capacity";
         if (!seen.insert(p.name).second) return name + " appears twice";

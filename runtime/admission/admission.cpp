@@ -10,6 +10,7 @@ namespace lamina::admission {
 namespace {
 
 constexpr size_t all_cases = SIZE_MAX;
+constexpr double least_room = 0x1p20; // values: if there is no memory for these, there is none for anything
 
 // What a step's speed depends on.
 std::string shapes_of(const plan::Step &step) {
@@ -121,6 +122,24 @@ Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::str
     return verdict;
 }
 
+std::vector<std::string> Admission::prove_step(const plan::Step &step, const std::string &variant, bool must) {
+    for (;;) {
+        const std::vector<std::string> texts = texts_of(cases_of(step, variant).cases);
+        try {
+            (void)prove_like(step.call.layer(), variant, texts, must);
+            return texts;
+        } catch (const Error &e) {
+            const double values = std::min(room_, conformance::values_of(step.call));
+            if (e.code() != ErrorCode::memory || values < least_room) throw;
+            room_ = values / 2;
+            if (options_.notify)
+                options_.notify(
+                    step.call.where() + ": variant '" + variant +
+                    "' is proved at smaller sizes, because memory has no room for those of the step: " + e.what());
+        }
+    }
+}
+
 void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
     if (verdict.barred() && options_.notify)
         options_.notify("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
@@ -145,8 +164,10 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
 
 // The cases like a step, for one variant: a smaller case must run all the pipelines that the step runs.
 StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
+    conformance::CheckTarget::Limits limits = target_.limits;
+    limits.values = std::min(limits.values, room_);
     const std::set<std::string> of_step = target_.pipelines(step.call, variant);
-    return cases_like(step.call, target_.most_work, [&](const abi::LayerCall &call) {
+    return cases_like(step.call, limits, [&](const abi::LayerCall &call) {
         const std::set<std::string> of_call = target_.pipelines(call, variant);
         return std::includes(of_call.begin(), of_call.end(), of_step.begin(), of_step.end());
     });
@@ -156,11 +177,10 @@ StepCases Admission::cases_of(const plan::Step &step, const std::string &variant
 // passed all declared ones. A variant that is `needed`, because there is no other, is proved however long it takes.
 std::string Admission::why_not_proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed) {
     const abi::Layer &layer = step.call.layer();
-    const StepCases of_step = cases_of(step, variant.name);
-    const std::vector<std::string> like = texts_of(of_step.cases);
-    const bool may_begin = variant.baseline && of_step.alike;
+    const bool may_begin = variant.baseline && cases_of(step, variant.name).alike;
     (void)prove(layer, variant.name, may_begin ? 1 : variant.baseline || needed ? all_cases : 0);
-    const Verdicts::Admitted verdict = prove_like(layer, variant.name, like, variant.baseline || needed);
+    const std::vector<std::string> like = prove_step(step, variant.name, variant.baseline || needed);
+    const Verdicts::Admitted verdict = known(layer, variant.name);
     if (verdict.barred()) return "barred: " + verdict.why;
     if (verdict.tried == verdict.cases && verdict.passed == 0) return "none of the layer's cases can be run with it";
     const bool like_this =
@@ -173,7 +193,8 @@ std::string Admission::why_not_proved(const plan::Step &step, const conformance:
 void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
     const abi::Layer &layer = step.call.layer();
     (void)prove(layer, variant, all_cases);
-    const Verdicts::Admitted verdict = prove_like(layer, variant, texts_of(cases_of(step, variant).cases), true);
+    (void)prove_step(step, variant, true);
+    const Verdicts::Admitted verdict = known(layer, variant);
     const std::string asked = step.call.where() + ": variant '" + variant + "' was requested, but it ";
     if (verdict.barred()) throw Error(ErrorCode::input, asked + "is barred on " + target_.name + ": " + verdict.why);
     if (verdict.passed == 0 && verdict.shapes.empty())

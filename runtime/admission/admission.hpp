@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -65,9 +66,11 @@ class Admission {
     // Continues with the layer's own cases until `least` have passed, the variant is barred, or there are no more; then
     // runs as many as there is time for.
     Verdicts::Admitted prove(const abi::Layer &layer, const std::string &variant, size_t least);
-    // Runs the cases like a step, if there is time or it `must`.
+    // Runs cases like a step, if there is time or it `must`.
     Verdicts::Admitted prove_like(const abi::Layer &layer, const std::string &variant,
                                   const std::vector<std::string> &texts, bool must);
+    // The same for a step: at its own size, or the largest for which there is memory. Returns the cases.
+    std::vector<std::string> prove_step(const plan::Step &step, const std::string &variant, bool must);
     [[nodiscard]] bool in_time() const;
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
@@ -83,7 +86,8 @@ class Admission {
     conformance::CheckTarget target_;
     Verdicts verdicts_;
     const RuntimeOptions options_;
-    Clock::duration proving_{}, measuring_{}; // time spent in this process
+    double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
+    Clock::duration proving_{}, measuring_{};               // time spent in this process
 };
 
 } // namespace lamina::admission

@@ -1,5 +1,6 @@
 #include "admission/step_case.hpp"
 
+#include "conformance/sample.hpp"
 #include "conformance/values.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace lamina::admission {
 namespace {
 
 using conformance::Case, conformance::Values;
+using Limits = conformance::CheckTarget::Limits;
 
 abi::ParamValue value_of(const lamina_param &param, double number) {
     if (param.kind == LAMINA_BOOL) return number != 0;
@@ -107,6 +109,12 @@ bool halve(const abi::Layer &layer, Case &c, const std::set<std::string, std::le
     return false;
 }
 
+// The cost of a case that is not sampled, as a multiple of the limits.
+double cost_of(const abi::LayerCall &call, const Limits &most) {
+    return std::max(conformance::values_of(call) / most.values,
+                    call.by_rows() ? 0 : conformance::work_of(call) / most.work);
+}
+
 // Inputs that hold positions in a sequence: integers with a range too wide for anything else.
 std::vector<std::string> positions_of(const abi::LayerCall &step) {
     const lamina_layer &layer = *step.layer().contract;
@@ -120,18 +128,20 @@ std::vector<std::string> positions_of(const abi::LayerCall &step) {
 
 } // namespace
 
-StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike) {
+StepCases cases_like(const abi::LayerCall &step, const conformance::CheckTarget::Limits &most, const Alike &alike) {
     const abi::Layer &layer = step.layer();
     const std::set<std::string, std::less<>> columns = columns_of(step);
     const auto any = [](const abi::LayerCall &) { return true; };
     Case c = case_of(step);
     StepCases out{{}, true};
-    for (double work = conformance::work_of(step); work > most; work = conformance::work_of(call_of(layer, c))) {
+    for (double cost = cost_of(step, most); cost > 1; cost = cost_of(call_of(layer, c), most)) {
         if (halve(layer, c, columns, alike)) continue;
-        if (work <= 10 * most) break;
+        if (cost <= 10) break;
         out.alike = false;
         if (!halve(layer, c, columns, any)) return out;
     }
+    if (const abi::LayerCall call = call_of(layer, c); call.by_rows() && conformance::work_of(call) > most.work)
+        c.sample = conformance::affordable_rows(call, most.work);
     out.cases = {c};
     const auto &states = step.types(abi::PortList::state);
     if (std::none_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); })) return out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conformance/case.hpp"
+#include "conformance/target.hpp"
 
 #include <functional>
 #include <vector>
@@ -16,10 +17,12 @@ struct StepCases {
     bool alike = false; // whether all of them are computed like the step
 };
 
-// One case with the step's dims, parameters, ports and dtypes; if it has states, three more at other positions. If a
-// case costs more than `most` multiplications, dims are halved, rows before columns, as long as it stays alike. If that
-// is not possible, it may cost ten times as much; beyond that, dims are halved although it is no longer alike. There
-// are no cases if the layer accepts none that is small enough.
-[[nodiscard]] StepCases cases_like(const abi::LayerCall &step, double most, const Alike &alike);
+// One case with the step's dims, parameters, ports and dtypes; if it has states, three more at other positions. If the
+// reference takes more work than the limit, only a sample of the rows is compared. If it cannot compute rows alone, or
+// if the tensors have more values than the limit, dims are halved, rows before columns, as long as the case stays
+// alike. If that is not possible, it may take ten times as much; beyond that, dims are halved although it is no longer
+// alike. There are no cases if the layer accepts none that is small enough.
+[[nodiscard]] StepCases cases_like(const abi::LayerCall &step, const conformance::CheckTarget::Limits &most,
+                                   const Alike &alike);
 
 } // namespace lamina::admission

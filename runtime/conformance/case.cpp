@@ -53,7 +53,7 @@ struct Vocabulary {
     }
 
     [[nodiscard]] std::vector<std::string> assignable() const {
-        std::vector<std::string> names{"weights", "seed"};
+        std::vector<std::string> names{"weights", "sample", "seed"};
         for (const auto &[name, p] : params) names.push_back(name);
         for (const auto &[name, p] : ports) names.push_back(name);
         names.insert(names.end(), dims.begin(), dims.end());
@@ -96,6 +96,8 @@ class Parser {
         if (!taken_.emplace(name, is_dtype).second) fail("'" + name + "' is given twice");
         if (name == "weights")
             case_.weights = dtype(word, value);
+        else if (name == "sample")
+            case_.sample = size(word, value);
         else if (name == "seed")
             case_.seed = number<uint64_t>(word, value);
         else if (const auto p = vocabulary_.params.find(name); p != vocabulary_.params.end())
@@ -237,6 +239,7 @@ std::string to_string(const Case &c) {
     if (c.weights != DType::f32) out += std::string("weights=") + lamina::name_of(c.weights) + " ";
     for (const auto &[port, dtype] : c.dtypes) out += port + "=" + lamina::name_of(dtype) + " ";
     for (const auto &[port, values] : c.values) out += port + "=" + name_of(values) + " ";
+    if (c.sample != 0) out += "sample=" + std::to_string(c.sample) + " ";
     return out + "seed=" + std::to_string(c.seed);
 }
 
@@ -294,6 +297,17 @@ double work_of(const abi::LayerCall &call) {
             work += static_cast<double>(element_count(t.shape)) * std::max(1.0, rows / std::max(1.0, batch));
         }
     return work;
+}
+
+double values_of(const abi::LayerCall &call) {
+    double values = 0;
+    for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state, abi::PortList::out})
+        for (const TensorType &type : call.types(list)) {
+            double size = type.shape.empty() ? 0 : 1;
+            for (const int64_t d : type.shape) size *= static_cast<double>(d);
+            values += size;
+        }
+    return values;
 }
 
 } // namespace lamina::conformance

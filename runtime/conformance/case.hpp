@@ -4,8 +4,9 @@
 //
 // NAME=VALUE sets a dim, a parameter (a choice by its name, a boolean as 0 or 1) or a port's class of values.
 // weights=f16 sets the dtype of all weights that allow it, bias=f32 that of one weight or state. seed=7 is the seed of
-// all values. +PORT adds an optional port. "..." in a contract's dims stands for the axes B and T, as far as the case
-// names them, or for explicit axes: ...=2x3x4.
+// all values. +PORT adds an optional port. sample=64: only so many rows of the outputs are compared, because the
+// reference takes too long for all; it must be able to compute rows alone (LAMINA_BY_ROWS). "..." in a contract's dims
+// stands for the axes B and T, as far as the case names them, or for explicit axes: ...=2x3x4.
 #pragma once
 
 #include "abi/call.hpp"
@@ -42,6 +43,7 @@ struct Case {
     std::map<std::string, DType, std::less<>> dtypes; // of weights unlike `weights`, and of states that are not f32
     Shape axes;                                       // of "..."; empty: B and T, as far as they are in dims
     uint64_t seed = 1;
+    int64_t sample = 0; // rows of the outputs to compare; 0: all
     bool operator==(const Case &) const = default;
 };
 
@@ -65,5 +67,7 @@ struct Case {
 // A rough estimate of a call's multiplications: every row of an input with every weight, every row of a state and every
 // other row.
 [[nodiscard]] double work_of(const abi::LayerCall &call);
+// How many values all its tensors have.
+[[nodiscard]] double values_of(const abi::LayerCall &call);
 
 } // namespace lamina::conformance

@@ -1,5 +1,7 @@
 #include "conformance/case_graph.hpp"
 
+#include "base/available_memory.hpp"
+#include "conformance/sample.hpp"
 #include "conformance/values.hpp"
 #include "cpu/backend.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 using Kind = plan::PlannedTensor::Kind;
 
-constexpr double most_values = 0x1p28; // 1 GiB
+constexpr double most_values = 0x1p30;
 
 class Builder {
   public:
@@ -93,18 +95,19 @@ int64_t capacity_of(const abi::LayerCall &call) {
     return out;
 }
 
-// Throws if the case is too large: values are generated for all of its tensors.
+// Throws if the case is too large. Values are generated for all of its tensors; then the reference and the device have
+// copies.
 void expect_reasonable(const abi::LayerCall &call) {
-    double values = 0;
-    for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state, abi::PortList::out})
-        for (const TensorType &type : call.types(list)) {
-            double size = type.shape.empty() ? 0 : 1;
-            for (const int64_t d : type.shape) size *= static_cast<double>(d);
-            values += size;
-        }
+    const double values = values_of(call), bytes = 3 * 4 * values;
     if (values > most_values)
         throw Error(ErrorCode::input,
-                    call.where() + ": too large: a case may have at most 2^28 values in total; choose smaller sizes");
+                    call.where() + ": too large: a case may have at most 2^30 values in total; choose smaller sizes");
+    const auto free = available_memory();
+    if (free && bytes > static_cast<double>(*free))
+        throw Error(ErrorCode::memory, call.where() + ": a case of this size takes " +
+                                           std::to_string(static_cast<uint64_t>(bytes / 0x1p20)) +
+                                           " MiB of the host's memory; " + std::to_string(*free >> 20u) +
+                                           " MiB are available.");
 }
 
 } // namespace
@@ -116,7 +119,10 @@ CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of) {
 CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
     const abi::LayerCall call = call_of(layer, c);
     expect_reasonable(call);
-    return make_case_graph(call, [&](abi::PortList list, uint32_t i, const TensorType &type) {
+    if (c.sample != 0 && !call.by_rows())
+        throw Error(ErrorCode::input,
+                    call.where() + ": sample: the layer's reference always computes all rows (no by_rows)");
+    CaseGraph graph = make_case_graph(call, [&](abi::PortList list, uint32_t i, const TensorType &type) {
         const lamina_port &port = port_of(*layer.contract, list, i);
         const auto asked = c.values.find(port.name);
         const Values values = asked != c.values.end()    ? asked->second
@@ -127,6 +133,8 @@ CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
             range = {declared->first, declared->second, capacity_of(call)};
         return make_values(type, values, list == abi::PortList::weight, range, c.seed, port.name);
     });
+    if (c.sample != 0) graph.rows = sample_of(call, static_cast<size_t>(c.sample));
+    return graph;
 }
 
 void restore_states(plan::Program &program, const CaseGraph &graph) {
@@ -148,10 +156,12 @@ std::vector<Tensor> run_case(plan::Program &program, const CaseGraph &graph) {
     return results;
 }
 
-std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plugins, const CaseGraph &graph) {
+std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plugins, const CaseGraph &graph,
+                                 const std::vector<int64_t> &rows) {
     const auto backend = cpu::make_backend(plugins, graph.weights, nullptr);
     plan::ProgramOptions options;
     options.poison = plan::poison_word; // exposes a reference that does not write all of its output
+    options.rows = rows;
     const auto program = backend->compile(graph.plan, options);
     write_values(*program, graph);
     return run_case(*program, graph);

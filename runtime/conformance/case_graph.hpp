@@ -18,6 +18,7 @@ struct CaseGraph {
     model::Weights weights;
     std::map<int32_t, Tensor> values; // of inputs and states, by tensor of the plan
     std::vector<int32_t> results;     // what is compared: outputs, then states
+    std::vector<int64_t> rows;        // of the outputs, if only a sample of them is compared
 };
 
 // Returns the value of a port of the call. Weights must have the dtype of `type`.
@@ -33,8 +34,9 @@ void restore_states(plan::Program &program, const CaseGraph &graph);
 // Runs, and reads graph.results.
 [[nodiscard]] std::vector<Tensor> run_case(plan::Program &program, const CaseGraph &graph);
 
-// The results of the layer's reference.
+// The results of the layer's reference. rows: what it computes of outputs that are by_rows(); empty: all. Other rows
+// are NaN.
 [[nodiscard]] std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plugins,
-                                               const CaseGraph &graph);
+                                               const CaseGraph &graph, const std::vector<int64_t> &rows);
 
 } // namespace lamina::conformance

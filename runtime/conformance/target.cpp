@@ -73,7 +73,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
     target.device = "cpu";
     target.name = "the CPU";
     target.fallback = "reference";
-    target.most_work = 2e6; // a session on the CPU starts within milliseconds
+    target.limits = {2e6, 0x1p22}; // a session on the CPU starts within milliseconds
     target.variants = [plugins](const abi::Layer &layer) -> std::vector<CheckVariant> {
         const abi::Executor *executor = plugins->executor();
         if (executor == nullptr || executor->kernel(*layer.contract) == nullptr) return {};

@@ -26,8 +26,11 @@ struct CheckTarget {
     std::string name;   // for people: "NVIDIA H100"
     // What computes a layer if no variant may run; empty if nothing does.
     std::string fallback{};
-    // The maximum number of multiplications of a case like a model's step. The reference takes most of the time.
-    double most_work = 1e8; // a few tenths of a second
+    // The most that a case like a model's step may take.
+    struct Limits {
+        double work = 1e8;      // multiplications of the reference: a few tenths of a second
+        double values = 0x1p30; // of all its tensors
+    } limits{};
     std::function<std::vector<CheckVariant>(const abi::Layer &)> variants;
     // Why a variant does not handle these shapes here; empty if it does.
     std::function<plan::Refusal(const abi::LayerCall &, const std::string &variant)> why_not;

@@ -11,6 +11,7 @@ namespace lamina::conformance {
 namespace {
 
 constexpr double largest_f16 = 65504;
+constexpr int64_t most_drawn = 1 << 20;
 
 double draw(Values values, Random &random) {
     switch (values) {
@@ -65,10 +66,37 @@ Tensor draw_integers(const Shape &shape, Values values, const Range &range, Rand
     return out;
 }
 
+bool is_prime(int64_t n) {
+    for (int64_t d = 2; d * d <= n; ++d)
+        if (n % d == 0) return false;
+    return true;
+}
+
+// A prime, so that rows a power of two apart still differ.
+int64_t rows_to_draw(int64_t columns) {
+    int64_t rows = std::max<int64_t>(1, most_drawn / columns);
+    while (!is_prime(rows)) --rows;
+    return rows;
+}
+
+Tensor repeated(const Tensor &rows, const TensorType &type) {
+    Tensor out(type);
+    for (std::span<std::byte> left = out.bytes(); !left.empty();) {
+        const size_t n = std::min(left.size(), rows.bytes().size());
+        std::ranges::copy(rows.bytes().first(n), left.begin());
+        left = left.subspan(n);
+    }
+    return out;
+}
+
 } // namespace
 
 Tensor make_values(const TensorType &type, Values values, bool weight, const Range &range, uint64_t seed,
                    std::string_view port) {
+    // Random numbers for hundreds of millions of values would take longer than all else.
+    if (type.shape.size() > 1 && element_count(type.shape) > most_drawn)
+        if (const Shape few{rows_to_draw(type.shape.back()), type.shape.back()}; few[0] > 1)
+            return repeated(make_values({type.dtype, few}, values, weight, range, seed, port), type);
     Random random(seed, port);
     if (type.dtype == DType::i32) return draw_integers(type.shape, values, range, random);
     const bool matrix = weight && type.shape.size() > 1;

@@ -17,7 +17,7 @@ struct Range { // of I32: lowest <= value < end
 };
 
 // A tensor of this class of values. Weight matrices are scaled by 1/sqrt(columns), so that results are about as large
-// as inputs.
+// as inputs. More than a million values repeat: a prime number of rows, over and over.
 [[nodiscard]] Tensor make_values(const TensorType &type, Values values, bool weight, const Range &range, uint64_t seed,
                                  std::string_view port);
 

@@ -1,6 +1,7 @@
 #include "conformance/verdict.hpp"
 
 #include "base/storage.hpp"
+#include "conformance/sample.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -111,6 +112,15 @@ lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic) {
     for (const lamina_tolerance &t : std::span(layer.tolerances, layer.n_tolerances))
         if (t.arithmetic == arithmetic) return t;
     throw std::logic_error("a layer without a tolerance for its own arithmetic");
+}
+
+Verdict compare_rows(const Tensor &got, const Tensor &expected, std::span<const int64_t> rows,
+                     const lamina_tolerance &tolerance, const std::string &name) {
+    Verdict verdict = compare(pick_rows(got, rows), pick_rows(expected, rows), tolerance, name);
+    if (verdict.index.empty()) return verdict;
+    const int64_t row = rows[static_cast<size_t>(verdict.index[0])];
+    verdict.index = index_of(static_cast<size_t>(row * expected.shape().back() + verdict.index[1]), expected.shape());
+    return verdict;
 }
 
 bool add(Verdict &all, const Verdict &one) {

@@ -3,10 +3,16 @@
 
 #include <lamina/proof.hpp>
 
+#include <span>
+
 namespace lamina::conformance {
 
 // The tolerance that a layer declares for this arithmetic. The descriptor check ensures that it exists.
 [[nodiscard]] lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic);
+
+// compare() of proof.hpp for a sample of the rows.
+[[nodiscard]] Verdict compare_rows(const Tensor &got, const Tensor &expected, std::span<const int64_t> rows,
+                                   const lamina_tolerance &tolerance, const std::string &name);
 
 // Adds `one` to a verdict over several tensors, which starts as Verdict{}. The sum passes if all pass, and reports the
 // worst element of all. Returns whether that element is from `one`.

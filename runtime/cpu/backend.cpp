@@ -152,6 +152,7 @@ class CpuProgram final : public plan::Program {
 
     size_t guard_; // words on either side
     std::optional<uint32_t> poison_;
+    std::vector<int64_t> rows_; // that references compute
     std::string executor_id_;
     std::vector<const lamina_cpu_kernel *> kernels_; // one per step; null: the reference
     std::vector<Memory> activations_;                // the arena, and blocks of their own
@@ -225,7 +226,8 @@ class CpuBackend final : public plan::Backend {
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
     : Program(std::move(graph), options.keep_all), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
-      poison_(options.poisoned_with()), weights_(backend.weights()), memory_(plan_.tensors.size()) {
+      poison_(options.poisoned_with()), rows_(options.rows), weights_(backend.weights()),
+      memory_(plan_.tensors.size()) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (size_t s = 0; s < plan_.steps.size(); ++s)
@@ -285,11 +287,11 @@ void CpuProgram::execute() {
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
         const plan::Step &step = plan_.steps[s];
         if (kernels_[s] == nullptr) {
-            step.call.reference(data_[s]);
+            step.call.reference(data_[s], rows_);
         } else if (!step.call.run(*kernels_[s], data_[s])) {
             abi::LayerCall::Data widened = data_[s];
             widened.weight = weights_of(s, 0);
-            step.call.reference(widened);
+            step.call.reference(widened, rows_);
         }
     }
 }

@@ -93,6 +93,8 @@ struct ProgramOptions {
     // The variant that computes each step. For "", and beyond the end of the list, the first that fits, proved or not.
     // Error(input) if a named one does not fit.
     std::vector<std::string> variants{};
+    // On the CPU: the rows that references compute of outputs that are by_rows(); empty: all.
+    std::vector<int64_t> rows{};
 
     [[nodiscard]] std::optional<uint32_t> poisoned_with() const {
         return guard ? poison.value_or(poison_word) : poison;

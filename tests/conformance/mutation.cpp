@@ -85,7 +85,7 @@ class Trial {
     Trial(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer, const Case &c,
           const Computer &computer)
         : computer_(computer), layer_(layer), contract_(*layer.contract), case_(c), graph_(make_case_graph(layer, c)),
-          expected_(reference_of(plugins, graph_)), found_(computer.exact ? expected_ : computer.compute(graph_)),
+          expected_(reference_of(plugins, graph_, {})), found_(computer.exact ? expected_ : computer.compute(graph_)),
           tolerance_(tolerance_of(contract_, contract_.variants[0].arithmetic)),
           rounding_(computer.exact ? rounding : doubled(tolerance_)) {}
 
@@ -227,7 +227,7 @@ std::vector<MutationResult> try_mutations(const std::shared_ptr<const abi::Regis
 std::vector<MutationResult> try_mutations(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer,
                                           const Case &c) {
     return try_mutations(plugins, layer, c,
-                         {[&](const CaseGraph &graph) { return reference_of(plugins, graph); }, true});
+                         {[&](const CaseGraph &graph) { return reference_of(plugins, graph, {}); }, true});
 }
 
 } // namespace lamina::conformance

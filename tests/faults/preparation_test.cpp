@@ -34,7 +34,7 @@ class Packing {
     [[nodiscard]] bool is_right(plan::Program &program, int64_t rows) const {
         const conformance::CaseGraph of_case = graph(rows);
         write_values(program, of_case);
-        const Tensor expected = conformance::reference_of(plugins_, of_case).front();
+        const Tensor expected = conformance::reference_of(plugins_, of_case, {}).front();
         return compare(run_case(program, of_case).front(), expected, {1e-5, 1e-6, LAMINA_F32, 0}, "y").passed;
     }
     [[nodiscard]] std::string messages() const { return test::messages_of(*instance_); }

@@ -126,6 +126,8 @@ TEST_CASE("a variant is proved on shapes like those of the model, not only on it
         {"never_proved", ramp(2, 512), "C=512"},
         // Too large for a case: columns are halved, because fewer rows would run another pipeline.
         {"wrong_when_many", ramp(1024, 1024), "...=512 C=256"},
+        // The reference of this one computes rows alone, so it is proved at its own size.
+        {"wrong_when_large", ramp(2048, 1024), "...=2048 C=1024 sample="},
     };
     for (const auto &[layer, x, proved_on] : steps) {
         INFO(layer);
@@ -147,6 +149,18 @@ TEST_CASE("a variant is proved on shapes like those of the model, not only on it
             }
         }
     }
+}
+
+TEST_CASE("a reference that computes rows alone other than among all fails the check, whatever the kernels do") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices);
+    const auto device = first_vulkan(runtime);
+    if (!device) return;
+    const CheckReport report = check(runtime, *device, {.layers = {"wrong_reference"}, .own_cases_only = true});
+    CHECK(report.count(CaseResult::Status::failed) == 2); // both variants, in the case with more than one row
+    for (const CaseResult &r : report.results)
+        if (r.status == CaseResult::Status::failed) CHECK_THAT(r.why, matchers::contains("by_rows"));
 }
 
 TEST_CASE("a variant that cannot run any of its layer's cases is not admitted") {

@@ -3,12 +3,15 @@
 
 #include <lamina/plugin/dtype.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lamina::plugin {
 
@@ -64,6 +67,8 @@ struct Sequence {
         : batch(t.dim(batch_major ? 0 : 1)), length(t.dim(batch_major ? 1 : 0)), channels(t.rank() > 2 ? t.dim(2) : 1),
           batch_stride(batch_major ? length : 1), time_stride(batch_major ? 1 : batch) {}
     [[nodiscard]] int64_t row(int64_t b, int64_t t) const { return b * batch_stride + t * time_stride; }
+    [[nodiscard]] int64_t batch_of(int64_t row) const { return row / batch_stride % batch; }
+    [[nodiscard]] int64_t time_of(int64_t row) const { return row / time_stride % length; }
 };
 
 // Element i of an array whose elements may have more fields than this header knows. `size`: of one element.
@@ -93,6 +98,19 @@ class Call {
     }
     [[nodiscard]] Tensor state(std::string_view name) const {
         return at(call_->state, layer_->states, layer_->n_states, name);
+    }
+
+    // The rows of an output declared with by_rows() that the reference has to compute: all, or a sample.
+    [[nodiscard]] std::vector<int64_t> wanted(const Tensor &output) const {
+        std::vector<int64_t> rows;
+        const bool sampled = call_->struct_size > offsetof(lamina_call, n_rows) && call_->rows != nullptr;
+        if (!sampled) {
+            rows.resize(static_cast<size_t>(output.rows()));
+            std::iota(rows.begin(), rows.end(), int64_t{0});
+            return rows;
+        }
+        for (uint64_t i = 0; i < call_->n_rows && call_->rows[i] < output.rows(); ++i) rows.push_back(call_->rows[i]);
+        return rows;
     }
 
     [[nodiscard]] const lamina_device &device() const { return *call_->device; }

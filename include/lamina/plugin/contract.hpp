@@ -64,6 +64,12 @@ constexpr lamina_port probabilities(lamina_port output) { // every row adds up t
     output.flags |= LAMINA_PROBABILITIES;
     return output;
 }
+// The reference computes each row by itself, and only those in Call::wanted(). So it can check a few rows of a kernel's
+// result at sizes at which it would take too long to compute all.
+constexpr lamina_port by_rows(lamina_port output) {
+    output.flags |= LAMINA_BY_ROWS;
+    return output;
+}
 
 constexpr lamina_port optional(lamina_port p) {
     p.flags |= LAMINA_OPTIONAL;

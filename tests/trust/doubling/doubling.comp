@@ -1,5 +1,5 @@
-// y = 2 x, elementwise; from column `wrong_from` on, or in all when specialized so, it is wrong by one part
-// in a hundred.
+// y = 2 x, elementwise; from column `wrong_from` of each `cols` on, or in all when specialized so, it is wrong by one
+// part in a hundred.
 // x, y (rows, cols). Dispatch: one invocation per element.
 #version 450
 layout(local_size_x = 64) in;

@@ -246,3 +246,29 @@ TEST_CASE("floating-point tensors are F32 for the reference and keep their dtype
     REQUIRE(call.plan(0, lamina_device{}, {}, why_not));
     CHECK(seen == LAMINA_F16);
 }
+
+TEST_CASE("a reference sees the rows that are wanted: those of the host, or all; a host of 1.0 wants all") {
+    TestLayer test;
+    test.outputs[0] = test::by_rows(test.outputs[0]);
+    static std::vector<int64_t> seen, of_older_host;
+    test.contract.reference = [](const lamina_call *call, const lamina_host *) -> lamina_status {
+        const auto wanted = [](const lamina_call &c) { return test::Call(c).wanted(test::Call(c).out("y")); };
+        seen = wanted(*call);
+        lamina_call older = *call;
+        older.struct_size = offsetof(lamina_call, rows);
+        of_older_host = wanted(older);
+        return LAMINA_OK;
+    };
+    const Layer layer = test.layer();
+    const LayerCall call = call_of(layer);
+    CHECK(call.by_rows());
+    std::vector<float> memory(100);
+    const LayerCall::Data data{
+        {memory.data(), memory.data(), nullptr}, {memory.data(), nullptr}, {memory.data()}, {nullptr}};
+    const std::vector<int64_t> all{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    call.reference(data);
+    CHECK(seen == all);
+    call.reference(data, std::vector<int64_t>{0, 7, 10}); // 10: of another, longer output
+    CHECK(seen == std::vector<int64_t>{0, 7});
+    CHECK(of_older_host == all);
+}

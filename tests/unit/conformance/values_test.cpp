@@ -110,3 +110,12 @@ TEST_CASE("in a wide range, values within a cache are likely") {
     CHECK(std::count_if(positions.begin(), positions.end(), [](int32_t x) { return x >= 256 && x < 2000; }) > 350);
     CHECK(std::count_if(positions.begin(), positions.end(), [](int32_t x) { return x >= 2000; }) > 150);
 }
+
+TEST_CASE("values of large tensors repeat, but not a power of two of rows apart") {
+    const Tensor t = make_values({DType::f32, {40'000, 100}}, Values::normal, true, {}, 7, "w");
+    const auto row = [&](size_t r) { return t.f32().subspan(r * 100, 100); };
+    CHECK(std::ranges::equal(row(0), row(10'477)));
+    for (size_t apart = 1; apart < 40'000; apart *= 2) CHECK_FALSE(std::ranges::equal(row(0), row(apart)));
+    const Tensor blocks = make_values({DType::q8_0, {40'000, 64}}, Values::normal, true, {}, 7, "w");
+    CHECK(std::ranges::equal(blocks.bytes().first(68), blocks.bytes().subspan(size_t{16'381} * 68, 68)));
+}
