@@ -11,19 +11,31 @@
 namespace lamina::conformance {
 namespace {
 
-constexpr std::array<int64_t, 3> batches{1, 2, 3};
+constexpr std::array<int64_t, 5> batches{1, 2, 3, 5, 8};
 constexpr std::array<int64_t, 22> sizes{1,  2,  3,  5,  7,  8,  13,  16,  31,  32,  33,
                                         37, 61, 63, 64, 65, 97, 127, 128, 129, 257, 513};
 constexpr std::array<int64_t, 5> large_sizes{769, 1023, 1025, 2048, 4097};
 constexpr std::array<int64_t, 10> head_dims{8, 16, 20, 32, 37, 64, 80, 96, 128, 256};
 constexpr std::array<int64_t, 6> counts{1, 2, 3, 4, 6, 8}; // of heads and the like
-constexpr int draws = 200;                                 // attempts per set of optional ports
+// For cases with one large dim.
+constexpr std::array<int64_t, 4> small_sizes{1, 2, 3, 5};
+constexpr std::array<int64_t, 3> large_batches{9, 17, 33};
+constexpr std::array<int64_t, 3> long_sizes{577, 769, 1'001};
+// Two rows of these have more than 2^17 values; so has a large batch of rows of a matrix, for which longer rows would
+// cost too much.
+constexpr std::array<int64_t, 3> longest_sizes{65'537, 65'600, 70'001}, wide_sizes{1'025, 1'027, 1'100};
+constexpr int64_t large_batch = 129;
+constexpr double most_work_of_large = 2e7, most_values_of_large = 0x1p20;
+constexpr int64_t large_tensor = 1 << 17;
+constexpr int draws = 200; // attempts per set of optional ports
+constexpr int few_draws = 20;
 
 template <size_t N> int64_t pick(const std::array<int64_t, N> &from, Random &random) { return from[random.below(N)]; }
 
 // What the generator can choose from, according to a contract.
 struct Menu {
-    std::set<std::string> dims, factors; // factors: names that appear in products
+    std::set<std::string> dims, factors;     // factors: names that appear in products
+    std::set<std::string> columns, matrices; // names of the last axes of inputs, and of the axes of weight matrices
     bool ellipsis = false;
     std::vector<std::string> optional;
     std::vector<std::set<std::string, std::less<>>> combinations; // sets of optional ports to cover
@@ -33,9 +45,15 @@ struct Menu {
         for (const auto ports : {std::span(layer.inputs, layer.n_inputs), std::span(layer.weights, layer.n_weights),
                                  std::span(layer.states, layer.n_states)})
             for (const lamina_port &port : ports) read(port, ports.data() == layer.states);
-        for (const lamina_port &port : std::span(layer.inputs, layer.n_inputs))
+        for (const lamina_port &port : std::span(layer.weights, layer.n_weights))
+            if (std::string_view(port.dims).find(' ') != std::string_view::npos)
+                for (const std::string &name : abi::names_in(port.dims)) matrices.insert(name);
+        for (const lamina_port &port : std::span(layer.inputs, layer.n_inputs)) {
+            const std::string_view port_dims = port.dims, last = port_dims.substr(port_dims.rfind(' ') + 1);
+            for (const std::string &name : abi::names_in(last == "..." ? "T" : last)) columns.insert(name);
             values[port.name] = port.dtypes == LAMINA_I32 ? std::vector{Values::zeros, Values::one, Values::max}
                                                           : std::vector{Values::zeros, Values::one_hot, Values::tiny};
+        }
         for (const char *text : std::span(layer.cases, layer.n_cases))
             for (const auto &[port, v] : parse_case(layer, text).values) values[port].push_back(v);
         for (const lamina_param &p : std::span(layer.params, layer.n_params)) dims.erase(p.name);
@@ -101,21 +119,58 @@ class Generator {
         const size_t some_random = 6;
         for (size_t i = 0; i < std::max(options_.count, menu_.combinations.size() + some_random); ++i)
             for (int attempt = 0; attempt < draws; ++attempt)
-                if (Case c = draw(i); accept(c)) {
+                if (Case c = draw(i); accept(c, options_.work)) {
                     out_.cases.push_back(std::move(c));
                     break;
                 }
+        std::set<std::string> names = menu_.dims;
+        if (menu_.ellipsis) names.insert({"B", "T"});
+        for (const std::string &name : names) {
+            if (menu_.factors.contains(name)) continue;
+            add_large(name, name == "B" ? large_batches : long_sizes);
+            if (!menu_.columns.contains(name)) continue;
+            if (menu_.matrices.contains(name))
+                add_large(name, wide_sizes, large_batch);
+            else
+                add_large(name, longest_sizes);
+        }
         return std::move(out_);
     }
 
   private:
-    bool accept(const Case &c) {
+    // A case with one large dim and small others, if the layer accepts one.
+    void add_large(const std::string &name, const std::array<int64_t, 3> &from, int64_t batch = 0) {
+        for (int attempt = 0; attempt < few_draws; ++attempt) {
+            Case c = draw(out_.cases.size());
+            c.axes.clear();
+            for (auto &[dim, size] : c.dims) size = std::min(size, pick(small_sizes, random_));
+            if (!c.dims.contains(name) && name != "B" && name != "T") continue; // another port stands in
+            c.dims[name] = pick(from, random_);
+            if (batch != 0) c.dims["B"] = batch;
+            fill_blocks(c);
+            if (!accept(c, most_work_of_large)) continue;
+            const abi::LayerCall call = call_of(layer_, c);
+            if (values_of(call) > most_values_of_large) continue;
+            if (from[0] >= wide_sizes[0] && !has_large_input(call)) continue;
+            if (call.by_rows() && work_of(call) > options_.work) c.sample = 64;
+            out_.cases.push_back(std::move(c));
+            return;
+        }
+    }
+
+    static bool has_large_input(const abi::LayerCall &call) {
+        return std::ranges::any_of(call.types(abi::PortList::in), [](const TensorType &t) {
+            return !t.shape.empty() && element_count(t.shape) > large_tensor;
+        });
+    }
+
+    bool accept(const Case &c, double most_work) {
         try {
             const abi::LayerCall call = call_of(layer_, c);
             for (uint32_t i = 0; i < contract_.n_inputs; ++i)
                 if (const auto range = call.values(i); range && range->first >= range->second)
                     return ++out_.refused, false;
-            if (work_of(call) <= options_.work) return true;
+            if (work_of(call) <= most_work) return true;
             ++out_.too_large;
         } catch (const Error &e) {
             if (e.code() != ErrorCode::input) throw; // the contract is wrong, not this draw

@@ -90,6 +90,8 @@ struct ProgramOptions {
     // Poisons memory (with poison_word unless `poison` is set), and lets no two tensors share memory. Every activation,
     // scratch block and state has guard_bytes on both sides, and Program::overrun() tells whether a kernel wrote there.
     bool guard = false;
+    // Plans see a device whose grids are so short along x that they fold over y, if a plan can do that.
+    bool folded = false;
     // The variant that computes each step. For "", and beyond the end of the list, the first that fits, proved or not.
     // Error(input) if a named one does not fit.
     std::vector<std::string> variants{};

@@ -14,11 +14,14 @@ std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, cons
     std::vector<ChosenVariant> steps;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
         const std::string_view wanted = s < options.variants.size() ? options.variants[s] : std::string_view();
-        steps.push_back(
-            choose_variant(plan.steps[s], kernels(plan.steps[s].call.layer()), device_->info().capabilities, wanted));
+        const plan::Kernels &kernels = kernels_of(plan.steps[s].call.layer());
+        const lamina_device &device = device_->info().capabilities;
+        steps.push_back(choose_variant(plan.steps[s], kernels, device, wanted));
+        if (options.folded) steps.back() = folded(plan.steps[s], kernels, device, std::move(steps.back()));
     }
     // Held from here on, so that no weight is uploaded for a preparation and then uploaded again.
-    const std::map<std::string, Region> weights = residents_.weights(weights_of(plan, steps));
+    const std::map<std::string, Region> weights =
+        residents_.weights(weights_of(plan, steps), options.guard ? plan::guard_bytes : 0);
     const ProgramPipelines pipelines = build_pipelines(plan, steps);
     std::vector<Prepared> prepared = prepare(plan, steps, pipelines.preparation);
     return std::make_unique<VulkanProgram>(device_, pipelines_, residents_, std::move(plan), std::move(steps),
@@ -34,7 +37,7 @@ plan::MemoryNeed VulkanBackend::need(const plan::GraphPlan &plan) {
     return out;
 }
 
-const plan::Kernels &VulkanBackend::kernels(const abi::Layer &layer) {
+const plan::Kernels &VulkanBackend::kernels_of(const abi::Layer &layer) {
     return kernels_.try_emplace(layer.contract, layer).first->second;
 }
 
@@ -44,8 +47,8 @@ VulkanBackend::ProgramPipelines VulkanBackend::build_pipelines(const plan::Graph
     const auto request = [&](const abi::LayerCall &call, std::span<const plan::Dispatch> dispatches) {
         for (const plan::Dispatch &d : dispatches) {
             const lamina_kernel &kernel = call.layer().contract->kernels[d.kernel];
-            requests.push_back(
-                {&kernel, &kernels(call.layer())[d.kernel], d.specs, call.where() + ", kernel '" + kernel.name + "'"});
+            requests.push_back({&kernel, &kernels_of(call.layer())[d.kernel], d.specs,
+                                call.where() + ", kernel '" + kernel.name + "'"});
         }
     };
     for (size_t s = 0; s < steps.size(); ++s) request(plan.steps[s].call, steps[s].plan.dispatches);

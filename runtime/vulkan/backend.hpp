@@ -24,7 +24,7 @@ class VulkanBackend final : public plan::Backend {
     [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override;
 
   private:
-    [[nodiscard]] const plan::Kernels &kernels(const abi::Layer &layer); // reflected once
+    [[nodiscard]] const plan::Kernels &kernels_of(const abi::Layer &layer); // reflected once
     // Of every dispatch in order, and of every dispatch that prepares.
     struct ProgramPipelines {
         std::vector<Pipeline> run, preparation;

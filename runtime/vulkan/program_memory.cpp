@@ -44,6 +44,7 @@ ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Resid
                              std::vector<Prepared> prepared, const plan::ProgramOptions &options)
     : tensors_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()), prepared_(std::move(prepared)),
       zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
+      most_bytes_(device->info().capabilities.max_binding_bytes),
       poison_(options.poisoned_with().value_or(plan::poison_word)) {
     for (size_t s = 0; s < steps.size(); ++s) {
         scratch_[s].resize(steps[s].plan.scratch.size());
@@ -58,7 +59,7 @@ void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &
     std::vector<MemoryRequest> states;
     for (const plan::PlannedTensor &t : graph.tensors)
         if (t.kind == Kind::state) states.push_back({t.name, padded(t.type.bytes()) + 2 * guard_});
-    const std::map<std::string, Region> weights = residents.weights(weights_of(graph, steps));
+    const std::map<std::string, Region> weights = residents.weights(weights_of(graph, steps), guard_);
     states_ = residents.states(states);
     for (size_t i = 0, next = 0; i < graph.tensors.size(); ++i) {
         const plan::PlannedTensor &t = graph.tensors[i];
@@ -115,14 +116,20 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     }
 
     std::vector<Upload> uploads;
-    // Inputs have guards, too, so that a kernel that reads beyond an input gets wrong results and not, by luck, right
-    // ones.
-    std::vector<std::vector<uint32_t>> words;
+    // Inputs and weights have guards, too, so that a kernel that reads beyond them gets wrong results and not, by luck,
+    // right ones.
+    const uint64_t padding = 16; // at most; that of an input is filled before its values are written
+    const std::vector<uint32_t> words((padding + guard_) / sizeof(uint32_t), poison_);
+    const auto guard = [&](const Region &region, uint64_t from, uint64_t bytes) {
+        uploads.push_back({std::as_bytes(std::span(words)).first(bytes), {region.buffer, region.offset + from, bytes}});
+    };
     for (size_t i = 0; i < graph.tensors.size() && guard_ != 0; ++i) {
-        if (graph.tensors[i].kind != Kind::input) continue;
-        words.emplace_back(tensors_[i].bytes / sizeof(uint32_t), plan::poison_word);
-        uploads.push_back({std::as_bytes(std::span(words.back())), tensors_[i]});
-        tensors_[i].bytes -= guard_;
+        Region &region = tensors_[i];
+        if (graph.tensors[i].kind == Kind::input) {
+            region.bytes -= guard_;
+            guard(region, region.bytes - padding, padding + guard_);
+        }
+        if (graph.tensors[i].kind == Kind::weight && region.buffer != nullptr) guard(region, region.bytes, guard_);
     }
     for (size_t s = 0; s < steps.size(); ++s)
         for (size_t i = 0; i < constants_[s].size(); ++i)
@@ -138,10 +145,10 @@ Region ProgramMemory::bound(const plan::Step &step, size_t step_index, const pla
                                                             : tensor(tensors_of(step, binding.role)[binding.index]);
     // The guard after a tensor is part of its binding, because many drivers drop writes outside of a binding and read
     // zeros there.
-    const bool guarded =
-        binding.role != LAMINA_WEIGHT && binding.role != LAMINA_CONSTANT && binding.role != LAMINA_PREPARED;
+    const bool guarded = binding.role != LAMINA_CONSTANT && binding.role != LAMINA_PREPARED;
     const bool to_end = binding.offset + binding.bytes == whole.bytes;
-    return {whole.buffer, whole.offset + binding.offset, binding.bytes + (guarded && to_end ? guard_ : 0)};
+    const uint64_t bytes = binding.bytes + (guarded && to_end ? guard_ : 0);
+    return {whole.buffer, whole.offset + binding.offset, std::min(bytes, most_bytes_)};
 }
 
 } // namespace lamina::vulkan

@@ -53,8 +53,9 @@ class ProgramMemory {
     std::vector<Prepared> prepared_;
     std::vector<Region> volatile_;
     Region zeros_;
-    uint64_t guard_;  // bytes; 0: no guards
-    uint32_t poison_; // their contents
+    uint64_t guard_;      // bytes; 0: no guards
+    uint64_t most_bytes_; // of a binding
+    uint32_t poison_;     // the contents of guards
     std::vector<Guard> guards_;
 };
 

@@ -23,20 +23,20 @@ Residents::Residents(std::shared_ptr<LogicalDevice> device, model::Weights weigh
     zeros_ = make_zeros(device_, {&request, 1}, "the zeros of absent ports").front();
 }
 
-std::map<std::string, Region> Residents::weights(const std::set<std::string> &names) {
+std::map<std::string, Region> Residents::weights(const std::set<std::string> &names, uint64_t guard) {
     std::map<std::string, Region> out;
     std::vector<MemoryRequest> requests;
     std::vector<std::span<const std::byte>> data;
     std::vector<Region *> missing;
     for (const std::string &name : names) {
         Region &region = out[name];
-        if (const auto known = weights_.find(name); known != weights_.end())
+        if (const auto known = weights_.find(name); known != weights_.end() && known->second.guard >= guard)
             region = {known->second.buffer.lock(), known->second.offset, known->second.bytes};
         if (region.buffer != nullptr) continue;
         const auto entry = file_.entries().find(name);
         if (entry == file_.entries().end())
             throw Error(ErrorCode::input, file_.file().string() + " has no tensor '" + name + "'");
-        requests.push_back({"'" + name + "'", entry->second.bytes.size()});
+        requests.push_back({"'" + name + "'", padded(entry->second.bytes.size()) + guard});
         data.push_back(entry->second.bytes);
         missing.push_back(&region);
     }
@@ -44,11 +44,14 @@ std::map<std::string, Region> Residents::weights(const std::set<std::string> &na
     const std::vector<Region> regions = allocate(device_, requests, "the weights");
     std::vector<Upload> uploads;
     for (size_t i = 0; i < regions.size(); ++i) {
-        *missing[i] = regions[i];
-        uploads.push_back({data[i], regions[i]});
+        *missing[i] = {regions[i].buffer, regions[i].offset, regions[i].bytes - guard};
+        uploads.push_back({data[i], *missing[i]});
     }
     upload(device_, uploads);
-    for (const auto &[name, region] : out) weights_[name] = {region.buffer, region.offset, region.bytes};
+    for (const auto &[name, region] : out) {
+        Place &place = weights_[name];
+        if (place.buffer.lock() != region.buffer) place = {region.buffer, region.offset, region.bytes, guard};
+    }
     return out;
 }
 

@@ -16,10 +16,10 @@ class Residents {
   public:
     Residents(std::shared_ptr<LogicalDevice> device, model::Weights weights);
 
-    // These weights as they are in the file, padded with zeros to a multiple of 16 bytes. A weight stays on the device
-    // as long as someone holds it; the others are uploaded. Throws Error(memory), before anything is allocated, or
-    // Error(input) for a name that is not in the file.
-    [[nodiscard]] std::map<std::string, Region> weights(const std::set<std::string> &names);
+    // These weights as they are in the file, padded with zeros to a multiple of 16 bytes, with so many bytes behind
+    // each that belong to nobody. A weight stays on the device as long as someone holds it; the others are uploaded.
+    // Throws Error(memory), before anything is allocated, or Error(input) for a name that is not in the file.
+    [[nodiscard]] std::map<std::string, Region> weights(const std::set<std::string> &names, uint64_t guard = 0);
 
     // These states, in order. Missing ones are created with zeros. Throws Error(memory), as weights().
     [[nodiscard]] std::vector<std::shared_ptr<Region>> states(std::span<const MemoryRequest> requests);
@@ -37,7 +37,7 @@ class Residents {
     model::Weights file_;
     struct Place { // of a weight in a buffer, which is gone if nobody holds it
         std::weak_ptr<const Buffer> buffer;
-        uint64_t offset, bytes;
+        uint64_t offset, bytes, guard;
     };
     std::map<std::string, Place> weights_;
     plan::StateCache<Region> states_;

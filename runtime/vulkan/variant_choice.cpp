@@ -1,5 +1,7 @@
 #include "vulkan/variant_choice.hpp"
 
+#include <algorithm>
+
 namespace lamina::vulkan {
 
 namespace {
@@ -34,6 +36,19 @@ ChosenVariant choose_variant(const plan::Step &step, const plan::Kernels &kernel
     }
     throw Error(ErrorCode::no_device, step.call.where() + ": no variant of layer '" + contract.id +
                                           "' can compute these shapes on this device" + reasons);
+}
+
+ChosenVariant folded(const plan::Step &step, const plan::Kernels &kernels, lamina_device device, ChosenVariant chosen) {
+    uint32_t most = 1;
+    for (const plan::Dispatch &d : chosen.plan.dispatches) most = std::max(most, d.groups[0]);
+    device.max_groups[0] = most / 3 + 1;
+    try {
+        plan::Refusal refusal;
+        if (auto plan = plan::plan_layer(step.call, kernels, chosen.variant, device, refusal))
+            return {chosen.variant, std::move(*plan)};
+    } catch (const Error &) { // its grids cannot fold
+    }
+    return chosen;
 }
 
 } // namespace lamina::vulkan

@@ -18,4 +18,9 @@ struct ChosenVariant {
 [[nodiscard]] ChosenVariant choose_variant(const plan::Step &step, const plan::Kernels &kernels,
                                            const lamina_device &device, std::string_view wanted);
 
+// The same variant, planned for a device whose grids are so short along x that its own fold over y. Unchanged if it
+// cannot be planned for such a device.
+[[nodiscard]] ChosenVariant folded(const plan::Step &step, const plan::Kernels &kernels, lamina_device device,
+                                   ChosenVariant chosen);
+
 } // namespace lamina::vulkan

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "drivers.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -19,15 +20,21 @@ namespace {
 // How often each mutation of a layer was caught.
 using Tally = std::map<std::string, std::map<MutationResult::Outcome, size_t>>;
 
+// Whether atol lets an error of ten times rtol pass, because a row has only small values.
+bool hidden_by_atol(const Verdict &verdict, const lamina_tolerance &tolerance) {
+    return 9 * (verdict.limit - tolerance.atol) <= tolerance.atol;
+}
+
 Tally tally_of(const abi::Layer &layer) {
     Tally tally;
     CheckOptions options;
+    const lamina_tolerance tolerance = tolerance_of(*layer.contract, LAMINA_F32);
     for (const Case &c : cases_of(layer, options).cases) {
         if (!c.values.empty()) continue; // with zeros or tiny values, atol lets any small error pass
         for (const MutationResult &m : try_mutations(test::plugins(), layer, c)) {
             ++tally[m.mutation][m.outcome];
             INFO(layer.id() << " \"" << to_string(c) << "\": " << m.mutation);
-            CHECK(m.outcome != MutationResult::Outcome::missed);
+            CHECK((m.outcome != MutationResult::Outcome::missed || hidden_by_atol(m.verdict, tolerance)));
         }
     }
     return tally;

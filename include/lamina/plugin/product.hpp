@@ -145,6 +145,11 @@ inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, int64_t rows, c
     const auto which = [&](uint32_t ordinary, uint32_t vec4, uint32_t blocks) { // four values at a time if K allows it
         return weight.in_blocks() ? blocks : weight.cols() % 4 == 0 ? vec4 : ordinary;
     };
+    // A register tile takes a step at a time, and lavapipe ends every loop after 65,535 rounds.
+    const int64_t steps = weight.in_blocks() ? 0 : weight.cols() / (weight.cols() % 4 == 0 ? 4 : 1);
+    if (variant == 0 && steps > 65'535)
+        return {which(k.few_rows, k.few_rows_vec4, k.few_rows_blocks), std::min<int64_t>(rows, LAMINA_FEW_ROWS),
+                LAMINA_FEW_COLS};
     if (variant == 0)
         return {which(k.registers, k.registers_vec4, k.registers_blocks), tile_rows(rows), LAMINA_REGISTER_COLS};
     if (rows > LAMINA_FEW_ROWS && variant == 2) throw Unsupported("more than 8 rows");
