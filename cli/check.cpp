@@ -146,10 +146,17 @@ struct CheckCommandOptions {
     bool admit = false;
 };
 
+// What --soak has shown; empty if there is nothing to say.
+std::string soaked(const CheckReport &report, size_t soak) {
+    if (soak == 0 || !report.passed()) return "";
+    return "every case ran " + grouped(static_cast<int64_t>(soak)) +
+           " times more, with the same bits: " + odds_of_missing(soak) + "\n";
+}
+
 int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOptions &global, Output &output) {
     const CheckOptions &options = all.check;
     if (all.admit)
-        refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay"},
+        refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay", "--soak"},
                      "cannot be used with --admit, which runs all cases that a variant has to pass");
     if (!options.replay.empty())
         refuse_given(app, {"--case", "--seed", "--thorough", "--own-cases"},
@@ -179,7 +186,7 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
     if (output.json())
         output.print_json(as_json(report, device));
     else
-        output.print(as_text(report, device, output));
+        output.print(as_text(report, device, output) + soaked(report, options.soak));
     const bool idle = report.results.empty() && options.replay.empty(); // on the CPU, most layers run their references
     return report.passed() || idle ? 0 : static_cast<int>(ErrorCode::tolerance);
 }
@@ -203,6 +210,11 @@ Command add_check(const Arguments &lamina, const GlobalOptions &global) {
     add_seed(app, options->seed, "seed of the generated cases, and of all values");
     app.flag("--thorough", options->thorough, "generate 200 cases per layer instead of 24, and larger ones");
     app.flag("--own-cases", options->own_cases_only, "run only the cases that layers declare, no generated ones");
+    app.option(
+           "--soak", options->soak, "N",
+           "run every case N times more, to find faults that appear now and then, and say how likely one would have "
+           "been missed")
+        .within(uint64_t{1}, uint64_t{1'000'000'000});
     app.option("--replay", options->replay, "PATH",
                "run the case that 'lamina compare --replay' saved in this file or folder")
         .not_empty();

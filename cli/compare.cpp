@@ -18,6 +18,7 @@ struct CompareCommandOptions {
     SessionArguments session;
     std::string graph, against = "reference";
     std::filesystem::path svg, replay;
+    size_t repeat = 1;
 };
 
 Json as_json(const Verdict &verdict) {
@@ -74,6 +75,13 @@ std::string as_text(const Comparison &comparison, const Output &output) {
            (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
+// What --repeat has shown; empty if there is nothing to say.
+std::string repeated(const Comparison &comparison, size_t times) {
+    if (times < 2 || !comparison.agrees()) return "";
+    return "every layer and every graph ran " + grouped(static_cast<int64_t>(times)) +
+           " times, with the same bits: " + odds_of_missing(times) + "\n";
+}
+
 int compare(const CompareCommandOptions &options, const GlobalOptions &global, Output &output) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input cannot be used together: give words or tensors");
@@ -96,6 +104,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     how.cache = session.cache;
     how.variants = session.variants;
     how.replay_folder = options.replay;
+    how.repeat = options.repeat;
 
     const Comparison comparison = lamina::compare(runtime, model, device, how);
     stop_if_interrupted();
@@ -103,7 +112,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     if (output.json())
         output.print_json(as_json(comparison));
     else
-        output.print(as_text(comparison, output));
+        output.print(as_text(comparison, output) + repeated(comparison, options.repeat));
     return comparison.agrees() ? 0 : static_cast<int>(ErrorCode::tolerance);
 }
 
@@ -130,6 +139,12 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
         .one_of({"reference", "cpu"});
     add_session_options(app, options->session);
     app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
+    app.option(
+           "--repeat", options->repeat, "N",
+           "run every layer and every graph N times, to find faults that appear now and then, and say how likely one "
+           "would have been missed")
+        .within(uint64_t{1}, uint64_t{1'000'000'000})
+        .shows_default();
     app.option("--replay", options->replay, "DIR",
                "save the first wrong layer in this folder, for 'lamina check --replay'")
         .not_empty();

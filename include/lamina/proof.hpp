@@ -43,6 +43,10 @@ struct Verdict {
 [[nodiscard]] Verdict compare(const Tensor &got, const Tensor &expected, const lamina_tolerance &tolerance,
                               const std::string &name);
 
+// What so many runs without a fault say about one that appears now and then, such as a race: "a fault in 1 of 100 runs
+// would have been missed with probability 0.05". A fault in a fraction p of runs is missed with probability (1-p)^runs.
+[[nodiscard]] std::string odds_of_missing(size_t runs);
+
 // ---- Layers: every variant against the reference ----
 
 struct CheckOptions {
@@ -53,6 +57,7 @@ struct CheckOptions {
     bool own_cases_only = false;         // run only the cases that the layer declares, no generated ones
     uint64_t seed = 1;                   // of the generated cases, and of cases that name none
     bool thorough = false;               // 200 generated cases per layer instead of 24, and larger ones
+    size_t soak = 0;                     // run every case so many times more; all must give the same bits
 };
 
 struct CaseResult {
@@ -119,8 +124,9 @@ struct LayerComparison {
     // by the layers that the cache depends on; all that follows goes token by token.
     bool prompt = false;          // in the block
     std::optional<size_t> step{}; // the token that `own` is about, the worst so far
-    // Whether `own` passed, and the running model has no NaN or infinity that the references do not have. Other
-    // accumulated errors are for the model's author to judge.
+    size_t changed_runs = 0;      // of CompareOptions::repeat: how many gave other bits than the first
+    // Whether `own` passed, all runs gave the same bits, and the running model has no NaN or infinity that the
+    // references do not have. Other accumulated errors are for the model's author to judge.
     [[nodiscard]] bool agrees() const;
 };
 
@@ -129,7 +135,8 @@ struct Comparison {
     std::filesystem::path replay;        // the file that was written; empty if none was
     std::string replay_command;          // the command that runs it
     std::vector<LayerComparison> layers; // in the order in which they run; a graph ends with its first wrong token
-    // "GRAPH.OUTPUT" for each output whose bits depend on whether tensors share memory, as they do in sessions.
+    // "GRAPH.OUTPUT" for each output whose bits depend on whether tensors share memory, as they do in sessions, or that
+    // differed from run to run.
     std::vector<std::string> changed_outputs;
     [[nodiscard]] const LayerComparison *first_wrong() const; // null if all agree
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
@@ -146,6 +153,7 @@ struct CompareOptions {
     std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant
     DType cache = DType::f32;                                   // as in SessionOptions
+    size_t repeat = 1; // run each layer and each graph so often; all runs must give the same bits
     // The folder in which the first wrong layer is saved with its inputs, weights and results, for
     // CheckOptions::replay. It is created if needed. Empty: nothing is saved.
     std::filesystem::path replay_folder{};

@@ -43,6 +43,8 @@ class Run {
         for (const auto &[name, tensor] : inputs) program_->write(plan().inputs.at(name), tensor.bytes());
         run_from(after_);
     }
+    // The last step once more.
+    void again() { run_from(before_); }
     // Runs one layer on the inputs and states that it had in the last step of `whole`.
     void step_within(const Run &whole) {
         for (const auto &[name, index] : plan().inputs)
@@ -81,6 +83,27 @@ class Run {
     std::unique_ptr<plan::Program> program_;
     States before_, after_; // the last step
 };
+
+std::vector<int32_t> results_of(const plan::Step &step) {
+    std::vector<int32_t> out = step.out;
+    std::ranges::copy_if(step.state, std::back_inserter(out), [](int32_t t) { return t != plan::none; });
+    return out;
+}
+
+// Repeats the last step. Returns how many of the runs changed a bit of the results.
+size_t changed_runs(Run &run, size_t repeats, const std::vector<int32_t> &results) {
+    std::vector<Tensor> first;
+    for (const int32_t t : results) first.push_back(run.read(t));
+    size_t changed = 0;
+    for (size_t i = 0; i < repeats; ++i) {
+        run.again();
+        const bool same = std::ranges::equal(results, first, [&](int32_t t, const Tensor &before) {
+            return std::ranges::equal(run.read(t).bytes(), before.bytes());
+        });
+        changed += same ? 0 : 1;
+    }
+    return changed;
+}
 
 using Variants = std::map<std::string, std::string, std::less<>>;
 
@@ -137,8 +160,8 @@ class GraphComparison {
   public:
     GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
                     const CompareOptions &options, const GraphComparison *before)
-        : device_(device), first_(graph.first), replay_folder_(options.replay_folder),
-          expected_(compile(truth, graph.graph, graph.shapes, {}, true)),
+        : device_(device), first_(graph.first), repeats_(options.repeat - std::min<size_t>(options.repeat, 1)),
+          replay_folder_(options.replay_folder), expected_(compile(truth, graph.graph, graph.shapes, {}, true)),
           running_(compile(device, graph.graph, graph.shapes, options.variants, true)),
           whole_(compile(device, graph.graph, graph.shapes, options.variants, false)) {
         const std::vector<plan::Step> &steps = plan().steps;
@@ -169,6 +192,7 @@ class GraphComparison {
         for (const auto &[name, index] : whole_.plan().outputs)
             if (!std::ranges::equal(whole_.read(index).bytes(), running_.read(index).bytes()))
                 changed_outputs_.push_back(plan().graph + "." + name);
+        if (changed_outputs_.empty() && repeats_ != 0) repeat_whole();
         ++steps_;
         return agrees && changed_outputs_.empty();
     }
@@ -184,6 +208,11 @@ class GraphComparison {
 
   private:
     [[nodiscard]] const plan::GraphPlan &plan() const { return expected_.plan(); }
+
+    void repeat_whole() {
+        for (const auto &[name, index] : whole_.plan().outputs)
+            if (changed_runs(whole_, repeats_, {index}) != 0) changed_outputs_.push_back(plan().graph + "." + name);
+    }
 
     bool compare_layer(size_t s) {
         const plan::Step &step = plan().steps[s];
@@ -202,11 +231,13 @@ class GraphComparison {
             agrees = agrees && own.passed && std::isfinite(accumulated.error);
         };
         const plan::Step &in_graph = running_.plan().steps[s], &by_itself = alone.plan().steps[0];
+        if (repeats_ != 0) layer.changed_runs += changed_runs(alone, repeats_, results_of(by_itself));
         for (size_t i = 0; i < step.out.size(); ++i)
             add(contract.outputs[i].name, step.out[i], in_graph.out[i], by_itself.out[i]);
         for (size_t i = 0; i < step.state.size(); ++i)
             if (step.state[i] != plan::none)
                 add(contract.states[i].name, step.state[i], in_graph.state[i], by_itself.state[i]);
+        agrees = agrees && layer.changed_runs == 0;
         if (!agrees && !layer.own.passed && !replay_folder_.empty() && replay_.empty()) write_replay(s);
         return agrees;
     }
@@ -231,7 +262,7 @@ class GraphComparison {
     }
 
     detail::SessionState &device_;
-    size_t first_;
+    size_t first_, repeats_;
     std::filesystem::path replay_folder_, replay_;
     std::string replay_command_;
     Run expected_;
@@ -302,7 +333,7 @@ std::string only_graph(const model::Model &model) {
 
 } // namespace
 
-bool LayerComparison::agrees() const { return own.passed && std::isfinite(accumulated.error); }
+bool LayerComparison::agrees() const { return own.passed && changed_runs == 0 && std::isfinite(accumulated.error); }
 
 const LayerComparison *Comparison::first_wrong() const {
     const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.agrees(); });
@@ -315,7 +346,8 @@ std::string Comparison::summary() const {
     const LayerComparison *wrong = first_wrong();
     if (wrong == nullptr && !changed_outputs.empty())
         return "output '" + changed_outputs.front() + "' on " + place +
-               " differs when the graph runs as a whole from when it runs layer by layer, although each layer agrees "
+               " differs when the graph runs as a whole from when it runs layer by layer, or from run to run, although "
+               "each layer agrees "
                "with "
                "the reference: the fault is in memory or barriers between layers, or a layer reads memory that it "
                "never "
@@ -325,8 +357,9 @@ std::string Comparison::summary() const {
     return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
            wrong->variant + ") is the first that is wrong on " + place + (wrong->prompt ? ", in the prompt" : "") +
            (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
-           (wrong->own.passed ? "right by itself, but in the running model " + wrong->accumulated.text()
-                              : wrong->own.text());
+           (!wrong->own.passed         ? wrong->own.text()
+            : wrong->changed_runs != 0 ? std::to_string(wrong->changed_runs) + " of its runs gave other bits"
+                                       : "right by itself, but in the running model " + wrong->accumulated.text());
 }
 
 namespace comparison {

@@ -52,9 +52,9 @@ class CaseCheck {
   public:
     // `text`: the case as shown in results. `named` and `option`: the arguments of `lamina check` that run it again.
     CaseCheck(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target, const abi::Layer &layer,
-              CaseGraph graph, std::string text, std::string named, std::string option)
+              CaseGraph graph, std::string text, std::string named, std::string option, size_t soak)
         : target_(target), layer_(layer), text_(std::move(text)), named_(std::move(named)), option_(std::move(option)),
-          graph_(std::move(graph)), expected_(reference_of(plugins, graph_, graph_.rows)),
+          soak_(soak), graph_(std::move(graph)), expected_(reference_of(plugins, graph_, graph_.rows)),
           fault_of_reference_(fault_of_reference(plugins)) {}
 
     CaseResult run(const CheckVariant &variant) const {
@@ -119,9 +119,11 @@ class CaseCheck {
         verdict = verdict_on(first, tolerance);
         if (!verdict.passed) return verdict.text();
         if (const std::string name = program->overrun(); !name.empty()) return "it wrote outside " + name;
-        restore_states(*program, graph_);
-        if (!same_bits(first, run_case(*program, graph_)))
-            return "a second run of the same program on the same values gave different bits";
+        for (size_t again = 2; again <= 2 + soak_; ++again) {
+            restore_states(*program, graph_);
+            if (!same_bits(first, run_case(*program, graph_)))
+                return "run " + std::to_string(again) + " of the same program on the same values gave different bits";
+        }
         const char *const depends = "its result depends on the previous contents of outputs and scratch, or on what "
                                     "lies beyond a tensor: it reads memory that it never wrote";
         options.poison = plan::other_poison[0];
@@ -155,6 +157,7 @@ class CaseCheck {
     const CheckTarget &target_;
     const abi::Layer &layer_;
     const std::string text_, named_, option_;
+    const size_t soak_;
     const CaseGraph graph_;
     const std::vector<Tensor> expected_;
     const std::string fault_of_reference_;
@@ -201,7 +204,7 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
         Replay replay = read_replay(options.replay, *plugins);
         refuse_unknown_variants({replay.layer}, target, options.variants);
         run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(), "",
-                      " --replay " + shell_word(options.replay.string())),
+                      " --replay " + shell_word(options.replay.string()), options.soak),
             *replay.layer);
         return report;
     }
@@ -213,7 +216,7 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
         report.refused += cases.refused;
         for (const Case &c : cases.cases)
             run(CaseCheck(plugins, target, *layer, make_case_graph(*layer, c), to_string(c),
-                          " " + std::string(layer->id()), " --case " + shell_word(to_string(c))),
+                          " " + std::string(layer->id()), " --case " + shell_word(to_string(c)), options.soak),
                 *layer);
     }
     return report;

@@ -106,6 +106,15 @@ Verdict compare(const Tensor &got, const Tensor &expected, const lamina_toleranc
     return verdict;
 }
 
+std::string odds_of_missing(size_t runs) {
+    const size_t one_of = std::max<size_t>(2, runs / 3); // the rule of three: missed with probability 0.05
+    std::ostringstream out;
+    out.precision(2);
+    out << "a fault in 1 of " << one_of << " runs would have been missed with probability "
+        << std::pow(1 - 1 / static_cast<double>(one_of), static_cast<double>(runs));
+    return out.str();
+}
+
 namespace conformance {
 
 lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic) {

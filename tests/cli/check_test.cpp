@@ -53,6 +53,13 @@ TEST_CASE("check: the CPU's fast kernels agree with the references, and every ca
     CHECK(same[0] == one); // the same shapes, values and error
 }
 
+TEST_CASE("check: soaking says how likely a rare fault would have been missed") {
+    const Finished f = run_lamina({"check", "linear", "--device", "cpu", "--own-cases", "--soak", "30"});
+    REQUIRE(f.status == 0);
+    CHECK_THAT(f.out, matchers::contains("every case ran 30 times more") && matchers::contains("1 of 10 runs"));
+    CHECK(run_lamina({"check", "linear", "--admit", "--soak", "3"}).status == 2);
+}
+
 TEST_CASE("check: the printed replay command works when pasted into a shell") {
     const TemporaryFolder folder;
     const std::filesystem::path file = write_failing_replay(folder.path() / "a call's.safetensors");

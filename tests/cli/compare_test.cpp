@@ -29,6 +29,12 @@ TEST_CASE("compare: the table has a line a layer and a closing line") {
     CHECK_THAT(lines.back(), matchers::contains("all 96 layers on cpu"));
 }
 
+TEST_CASE("compare: repeating says how likely a rare fault would have been missed") {
+    const Finished f = run_lamina({"compare", g2p(), "a", "--device", "cpu", "--repeat", "6"});
+    REQUIRE(f.status == 0);
+    CHECK_THAT(f.out, matchers::contains("ran 6 times") && matchers::contains("1 of 2 runs"));
+}
+
 TEST_CASE("compare: invalid arguments are refused") {
     const auto refused = [](const std::vector<std::string> &arguments, const std::string &why) {
         const Finished f = run_lamina(arguments);

@@ -91,8 +91,9 @@ CheckTarget changed_target(const ChangedProgram::Change &change, const std::stri
     return target;
 }
 
-CaseResult only_result(const CheckTarget &target) {
+CaseResult only_result(const CheckTarget &target, size_t soak = 0) {
     CheckOptions options;
+    options.soak = soak;
     options.layers = {"layer_norm"};
     options.case_text = "B=2 T=3 C=37 +weight +bias seed=9";
     const CheckReport report = check(test::plugins(), target, options);
@@ -211,6 +212,19 @@ TEST_CASE("a second run that gives different bits fails, however small the diffe
     }));
     CHECK(result.status == CaseResult::Status::failed);
     CHECK_THAT(result.why, matchers::contains("different bits"));
+}
+
+TEST_CASE("a fault that appears now and then is found by soaking, and the odds of missing one are said", "[harness]") {
+    const CheckTarget target = changed_target([](size_t run, std::span<std::byte> bytes) {
+        if (run == 40) float_at(bytes, 7) += 1.0F;
+    });
+    CHECK(only_result(target).status == CaseResult::Status::passed);
+    CHECK(only_result(target, 37).status == CaseResult::Status::passed);
+    const CaseResult soaked = only_result(target, 38);
+    CHECK(soaked.status == CaseResult::Status::failed);
+    CHECK_THAT(soaked.why, matchers::contains("run 40 of the same program"));
+    CHECK(odds_of_missing(300) == "a fault in 1 of 100 runs would have been missed with probability 0.049");
+    CHECK(odds_of_missing(1) == "a fault in 1 of 2 runs would have been missed with probability 0.5");
 }
 
 TEST_CASE("a write outside a tensor fails the case, even if every value is right", "[harness]") {
