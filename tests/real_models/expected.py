@@ -1,0 +1,90 @@
+"""Writes expected/, what Hugging Face's libraries compute with the models: python expected.py MODELS
+
+MODELS is what unpack.py wrote. Needs espeak-ng, which makes the speech, and the packages of packages.txt.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import wave
+
+import numpy
+import torch
+import transformers
+
+models = pathlib.Path(sys.argv[1])
+expected = pathlib.Path(__file__).parent / "expected"
+
+sentences = ["A man is playing a guitar.", "Someone plays an instrument.", "It rains in Paris.",
+             "The quick brown fox jumps over the lazy dog.", "Vulkan runs on many GPUs.", "¿Dónde está la biblioteca?",
+             "The committee postponed its decision until the report, which nobody had read, was finished.", "Yes."]
+prompts = {"The capital of France is": 29, "Once upon a time there was a": 64}  # and how many tokens follow
+spoken = "The quick brown fox jumps over the lazy dog. Ask not what your country can do for you."
+
+
+def vectors():
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models / "minilm")
+    model = transformers.AutoModel.from_pretrained(models / "minilm", dtype=torch.float32).eval()
+    batch = tokenizer(sentences, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        hidden = model(**batch).last_hidden_state
+    mask = batch["attention_mask"][..., None].float()
+    return torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1)).numpy()
+
+
+def continuations():
+    """Token ids, greedily, from the weights that the GGUF file's blocks stand for."""
+    options = dict(gguf_file="smollm2.gguf")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models, **options)
+    model = transformers.AutoModelForCausalLM.from_pretrained(models, dtype=torch.float32, **options).eval()
+    for prompt, tokens in prompts.items():
+        ids = tokenizer(prompt, return_tensors="pt").input_ids
+        with torch.no_grad():
+            out = model.generate(ids, do_sample=False, max_new_tokens=tokens, attention_mask=torch.ones_like(ids))
+        yield prompt, without_end(out[0, ids.shape[1]:].tolist(), model.generation_config.eos_token_id)
+
+
+def without_end(ids, end):
+    return ids[:-1] if ids and ids[-1] == end else ids
+
+
+def speech(path):
+    """Writes a file with 16,000 samples a second, which is what the model takes, and returns the samples."""
+    with tempfile.NamedTemporaryFile(suffix=".wav") as file:
+        subprocess.run(["espeak-ng", "-v", "en-us", "-w", file.name, spoken], check=True)
+        with wave.open(file.name) as source:
+            samples, rate = numpy.frombuffer(source.readframes(source.getnframes()), numpy.int16), source.getframerate()
+    length = len(samples) * 16000 // rate
+    spectrum = numpy.fft.rfft(samples)[:length // 2 + 1]  # espeak-ng's 22,050 samples a second, less what is too high
+    samples = (numpy.fft.irfft(spectrum, length) * 16000 / rate).round().clip(-32768, 32767).astype(numpy.int16)
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+    return samples.astype(numpy.float32) / 32768
+
+
+def transcript(samples):
+    model = transformers.WhisperForConditionalGeneration.from_pretrained(models / "whisper", dtype=torch.float32).eval()
+    features = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)(
+        samples, sampling_rate=16000, return_tensors="pt").input_features
+    with torch.no_grad():
+        out = model.generate(features, do_sample=False, num_beams=1, return_timestamps=False,
+                             max_new_tokens=400)[0].tolist()
+    start = {model.generation_config.decoder_start_token_id, model.generation_config.no_timestamps_token_id}
+    return without_end([id for id in out if id not in start], model.generation_config.eos_token_id)
+
+
+def main():
+    expected.mkdir(exist_ok=True)
+    numpy.save(expected / "vectors.npy", vectors())
+    found = {"made by": f"transformers {transformers.__version__}, torch {torch.__version__}", "sentences": sentences,
+             "continuations": dict(continuations()), "spoken": spoken,
+             "transcript": transcript(speech(expected / "speech.wav"))}
+    text = re.sub(r"([0-9],|\[)\s+(?=[0-9])", r"\1 ", json.dumps(found, indent=1, ensure_ascii=False))  # ids side by side
+    (expected / "expected.json").write_text(text + "\n")
+
+
+main()
