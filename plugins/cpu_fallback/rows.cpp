@@ -129,7 +129,7 @@ HWY_INLINE void add_weighted_group(const std::byte *at, const WeightRows &rows, 
         for_blocks<Format>(at, cols, [&](const Block &block, int64_t) HWY_ATTR { add(block, n); });
     for (size_t r = 0; r < Rows; ++r) {
         alignas(64) float sum[group];
-        for (int v = 0; v < vectors; ++v) hn::Store(sums[r][v], floats, sum + v * lanes);
+        for (int64_t v = 0; v < vectors; ++v) hn::Store(sums[r][v], floats, sum + v * lanes);
         for (int64_t c = 0; c < cols; ++c) y[static_cast<int64_t>(r) * step + c] += sum[c];
     }
 }

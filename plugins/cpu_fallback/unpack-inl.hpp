@@ -94,8 +94,8 @@ HWY_INLINE Floats first_of(FourFloats numbers) { return hn::Set(floats, hn::GetL
 // For each byte of a vector of 32-bit integers: which of 16 bytes goes there, so that the integers begin with bytes
 // First, First + 1, ... at their byte `at`; 128: none.
 template <int First, int At> struct Places {
-    alignas(64) uint8_t from[lanes * 4];
-    constexpr Places() : from() {
+    alignas(64) uint8_t from[lanes * 4]{};
+    constexpr Places() {
         for (int i = 0; i < lanes * 4; ++i) from[i] = static_cast<uint8_t>(i % 4 == At ? First + i / 4 : 128);
     }
 };
@@ -221,16 +221,16 @@ template <> struct Unpacked<Q6_K> {
 
     HWY_INLINE explicit Unpacked(const std::byte *at) : block(at), factor(detail::half_at(at + Q6_K::scale_at)) {}
     HWY_INLINE Integers<true> group(int g) const {
-        const auto [low, high, upper, shift] = Q6_K::place_of(g * 32);
+        const auto [low, high, upper, shift] = Q6_K::place_of(int64_t{g} * 32);
         Integers<true> out;
-        for (int half = 0; half < 2; ++half) {
+        for (int64_t half = 0; half < 2; ++half) {
             const Bytes upper_bits = moved_up(shifted(load(block + high + half * 16), static_cast<int>(shift), 3));
             out.halves[half] = less(hn::Or(nibbles(load(block + low + half * 16), upper), upper_bits), 32);
         }
         return out;
     }
     HWY_INLINE Floats scale(int g, int half) const {
-        const auto steps = static_cast<int8_t>(block[Q6_K::scales_at + g * 2 + half]);
+        const auto steps = static_cast<int8_t>(block[Q6_K::scales_at + int64_t{g} * 2 + half]);
         return hn::Set(floats, factor * static_cast<float>(steps));
     }
 };
