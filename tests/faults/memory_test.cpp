@@ -12,6 +12,13 @@ using namespace lamina;
 
 namespace {
 
+Runtime uncached_runtime() {
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    return Runtime(options);
+}
+
 Tensor encode(Session &session, int64_t length) {
     Tensor letters(TensorType{DType::i32, {1, length}});
     std::ranges::fill(letters.i32(), 5);
@@ -33,10 +40,7 @@ Model load_letters(const Runtime &runtime) {
 TEST_CASE("decoding: a step is one submission; it records and allocates nothing") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
-    RuntimeOptions options;
-    options.plugin_folders = {LAMINA_PLUGIN_DIR};
-    options.cache = false;
-    const Runtime runtime(options);
+    const Runtime runtime = uncached_runtime();
     Session session = runtime.session(runtime.load(LAMINA_SOURCE_DIR "/models/g2p"), runtime.device("vulkan:0"));
     const auto calls = [&](const char *function, int64_t tokens) {
         GenerateOptions generate;
@@ -58,10 +62,7 @@ TEST_CASE("decoding: a step is one submission; it records and allocates nothing"
 TEST_CASE("decoding: caches that have grown serve the next texts") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
-    RuntimeOptions options;
-    options.plugin_folders = {LAMINA_PLUGIN_DIR};
-    options.cache = false;
-    const Runtime runtime(options);
+    const Runtime runtime = uncached_runtime();
     Session session = runtime.session(load_letters(runtime), runtime.device("vulkan:0"));
     std::string prompt;
     for (int i = 0; i < 100; ++i) prompt += "abc"; // more than the caches hold at first
@@ -77,10 +78,7 @@ TEST_CASE("decoding: caches that have grown serve the next texts") {
 TEST_CASE("memory: a graph that does not fit next to earlier ones evicts them") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
-    RuntimeOptions options;
-    options.plugin_folders = {LAMINA_PLUGIN_DIR};
-    options.cache = false;
-    const Runtime runtime(options);
+    const Runtime runtime = uncached_runtime();
     Session session = runtime.session(runtime.load(LAMINA_SOURCE_DIR "/models/g2p"), runtime.device("vulkan:0"));
     const auto first = [&] { (void)encode(session, 4); };
     CHECK(test::calls_of(*faults, "vkAllocateMemory", first) > 0);
@@ -100,10 +98,7 @@ TEST_CASE(
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
     faults->heap_bytes = 8u << 20;
-    RuntimeOptions options;
-    options.plugin_folders = {LAMINA_PLUGIN_DIR};
-    options.cache = false;
-    const Runtime runtime(options);
+    const Runtime runtime = uncached_runtime();
     Session session = runtime.session(load_letters(runtime), runtime.device("vulkan:0"));
     GenerateOptions generate;
     generate.max_length = 50000; // 12.2 MiB: 2 layers of 16 keys and 16 values in f32
