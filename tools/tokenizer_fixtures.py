@@ -296,6 +296,10 @@ def splits():
     return words(None, pre_tokenizers.Sequence(steps))
 
 
+def scripts():
+    return words(None, pre_tokenizers.Sequence([pre_tokenizers.UnicodeScripts(), pre_tokenizers.FixedLength(2)]))
+
+
 def added():
     out = words(normalizers.Lowercase(), pre_tokenizers.Whitespace())
     out.add_tokens(
@@ -339,6 +343,7 @@ ALL = (
     continued,
     word_level,
     splits,
+    scripts,
     added,
     ctc,
 )

@@ -95,6 +95,22 @@ def late_marks():
     return [c for c in CHARACTERS if unicodedata.category(chr(c)) == "Cn" and joins(c)]
 
 
+def scripts():
+    """The script of each character that has one: the first character of that script."""
+    pre_tokenizer, members, out = P.UnicodeScripts(), [], {}
+    together = lambda a, b: len(pre_tokenizer.pre_tokenize_str(chr(a) + chr(b))) == 1
+    for c in [0] + CHARACTERS:
+        if together(ord("A"), c) and together(ord("1"), c):
+            continue  # goes with every script
+        last = out.get(c - 1)
+        if last is None or not together(last, c):
+            last = next((first for first in members if together(first, c)), c)
+            if last == c:
+                members.append(c)
+        out[c] = last
+    return out
+
+
 def stand_ins():
     """Characters that regular expressions know there and may not know here (this Python's Unicode is older than both),
     each beside one of the same kind and the same length in UTF-8."""
@@ -129,6 +145,7 @@ def main():
     print("// Made by tools/tokenizer_tables.py, which says why these are not the system's. Sorted.")
     print("#pragma once\n\n#include <cstdint>\n\n// clang-format off\nnamespace lamina::tokenizer {\n")
     print("struct CharacterRange {\n    uint32_t first, last; // both inclusive\n};")
+    print("struct ScriptRange {\n    uint32_t first, last, script;\n};")
     print("struct LowerCaseRun {\n    uint32_t first, last, step;\n    int32_t shift;\n};")
     print("struct CharacterStandIn {\n    uint32_t first, last, other;\n};")
     print_ranges("whitespace_ranges", "White_Space.", splits(P.WhitespaceSplit()))
@@ -141,6 +158,12 @@ def main():
     print_ranges("word_ranges", r"\w of regular expressions.", [c for c in CHARACTERS if c not in outside])
     print_ranges("normalizing_ranges", "What normal forms may change.", normalizes())
     print_ranges("late_mark_ranges", "Parts of the character before, too new for some libraries.", late_marks())
+    first = scripts()
+    numbers = {c: i + 1 for i, c in enumerate(dict.fromkeys(first.values()))}
+    entries = [
+        f"{{0x{a:X}, 0x{b:X}, {numbers[first[a]]}}}" for a, b in ranges(first, lambda a, b: first[a] == first[b])
+    ]
+    print_table("Scripts. Han, Hiragana and Katakana are one.", "ScriptRange script_ranges", entries)
     runs = [f"{{0x{a:X}, 0x{b:X}, {step}, {shift}}}" for a, b, step, shift in lower_case()]
     print_table("Lower case, where it is one character.", "LowerCaseRun lower_case_runs", runs)
     other = stand_ins()

@@ -35,6 +35,25 @@ std::vector<Span> runs_of_symbols(const Text &text) {
     return out;
 }
 
+// Runs of characters of one script. Those that go with every script belong to the run before them; before the first run
+// they are dropped, as in tokenizers.
+std::vector<Span> runs_of_scripts(const Text &text) {
+    std::vector<Span> out;
+    uint32_t last = 0;
+    for (uint32_t at = 0; at < text.now().size();) {
+        const auto [code, length] = character_at(text.now(), at);
+        const auto end = static_cast<uint32_t>(at + length);
+        const uint32_t script = script_of(code);
+        if (script != 0 && script != last)
+            out.push_back({at, end});
+        else if (!out.empty())
+            out.back().end = end;
+        if (script != 0) last = script;
+        at = end;
+    }
+    return out;
+}
+
 } // namespace
 
 void split_pieces(std::vector<Piece> &pieces, const std::function<std::vector<Span>(const Text &)> &parts_of) {
@@ -78,6 +97,10 @@ PreTokenizer bert_words() {
 
 PreTokenizer words_and_symbols() {
     return [](std::vector<Piece> &pieces) { split_pieces(pieces, runs_of_symbols); };
+}
+
+PreTokenizer words_of_one_script() {
+    return [](std::vector<Piece> &pieces) { split_pieces(pieces, runs_of_scripts); };
 }
 
 PreTokenizer fixed_length(size_t characters) {

@@ -26,7 +26,8 @@ void split_pieces(std::vector<Piece> &pieces, const std::function<std::vector<Sp
 [[nodiscard]] PreTokenizer split_by(Pattern pattern, Delimiter delimiter, bool inverted);
 [[nodiscard]] PreTokenizer split_by(std::function<bool(char32_t)> is_delimiter, Delimiter delimiter);
 [[nodiscard]] PreTokenizer bert_words();
-[[nodiscard]] PreTokenizer words_and_symbols(); // Whitespace: \w+|[^\w\s]+
+[[nodiscard]] PreTokenizer words_and_symbols();   // Whitespace: \w+|[^\w\s]+
+[[nodiscard]] PreTokenizer words_of_one_script(); // UnicodeScripts
 [[nodiscard]] PreTokenizer fixed_length(size_t characters);
 [[nodiscard]] PreTokenizer sequence(std::vector<PreTokenizer> pre_tokenizers);
 

@@ -107,6 +107,7 @@ constexpr Component<PreTokenizer> pre_tokenizers[] = {
     {"Split", read_split},
     {"CharDelimiterSplit", read_character_delimiter},
     {"FixedLength", read_fixed_length},
+    {"UnicodeScripts", [](const JsonView &view) { return without_options(view, words_of_one_script()); }},
     {"Sequence",
      [](const JsonView &view) {
          return sequence(read_sequence<PreTokenizer>(view, "pretokenizers", read_pre_tokenizer));

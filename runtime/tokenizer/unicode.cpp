@@ -38,6 +38,11 @@ bool is_word(char32_t code) { return entry_of(word_ranges, code) != nullptr; }
 bool normalizes(char32_t code) { return code >= 0x80 && entry_of(normalizing_ranges, code) != nullptr; }
 bool is_late_mark(char32_t code) { return entry_of(late_mark_ranges, code) != nullptr; }
 
+uint32_t script_of(char32_t code) {
+    const auto *entry = entry_of(script_ranges, code);
+    return entry != nullptr ? entry->script : 0;
+}
+
 std::u32string lower_case(char32_t code) {
     if (code < 0x80) return {code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code};
     if (code == 0x130) return {'i', 0x307}; // the only one that becomes two

@@ -19,6 +19,8 @@ namespace lamina::tokenizer {
 [[nodiscard]] bool is_numeric(char32_t code);
 [[nodiscard]] bool is_word(char32_t code);    // \w
 [[nodiscard]] bool normalizes(char32_t code); // a normal form may change it
+// A number for each script; 0 for characters that go with every script, such as spaces.
+[[nodiscard]] uint32_t script_of(char32_t code);
 // Extends the character before it, but is too new for older libraries to know.
 [[nodiscard]] bool is_late_mark(char32_t code);
 [[nodiscard]] std::u32string lower_case(char32_t code);
