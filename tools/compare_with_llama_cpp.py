@@ -71,13 +71,17 @@ def run_llama(options, device, python, prompt):
 
 def llama(model, device, prompt, tokens):
     """What runs in a process of its own: the main loop of llama.cpp's example `simple`."""
+    if device != "cpu":  # it does not use software drivers unless their number is given
+        os.environ["GGML_VK_VISIBLE_DEVICES"] = device.split(":")[1]
     from cyllama.llama import llama_cpp as cy
 
     cy.disable_logging()
     cy.ggml_backend_load_all()
+    if device != "cpu" and all(each["type"] == "CPU" for each in cy.ggml_backend_dev_info()):
+        raise SystemExit(f"llama.cpp finds no {device}, and would run on the CPU")
     of_model, of_context = cy.LlamaModelParams(), cy.LlamaContextParams()
     of_model.n_gpu_layers = 0 if device == "cpu" else 999
-    of_model.main_gpu = 0 if device == "cpu" else int(device.split(":")[1])
+    of_model.main_gpu = 0
     of_context.n_ctx, of_context.n_batch = 2048, 512
     of_context.n_threads = of_context.n_threads_batch = os.cpu_count()
     loaded = cy.LlamaModel(model, of_model)
