@@ -134,6 +134,7 @@ std::string contract_as_text(const LayerContract &layer, const Output &output) {
     std::string out = output.styled(layer.id, Style::bold) + " " + layer.version + ": " + layer.summary + "\n";
     if (!layer.source.empty()) out += "source:    " + layer.source + "\n";
     out += "signature: " + layer.signature + "\n";
+    if (!layer.work.empty()) out += "work:      " + layer.work + " operations for each value of the first output\n";
     out += "file:      " + layer.path.string() + "\n";
     out += params_as_text(layer, output);
     out += ports_as_text("INPUT", layer.inputs, output);
@@ -163,6 +164,7 @@ Json contract_as_json(const LayerContract &layer) {
             {"summary", layer.summary},
             {"source", layer.source},
             {"signature", layer.signature},
+            {"work", layer.work.empty() ? Json() : Json(layer.work)},
             {"path", layer.path.string()},
             {"params", params},
             {"inputs", ports_as_json(layer.inputs)},

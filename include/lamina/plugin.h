@@ -289,6 +289,12 @@ typedef struct lamina_layer {
     lamina_status (*reference)(const lamina_call *, const lamina_host *);
     /* Emits the dispatches of one variant through the host. LAMINA_UNSUPPORTED: not for these shapes. */
     lamina_status (*plan)(const lamina_call *, uint32_t variant, const lamina_host *);
+
+    /* Since 1.1: the multiplications and additions for each value of the first output, so that speed can be measured in
+     * operations a second. It is a sum of terms separated by spaces: an expression as in dims ("2*K"), or
+     * PORT:EXPRESSION, which counts if that optional port is given ("gate_weight:2*H"). Work that is small beside the
+     * products does not count, and neither does skipping what a mask hides. NULL: not declared. */
+    const char *work;
 } lamina_layer;
 
 /* A fast way to run one layer on the CPU. Like a variant on a GPU, it is used only after it has passed the layer's

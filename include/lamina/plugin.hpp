@@ -100,6 +100,7 @@ template <class L> constexpr lamina_layer describe() {
     if constexpr (requires(const Call &c) { L::check(c); }) d.check = check<L>;
     d.reference = reference<L>;
     d.plan = plan<L>;
+    if constexpr (requires { L::work; }) d.work = L::work;
     return d;
 }
 

@@ -70,6 +70,7 @@ struct LayerContract {
     std::vector<LayerPort> inputs, weights, outputs, states;
     std::vector<LayerVariant> variants; // the first is the baseline, which runs everywhere
     std::vector<LayerTolerance> tolerances;
+    std::string work; // operations for each value of the first output: see lamina_layer in plugin.h; or empty
     std::vector<LayerKernel> kernels;
     std::vector<std::string> cases; // declared by the layer, in the format of CheckOptions::case_text in proof.hpp
 };

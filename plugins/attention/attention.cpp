@@ -244,6 +244,8 @@ struct Attention {
         cache("value_cache", "values of all steps, likewise"),
     };
 
+    // The caches replace the keys of the call, which they then contain.
+    static constexpr auto work = "4*Tk key_cache:4*M-4*Tk";
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("in registers, no shared memory; two query rows per invocation"),

@@ -30,6 +30,7 @@ struct Conv1d {
         by_rows(output("y", "B S Cout", "sequences of S steps")),
     };
 
+    static constexpr auto work = "2*Cin*K";
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("tiles of 64 steps x 64 channels by way of shared memory"),

@@ -30,6 +30,7 @@ struct FeedForward {
         by_rows(output("y", "... C", "tokens")),
     };
 
+    static constexpr auto work = "4*H gate_weight:2*H";
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr auto variants = product_variants;
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};

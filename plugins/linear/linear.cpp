@@ -23,6 +23,7 @@ struct Linear {
         by_rows(output("y", "... N", "rows of N values")),
     };
 
+    static constexpr auto work = "2*K";
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr auto variants = product_variants;
     static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};

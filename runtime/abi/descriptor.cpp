@@ -2,6 +2,7 @@
 
 #include "abi/contract.hpp"
 #include "abi/open_call.hpp"
+#include "abi/work.hpp"
 
 #include <lamina/plugin.hpp> // LAMINA_SANITIZER: what this host was built with
 
@@ -228,7 +229,8 @@ std::string fault_of(const lamina_layer &layer) {
           fault_of_ports(layer.states, layer.n_states, "state", false, optional_inputs(layer)), fault_of_kernels(layer),
           fault_of_tolerances(layer)})
         if (!fault.empty()) return fault;
-    return fault_of_capacities(layer); // needs sound ports
+    const std::string fault = fault_of_capacities(layer); // needs sound ports, as the next
+    return fault.empty() ? fault_of_work(layer) : fault;
 }
 
 std::string fault_of(const lamina_executor &executor) {

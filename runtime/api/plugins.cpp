@@ -95,6 +95,7 @@ LayerContract contract_of(const abi::Layer &layer) {
                       .states = ports_of(c.states, c.n_states),
                       .variants = {},
                       .tolerances = {},
+                      .work = text(c.work),
                       .kernels = {},
                       .cases = {c.cases, c.cases + c.n_cases}};
     for (const lamina_param &p : std::span(c.params, c.n_params)) out.params.push_back(param_of(p));

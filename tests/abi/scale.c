@@ -103,6 +103,7 @@ static const lamina_layer layer = {
     .reference = reference,
     .plan = plan,
 #ifdef LAMINA_LATER_DTYPE
+    .work = "1",
     .later = 11,
 #endif
 };

@@ -44,7 +44,7 @@ TEST_CASE("a foreign prefix is refused with what was expected and found") {
         CHECK_THAT(fault_of_prefix(prefix), matchers::contains("unknown kind 3"));
     }
     SECTION("a descriptor that is cut short") {
-        prefix.struct_size -= 8;
+        prefix.struct_size = offsetof(lamina_layer, plan); // the last field of version 1.0
         CHECK_THAT(fault_of_prefix(prefix), matchers::contains("the size of the descriptor: expected at least"));
     }
     SECTION("a longer descriptor is a later minor version, and is taken") {
@@ -174,4 +174,15 @@ TEST_CASE("the capacity of a state must be one of its own dims that the host can
     CHECK_THAT(capacity("heads", "B heads"), matchers::contains("capacity 'heads' is a parameter"));
     CHECK_THAT(fault_after([](TestLayer &l) { l.inputs[0].capacity = "T"; }),
                matchers::contains("only states may have a capacity"));
+}
+
+TEST_CASE("the declared work is made of names of the contract, and of its ports") {
+    const auto fault = [](const char *work) {
+        return fault_after([&](TestLayer &l) { l.contract.work = work; });
+    };
+    CHECK(fault("2*C*heads bias:1 cache:M").empty());
+    CHECK_THAT(fault("2*Q"), matchers::contains("work '2*Q'") && matchers::contains("the name 'Q'"));
+    CHECK_THAT(fault("2*eps"), matchers::contains("the name 'eps'")); // not a whole number
+    CHECK_THAT(fault("gate:2*C"), matchers::contains("there is no port 'gate'"));
+    CHECK_THAT(fault("2*"), matchers::contains("malformed expression"));
 }
