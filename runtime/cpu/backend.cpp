@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -106,7 +107,9 @@ class CpuProgram final : public plan::Program {
     void set(int32_t tensor, std::span<const std::byte> bytes) override {
         std::memcpy(at(tensor), bytes.data(), bytes.size());
     }
-    void execute() override;
+    void execute() override { run_steps([](size_t) {}); }
+    void execute_timed(plan::RunTimes &times) override;
+    template <class After> void run_steps(const After &after);
     void get(int32_t tensor, std::span<std::byte> bytes) override {
         std::memcpy(bytes.data(), at(tensor), bytes.size());
     }
@@ -225,7 +228,7 @@ class CpuBackend final : public plan::Backend {
 };
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
-    : Program(std::move(graph), options.keep_all), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
+    : Program(std::move(graph), options), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
       poison_(options.poisoned_with()), rows_(options.rows), weights_(backend.weights()),
       memory_(plan_.tensors.size()) {
     const abi::Executor *executor = backend.executor();
@@ -281,7 +284,8 @@ float *CpuProgram::inside(const std::string &name, std::span<float> block, size_
     return block.data() + guard_;
 }
 
-void CpuProgram::execute() {
+// Calls after(step) when a step is done.
+template <class After> void CpuProgram::run_steps(const After &after) {
     if (poison_)
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
@@ -293,7 +297,17 @@ void CpuProgram::execute() {
             widened.weight = weights_of(s, 0);
             step.call.reference(widened, rows_);
         }
+        after(s);
     }
+}
+
+void CpuProgram::execute_timed(plan::RunTimes &times) {
+    double begin = 0;
+    run_steps([&](size_t step) {
+        const double end = std::chrono::duration<double>(std::chrono::steady_clock::now() - times.began).count();
+        times.dispatches.push_back({step, {}, begin, end - begin});
+        begin = end;
+    });
 }
 
 void CpuProgram::reorder(std::span<const int32_t> rows) {

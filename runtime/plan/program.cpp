@@ -8,8 +8,8 @@ namespace lamina::plan {
 
 using Kind = PlannedTensor::Kind;
 
-Program::Program(GraphPlan plan, bool keep_all)
-    : plan_(std::move(plan)), keep_all_(keep_all), written_(plan_.tensors.size()) {}
+Program::Program(GraphPlan plan, const ProgramOptions &options)
+    : plan_(std::move(plan)), keep_all_(options.keep_all), timed_(options.timed), written_(plan_.tensors.size()) {}
 
 void Program::write(int32_t index, std::span<const std::byte> bytes) {
     const PlannedTensor &t = tensor(index);
@@ -26,7 +26,14 @@ void Program::run() {
     for (const auto &[name, index] : plan_.inputs)
         if (!written_[static_cast<size_t>(index)])
             throw Error(ErrorCode::input, "input '" + name + "' of graph '" + plan_.graph + "' has not been given");
-    execute();
+    if (timed_) {
+        RunTimes times{.began = std::chrono::steady_clock::now(), .dispatches = {}};
+        execute_timed(times);
+        times.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - times.began).count();
+        timed_(*this, times);
+    } else {
+        execute();
+    }
     has_run_ = true;
 }
 

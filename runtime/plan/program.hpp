@@ -5,12 +5,14 @@
 #include "plan/memory_need.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lamina::plan {
 
@@ -19,6 +21,22 @@ struct StateCopy {
     int32_t from, to; // tensors of the two plans
     uint64_t blocks, bytes, to_stride;
 };
+
+// When a run began, and how long each dispatch took. On the CPU, and on a device without timestamps, a step counts as
+// one dispatch.
+struct RunTimes {
+    struct Dispatch {
+        size_t step = 0;
+        std::string kernel;            // empty if the whole step was timed
+        double begin = 0, seconds = 0; // since the run began
+    };
+    std::chrono::steady_clock::time_point began;
+    double seconds = 0;        // by the host's clock, with uploads and downloads
+    bool device_clock = false; // whether the dispatches were timed by the device
+    std::vector<Dispatch> dispatches;
+};
+
+struct ProgramOptions;
 
 // The base class checks the caller's arguments in the same way for all devices.
 class Program {
@@ -53,11 +71,13 @@ class Program {
     [[nodiscard]] const GraphPlan &plan() const { return plan_; }
 
   protected:
-    Program(GraphPlan plan, bool keep_all);
+    Program(GraphPlan plan, const ProgramOptions &options);
 
     // The device's part, after all checks.
     virtual void set(int32_t tensor, std::span<const std::byte> bytes) = 0;
     virtual void execute() = 0;
+    // The same, with ProgramOptions::timed. Fills in `dispatches` and `device_clock`.
+    virtual void execute_timed(RunTimes &times) = 0;
     virtual void get(int32_t tensor, std::span<std::byte> bytes) = 0;
     virtual void reorder(std::span<const int32_t> rows) = 0;
     virtual void copy_states(Program &from, std::span<const StateCopy> copies) = 0;
@@ -72,6 +92,7 @@ class Program {
     void expect_in_range(int32_t tensor, std::span<const std::byte> bytes) const;
 
     bool keep_all_, has_run_ = false;
+    std::function<void(const Program &, const RunTimes &)> timed_;
     std::vector<bool> written_; // by tensor: inputs
 };
 
@@ -97,6 +118,8 @@ struct ProgramOptions {
     std::vector<std::string> variants{};
     // On the CPU: the rows that references compute of outputs that are by_rows(); empty: all.
     std::vector<int64_t> rows{};
+    // Called after every run with its times. A program that is timed may run more slowly.
+    std::function<void(const Program &, const RunTimes &)> timed{};
 
     [[nodiscard]] std::optional<uint32_t> poisoned_with() const {
         return guard ? poison.value_or(poison_word) : poison;

@@ -198,7 +198,9 @@ bool find_queue_family(PhysicalDevice &d) {
     };
     const auto found = std::find_if(families.begin(), families.end(), computes);
     d.queue_family = static_cast<uint32_t>(found - families.begin());
-    return found != families.end();
+    if (found == families.end()) return false;
+    d.timestamp_bits = found->timestampValidBits;
+    return true;
 }
 
 void find_missing_limits(PhysicalDevice &d) {

@@ -9,11 +9,11 @@ VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_
                              Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
                              std::span<const Pipeline> pipelines, std::vector<Prepared> prepared,
                              const plan::ProgramOptions &options)
-    : plan::Program(std::move(plan), options.keep_all), device_(std::move(device)), pipelines_(std::move(owner)),
+    : plan::Program(std::move(plan), options), device_(std::move(device)), pipelines_(std::move(owner)),
       steps_(std::move(steps)), memory_(device_, residents, plan_, steps_, std::move(prepared), options) {
     lay_out_staging();
     recording_.emplace(device_, Recording::Parts{plan_, steps_, pipelines, memory_, *staging_, input_transfers_,
-                                                 output_transfers_, options.poisoned_with()});
+                                                 output_transfers_, options.poisoned_with(), options.timed != nullptr});
 }
 
 void VulkanProgram::lay_out_staging() {
@@ -51,6 +51,15 @@ void VulkanProgram::execute() {
         if (inputs_[i].changed) changed.push_back(i);
     recording_->run(changed);
     for (Input &input : inputs_) input.changed = false;
+}
+
+void VulkanProgram::execute_timed(plan::RunTimes &times) {
+    execute();
+    times.device_clock = recording_->has_device_clock();
+    for (const TimedDispatch &t : recording_->times()) {
+        const lamina_layer &layer = *plan_.steps[t.step].call.layer().contract;
+        times.dispatches.push_back({t.step, layer.kernels[t.dispatch->kernel].name, t.begin, t.seconds});
+    }
 }
 
 void VulkanProgram::get(int32_t index, std::span<std::byte> bytes) {

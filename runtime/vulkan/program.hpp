@@ -28,6 +28,7 @@ class VulkanProgram final : public plan::Program {
     };
     void set(int32_t tensor, std::span<const std::byte> bytes) override;
     void execute() override;
+    void execute_timed(plan::RunTimes &times) override;
     void get(int32_t tensor, std::span<std::byte> bytes) override;
     void reorder(std::span<const int32_t> rows) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;

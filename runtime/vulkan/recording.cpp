@@ -3,6 +3,7 @@
 #include "plan/hazards.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 
@@ -27,6 +28,11 @@ double work_of(const plan::Dispatch &dispatch) {
 Recording::Recording(std::shared_ptr<LogicalDevice> device, const Parts &parts)
     : device_(std::move(device)), pool_(device_) {
     std::vector<BoundDispatch> dispatches = find_dispatches(parts);
+    if (parts.timed) {
+        for (const BoundDispatch &d : dispatches) timed_.push_back({d.dispatch, d.step});
+        if (Timestamps::available(*device_)) timestamps_.emplace(device_, 2 * dispatches.size());
+    }
+    const bool one_by_one = parts.timed && !timestamps_;
     descriptors_ = make_ready(*device_, dispatches);
     for (const Transfer &input : parts.inputs)
         uploads_.push_back(pool_.record([&](VkCommandBuffer commands) {
@@ -38,7 +44,8 @@ Recording::Recording(std::shared_ptr<LogicalDevice> device, const Parts &parts)
     do { // at least once: a graph without steps still downloads its outputs
         size_t end = begin;
         double work = 0;
-        while (end < dispatches.size() && (end == begin || work + work_of(*dispatches[end].dispatch) <= segment_work))
+        while (end < dispatches.size() &&
+               (end == begin || (!one_by_one && work + work_of(*dispatches[end].dispatch) <= segment_work)))
             work += work_of(*dispatches[end++].dispatch);
         record_segment(parts, std::span(dispatches).subspan(begin, end - begin), begin == 0, end == dispatches.size());
         begin = end;
@@ -58,11 +65,16 @@ std::vector<BoundDispatch> Recording::find_dispatches(const Parts &parts) {
 
 void Recording::record_segment(const Parts &parts, std::span<const BoundDispatch> dispatches, bool first, bool last) {
     const VkCommandBuffer commands = pool_.record([&](VkCommandBuffer to) {
+        if (first && timestamps_) timestamps_->reset(to);
         if (first && parts.poison) {
             for (const Region &r : parts.memory.volatile_regions()) fill(*device_, to, r, *parts.poison);
             place(*device_, to, after_upload);
         }
-        for (const BoundDispatch &d : dispatches) vulkan::record(*device_, to, d);
+        for (const BoundDispatch &d : dispatches) {
+            if (timestamps_) timestamps_->write(to);
+            vulkan::record(*device_, to, d);
+            if (timestamps_) timestamps_->write(to);
+        }
         if (!last) return;
         place(*device_, to, before_download);
         for (const Transfer &output : parts.outputs)
@@ -81,6 +93,7 @@ void Recording::record_segment(const Parts &parts, std::span<const BoundDispatch
 void Recording::run(std::span<const size_t> inputs) {
     std::vector<VkCommandBuffer> commands;
     for (const size_t i : inputs) commands.push_back(uploads_[i]);
+    if (!timed_.empty() && !timestamps_) return run_one_by_one(std::move(commands));
     for (Segment &segment : segments_) {
         commands.push_back(segment.commands);
         segment.fence.reset();
@@ -88,6 +101,30 @@ void Recording::run(std::span<const size_t> inputs) {
         commands.clear();
     }
     for (const Segment &segment : segments_) segment.fence.wait(segment.what);
+    if (timestamps_) {
+        const std::vector<double> seconds = timestamps_->read();
+        for (size_t i = 0; i < timed_.size(); ++i) {
+            timed_[i].begin = seconds[2 * i] - seconds[0];
+            timed_[i].seconds = seconds[2 * i + 1] - seconds[2 * i];
+        }
+    }
+}
+
+// Without timestamps: there is a segment for each dispatch.
+void Recording::run_one_by_one(std::vector<VkCommandBuffer> commands) {
+    using Clock = std::chrono::steady_clock;
+    const auto began = Clock::now();
+    const auto now = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
+    for (size_t i = 0; i < segments_.size(); ++i) {
+        Segment &segment = segments_[i];
+        commands.push_back(segment.commands);
+        segment.fence.reset();
+        timed_[i].begin = now();
+        device_->submit(commands, segment.fence.handle(), segment.what);
+        segment.fence.wait(segment.what);
+        timed_[i].seconds = now() - timed_[i].begin;
+        commands.clear();
+    }
 }
 
 } // namespace lamina::vulkan

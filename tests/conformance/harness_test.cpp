@@ -45,7 +45,7 @@ class ChangedProgram final : public plan::Program {
   public:
     using Change = std::function<void(size_t run, std::span<std::byte>)>;
     ChangedProgram(std::unique_ptr<plan::Program> inner, Change change, std::string overrun)
-        : plan::Program(inner->plan(), false), inner_(std::move(inner)), change_(std::move(change)),
+        : plan::Program(inner->plan(), plan::ProgramOptions{}), inner_(std::move(inner)), change_(std::move(change)),
           overrun_(std::move(overrun)) {}
     [[nodiscard]] std::string overrun() override { return overrun_; }
     [[nodiscard]] std::string variant(size_t) const override { return "baseline"; }
@@ -53,6 +53,7 @@ class ChangedProgram final : public plan::Program {
   private:
     void set(int32_t tensor, std::span<const std::byte> bytes) override { inner_->write(tensor, bytes); }
     void execute() override { inner_->run(), ++runs_; }
+    void execute_timed(plan::RunTimes &) override { execute(); }
     void get(int32_t tensor, std::span<std::byte> bytes) override {
         inner_->read(tensor, bytes);
         change_(runs_, bytes);

@@ -56,6 +56,7 @@ Faults *faulty_driver() {
     faults->opens = true;
     faults->fences_hang = false;
     faults->computes = true;
+    faults->timestamps = true;
     faults->change = nullptr;
     faults->max_allocation_bytes = 0;
     faults->heap_bytes = 0;

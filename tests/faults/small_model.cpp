@@ -50,8 +50,8 @@ plan::GraphPlan SmallModel::plan() const {
     return plan::plan_graph(*model, model->graphs.at("main"), *plugins, shapes);
 }
 
-Tensor SmallModel::run_on(plan::Backend &backend) const {
-    const auto program = backend.compile(plan(), {});
+Tensor SmallModel::run_on(plan::Backend &backend, const plan::ProgramOptions &options) const {
+    const auto program = backend.compile(plan(), options);
     const Tensor ids = Tensor::of({2, 4}, std::array<int32_t, 8>{1, 2, 3, 4, 5, 6, 7, 8});
     program->write(program->plan().inputs.at("ids"), ids.bytes());
     program->write(program->plan().inputs.at("position"), Tensor(TensorType{DType::i32, {2}}).bytes());

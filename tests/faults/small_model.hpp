@@ -19,7 +19,8 @@ struct SmallModel {
     SmallModel();
     [[nodiscard]] lamina::plan::GraphPlan plan() const;
     // Compiles the plan, writes the inputs, runs it and reads the output, (2, 4, 16).
-    [[nodiscard]] lamina::Tensor run_on(lamina::plan::Backend &backend) const;
+    [[nodiscard]] lamina::Tensor run_on(lamina::plan::Backend &backend,
+                                        const lamina::plan::ProgramOptions &options = {}) const;
     // Whether the output agrees with the references.
     [[nodiscard]] bool is_right(const lamina::Tensor &output) const;
 };

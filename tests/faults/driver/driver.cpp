@@ -182,7 +182,9 @@ struct GetQueueFamilies {
     static inline PFN_vkGetPhysicalDeviceQueueFamilyProperties below = nullptr;
     static VKAPI_ATTR void VKAPI_CALL call(VkPhysicalDevice device, uint32_t *n, VkQueueFamilyProperties *families) {
         below(device, n, families);
-        if (faults().computes || families == nullptr) return;
+        if (families == nullptr) return;
+        for (uint32_t i = 0; !faults().timestamps && i < *n; ++i) families[i].timestampValidBits = 0;
+        if (faults().computes) return;
         for (uint32_t i = 0; i < *n; ++i) families[i].queueFlags &= ~static_cast<VkQueueFlags>(VK_QUEUE_COMPUTE_BIT);
     }
 };

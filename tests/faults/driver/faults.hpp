@@ -31,6 +31,7 @@ struct Faults {
     uint64_t max_allocation_bytes = 0; // 0: unchanged
     uint64_t heap_bytes = 0;           // of every heap, and free in it; 0: unchanged
     bool computes = true;              // false: no queue family supports compute
+    bool timestamps = true;            // false: no queue family has any
 
     // ---- Objects that were created and not destroyed ----
     std::map<std::string, int64_t> alive; // by the function that created them: "vkCreateBuffer"

@@ -27,7 +27,8 @@ GraphPlan graph() {
 // A device that does nothing but count its calls.
 class Idle final : public Program {
   public:
-    explicit Idle(bool keep_all = false) : Program(graph(), keep_all) {}
+    explicit Idle(bool keep_all = false) : Idle(ProgramOptions{.keep_all = keep_all}) {}
+    explicit Idle(const ProgramOptions &options) : Program(graph(), options) {}
     [[nodiscard]] std::string overrun() override { return {}; }
     [[nodiscard]] std::string variant(size_t) const override { return {}; }
     int calls = 0;
@@ -35,6 +36,10 @@ class Idle final : public Program {
   private:
     void set(int32_t, std::span<const std::byte>) override { ++calls; }
     void execute() override { ++calls; }
+    void execute_timed(RunTimes &times) override {
+        ++calls;
+        times.dispatches.push_back({0, "kernel", 1, 2});
+    }
     void get(int32_t, std::span<std::byte>) override { ++calls; }
     void reorder(std::span<const int32_t>) override { ++calls; }
     void copy_states(Program &, std::span<const StateCopy>) override { ++calls; }
@@ -124,4 +129,22 @@ TEST_CASE("states are shared by name and size; of unused ones only the last requ
     const int before = made;
     CHECK(*get("keys", 200) == before + 1); // nobody held it, and another size was requested
     CHECK(*get("keys", 200) == before + 1);
+}
+
+TEST_CASE("a program that is timed reports every run when it is done") {
+    std::vector<RunTimes> reported;
+    ProgramOptions options;
+    options.timed = [&](const Program &program, const RunTimes &times) {
+        CHECK(program.plan().graph == "main");
+        reported.push_back(times);
+    };
+    Idle program(options);
+    write(program, x, 24);
+    program.run();
+    program.run();
+    REQUIRE(reported.size() == 2);
+    CHECK(reported[1].began >= reported[0].began);
+    CHECK(reported[1].seconds >= 0);
+    REQUIRE(reported[1].dispatches.size() == 1); // the device's times
+    CHECK(reported[1].dispatches[0].kernel == "kernel");
 }
