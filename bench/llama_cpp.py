@@ -1,8 +1,7 @@
 """Speed and memory of Lamina and llama.cpp with the same GGUF file, on the same machine.
 
-    python -m venv cpu && cpu/bin/pip install cyllama==0.2.18
-    python -m venv gpu && gpu/bin/pip install cyllama-vulkan==0.2.18
-    python tools/compare_with_llama_cpp.py build/bin/lamina MODEL.gguf cpu=cpu/bin/python vulkan:0=gpu/bin/python
+    bench/environment
+    python3 bench/llama_cpp.py build/bin/lamina MODEL.gguf cpu=build/bench/bin/python vulkan:0=build/bench/vulkan/bin/python
 
 The PyPI packages cyllama and cyllama-vulkan contain llama.cpp (b9190) for the CPU and for Vulkan. Each argument after the
 model is a device, as Lamina names it, and the Python that runs llama.cpp there. Both programs continue the same prompts
