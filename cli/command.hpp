@@ -50,6 +50,8 @@ Command add_inspect(const Arguments &lamina, const GlobalOptions &global);
 Command add_tokenize(const Arguments &lamina, const GlobalOptions &global);
 Command add_check(const Arguments &lamina, const GlobalOptions &global);
 Command add_compare(const Arguments &lamina, const GlobalOptions &global);
+Command add_bench(const Arguments &lamina, const GlobalOptions &global);
+Command add_profile(const Arguments &lamina, const GlobalOptions &global);
 Command add_convert(const Arguments &lamina, const GlobalOptions &global);
 Command add_init(const Arguments &lamina, const GlobalOptions &global);
 Command add_plot(const Arguments &lamina, const GlobalOptions &global);

@@ -77,10 +77,14 @@ class Model {
     std::shared_ptr<const detail::ModelState> state_;
 };
 
+struct GraphTimes; // measure.hpp
+
 struct SessionOptions {
     std::map<std::string, std::string, std::less<>> variants; // layer id -> variant; for others, the fastest
     bool keep_all = false;                                    // run() can return any tensor; takes more memory
     DType cache = DType::f32; // of keys and values of earlier tokens; f16 takes half the memory, if the layer offers it
+    // Called after every run of a graph with the times of its layers. Measuring takes time, too.
+    std::function<void(const GraphTimes &)> profile{};
 };
 
 // Settings that a model takes as the first tokens of its output: {"language", "en"}, {"task", "translate"}.

@@ -1,6 +1,8 @@
 // Runs graphs. The program for each shape is planned and recorded once.
 #include "session/state.hpp"
 
+#include "session/profile.hpp"
+
 #include "base/nearest.hpp"
 
 #include <fnmatch.h>
@@ -77,6 +79,11 @@ std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, p
     return programs.get(key_of(graph, shapes), [&] {
         plan::ProgramOptions program_options;
         program_options.keep_all = options.keep_all;
+        if (options.profile)
+            program_options.timed = [report = options.profile](const plan::Program &program,
+                                                               const plan::RunTimes &times) {
+                report(graph_times(program, times));
+            };
         plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
         program_options.variants = variants(plan);
         return backend->compile(std::move(plan), program_options);

@@ -1,0 +1,176 @@
+// lamina bench: how fast layers and models are on a device, beside what the device can do at most.
+#include "bench_layers.hpp"
+#include "bench_model.hpp"
+#include "bench_report.hpp"
+#include "command.hpp"
+#include "model_arguments.hpp"
+
+#include "base/file.hpp"
+#include "base/nearest.hpp"
+
+#include <lamina/plugins.hpp>
+
+namespace lamina::cli {
+namespace {
+
+struct BenchOptions {
+    std::vector<std::string> targets;
+    LayerBench layers;
+    ModelBench models;
+    SessionArguments session;
+    std::string beside, format = "table";
+    std::filesystem::path report;
+};
+
+struct Targets {
+    std::vector<std::string> layers, models;
+};
+
+// A name that is a layer's is one; anything else is a path.
+Targets split(const std::vector<std::string> &targets, const Runtime &runtime) {
+    const Plugins known = plugins(runtime);
+    Targets out;
+    for (const std::string &target : targets) {
+        const bool is_layer = known.layers.contains(target);
+        if (!is_layer && !std::filesystem::exists(target))
+            throw Error(ErrorCode::usage, "there is no layer and no model '" + target + "'" +
+                                              did_you_mean(target, names_of(known.layers)));
+        (is_layer ? out.layers : out.models).push_back(target);
+    }
+    return out;
+}
+
+void check_usage(const Targets &targets, const BenchOptions &options, const Arguments &app) {
+    if (options.report.empty() && options.targets.empty())
+        throw Error(ErrorCode::usage,
+                    "name layers or models to measure, or use --report FILE (see lamina bench --help)");
+    if (!options.report.empty()) {
+        if (!options.targets.empty())
+            throw Error(ErrorCode::usage, "--report measures its own choice of layers: name no other");
+        refuse_given(app,
+                     {"--case", "--variants", "--yardstick", "--seconds", "--prompt-tokens", "--tokens", "--batch",
+                      "--rounds", "--text", "--input", "--graph", "--cache", "--variant", "--compare-device",
+                      "--format"},
+                     "cannot be used with --report, which is always the same, so that machines can be compared");
+        return;
+    }
+    if (targets.layers.empty())
+        refuse_given(app, {"--case", "--variants", "--yardstick", "--seconds"}, "is about layers: name one");
+    if (targets.models.empty())
+        refuse_given(app,
+                     {"--prompt-tokens", "--tokens", "--batch", "--rounds", "--text", "--cache", "--input", "--graph"},
+                     "is about models: name one");
+    if (!targets.layers.empty() && !targets.models.empty())
+        throw Error(ErrorCode::usage, "layers and models have different figures: measure them one after the other");
+    if (options.layers.measure.all_variants)
+        refuse_given(app, {"--variant"}, "cannot be used with --variants, which measures all");
+}
+
+Json name_as_json(const Device &device) {
+    return {{"id", device.id}, {"name", device.name}, {"driver", device.driver}};
+}
+
+Json limits_as_json(const Limits &limits) {
+    return {{"bytes_per_second", limits.bytes_per_second},
+            {"operations_per_second", limits.operations_per_second},
+            {"copy", limits.copy},
+            {"product", limits.product}};
+}
+
+std::string limits_as_text(const Limits &limits) {
+    return "the limit: " + significant(limits.bytes_per_second * 1e-9, 3) + " GB/s (" + limits.copy + "), " +
+           significant(limits.operations_per_second * 1e-9, 3) + " GFLOP/s (" + limits.product + ")";
+}
+
+Sheet bench_models(const Runtime &runtime, const Device &device, const Limits &limits,
+                   const std::vector<std::string> &models, const BenchOptions &options, Output &output) {
+    std::vector<ModelFigure> figures, beside;
+    for (const std::string &path : models) {
+        const Model model = runtime.load(path);
+        const auto add = [&](const Device &on, const Limits &of, std::vector<ModelFigure> &to) {
+            for (ModelFigure &f :
+                 bench_model(runtime, model, on,
+                             on.id == device.id ? session_options(options.session, runtime, on) : SessionOptions{}, of,
+                             options.models, output))
+                to.push_back(std::move(f));
+        };
+        add(device, limits, figures);
+        if (options.layers.beside) add(*options.layers.beside, limits, beside);
+    }
+    return model_sheet(figures, beside, options.layers.beside ? options.layers.beside->id : "");
+}
+
+int bench(BenchOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
+    const Runtime runtime(global.runtime(output));
+    const Targets targets = split(options.targets, runtime);
+    check_usage(targets, options, app);
+    const Device device = runtime.device(global.device);
+    note_device(device, output);
+    if (!options.beside.empty()) options.layers.beside = runtime.device(options.beside);
+    const Assignments named = variants(options.session.variants, runtime, device);
+
+    output.progress("measuring what the device can do", 0, 0);
+    const Limits limits = measure_limits(runtime, device);
+    output.clear_progress();
+    if (!options.report.empty()) {
+        write_file(options.report, report_of(runtime, device, limits, output));
+        output.note("wrote " + options.report.string());
+        return 0;
+    }
+    const Sheet sheet = targets.models.empty()
+                            ? bench_layers(runtime, device, limits, targets.layers, options.layers, named, output)
+                            : bench_models(runtime, device, limits, targets.models, options, output);
+    if (output.json()) {
+        output.print_json(
+            {{"device", name_as_json(device)}, {"limits", limits_as_json(limits)}, {"results", sheet.json()}});
+    } else {
+        output.print(sheet.str(format_named(options.format), output));
+        output.note(limits_as_text(limits));
+    }
+    return 0;
+}
+
+} // namespace
+
+Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app = lamina.command("bench", "Measure how fast layers or models are on a device.");
+    app.footer(
+        "TIME is the median of all runs, SPREAD the distance between the quartiles. OF LIMIT is the time in which the\n"
+        "device could move the bytes of all tensors once, or do the operations, whichever is longer, as a fraction of\n"
+        "TIME. What the device can do is measured first, with a large copy and a large product. A layer whose tensors\n"
+        "fit in a cache may exceed it. GPUs time their own work; on the CPU, the host's clock does.\n"
+        "Use an idle machine.\n"
+        "Examples: lamina bench linear --case \"T=1,16,128 K=768 N=3072\" --variants --device vulkan:0\n"
+        "          lamina bench attention --case \"B=1 Tq=512 Tk=512 D=64 heads=8\" --device cpu\n"
+        "          lamina bench SmolLM2-135M-Instruct.gguf --prompt-tokens 256 --tokens 64\n"
+        "          lamina bench --report gpu.md --device vulkan:0\n"
+        "          lamina bench whisper-tiny.en --text speech.wav --compare-device cpu");
+    auto options = std::make_shared<BenchOptions>();
+    app.positional("TARGET", options->targets, "layers, or models, to measure");
+    app.option("--case", options->layers.cases, "TEXT",
+               "shapes and options of a layer, as 'lamina check --case' takes them; T=16,128 stands for two cases; may "
+               "be repeated; default: the largest case that the layer declares");
+    app.flag("--variants", options->layers.measure.all_variants,
+             "measure every variant that can compute the case, proved or not");
+    app.flag("--yardstick", options->layers.measure.yardstick,
+             "also measure the same product by OpenBLAS, on this machine's processor");
+    app.option("--seconds", options->layers.measure.seconds, "S", "how long each variant is run")
+        .within(0.0, 600.0)
+        .shows_default();
+    add_workload_options(app, options->models.work);
+    app.option("--rounds", options->models.rounds, "N", "how often a model runs, after once that does not count")
+        .within(int64_t{1}, int64_t{1'000'000})
+        .shows_default();
+    app.option("--text", options->models.work.texts, "TEXT",
+               "give a model this text, or audio file, instead; may be repeated");
+    add_session_options(app, options->session);
+    app.option("--compare-device", options->beside, "ID", "also measure on this device").not_empty();
+    add_format_option(app, options->format);
+    app.option(
+           "--report", options->report, "FILE.md",
+           "write a page about this device: its driver, which variants compute right results, and how fast they are")
+        .not_empty();
+    return {app, [options, app, &global](Output &output) { return bench(*options, app, global, output); }};
+}
+
+} // namespace lamina::cli

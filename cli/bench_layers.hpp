@@ -1,0 +1,29 @@
+// lamina bench LAYER: how long layers take.
+#pragma once
+
+#include "model_arguments.hpp"
+#include "sheet.hpp"
+
+#include <lamina/measure.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+struct LayerBench {
+    std::vector<std::string> cases; // of every layer; empty: one that the layer declares
+    MeasureOptions measure;
+    std::optional<Device> beside; // measured, too, with the variant that a session would use there
+};
+
+// The cases that a case with lists stands for: "T=128,512 C=64" is "T=128 C=64" and "T=512 C=64".
+[[nodiscard]] std::vector<std::string> expanded(const std::string &case_text);
+
+// A row for every layer, case and variant. `variants`: the one to measure, by layer id.
+[[nodiscard]] Sheet bench_layers(const Runtime &runtime, const Device &device, const Limits &limits,
+                                 const std::vector<std::string> &layers, const LayerBench &how,
+                                 const Assignments &variants, Output &output);
+
+} // namespace lamina::cli

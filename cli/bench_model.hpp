@@ -1,0 +1,35 @@
+// lamina bench MODEL: how fast a model answers.
+#pragma once
+
+#include "sheet.hpp"
+#include "workload.hpp"
+
+#include <lamina/measure.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+struct ModelBench {
+    WorkloadOptions work;
+    int64_t rounds = 5;
+};
+
+// One row of the sheet.
+struct ModelFigure {
+    std::string model, what, unit; // "prompt", "tokens/s"
+    Spread value;
+    double share_of_limit = 0; // 0: there is no limit to compare with
+};
+
+[[nodiscard]] std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model, const Device &device,
+                                                   const SessionOptions &session, const Limits &limits,
+                                                   const ModelBench &how, Output &output);
+
+// `beside`: the same figures on another device, or empty; its id.
+[[nodiscard]] Sheet model_sheet(const std::vector<ModelFigure> &figures, const std::vector<ModelFigure> &beside,
+                                const std::string &beside_id);
+
+} // namespace lamina::cli

@@ -1,0 +1,111 @@
+#include "bench_report.hpp"
+
+#include "bench_layers.hpp"
+#include "interrupt.hpp"
+
+#include "base/binary_size.hpp"
+#include "base/processor.hpp"
+
+#include <lamina/proof.hpp>
+
+#include <array>
+#include <map>
+#include <sys/utsname.h>
+#include <thread>
+
+namespace lamina::cli {
+namespace {
+
+struct Shape {
+    const char *layer, *cases;
+};
+// An encoder layer of 512 channels at two lengths, and a token and a prompt of a language model of 2048 channels.
+constexpr std::array shapes{
+    Shape{"linear", "T=1,128,512 K=512 N=512"},
+    Shape{"linear", "T=128,512 K=512 N=2048"},
+    Shape{"linear", "T=1,256 K=2048 N=8192"},
+    Shape{"linear", "T=1,256 K=2048 N=8192 weights=q8_0"},
+    Shape{"feed_forward", "T=128 C=512 H=2048"},
+    Shape{"attention", "B=1 Tq=128 Tk=128 D=64 heads=8"},
+    Shape{"attention", "B=1 Tq=512 Tk=512 D=64 heads=8"},
+    Shape{"attention", "B=1 Tq=1 Tk=1 D=64 M=2048 heads=32 kv_heads=8 causal=1 +position +key_cache +value_cache"},
+    Shape{"layer_norm", "T=512 C=512 +weight +bias"},
+    Shape{"rms_norm", "T=256 C=2048 +weight"},
+    Shape{"softmax", "T=512 C=2048"},
+    Shape{"embedding", "T=256 V=32000 C=2048"},
+};
+
+std::string line(const std::string &name, const std::string &value) {
+    return value.empty() ? "" : "| " + name + " | " + value + " |\n";
+}
+
+std::string machine(const Device &device, const Limits &limits) {
+    utsname system{};
+    uname(&system);
+    return "| | |\n| --- | --- |\n" + line("device", device.name + " (" + device.kind + ")") +
+           line("driver", device.driver) + line("Vulkan", device.api_version) +
+           line("memory", device.memory_bytes == 0 ? "" : binary_size(device.memory_bytes)) +
+           line("processor",
+                processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads") +
+           line("system", std::string(system.sysname) + " " + system.release + " " + system.machine) +
+           line("Lamina", LAMINA_VERSION) +
+           line("copy", significant(limits.bytes_per_second * 1e-9, 3) + " GB/s: " + limits.copy) +
+           line("product", significant(limits.operations_per_second * 1e-9, 3) + " GFLOP/s: " + limits.product);
+}
+
+// How many of its own cases each variant passed.
+std::string verdicts(const Runtime &runtime, const Device &device, Output &output) {
+    using Status = CaseResult::Status;
+    struct Count {
+        size_t passed = 0, failed = 0, skipped = 0;
+        std::string why;
+    };
+    std::map<std::pair<std::string, std::string>, Count> counts;
+    CheckOptions options;
+    options.own_cases_only = true;
+    size_t done = 0;
+    (void)check(runtime, device, options, [&](const CaseResult &r) {
+        stop_if_interrupted();
+        output.progress(r.layer, ++done, 0);
+        Count &count = counts[{r.layer, r.variant}];
+        ++(r.status == Status::passed ? count.passed : r.status == Status::failed ? count.failed : count.skipped);
+        if (r.status != Status::passed && (count.why.empty() || r.status == Status::failed)) count.why = r.why;
+    });
+    output.clear_progress();
+    Sheet sheet({{"layer", "LAYER"},
+                 {"variant", "VARIANT"},
+                 {"passed", "PASSED", Align::right},
+                 {"failed", "FAILED", Align::right},
+                 {"skipped", "SKIPPED", Align::right},
+                 {"why", "WHY"}});
+    const auto number = [](size_t n) { return Entry(Json(n), std::to_string(n)); };
+    for (const auto &[names, c] : counts)
+        sheet.row({names.first, names.second, number(c.passed), number(c.failed), number(c.skipped), c.why});
+    return sheet.str(Format::md, output);
+}
+
+std::string figures(const Runtime &runtime, const Device &device, const Limits &limits, Output &output) {
+    std::string out;
+    LayerBench how;
+    how.measure.all_variants = true;
+    how.measure.seconds = 0.2;
+    Sheet all = bench_layers(runtime, device, limits, {}, how, {}, output);
+    for (const Shape &shape : shapes) {
+        how.cases = {shape.cases};
+        all.append(bench_layers(runtime, device, limits, {shape.layer}, how, {}, output));
+    }
+    return all.str(Format::md, output);
+}
+
+} // namespace
+
+std::string report_of(const Runtime &runtime, const Device &device, const Limits &limits, Output &output) {
+    return "# " + device.name + "\n\n" + machine(device, limits) +
+           "\n## Are the results right?\n\nThe cases that the layers declare, compared with the references.\n\n" +
+           verdicts(runtime, device, output) +
+           "\n## How fast are the layers?\n\nTIME is the median, SPREAD the distance between the quartiles. OF LIMIT "
+           "compares with the copy and the product above.\n\n" +
+           figures(runtime, device, limits, output);
+}
+
+} // namespace lamina::cli

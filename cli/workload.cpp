@@ -1,0 +1,165 @@
+#include "workload.hpp"
+
+#include "model_arguments.hpp"
+
+#include <lamina/audio.hpp>
+#include <lamina/inspect.hpp>
+#include <lamina/texts.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace lamina::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
+
+std::string made_up_text(size_t words, std::string_view between) {
+    constexpr std::array<std::string_view, 12> all{"the", "quick", "brown", "fox", "jumps", "over",
+                                                   "a",   "lazy",  "dog",   "and", "runs",  "away"};
+    std::string out;
+    for (size_t i = 0; i < words; ++i) {
+        if (i != 0) out += between;
+        out += all[i % all.size()];
+    }
+    return out;
+}
+
+// The longest text of at most `most` tokens, but at least one word, that the model accepts: words, or letters alone for
+// a model that knows no blanks.
+std::string text_of_length(const Model &model, size_t most) {
+    std::string why, out;
+    for (const std::string_view between : {" ", ""}) {
+        const auto fits = [&](size_t words) {
+            const TextIds found = tokenize(model, {made_up_text(words, between)});
+            if (found.refused) why = found.refused->why;
+            return !found.refused && (words == 1 || found.ids.front().size() <= most);
+        };
+        if (!fits(1)) continue;
+        size_t good = 1, bad = 2;
+        while (bad <= most && fits(bad)) good = bad, bad *= 2;
+        while (bad - good > 1) {
+            const size_t middle = good + (bad - good) / 2;
+            (fits(middle) ? good : bad) = middle;
+        }
+        if (std::string text = made_up_text(good, between); text.size() > out.size()) out = std::move(text);
+        if (good > 1) break;
+    }
+    if (out.empty())
+        throw Error(ErrorCode::input, model.folder().string() + ": the model takes no text for measuring: " + why);
+    return out;
+}
+
+size_t tokens_of(const std::vector<std::vector<Hypothesis>> &answers) {
+    size_t sum = 0;
+    for (const auto &each : answers) sum += each.empty() ? 0 : each.front().tokens.size();
+    return sum;
+}
+
+std::vector<Audio> audio_of(const std::vector<std::string> &files, const Model &model) {
+    if (files.empty())
+        throw Error(ErrorCode::usage, model.folder().string() + " takes audio, and no audio file is given");
+    std::vector<Audio> out;
+    for (const std::string &file : files) out.push_back(read_audio(file));
+    return out;
+}
+
+} // namespace
+
+Workload::Workload(Model model, const WorkloadOptions &options) : answer_(options.tokens) {
+    if (!options.inputs.empty() && !options.texts.empty())
+        throw Error(ErrorCode::usage, "a text and --input cannot be used together: give words or tensors");
+    if (options.inputs.empty() && !options.graph.empty())
+        throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
+    const ModelContents contents = inspect(model);
+    if (!options.inputs.empty())
+        run_graph(model, options);
+    else if (contents.generation && contents.generation->audio)
+        transcribe_files(model, options.texts);
+    else if (contents.generation || contents.reading)
+        take_texts(model, options);
+    else
+        throw Error(ErrorCode::usage,
+                    model.folder().string() + " takes neither text nor audio: give it tensors, with --input");
+}
+
+void Workload::run_graph(const Model &model, const WorkloadOptions &options) {
+    kind_ = Kind::runs;
+    work_ = [graph = graph_name(options.graph, inspect(model)), inputs = input_tensors(options.inputs)](
+                Session &session, const GenerateOptions &, Round &) { (void)session.run(graph, inputs); };
+}
+
+void Workload::transcribe_files(const Model &model, const std::vector<std::string> &files) {
+    kind_ = Kind::listens;
+    const std::vector<Audio> audios = audio_of(files, model);
+    files_ = audios.size();
+    for (const Audio &a : audios) audio_seconds_ += static_cast<double>(a.samples.size()) / static_cast<double>(a.rate);
+    work_ = [audios](Session &session, GenerateOptions how, Round &round) {
+        how.max_length = 0; // as much as is spoken
+        how.stream = nullptr;
+        for (const Transcript &t : transcribe(session, audios, how))
+            for (const Transcript::Part &part : t.parts)
+                round.answer_tokens += static_cast<double>(part.hypothesis.tokens.size());
+    };
+}
+
+void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
+    texts_ = options.texts;
+    if (texts_.empty())
+        texts_.assign(static_cast<size_t>(options.batch),
+                      text_of_length(model, static_cast<size_t>(options.prompt_tokens)));
+    const TextIds ids = tokenize(model, texts_);
+    if (ids.refused) throw Error(ErrorCode::input, "'" + texts_[ids.refused->text] + "': " + ids.refused->why);
+    for (const auto &each : ids.ids) tokens_ += static_cast<double>(each.size());
+    const std::optional<TextReading> reading = inspect(model).reading;
+    if (!reading) {
+        work_ = [texts = texts_](Session &session, const GenerateOptions &how, Round &round) {
+            round.answer_tokens = static_cast<double>(tokens_of(session.hypotheses(texts, how)));
+        };
+        return;
+    }
+    kind_ = Kind::reads;
+    work_ = [texts = texts_, gives = reading->gives](Session &session, const GenerateOptions &, Round &) {
+        ReadOptions how;
+        how.batch = texts.size();
+        if (gives == TextReading::Gives::embedding) (void)embed(session, texts, how);
+        if (gives == TextReading::Gives::classes) (void)classify(session, texts, how);
+        if (gives == TextReading::Gives::token_classes) (void)label_tokens(session, texts, how);
+    };
+}
+
+Round Workload::run(Session &session, const std::function<void()> &first_token) const {
+    Round round;
+    GenerateOptions how;
+    how.batch = std::max<size_t>(texts_.size(), 1);
+    how.max_length = answer_;
+    const auto began = Clock::now();
+    how.stream = [&](size_t, std::string_view) {
+        if (round.first != 0) return;
+        round.first = seconds_since(began);
+        if (first_token) first_token();
+    };
+    work_(session, how, round);
+    round.all = seconds_since(began);
+    return round;
+}
+
+void add_workload_options(const Arguments &app, WorkloadOptions &options) {
+    app.option("-i,--input", options.inputs, "NAME=FILE.npy",
+               "run a graph of the model on this tensor instead; may be repeated");
+    app.option("--graph", options.graph, "NAME", "graph to run on --input; default: the only one").not_empty();
+    app.option("--prompt-tokens", options.prompt_tokens, "N", "length of the text that the model is given, at most")
+        .within(int64_t{1}, int64_t{1'000'000})
+        .shows_default();
+    app.option("--tokens", options.tokens, "N", "length of the answer, unless the model ends it before")
+        .within(int64_t{2}, int64_t{1'000'000})
+        .shows_default();
+    app.option("--batch", options.batch, "N", "how many texts at once")
+        .within(int64_t{1}, int64_t{65536})
+        .shows_default();
+}
+
+} // namespace lamina::cli

@@ -1,0 +1,128 @@
+#include "measure/layer.hpp"
+
+#include "conformance/case_graph.hpp"
+#include "conformance/target.hpp"
+#include "measure/openblas.hpp"
+#include "measure/repeat.hpp"
+#include "plan/cost.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace lamina::measure {
+namespace {
+
+using abi::PortList;
+using conformance::Case;
+
+// The case that gives the layer the most to do of those that it declares.
+Case largest_case(const abi::Layer &layer) {
+    std::optional<Case> out;
+    double most = -1;
+    for (const char *text : std::span(layer.contract->cases, layer.contract->n_cases)) {
+        Case c = conformance::parse_case(*layer.contract, text);
+        if (const double values = conformance::values_of(call_of(layer, c)); values > most)
+            most = values, out = std::move(c);
+    }
+    return std::move(*out); // a contract has at least one case
+}
+
+// Lengths, masks and positions get their highest value, with which nothing is skipped. Indices into a table stay as
+// they are, spread over its rows.
+void give_full_work(const lamina_layer &contract, Case &c) {
+    for (const lamina_port &port : std::span(contract.inputs, contract.n_inputs))
+        if (port.dtypes == LAMINA_I32 && !plan::looks_up(contract, port))
+            c.values.try_emplace(port.name, conformance::Values::max);
+}
+
+// Where a device's programs come from, and what it has to choose from.
+struct Place {
+    std::unique_ptr<plan::Backend> backend;
+    std::vector<std::string> variants; // of the layer
+    std::function<std::string(const abi::LayerCall &, const std::string &variant)> why_not;
+};
+
+Place place_of(detail::RuntimeState &runtime, const Device &device, const abi::Layer &layer,
+               const model::Weights &weights) {
+    if (device.kind == "cpu") {
+        Place out{runtime.cpu_backend(device, weights), {}, [](const auto &, const auto &) { return std::string(); }};
+        if (device.id != "reference")
+            for (const auto &v : conformance::check_target(runtime.plugins).variants(layer))
+                out.variants.push_back(v.name);
+        out.variants.emplace_back("reference");
+        return out;
+    }
+    const std::shared_ptr<vulkan::Device> opened = runtime.open(device);
+    const conformance::CheckTarget target = conformance::check_target(runtime.plugins, opened);
+    Place out{target.backend(weights), {}, [target](const abi::LayerCall &call, const std::string &variant) {
+                  return target.why_not(call, variant).why;
+              }};
+    for (const auto &v : target.variants(layer)) out.variants.push_back(v.name);
+    return out;
+}
+
+// What is to be measured: all variants, the named one, or the one that a session would use.
+std::vector<std::string> wanted_variants(detail::RuntimeState &runtime, const Device &device,
+                                         const conformance::CaseGraph &graph, Place &place,
+                                         const MeasureOptions &options) {
+    if (!options.variant.empty()) return {options.variant}; // compile() throws if there is no such
+    if (options.all_variants) return place.variants;
+    const std::shared_ptr<admission::Admission> admission = runtime.admission(device);
+    return admission == nullptr ? std::vector<std::string>{""} : admission->choose(graph.plan, *place.backend, {});
+}
+
+double run_once(plan::Program &program, const plan::RunTimes &times) {
+    program.run();
+    const plan::RunTimes::Dispatch &first = times.dispatches.front(), &last = times.dispatches.back();
+    return last.begin + last.seconds - first.begin;
+}
+
+void time_variant(plan::Backend &backend, const conformance::CaseGraph &graph, const std::string &variant,
+                  double seconds, LayerMeasurement &result) {
+    plan::RunTimes times;
+    plan::ProgramOptions options;
+    options.variants = {variant};
+    options.timed = [&](const plan::Program &, const plan::RunTimes &of_run) { times = of_run; };
+    const auto program = backend.compile(graph.plan, options);
+    conformance::write_values(*program, graph);
+    result.variant = program->variant(0);
+    result.time = repeat(seconds, [&] { return run_once(*program, times); });
+    result.device_clock = times.device_clock;
+}
+
+// The same product by OpenBLAS: of a layer with a single matrix, all of whose work is that product.
+std::optional<Spread> yardstick(const abi::LayerCall &call, const Cost &cost, double seconds) {
+    const auto &weights = call.types(PortList::weight);
+    const auto matrix =
+        std::find_if(weights.begin(), weights.end(), [](const TensorType &t) { return t.shape.size() == 2; });
+    if (matrix == weights.end()) return std::nullopt;
+    const int64_t n = matrix->shape[0], k = matrix->shape[1];
+    const int64_t m = element_count(call.types(PortList::out).front().shape) / n;
+    if (cost.operations != 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k))
+        return std::nullopt;
+    return openblas_product(m, n, k, seconds);
+}
+
+} // namespace
+
+std::vector<LayerMeasurement> measure_layer(detail::RuntimeState &runtime, const Device &device, const std::string &id,
+                                            const std::string &case_text, const MeasureOptions &options) {
+    const abi::Layer &layer = runtime.plugins->layer(id);
+    Case c = case_text.empty() ? largest_case(layer) : conformance::parse_case(*layer.contract, case_text);
+    const std::string text = case_text.empty() ? conformance::to_string(c) : case_text;
+    give_full_work(*layer.contract, c);
+    const conformance::CaseGraph graph = conformance::make_case_graph(layer, c);
+    const abi::LayerCall &call = graph.plan.steps.front().call;
+    Place place = place_of(runtime, device, layer, graph.weights);
+    std::vector<LayerMeasurement> out;
+    for (const std::string &variant : wanted_variants(runtime, device, graph, place, options)) {
+        LayerMeasurement one{id, variant, text, {}, {}, plan::cost_of(call), false, {}};
+        if (options.all_variants) one.why_not = place.why_not(call, variant);
+        if (one.why_not.empty()) time_variant(*place.backend, graph, variant, options.seconds, one);
+        if (one.why_not.empty() && options.yardstick) one.openblas = yardstick(call, one.cost, options.seconds);
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+} // namespace lamina::measure

@@ -1,0 +1,45 @@
+#include "measure/openblas.hpp"
+
+#include "measure/repeat.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <dlfcn.h>
+#include <vector>
+
+namespace lamina::measure {
+namespace {
+
+using Sgemm = void (*)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                       const float *b, int ldb, float beta, float *c, int ldc);
+
+// OpenBLAS is opened only for this: the library itself needs none, only the plugin of the device `cpu` does.
+Sgemm find_sgemm() {
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    return library == nullptr ? nullptr : reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
+}
+
+std::vector<float> some_values(int64_t count) {
+    std::vector<float> out(static_cast<size_t>(count));
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(i % 7) * 0.25f - 0.75f;
+    return out;
+}
+
+} // namespace
+
+std::optional<Spread> openblas_product(int64_t m, int64_t n, int64_t k, double seconds) {
+    constexpr int row_major = 101, as_is = 111, transposed = 112; // of cblas.h
+    static const Sgemm sgemm = find_sgemm();
+    if (sgemm == nullptr || std::max({m, n, k}) > INT_MAX) return std::nullopt;
+    const std::vector<float> x = some_values(m * k), weight = some_values(n * k);
+    std::vector<float> y(static_cast<size_t>(m * n));
+    const auto rows = static_cast<int>(m), columns = static_cast<int>(n), inner = static_cast<int>(k);
+    return repeat(seconds, [&] {
+        return seconds_of([&] {
+            sgemm(row_major, as_is, transposed, rows, columns, inner, 1.0f, x.data(), inner, weight.data(), inner, 0.0f,
+                  y.data(), columns);
+        });
+    });
+}
+
+} // namespace lamina::measure

@@ -1,0 +1,22 @@
+#include "session/profile.hpp"
+
+#include "plan/cost.hpp"
+
+namespace lamina::detail {
+
+GraphTimes graph_times(const plan::Program &program, const plan::RunTimes &times) {
+    GraphTimes out{program.plan().graph, times.began, times.seconds, times.device_clock, {}};
+    for (size_t s = 0; s < program.plan().steps.size(); ++s) {
+        const plan::Step &step = program.plan().steps[s];
+        out.layers.push_back({step.name,
+                              std::string(step.call.layer().id()),
+                              program.variant(s),
+                              plan::cost_without_states(step.call),
+                              {}});
+    }
+    for (const plan::RunTimes::Dispatch &d : times.dispatches)
+        out.layers[d.step].dispatches.push_back({d.kernel, d.begin, d.seconds});
+    return out;
+}
+
+} // namespace lamina::detail

@@ -1,0 +1,129 @@
+// The form of what is measured. Times depend on the machine, so no test looks at their values.
+#include "catch.hpp"
+#include "process.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <map>
+
+using nlohmann::json;
+
+namespace {
+
+json bench(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "bench");
+    arguments.insert(arguments.end(), {"--device", "cpu", "--json"});
+    const Finished f = run_lamina(arguments);
+    INFO(f.err);
+    REQUIRE(f.status == 0);
+    json out = json::parse(f.out);
+    CHECK(out["device"]["id"] == "cpu");
+    CHECK(out["limits"]["bytes_per_second"].get<double>() > 0);
+    CHECK(out["limits"]["operations_per_second"].get<double>() > 0);
+    return out["results"];
+}
+
+bool is_near(const json &value, double expected) {
+    return std::abs(value.get<double>() - expected) <= 1e-9 * std::abs(expected);
+}
+
+} // namespace
+
+TEST_CASE("bench: a layer is measured for every case of a list, with its cost and the share of the limit") {
+    const json results = bench({"linear", "--case", "T=2,3 K=64 N=32", "--seconds", "0"});
+    REQUIRE(results.size() == 2);
+    CHECK(results[0]["case"] == "T=2 K=64 N=32");
+    CHECK(results[1]["case"] == "T=3 K=64 N=32");
+    for (const json &r : results) {
+        CHECK(r["variant"] == "cpu_fallback");
+        CHECK(r["runs"].get<int>() >= 3);
+        const double median = r["median_seconds"], low = r["low_seconds"], high = r["high_seconds"];
+        CHECK(low <= median);
+        CHECK(median <= high);
+        CHECK(is_near(r["gflop_per_second"], r["operations"].get<double>() / median * 1e-9));
+        CHECK(r["share_of_limit"].get<double>() > 0);
+    }
+    CHECK(results[1]["operations"] == 2 * 3 * 64 * 32);
+    CHECK(results[1]["bytes"] == 4 * (3 * 64 + 64 * 32 + 3 * 32));
+}
+
+TEST_CASE("bench: all variants are measured, and a layer without declared work has none") {
+    const json results = bench({"linear", "softmax", "--variants", "--seconds", "0"});
+    REQUIRE(results.size() == 3);
+    CHECK(results[0]["variant"] == "cpu_fallback");
+    CHECK(results[1]["variant"] == "reference");
+    CHECK(results[2]["layer"] == "softmax");
+    CHECK(results[2]["variant"] == "reference");
+    CHECK(results[2]["operations"].is_null());
+    CHECK(results[2]["gb_per_second"].get<double>() > 0);
+}
+
+TEST_CASE("bench: OpenBLAS and another device are measured beside a product") {
+    const json results =
+        bench({"linear", "layer_norm", "--yardstick", "--compare-device", "reference", "--seconds", "0"});
+    REQUIRE(results.size() == 2);
+    const double own = results[0]["median_seconds"], openblas = results[0]["openblas_seconds"];
+    CHECK(is_near(results[0]["times_as_fast_as_openblas"], openblas / own));
+    CHECK(results[1]["openblas_seconds"].is_null()); // no product
+    for (const json &r : results) {
+        const double median = r["median_seconds"], beside = r["beside_seconds"];
+        CHECK(is_near(r["times_as_fast_as_beside"], beside / median));
+    }
+}
+
+TEST_CASE("bench: CSV and Markdown have a line for each result") {
+    const auto lines = [](const std::string &format) {
+        const Finished f = run_lamina(
+            {"bench", "linear", "--case", "T=1,2 K=8 N=8", "--seconds", "0", "--device", "cpu", "--format", format});
+        REQUIRE(f.status == 0);
+        CHECK_THAT(f.err, matchers::contains("the limit:"));
+        return lines_of(f.out);
+    };
+    const auto csv = lines("csv"), md = lines("md"), table = lines("table");
+    REQUIRE(csv.size() == 3);
+    CHECK_THAT(csv[0], matchers::contains("layer,case,variant,runs,median_seconds"));
+    CHECK(csv[1].starts_with("linear,T=1 K=8 N=8,cpu_fallback,"));
+    REQUIRE(md.size() == 4);
+    CHECK(md[0].starts_with("| LAYER | CASE | VARIANT |"));
+    CHECK(md[1].starts_with("| --- | --- | --- | ---: |"));
+    CHECK(md[2].starts_with("| linear | T=1 K=8 N=8 | cpu_fallback |"));
+    CHECK(table.size() == 3);
+}
+
+TEST_CASE("bench: a model's answers are measured, prompt and answer apart") {
+    const json results = bench({g2p(), "--prompt-tokens", "5", "--tokens", "4", "--rounds", "2"});
+    std::map<std::string, json> by_name;
+    for (const json &r : results) by_name[r["figure"]] = r;
+    CHECK(by_name.at("tokens in prompts")["median"].get<double>() <= 6); // with the end of the source
+    CHECK(by_name.at("tokens in answers")["median"].get<double>() <= 4);
+    CHECK(by_name.at("first token after")["unit"] == "s");
+    for (const char *part : {"prompts", "answers"}) {
+        CHECK(by_name.at(part)["unit"] == "tokens/s");
+        CHECK(by_name.at(part)["rounds"] == 2);
+        CHECK(by_name.at(part)["median"].get<double>() > 0);
+        CHECK(by_name.at(part)["share_of_limit"].get<double>() > 0);
+    }
+    CHECK(by_name.at("peak memory of the process")["median"].get<double>() > 1);
+}
+
+TEST_CASE("bench: invalid arguments are refused") {
+    const auto refused = [](std::vector<std::string> arguments, int status, const std::string &why) {
+        arguments.insert(arguments.begin(), "bench");
+        const Finished f = run_lamina(arguments);
+        CHECK(f.status == status);
+        CHECK(f.out.empty());
+        CHECK_THAT(f.err, matchers::contains(why));
+    };
+    refused({}, 2, "name layers or models");
+    refused({"linear", "--report", "x.md"}, 2, "its own choice");
+    refused({"--report", "x.md", "--seconds", "1"}, 2, "--seconds cannot be used with --report");
+    refused({"linaer"}, 2, "did you mean 'linear'");
+    refused({"linear", g2p()}, 2, "one after the other");
+    refused({"linear", "--rounds", "2"}, 2, "--rounds is about models");
+    refused({g2p(), "--case", "T=3"}, 2, "--case is about layers");
+    refused({"linear", "--device", "cpu", "--case", "T=3,x K=4"}, 3, "T=x");
+    refused({"linear", "--device", "cpu", "--case", "T=3, K=4"}, 3, "T=3,");
+    refused({"linear", "--variants", "--variant", "linear=reference"}, 2, "which measures all");
+    refused({"linear", "--format", "xml"}, 2, "table");
+}
