@@ -119,25 +119,47 @@ def run_ncnn(folder, x, device):
     return measured(run)
 
 
-def one_run(program, folder, rows, device):
+def expect_same(program, y, folder, rows):
     import numpy
 
-    x, expected = (numpy.load(folder / f"{name}{rows}.npy") for name in "xy")
-    seconds, y = {"PyTorch": run_torch, "ncnn": run_ncnn}[program](folder, x, device)
+    expected = numpy.load(folder / f"y{rows}.npy")
     error = float(abs(y.reshape(expected.shape) - expected).max())
     if not error < 1e-3:
         raise SystemExit(f"{program}: the result differs from PyTorch's by {error}")
+
+
+def one_run(program, folder, rows, device):
+    import numpy
+
+    x = numpy.load(folder / f"x{rows}.npy")
+    seconds, y = {"PyTorch": run_torch, "ncnn": run_ncnn}[program](folder, x, device)
+    expect_same(program, y, folder, rows)
     print(json.dumps(seconds))
 
 
 # ---- All programs in turns ----
 
 
-def lamina_seconds(options, folder, rows, device):
+def lamina(options, device, *arguments):
     name = "cpu" if device is None else f"vulkan:{device}"
-    out = subprocess.run([options.lamina, "bench", folder / "lamina", "--input", f"source={folder}/x{rows}.npy", "--device",
-                          name, "--rounds", "20", "--json"], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([options.lamina, *arguments, "--device", name], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return done.stdout
+
+
+def lamina_seconds(options, folder, rows, device):
+    out = lamina(options, device, "bench", folder / "lamina", "--input", f"source={folder}/x{rows}.npy", "--rounds", "20",
+                 "--json")
     return next(each["median"] for each in json.loads(out)["results"] if each["figure"] == "time of a run")
+
+
+def check_lamina(options, folder, rows, device):
+    import numpy
+
+    lamina(options, device, "run", folder / "lamina", "--input", f"source={folder}/x{rows}.npy", "--output",
+           f"memory={folder}/lamina.npy")
+    expect_same("Lamina", numpy.load(folder / "lamina.npy"), folder, rows)
 
 
 def peer_seconds(program, folder, rows, device):
@@ -167,6 +189,7 @@ def compare(options):
             numpy.save(folder / f"x{rows}.npy", x.numpy())
             with torch.inference_mode():
                 numpy.save(folder / f"y{rows}.npy", module(x).numpy())
+            check_lamina(options, folder, rows, options.vulkan)
             times = {"Lamina": [], "ncnn": [], "PyTorch": []}
             for _ in range(options.rounds):
                 times["Lamina"].append(lamina_seconds(options, folder, rows, options.vulkan))

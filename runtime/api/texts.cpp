@@ -84,7 +84,9 @@ GenerateOptions suggested_options(const Model &model) {
 }
 
 TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
-    return generation::read_texts(*detail::Access::model(model), *detail::Access::plugins(model), texts);
+    const model::Model &content = *detail::Access::model(model);
+    if (content.reading) return reading::tokenize(content, texts);
+    return generation::read_texts(content, *detail::Access::plugins(model), texts);
 }
 
 std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts) {

@@ -107,7 +107,9 @@ class CpuProgram final : public plan::Program {
     void set(int32_t tensor, std::span<const std::byte> bytes) override {
         std::memcpy(at(tensor), bytes.data(), bytes.size());
     }
-    void execute() override { run_steps([](size_t) {}); }
+    void execute() override {
+        run_steps([](size_t) {});
+    }
     void execute_timed(plan::RunTimes &times) override;
     template <class After> void run_steps(const After &after);
     void get(int32_t tensor, std::span<std::byte> bytes) override {

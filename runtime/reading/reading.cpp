@@ -31,19 +31,22 @@ void truncate(Encoding &encoding, size_t longest) {
     }
 }
 
+// Why the model does not take a text with these tokens; empty if it does.
+std::string why_not(const Encoding &encoding, size_t longest) {
+    if (encoding.size() == 0) return "no tokens; expected a text that is not empty";
+    if (encoding.size() <= longest) return "";
+    return std::to_string(encoding.size()) + " tokens; expected at most " + std::to_string(longest) +
+           ", as many as the model was trained with: shorten the text, or let it be truncated";
+}
+
 std::vector<Encoding> encode(const model::Reading &model, const std::vector<std::string> &texts, bool shorten) {
     const auto longest = static_cast<size_t>(model.longest);
     std::vector<Encoding> out;
     for (size_t i = 0; i < texts.size(); ++i) {
-        const auto refuse = [&](const std::string &why) {
-            throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
-        };
         Encoding &encoding = out.emplace_back(model.tokenizer.encode(texts[i]));
         if (shorten) truncate(encoding, longest);
-        if (encoding.size() == 0) refuse("no tokens; expected a text that is not empty");
-        if (encoding.size() > longest)
-            refuse(std::to_string(encoding.size()) + " tokens; expected at most " + std::to_string(longest) +
-                   ", as many as the model was trained with: shorten the text, or let it be truncated");
+        if (const std::string why = why_not(encoding, longest); !why.empty())
+            throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
     }
     return out;
 }
@@ -97,6 +100,20 @@ std::vector<Found> read(detail::SessionState &session, const std::vector<std::st
         if (options.progress) options.progress(first + batch.size(), order.size());
     }
     for (size_t i = 0; i < out.size(); ++i) out[i].encoding = std::move(encodings[i]);
+    return out;
+}
+
+TextIds tokenize(const model::Model &model, const std::vector<std::string> &texts) {
+    const model::Reading &reading = reading_of(model);
+    TextIds out;
+    for (const std::string &text : texts) {
+        Encoding encoding = reading.tokenizer.encode(text);
+        if (std::string why = why_not(encoding, static_cast<size_t>(reading.longest)); !why.empty()) {
+            out.refused = RefusedText{out.ids.size(), std::move(why)};
+            break;
+        }
+        out.ids.push_back(std::move(encoding.ids));
+    }
     return out;
 }
 

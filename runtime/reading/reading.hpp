@@ -22,6 +22,9 @@ struct Found {
 [[nodiscard]] std::vector<Found> read(detail::SessionState &session, const std::vector<std::string> &texts,
                                       const ReadOptions &options);
 
+// The token ids of texts, with the special ones.
+[[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<std::string> &texts);
+
 // The inputs of the model's graph for some texts, padded to the longest.
 [[nodiscard]] GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts);
 

@@ -52,6 +52,10 @@ TEST_CASE("texts: sentence vectors are the same as from token ids, in any batch"
                    (void)embed(session, {"w3", longer});
                }),
                contains("text 2: 43 tokens; expected at most 32"));
+    const TextIds ids_of = tokenize(test::runtime().load(model.path()), {"w5", longer, "w3"});
+    CHECK(ids_of.ids == std::vector<std::vector<int32_t>>{{1, 5, 2}});
+    CHECK(ids_of.refused.value().text == 1);
+    CHECK_THAT(ids_of.refused->why, contains("43 tokens; expected at most 32"));
     const Tensor cut = embed(session, {longer}, {.truncate = true});
     std::vector<int32_t> ids(32, 4);
     ids[0] = 1, ids[1] = 3, ids[31] = 2;
