@@ -1,16 +1,21 @@
-// Attention: for each sequence and head, two products with the softmax between them; by OpenBLAS, or for one query a
-// sequence by SIMD.
+// Attention: two products with the softmax between them, for a few queries of a head at a time.
+#include "arrays.hpp"
 #include "kernels.hpp"
+#include "panels.hpp"
 #include "product.hpp"
 #include "threads.hpp"
 
-#include <cblas.h>
+#include <lamina/plugin/product_numbers.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
+
+// Where the search for the greatest score begins: finite, so that a score of -infinity counts as masked.
+constexpr float least_score = -1.7e38F;
 
 class Attention {
   public:
@@ -20,8 +25,9 @@ class Attention {
           heads_(call.integer("heads")), kv_heads_(call.integer("kv_heads")), head_dim_(q_.channels / heads_),
           key_rows_(cached_ ? call.state("key_cache").dim(1) : k_.length), window_(call.integer("window")),
           softcap_(static_cast<float>(call.real("softcap"))),
-          scale_(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<float>(head_dim_))
-                                         : static_cast<float>(call.real("scale"))),
+          score_factor_((call.real("scale") == 0 ? 1 / std::sqrt(static_cast<float>(head_dim_))
+                                                 : static_cast<float>(call.real("scale"))) /
+                        (softcap_ == 0 ? 1 : softcap_)),
           position_(call.in("position")), lengths_(call.in("key_lengths")), bias_(call.in("score_bias")),
           by_distance_(call.in("distance_bias")), key_mask_(call.in("key_mask")),
           mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")), out_(call.out("y")),
@@ -33,12 +39,10 @@ class Attention {
             append(call_.in("k"), keys_);
             append(call_.in("v"), values_);
         }
-        if (q_.length == 1 && !mask_) return attend_single_queries();
-        const Matrix scores(q_.length, key_rows_);
-        for (int64_t b = 0; b < q_.batch; ++b) {
-            const Rows k = rows_of(keys_, b), v = rows_of(values_, b);
-            for (int64_t h = 0; h < heads_; ++h) attend(b, h, k.first, v.first, scores.data());
-        }
+        if (q_.length == 1 && !mask_)
+            attend_single_queries();
+        else
+            attend_panels();
     }
 
   private:
@@ -46,7 +50,7 @@ class Attention {
     const Sequence q_, k_;
     const bool cached_, causal_;
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
-    const float softcap_, scale_;
+    const float softcap_, score_factor_; // of the products; with a soft cap, scores are divided by it before tanh
     // Looked up by name once, not for each row.
     const Tensor position_, lengths_, bias_, by_distance_, key_mask_, mask_, queries_, out_;
     const Tensor keys_, values_; // all of them, or their caches
@@ -65,23 +69,6 @@ class Attention {
                 else
                     std::ranges::copy(rows.row(k_.row(b, j)), cache.f32().begin() + to);
             }
-    }
-
-    // The keys or values of a sequence that some query may attend to; halves from a cache are widened.
-    struct Rows {
-        std::unique_ptr<float[]> widened;
-        const float *first;
-    };
-    [[nodiscard]] Rows rows_of(const Tensor &all, int64_t b) const {
-        const auto [begin, end] = keys_of(b);
-        const int64_t from = (cached_ ? b * key_rows_ + begin : k_.row(b, begin)) * all.cols();
-        if (all.dtype() != LAMINA_F16) return {nullptr, all.f32().data() + from};
-        const auto halves =
-            all.f16().subspan(static_cast<size_t>(from), static_cast<size_t>((end - begin) * all.cols()));
-        auto widened = std::make_unique_for_overwrite<float[]>(halves.size());
-        std::ranges::transform(halves, widened.get(), widen_f16);
-        const float *first = widened.get();
-        return {std::move(widened), first};
     }
 
     // ---- One query a sequence, as when a text is generated ----
@@ -108,9 +95,11 @@ class Attention {
         else
             add_products(stored_rows(keys_, b, kv_head), FewRows(q, count, head_dim_).rows(), scores, n);
         for (int64_t h = 0; h < count; ++h) {
-            const std::span<float> row(scores + h * n, static_cast<size_t>(n));
-            for (float &score : row) score *= scale_;
-            softmax(b, kv_head * count + h, 0, begin, row);
+            float *const row = scores + h * n;
+            scale(row, n, score_factor_);
+            finish_scores({b, kv_head * count + h, 0, 1}, {begin, end}, row, 1);
+            const double total = exponentials(row, n, std::max(greatest(row, n), least_score));
+            scale(row, n, static_cast<float>(total == 0 ? 0 : 1 / total));
         }
         add_weighted(stored_rows(values_, b, kv_head), scores, n, count, o, head_dim_);
     }
@@ -123,7 +112,7 @@ class Attention {
                 all.row_bytes() * (cached_ ? 1 : k_.time_stride)};
     }
 
-    // ---- Heads ----
+    // ---- Keys ----
 
     struct Keys { // of one sequence, that some query may attend to, before masks; rows of the cache or of k
         int64_t begin, end;
@@ -139,56 +128,98 @@ class Attention {
         return window_ == 0 ? 0 : std::max<int64_t>(first_position(b) + query + 1 - window_, 0);
     }
 
-    void attend(int64_t b, int64_t h, const float *k, const float *v, float *scores) const {
-        const auto [begin, end] = keys_of(b);
-        const int64_t kv_width = kv_heads_ * head_dim_, width = heads_ * head_dim_;
-        const int64_t time_stride = cached_ ? 1 : k_.time_stride;
-        const int64_t q_at = b * q_.batch_stride * width + h * head_dim_;
-        const int64_t kv_at = h / (heads_ / kv_heads_) * head_dim_;
-        const int d = blas_int(head_dim_), t = blas_int(q_.length), n = blas_int(end - begin),
-                  q_step = blas_int(q_.time_stride * width), kv_step = blas_int(time_stride * kv_width);
-        const float *q = queries_.f32().data() + q_at;
-        float *o = out_.f32().data() + q_at;
-        if (n == 0) { // nothing to attend to
-            for (int64_t i = 0; i < q_.length; ++i) std::fill_n(o + i * q_step, d, 0.0f);
-            return;
-        }
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t, n, d, scale_, q, q_step, k + kv_at, kv_step, 0.0f,
-                    scores, n);
-        for (int64_t i = 0; i < q_.length; ++i) softmax(b, h, i, begin, {scores + i * n, static_cast<size_t>(n)});
-        if (masks_within(b)) expect_finite(v + kv_at, n, kv_step);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, d, n, 1.0f, scores, n, v + kv_at, kv_step, 0.0f, o,
-                    q_step);
+    // Those that query i may attend to, among `all` of its sequence.
+    [[nodiscard]] Keys keys_of_query(int64_t b, int64_t i, Keys all) const {
+        const int64_t end = causal_ ? std::clamp(first_position(b) + i + 1, all.begin, all.end) : all.end;
+        return {std::clamp(begin_of(b, i), all.begin, end), end};
     }
 
-    // Turns the products of query i with the keys from `first` on into softmax weights. A query that may attend to no
-    // key gets zeros.
-    void softmax(int64_t b, int64_t h, int64_t i, int64_t first, std::span<float> row) const {
-        const auto size = static_cast<int64_t>(row.size());
-        const int64_t end = causal_ ? std::clamp<int64_t>(first_position(b) + i + 1 - first, 0, size) : size;
-        const int64_t begin = std::clamp<int64_t>(begin_of(b, i) - first, 0, end);
-        const int64_t bias_at = ((b * heads_ + h) * q_.length + i) * k_.length + first;
-        const int64_t mask_at = (key_mask_ ? b : b * q_.length + i) * k_.length + first;
-        const auto kept = [&](int64_t j) { return !mask_ || mask_.i32()[static_cast<size_t>(mask_at + j)] != 0; };
-        const auto at = [&](int64_t j) -> float & { return row[static_cast<size_t>(j)]; };
+    // ---- Several queries a sequence ----
 
-        // A loop each: what is left out costs nothing.
+    struct Panel { // `count` queries of a head
+        int64_t b, head, first, count;
+    };
+    struct Scratch { // of one thread
+        Matrix queries, scores, out;
+        std::vector<float> keys, values; // widened, if the caches are in f16
+    };
+
+    void attend_panels() const {
+        for (int64_t b = 0; b < q_.batch; ++b)
+            if (masks_within(b)) expect_finite_values(b);
+        const int64_t columns = panel_columns(q_.length), panels = ceil_div(q_.length, columns);
+        const int64_t work = std::max<int64_t>(columns * key_rows_ * head_dim_, 1);
+        in_ranges(q_.batch * heads_ * panels, part_values / work + 1, [&](int64_t begin, int64_t end) {
+            Scratch scratch{{head_dim_, columns}, {key_rows_, columns}, {head_dim_, columns}, {}, {}};
+            for (int64_t at = begin; at < end; ++at) {
+                const int64_t first = at % panels * columns, head = at / panels;
+                attend({head / heads_, head % heads_, first, std::min(columns, q_.length - first)}, columns, scratch);
+            }
+        });
+    }
+
+    void attend(const Panel &panel, int64_t columns, Scratch &scratch) const {
+        const int64_t kv_head = panel.head / (heads_ / kv_heads_);
+        const Keys all = keys_of(panel.b), keys{keys_of_query(panel.b, panel.first, all).begin,
+                                                keys_of_query(panel.b, panel.first + panel.count - 1, all).end};
+        const int64_t n = keys.end - keys.begin, step = q_.time_stride * heads_ * head_dim_;
+        const int64_t at = (q_.row(panel.b, panel.first) * heads_ + panel.head) * head_dim_; // in q and y
+        float *const q = scratch.queries.data(), *const scores = scratch.scores.data(), *const o = scratch.out.data();
+        pack_panel({queries_.f32().data() + at, panel.count, step}, head_dim_, q, columns);
+        scale(q, head_dim_ * columns, score_factor_);
+        multiply_panel(rows_of(keys_, panel.b, kv_head, keys, scratch.keys), n, head_dim_, q, scores, columns);
+        for (int64_t c = 0; c < panel.count; ++c) {
+            finish_scores({panel.b, panel.head, panel.first + c, 1}, keys, scores + c, columns);
+            hide_keys(panel.b, panel.first + c, all, keys, scores + c, columns);
+        }
+        softmax_panel(scores, n, columns);
+        const Strided v = rows_of(values_, panel.b, kv_head, keys, scratch.values);
+        multiply_panel({v.values, v.inner_step, v.row_step}, head_dim_, n, scores, o, columns);
+        unpack_panel(o, head_dim_, columns, nullptr, nullptr, out_.f32().data() + at, panel.count, step);
+    }
+
+    // Some keys or values of a head: a row each. Halves of a cache are widened.
+    [[nodiscard]] Strided rows_of(const Tensor &all, int64_t b, int64_t kv_head, Keys keys,
+                                  std::vector<float> &widened) const {
+        const int64_t first = (cached_ ? b * key_rows_ + keys.begin : k_.row(b, keys.begin)) * all.cols();
+        const int64_t from = first + kv_head * head_dim_, step = (cached_ ? 1 : k_.time_stride) * all.cols();
+        if (all.dtype() != LAMINA_F16) return {all.f32().data() + from, step, 1};
+        widened.clear();
+        for (int64_t j = 0; j < keys.end - keys.begin; ++j) {
+            const auto row = all.f16().subspan(static_cast<size_t>(from + j * step), static_cast<size_t>(head_dim_));
+            std::ranges::transform(row, std::back_inserter(widened), widen_f16);
+        }
+        return {widened.data(), head_dim_, 1};
+    }
+
+    // ---- Scores ----
+
+    // What the contract does with the products of a query and its keys, which are `step` apart.
+    void finish_scores(const Panel &query, Keys keys, float *scores, int64_t step) const {
+        const int64_t n = keys.end - keys.begin, i = query.first;
         if (softcap_ != 0)
-            for (int64_t j = begin; j < end; ++j) at(j) = softcap_ * std::tanh(at(j) / softcap_);
-        if (bias_)
-            for (int64_t j = begin; j < end; ++j) at(j) += bias_.f32()[static_cast<size_t>(bias_at + j)];
+            for (int64_t j = 0; j < n; ++j) scores[j * step] = softcap_ * std::tanh(scores[j * step]);
+        if (bias_) {
+            const float *const row =
+                bias_.f32().data() + ((query.b * heads_ + query.head) * q_.length + i) * k_.length + keys.begin;
+            for (int64_t j = 0; j < n; ++j) scores[j * step] += row[j];
+        }
         if (by_distance_)
-            for (int64_t j = begin; j < end; ++j)
-                at(j) += of_distance(by_distance_.row(h), first + j - first_position(b) - i);
-        float greatest = -1.7e38f; // finite, so that a score of -infinity counts as masked
-        for (int64_t j = begin; j < end; ++j)
-            if (kept(j)) greatest = std::max(greatest, at(j));
-        double total = 0;
-        for (int64_t j = begin; j < end; ++j) total += at(j) = kept(j) ? std::exp(at(j) - greatest) : 0.0f;
-        const auto share = static_cast<float>(total == 0 ? 0 : 1 / total);
-        for (int64_t j = begin; j < end; ++j) at(j) *= share;
-        std::fill(row.begin(), row.begin() + begin, 0.0f);
-        std::fill(row.begin() + end, row.end(), 0.0f);
+            for (int64_t j = 0; j < n; ++j)
+                scores[j * step] +=
+                    of_distance(by_distance_.row(query.head), keys.begin + j - first_position(query.b) - i);
+    }
+
+    // Keys that a query may not attend to get the weight 0.
+    void hide_keys(int64_t b, int64_t i, Keys all, Keys keys, float *scores, int64_t step) const {
+        const auto hide = [&](int64_t j) { scores[(j - keys.begin) * step] = -std::numeric_limits<float>::infinity(); };
+        const Keys own = keys_of_query(b, i, all);
+        for (int64_t j = keys.begin; j < own.begin; ++j) hide(j);
+        for (int64_t j = own.end; j < keys.end; ++j) hide(j);
+        if (!mask_) return;
+        const int32_t *const kept = mask_.i32().data() + (key_mask_ ? b : b * q_.length + i) * k_.length;
+        for (int64_t j = own.begin; j < own.end; ++j)
+            if (kept[j] == 0) hide(j);
     }
 
     static float of_distance(std::span<const float> biases, int64_t distance) {
@@ -202,11 +233,18 @@ class Attention {
         const bool ragged = q_.length > 1 && (window_ != 0 || (causal_ && first_position(b) + 1 < keys_of(b).end));
         return mask_ || ragged;
     }
-    void expect_finite(const float *values, int64_t rows, int64_t step) const {
-        for (int64_t r = 0; r < rows; ++r)
-            for (int64_t c = 0; c < head_dim_; ++c)
-                if (!std::isfinite(values[r * step + c]))
-                    throw Unsupported("a value is not finite: masking by a product is not exact");
+    void expect_finite_values(int64_t b) const {
+        const auto [begin, end] = keys_of(b);
+        for (int64_t j = begin; j < end; ++j) {
+            const int64_t row = cached_ ? b * key_rows_ + j : k_.row(b, j), cols = values_.cols();
+            const auto finite = [](float v) { return std::isfinite(v); };
+            const bool all = values_.dtype() == LAMINA_F16
+                                 ? std::ranges::all_of(values_.f16().subspan(static_cast<size_t>(row * cols),
+                                                                             static_cast<size_t>(cols)),
+                                                       finite, widen_f16)
+                                 : std::ranges::all_of(values_.row(row), finite);
+            if (!all) throw Unsupported("a value is not finite: masking by a product is not exact");
+        }
     }
 };
 

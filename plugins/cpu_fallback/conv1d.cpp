@@ -1,12 +1,8 @@
 // Convolution over time: gathers the values that each step depends on into rows, then computes a product.
+#include "arrays.hpp"
 #include "kernels.hpp"
 #include "product.hpp"
-
-#include <lamina/plugin/product.hpp> // activate()
-
-#include <cblas.h>
-
-#include <algorithm>
+#include "threads.hpp"
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -24,22 +20,23 @@ void gather(std::span<const float> x, int64_t channels, int64_t width, int64_t f
 } // namespace
 
 void conv1d(const Call &call) {
-    const Tensor x = call.in("x"), weight = call.weight("weight"), bias = call.weight("bias"), y = call.out("y");
-    const int64_t steps = y.dim(1), channels = weight.dim(1), width = weight.dim(2);
-    const int m = blas_int(steps), n = blas_int(y.cols()), inner = blas_int(channels * width);
-    const auto activation = static_cast<Activation>(call.integer("activation"));
-    const auto sequence = static_cast<size_t>(x.dim(1) * channels);
+    const Tensor x = call.in("x"), weight = call.weight("weight"), y = call.out("y");
+    const int64_t steps = y.dim(1), cols = y.cols(), channels = weight.dim(1), width = weight.dim(2);
+    const int64_t inner = channels * width, sequence = x.dim(1) * channels;
+    const int64_t stride = call.integer("stride"), padding = call.integer("padding");
+    const auto activation = static_cast<uint32_t>(call.integer("activation"));
+    const WeightRows rows{LAMINA_F32, weight.stored_row(0), cols, inner, inner * static_cast<int64_t>(sizeof(float))};
     const Matrix seen(steps, inner);
     for (int64_t b = 0; b < y.dim(0); ++b) {
-        const auto own = x.f32().subspan(static_cast<size_t>(b) * sequence, sequence);
-        for (int64_t s = 0; s < steps; ++s)
-            gather(own, channels, width, s * call.integer("stride") - call.integer("padding"), seen.data() + s * inner);
-        const auto out = y.f32().subspan(static_cast<size_t>(b * steps * n), static_cast<size_t>(steps * n));
-        for (int64_t s = 0; s < steps && bias; ++s) std::ranges::copy(bias.f32(), out.begin() + s * n);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, inner, 1.0f, seen.data(), inner, weight.f32().data(),
-                    inner, bias ? 1.0f : 0.0f, out.data(), n);
-        if (activation == Activation::none) continue;
-        std::ranges::transform(out, out.begin(), [=](double v) { return static_cast<float>(activate(activation, v)); });
+        const auto own = x.f32().subspan(static_cast<size_t>(b * sequence), static_cast<size_t>(sequence));
+        in_ranges(steps, part_values / inner + 1, [&](int64_t first, int64_t end) {
+            for (int64_t s = first; s < end; ++s)
+                gather(own, channels, width, s * stride - padding, seen.data() + s * inner);
+        });
+        float *const out = y.f32().data() + b * steps * cols;
+        product(steps, seen.data(), rows, call.weight("bias"), out);
+        in_ranges(steps * cols, part_values,
+                  [&](int64_t first, int64_t end) { activate(activation, out + first, end - first); });
     }
 }
 

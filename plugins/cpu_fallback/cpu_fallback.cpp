@@ -7,9 +7,11 @@ using namespace lamina::plugin;
 struct CpuFallback {
     static constexpr auto id = "cpu_fallback";
     static constexpr auto summary =
-        "layers on the CPU: matrix products by OpenBLAS and SIMD, everything else by the references";
+        "layers on the CPU, with SIMD and on all processors; those without a kernel here, by their references";
     static constexpr uint32_t stored = block_dtypes | LAMINA_F16 | LAMINA_BF16; // f32 is passed as aligned words
     static constexpr std::array kernels{
+        cpu_kernel<cpu_fallback::activation>("activation",
+                                             "activation=relu|gelu|gelu_tanh|silu|tanh scale; x: ... -> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
             "heads kv_heads=heads scale causal window softcap batch_first; q: sequence B Tq heads*D, "
@@ -27,8 +29,18 @@ struct CpuFallback {
             "activation=relu|gelu|gelu_tanh|silu; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
             "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
             stored),
+        cpu_kernel<cpu_fallback::layer_norm>("layer_norm",
+                                             "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C"),
         cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N",
                                          stored),
+        cpu_kernel<cpu_fallback::log_softmax>("log_softmax", "x: ... C -> y: ... C"),
+        cpu_kernel<cpu_fallback::rms_norm>(
+            "rms_norm", "eps groups weight_offset; x: ... groups*C, residual?: ... groups*C; weight?: C "
+                        "-> y: ... groups*C"),
+        cpu_kernel<cpu_fallback::rotary>("rotary",
+                                         "heads layout=interleaved|halves magnitude batch_first; x: sequence B T "
+                                         "heads*D, position?: i32 B; frequencies: P -> y: sequence B T heads*D"),
+        cpu_kernel<cpu_fallback::softmax>("softmax", "x: ... C -> y: ... C"),
     };
 };
 

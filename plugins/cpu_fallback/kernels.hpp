@@ -1,14 +1,20 @@
-// The CPU kernels, one file each. They compute the layers of the same names.
+// The CPU kernels. They compute the layers of the same names.
 #pragma once
 
 #include <lamina/plugin/executor.hpp>
 
 namespace lamina::plugin::cpu_fallback {
 
+void activation(const Call &call);
 void attention(const Call &call);
 void conv1d(const Call &call);
 void embedding(const Call &call);
 void feed_forward(const Call &call);
+void layer_norm(const Call &call);
 void linear(const Call &call);
+void log_softmax(const Call &call);
+void rms_norm(const Call &call);
+void rotary(const Call &call);
+void softmax(const Call &call);
 
 } // namespace lamina::plugin::cpu_fallback

@@ -1,70 +1,126 @@
 #include "product.hpp"
 
+#include "panels.hpp"
 #include "threads.hpp"
-
-#include <cblas.h>
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <numeric>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-constexpr int64_t few_rows = 24;            // up to this many, weights are read as they are stored
-constexpr int64_t few_rows_f32 = 1;         // which OpenBLAS reads as they are, too; it is slow for a single token
-constexpr int64_t widened_values = 1 << 18; // of a weight, widened at a time for OpenBLAS
+constexpr int64_t few_rows = 24;    // up to this many, weights are read as they are stored
+constexpr int64_t few_rows_f32 = 4; // which panels read as they are, too
+constexpr int64_t block_rows = 512; // of x, packed at a time
+// Rows of a weight that are multiplied together (a multiple of what multiply_panel() takes at once), and their values
+// up to here: they stay in the second cache.
+constexpr int64_t group_rows = 60, group_values = 512;
 
-int64_t part_rows(const Tensor &weight) { return std::max<int64_t>(part_values / weight.cols(), 1); }
-
-WeightRows stored(const Tensor &weight, int64_t first, int64_t end) {
-    return {weight.dtype(), weight.stored_row(first), end - first, weight.cols(), weight.row_bytes()};
+WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end) {
+    return {weight.dtype, weight.first + first * weight.step, end - first, weight.values, weight.step};
 }
+
+// Values [first, first + n) of a bias that may be left out.
+class BiasPart {
+  public:
+    BiasPart(const Tensor &bias, int64_t first, int64_t n) : values_(1, bias ? n : 0), there_(static_cast<bool>(bias)) {
+        if (there_)
+            widen({bias.dtype(), bias.stored_row(0) + storage_type(bias.dtype()).row_bytes(first), 1, n, 0},
+                  values_.data());
+    }
+    [[nodiscard]] const float *values() const { return there_ ? values_.data() : nullptr; }
+
+  private:
+    Matrix values_;
+    bool there_;
+};
 
 // Columns [first, end) of what the product is added to: bias + residual (rows, cols).
 void start(int64_t rows, int64_t cols, const Tensor &bias, const float *residual, float *y, int64_t first,
            int64_t end) {
     const int64_t n = end - first;
-    const Matrix added(1, bias ? n : 0);
-    if (bias)
-        widen({bias.dtype(), bias.stored_row(0) + storage_type(bias.dtype()).row_bytes(first), 1, n, 0}, added.data());
+    const BiasPart part(bias, first, n);
+    const float *const added = part.values();
     for (int64_t at = first; at < rows * cols; at += cols) {
-        if (bias && residual != nullptr)
-            std::transform(added.data(), added.data() + n, residual + at, y + at, std::plus<>());
-        else if (bias || residual != nullptr)
-            std::copy_n(bias ? added.data() : residual + at, n, y + at);
+        if (added != nullptr && residual != nullptr)
+            std::transform(added, added + n, residual + at, y + at, std::plus<>());
+        else if (added != nullptr || residual != nullptr)
+            std::copy_n(added != nullptr ? added : residual + at, n, y + at);
         else
             std::fill_n(y + at, n, 0.0F);
     }
 }
 
-// y += the product by OpenBLAS. The weight is widened a part at a time.
-void add_widened(int64_t rows, const float *x, const Tensor &weight, float *y) {
-    const int64_t cols = weight.rows(), inner = weight.cols(), part = 4 * part_rows(weight); // widening is fast
-    const int64_t tile = std::min(std::max<int64_t>(widened_values / inner, 1), cols);
-    const Matrix widened(tile, inner);
-    for (int64_t begin = 0; begin < cols; begin += tile) {
-        const int64_t count = std::min(tile, cols - begin);
-        in_parallel(ceil_div(count, part), [&](int64_t p) {
-            const int64_t first = p * part, end = std::min(first + part, count);
-            widen(stored(weight, begin + first, begin + end), widened.data() + first * inner);
+// Some rows of x as panels, on all threads.
+class PackedRows {
+  public:
+    PackedRows(const float *x, int64_t rows, int64_t inner)
+        : rows_(rows), inner_(inner), columns_(panel_columns(rows)), panels_(ceil_div(rows, columns_)),
+          values_(panels_ * columns_, inner) {
+        in_ranges(panels_, part_values / (columns_ * inner) + 1, [&](int64_t first, int64_t end) {
+            for (int64_t p = first; p < end; ++p)
+                pack_panel({x + p * columns_ * inner, count(p), inner}, inner, panel(p), columns_);
         });
-        let_helpers_sleep();
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, blas_int(rows), blas_int(count), blas_int(inner), 1.0f, x,
-                    blas_int(inner), widened.data(), blas_int(inner), 1.0f, y + begin, blas_int(cols));
     }
+
+    // y (rows, cols) = the product with a group of rows of a weight, from column `first` on, + bias + residual.
+    // `sums`: memory for group_rows values of each row.
+    void multiply(const float *weight, int64_t count, const float *bias, const float *residual, float *y, int64_t cols,
+                  int64_t first, float *sums) const {
+        const int64_t step = group_rows * columns_;
+        for (int64_t i = 0; i < inner_; i += group_values)
+            for (int64_t p = 0; p < panels_; ++p)
+                multiply_panel({weight + i, inner_, 1}, count, std::min(group_values, inner_ - i),
+                               panel(p) + i * columns_, sums + p * step, columns_, i != 0);
+        for (int64_t p = 0; p < panels_; ++p) {
+            const int64_t at = p * columns_ * cols + first;
+            unpack_panel(sums + p * step, count, columns_, bias, residual == nullptr ? nullptr : residual + at, y + at,
+                         this->count(p), cols);
+        }
+    }
+
+    [[nodiscard]] int64_t padded_rows() const { return panels_ * columns_; }
+
+  private:
+    int64_t rows_, inner_, columns_, panels_;
+    Matrix values_;
+
+    [[nodiscard]] float *panel(int64_t p) const { return values_.data() + p * columns_ * inner_; }
+    [[nodiscard]] int64_t count(int64_t p) const { return std::min(columns_, rows_ - p * columns_); }
+};
+
+// The product for many rows: a few rows of the weight at a time, which are widened first if they are not f32.
+void product_by_panels(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
+                       const float *residual) {
+    const int64_t cols = weight.rows, inner = weight.values;
+    const bool words = weight.dtype == LAMINA_F32;
+    const PackedRows packed(x, rows, inner);
+    // Groups of the same size, and as many for each thread.
+    const int64_t threads = thread_count(), groups = ceil_div(ceil_div(cols, group_rows), threads) * threads;
+    const int64_t group = std::min(ceil_div(ceil_div(cols, groups), 6) * 6, group_rows);
+    in_ranges(ceil_div(cols, group), 1, [&](int64_t begin, int64_t end) {
+        const Matrix sums(packed.padded_rows(), group_rows), widened(words ? 0 : group, inner);
+        for (int64_t first = begin * group; first < std::min(end * group, cols); first += group) {
+            const int64_t count = std::min(group, cols - first);
+            const WeightRows part = part_of(weight, first, first + count);
+            if (!words) widen(part, widened.data());
+            packed.multiply(words ? reinterpret_cast<const float *>(part.first) : widened.data(), count,
+                            BiasPart(bias, first, count).values(), residual, y, cols, first, sums.data());
+        }
+    });
 }
 
 } // namespace
 
-int blas_int(int64_t n) {
-    if (n > std::numeric_limits<int>::max()) throw Unsupported(std::to_string(n) + " does not fit OpenBLAS's integers");
-    return static_cast<int>(n);
+WeightRows stored_rows(const Tensor &weight) {
+    return {weight.dtype(), weight.stored_row(0), weight.rows(), weight.cols(), weight.row_bytes()};
 }
 
-void for_parts(const Tensor &weight, const std::function<void(int64_t, int64_t)> &f) {
-    const int64_t rows = weight.rows(), part = part_rows(weight);
-    in_parallel(ceil_div(rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, rows)); });
+void for_parts(const WeightRows &weight, const std::function<void(int64_t, int64_t)> &f) {
+    const int64_t part = std::max<int64_t>(part_values / weight.values, 1);
+    in_parallel(ceil_div(weight.rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); });
 }
 
 FewRows::FewRows(const float *x, int64_t rows, int64_t values)
@@ -82,30 +138,29 @@ FewRows::FewRows(const float *x, int64_t rows, int64_t values)
     rows_.sums = sums_.data();
 }
 
-bool FewRows::suits(int64_t rows, const Tensor &weight) {
-    return rows <= (weight.dtype() == LAMINA_F32 ? few_rows_f32 : few_rows);
-}
+bool FewRows::suits(int64_t rows, uint32_t dtype) { return rows <= (dtype == LAMINA_F32 ? few_rows_f32 : few_rows); }
 
-void FewRows::product(const Tensor &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
+void FewRows::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
                       int64_t end) const {
-    start(rows_.rows, weight.rows(), bias, residual, y, first, end);
-    add_products(stored(weight, first, end), rows_, y + first, weight.rows());
+    start(rows_.rows, weight.rows, bias, residual, y, first, end);
+    add_products(part_of(weight, first, end), rows_, y + first, weight.rows);
 }
 
-void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &bias, float *y, const float *residual) {
-    const int m = blas_int(rows), n = blas_int(weight.rows()), k = blas_int(weight.cols());
-    if (m == 0 || n == 0) return;
-    if (FewRows::suits(rows, weight)) {
-        const FewRows few(x, rows, k);
+void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
+             const float *residual) {
+    if (rows == 0) return;
+    if (FewRows::suits(rows, weight.dtype)) {
+        const FewRows few(x, rows, weight.values);
         return for_parts(weight,
                          [&](int64_t first, int64_t end) { few.product(weight, bias, y, residual, first, end); });
     }
-    const bool words = weight.dtype() == LAMINA_F32, added = bias || residual != nullptr;
-    if (added || !words) start(rows, n, bias, residual, y, 0, n);
-    if (!words) return add_widened(rows, x, weight, y);
-    let_helpers_sleep();
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f, x, k, weight.f32().data(), k,
-                added ? 1.0f : 0.0f, y, n);
+    for (int64_t first = 0; first < rows; first += block_rows)
+        product_by_panels(std::min(block_rows, rows - first), x + first * weight.values, weight, bias,
+                          y + first * weight.rows, residual == nullptr ? nullptr : residual + first * weight.rows);
+}
+
+void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &bias, float *y, const float *residual) {
+    product(rows, x, stored_rows(weight), bias, y, residual);
 }
 
 } // namespace lamina::plugin::cpu_fallback

@@ -1,13 +1,16 @@
 #include "threads.hpp"
 
-#include <cblas.h>
+#include <lamina/plugin/plan.hpp> // ceil_div()
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,8 +21,8 @@ namespace {
 // product takes, and decoding is made of small products.
 constexpr std::chrono::microseconds patience{100};
 
-// Parts of a task for which sleeping threads are woken. With fewer, the caller is done before they are awake.
-constexpr int64_t worth_waking = 16;
+// Parts of part_values for which sleeping threads are woken. With fewer, the caller is done before they are awake.
+constexpr int64_t parts_worth_waking = 16;
 
 // Returns early once done() is true.
 template <class F> void watch(F &&done) {
@@ -32,17 +35,29 @@ template <class F> void watch(F &&done) {
 struct Work {
     const std::function<void(int64_t)> *part;
     int64_t parts;
+    bool worth_waking; // threads that sleep
     std::atomic<int64_t> next = 0;
+    std::atomic<bool> failed = false;
+    std::exception_ptr error = nullptr; // the first
 
     void take() {
-        for (int64_t i = next++; i < parts; i = next++) (*part)(i);
+        try {
+            for (int64_t i = next++; i < parts; i = next++) (*part)(i);
+        } catch (...) {
+            next = parts;
+            if (!failed.exchange(true)) error = std::current_exception();
+        }
     }
 };
 
 class Helpers {
   public:
     explicit Helpers(int count) {
-        for (int i = 0; i < count; ++i) threads_.emplace_back([this] { serve(); });
+        threads_.reserve(static_cast<size_t>(count));
+        try {
+            for (int i = 0; i < count; ++i) threads_.emplace_back([this] { serve(); });
+        } catch (const std::system_error &) { // a limit of threads or of memory: fewer do, too
+        }
     }
     Helpers(const Helpers &) = delete;
     Helpers &operator=(const Helpers &) = delete;
@@ -56,15 +71,21 @@ class Helpers {
         for (std::thread &thread : threads_) thread.join();
     }
 
-    void run(Work &work) {
+    void run(Work work) {
+        share(work);
+        if (work.error) std::rethrow_exception(work.error);
+    }
+
+  private:
+    void share(Work &work) {
+        if (work.parts <= 1) return work.take();
         const std::unique_lock alone(caller_, std::try_to_lock);
         if (!alone.owns_lock()) return work.take(); // another session is using the helpers
         bool wake = false;
         {
             const std::lock_guard lock(mutex_);
             work_ = &work, ++round_;
-            awake_ = true;
-            wake = sleeping_ != 0 && work.parts >= worth_waking;
+            wake = sleeping_ != 0 && work.worth_waking;
         }
         if (wake) changed_.notify_all();
         work.take();
@@ -79,14 +100,11 @@ class Helpers {
         changed_.wait(lock, finished);
     }
 
-    void let_sleep() { awake_ = false; }
-
-  private:
     void serve() {
         uint64_t seen = 0;
         const auto called = [&] { return round_ != seen; };
         while (true) {
-            watch([&] { return called() || !awake_; });
+            watch(called);
             std::unique_lock lock(mutex_);
             ++sleeping_;
             changed_.wait(lock, called);
@@ -108,27 +126,32 @@ class Helpers {
     Work *work_ = nullptr;
     std::atomic<uint64_t> round_ = 0; // counts the tasks so far
     std::atomic<int> working_ = 0;    // helpers that use the work
-    std::atomic<bool> awake_ = true;  // whether helpers watch for the next task before they sleep
     int sleeping_ = 0;                // helpers that wait to be woken
     bool ending_ = false;
     std::vector<std::thread> threads_;
 };
 
 Helpers &helpers() {
-    static Helpers all(openblas_get_num_threads() - 1);
+    static Helpers all(thread_count() - 1);
     return all;
 }
 
 } // namespace
 
-void in_parallel(int64_t parts, const std::function<void(int64_t)> &part) {
-    Work work{&part, parts};
-    if (parts <= 1)
-        work.take();
-    else
-        helpers().run(work);
+int thread_count() {
+    static const int count = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+    return count;
 }
 
-void let_helpers_sleep() { helpers().let_sleep(); }
+void in_parallel(int64_t parts, const std::function<void(int64_t)> &part) {
+    helpers().run({&part, parts, parts >= parts_worth_waking});
+}
+
+void in_ranges(int64_t size, int64_t least, const std::function<void(int64_t, int64_t)> &range) {
+    // More ranges than threads, so that none waits long for one that was interrupted.
+    const int64_t step = std::max(least, ceil_div(size, 4 * static_cast<int64_t>(thread_count())));
+    const std::function<void(int64_t)> part = [&](int64_t p) { range(p * step, std::min((p + 1) * step, size)); };
+    helpers().run({&part, ceil_div(size, step), true});
+}
 
 } // namespace lamina::plugin::cpu_fallback

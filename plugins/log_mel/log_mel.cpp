@@ -61,9 +61,11 @@ class Reference {
 
     [[nodiscard]] double power(const std::vector<double> &frame, int64_t bin) const {
         double re = 0, im = 0;
-        for (size_t i = 0; i < frame.size(); ++i) {
-            const size_t turn = i * static_cast<size_t>(bin) % frame.size();
-            re += frame[i] * turns_[2 * turn], im -= frame[i] * turns_[2 * turn + 1];
+        size_t turn = 0; // i * bin, less whole turns
+        for (const double v : frame) {
+            re += v * turns_[2 * turn], im -= v * turns_[2 * turn + 1];
+            turn += static_cast<size_t>(bin);
+            if (turn >= frame.size()) turn -= frame.size();
         }
         return re * re + im * im;
     }

@@ -1,21 +1,20 @@
 // The SIMD code that reads weights as they are stored, with every instruction set that the processor has.
 #include "rows.hpp"
 
-#include "catch.hpp"
+#include "instruction_sets.hpp"
 
 #include <lamina/plugin/dtype.hpp>
 
-#include <hwy/targets.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <vector>
 
 using namespace lamina::plugin;
+using lamina::test::for_instruction_sets, lamina::test::numbers;
 
 namespace {
 
@@ -38,25 +37,6 @@ class AtTheEdge {
     size_t pages_, size_;
     std::byte *first_;
 };
-
-std::vector<float> numbers(int64_t n) {
-    static std::mt19937 random(1);
-    std::vector<float> out(static_cast<size_t>(n));
-    for (float &v : out) v = std::normal_distribution<float>()(random);
-    return out;
-}
-
-// Runs f with each instruction set.
-template <class F> void for_instruction_sets(F &&f) {
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-        INFO("with " << hwy::TargetName(target));
-        hwy::SetSupportedTargetsForTest(target);
-        hwy::GetChosenTarget().Update(target);
-        f();
-    }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 struct Weight {
     Weight(const StorageType &of, int64_t n, int64_t width)

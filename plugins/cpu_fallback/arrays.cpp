@@ -1,0 +1,197 @@
+// Compiled once for each SIMD instruction set: foreach_target.h includes this file again for each of them.
+#include "arrays.hpp"
+
+#include <lamina/plugin/product_numbers.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "simd_targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "arrays.cpp"
+#include <hwy/foreach_target.h> // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr hn::CappedTag<float, 16> floats;
+constexpr int64_t lanes = hn::MaxLanes(floats);
+using Floats = hn::Vec<decltype(floats)>;
+
+HWY_INLINE Floats set(float v) { return hn::Set(floats, v); }
+
+// The last values of an array may be fewer than a vector has lanes; zeros follow.
+HWY_INLINE Floats load(const float *at, int64_t left) {
+    if (left >= lanes) return hn::LoadU(floats, at);
+    float last[lanes] = {};
+    std::copy_n(at, left, last);
+    return hn::LoadU(floats, last);
+}
+HWY_INLINE void store(Floats v, float *at, int64_t left) {
+    if (left >= lanes) return hn::StoreU(v, floats, at);
+    float last[lanes];
+    hn::StoreU(v, floats, last);
+    std::copy_n(last, left, at);
+}
+// Zero in the lanes behind the last value.
+HWY_INLINE Floats only(Floats v, int64_t left) {
+    return left >= lanes ? v : hn::IfThenElseZero(hn::FirstN(floats, static_cast<size_t>(left)), v);
+}
+
+// The sum of f(index) over an array, for f that returns a vector. Rounding errors grow with the length of a sum in
+// floats, so sums of 64 vectors are added up in double.
+template <class F> HWY_INLINE double sum(int64_t n, F &&f) {
+    double total = 0;
+    for (int64_t begin = 0; begin < n; begin += 64 * lanes) {
+        Floats part = hn::Zero(floats);
+        for (int64_t i = begin; i < std::min(n, begin + 64 * lanes); i += lanes)
+            part = hn::Add(part, only(f(i), n - i));
+        total += hn::GetLane(hn::SumOfLanes(floats, part));
+    }
+    return total;
+}
+
+// Replaces each value by f(value).
+template <class F> HWY_INLINE void map(float *values, int64_t n, F &&f) {
+    for (int64_t i = 0; i < n; i += lanes) {
+        const Floats v = load(values + i, n - i);
+        store(hn::IfThenElse(hn::IsNaN(v), v, f(v)), values + i, n - i);
+    }
+}
+
+// erfc(|x| / sqrt(2)) / 2, to 1e-7 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26).
+HWY_INLINE Floats half_erfc(Floats x) {
+    const Floats z = hn::Mul(hn::Abs(x), set(1 / std::numbers::sqrt2_v<float>));
+    const Floats t = hn::Div(set(1), hn::MulAdd(z, set(0.3275911F), set(1)));
+    Floats polynomial = set(1.061405429F);
+    for (const float c : {-1.453152027F, 1.421413741F, -0.284496736F, 0.254829592F})
+        polynomial = hn::MulAdd(polynomial, t, set(c));
+    return hn::Mul(hn::Mul(hn::Mul(polynomial, t), set(0.5F)), hn::Exp(floats, hn::Neg(hn::Mul(z, z))));
+}
+
+HWY_INLINE Floats relu(Floats v) { return hn::Max(v, hn::Zero(floats)); }
+HWY_INLINE Floats gelu(Floats v) {
+    // Far from zero the second factor is 0, and infinity times 0 would be NaN.
+    const Floats tail = hn::Mul(hn::Min(hn::Abs(v), set(1e30F)), half_erfc(v));
+    return hn::Sub(relu(v), tail);
+}
+HWY_INLINE Floats gelu_tanh(Floats v) {
+    const Floats cubic = hn::MulAdd(hn::Mul(hn::Mul(v, v), v), set(0.044715F), v);
+    const Floats tanh = hn::Tanh(floats, hn::Mul(cubic, set(std::sqrt(2 / std::numbers::pi_v<float>))));
+    return hn::Mul(hn::Mul(v, set(0.5F)), hn::Add(set(1), tanh));
+}
+HWY_INLINE Floats silu(Floats v) { // exp() must not overflow; what is left of v / exp(87) is nothing
+    return hn::Div(v, hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Neg(v), set(87)))));
+}
+
+// y = (x - shift - mean) * factor * weight + bias + added.
+HWY_INLINE void finish_norm(const float *x, int64_t n, float shift, float mean, float factor, const NormOutput &out) {
+    for (int64_t i = 0; i < n; i += lanes) {
+        const int64_t left = n - i;
+        Floats v = hn::Mul(hn::Sub(hn::Sub(load(x + i, left), set(shift)), set(mean)), set(factor));
+        if (out.weight != nullptr) v = hn::Mul(v, hn::Add(load(out.weight + i, left), set(out.weight_offset)));
+        if (out.bias != nullptr) v = hn::Add(v, load(out.bias + i, left));
+        if (out.added != nullptr) v = hn::Add(v, load(out.added + i, left));
+        store(v, out.y + i, left);
+    }
+}
+
+} // namespace
+
+HWY_ATTR void activate(uint32_t activation, float *values, int64_t n) {
+    switch (activation) {
+    case LAMINA_RELU:
+        return map(values, n, [](Floats v) HWY_ATTR { return relu(v); });
+    case LAMINA_GELU:
+        return map(values, n, [](Floats v) HWY_ATTR { return gelu(v); });
+    case LAMINA_GELU_TANH:
+        return map(values, n, [](Floats v) HWY_ATTR { return gelu_tanh(v); });
+    case LAMINA_SILU:
+        return map(values, n, [](Floats v) HWY_ATTR { return silu(v); });
+    case LAMINA_TANH:
+        return map(values, n, [](Floats v) HWY_ATTR { return hn::Tanh(floats, v); });
+    default: // LAMINA_NONE
+        return;
+    }
+}
+
+HWY_ATTR float greatest(const float *values, int64_t n) {
+    const Floats least = set(std::numeric_limits<float>::lowest());
+    Floats out = least;
+    for (int64_t i = 0; i < n; i += lanes) {
+        const Floats v = load(values + i, n - i);
+        out =
+            hn::Max(out, n - i >= lanes ? v : hn::IfThenElse(hn::FirstN(floats, static_cast<size_t>(n - i)), v, least));
+    }
+    return hn::GetLane(hn::MaxOfLanes(floats, out));
+}
+
+HWY_ATTR double exponentials(float *values, int64_t n, float shift) {
+    return sum(n, [&](int64_t i) HWY_ATTR {
+        const Floats v = hn::Sub(load(values + i, n - i), set(shift));
+        const Floats e = hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(floats, v));
+        store(e, values + i, n - i);
+        return e;
+    });
+}
+
+HWY_ATTR void scale(float *values, int64_t n, float factor) {
+    map(values, n, [=](Floats v) HWY_ATTR { return hn::Mul(v, set(factor)); });
+}
+
+// Subtracting the first value keeps rows accurate whose mean is large.
+HWY_ATTR void layer_norm_row(const float *x, int64_t n, double eps, const NormOutput &out) {
+    const Floats shift = set(x[0]);
+    const auto shifted = [&](int64_t i) HWY_ATTR { return hn::Sub(load(x + i, n - i), shift); };
+    const auto mean = static_cast<float>(sum(n, shifted) / static_cast<double>(n));
+    const double squares = sum(n, [&](int64_t i) HWY_ATTR {
+        const Floats v = hn::Sub(shifted(i), set(mean));
+        return hn::Mul(v, v);
+    });
+    const double deviation = std::sqrt(squares / static_cast<double>(n) + eps);
+    finish_norm(x, n, x[0], mean, static_cast<float>(1 / deviation), out);
+}
+
+HWY_ATTR void rms_norm_row(const float *x, int64_t n, double eps, const NormOutput &out) {
+    const double squares = sum(n, [&](int64_t i) HWY_ATTR {
+        const Floats v = load(x + i, n - i);
+        return hn::Mul(v, v);
+    });
+    finish_norm(x, n, 0, 0, static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + eps)), out);
+}
+
+} // namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lamina::plugin::cpu_fallback {
+
+HWY_EXPORT(activate);
+HWY_EXPORT(greatest);
+HWY_EXPORT(exponentials);
+HWY_EXPORT(scale);
+HWY_EXPORT(layer_norm_row);
+HWY_EXPORT(rms_norm_row);
+
+void activate(uint32_t activation, float *values, int64_t n) { HWY_DYNAMIC_DISPATCH(activate)(activation, values, n); }
+float greatest(const float *values, int64_t n) { return HWY_DYNAMIC_DISPATCH(greatest)(values, n); }
+double exponentials(float *values, int64_t n, float shift) {
+    return HWY_DYNAMIC_DISPATCH(exponentials)(values, n, shift);
+}
+void scale(float *values, int64_t n, float factor) { HWY_DYNAMIC_DISPATCH(scale)(values, n, factor); }
+void layer_norm_row(const float *x, int64_t n, double eps, const NormOutput &out) {
+    HWY_DYNAMIC_DISPATCH(layer_norm_row)(x, n, eps, out);
+}
+void rms_norm_row(const float *x, int64_t n, double eps, const NormOutput &out) {
+    HWY_DYNAMIC_DISPATCH(rms_norm_row)(x, n, eps, out);
+}
+
+} // namespace lamina::plugin::cpu_fallback
+#endif

@@ -1,0 +1,40 @@
+// Products and softmax with SIMD. A panel is a matrix with a column for each of a few rows of a tensor, all of which
+// fit into a few vectors: a step that is computed for one of these rows is computed for all of them.
+#pragma once
+
+#include <cstdint>
+
+namespace lamina::plugin::cpu_fallback {
+
+// How many columns a panel has for so many rows, or for some of them if there are more. Those without a row hold zeros.
+int64_t panel_columns(int64_t rows);
+
+// Rows of floats; `step` from one to the next.
+struct FloatRows {
+    const float *values;
+    int64_t rows, step;
+};
+
+// panel (inner, columns) = the rows, transposed.
+void pack_panel(const FloatRows &rows, int64_t inner, float *panel, int64_t columns);
+
+// Of rows that are `step` apart in y: the panel (inner, columns), transposed, + bias (inner) + added, which has the
+// step of y; nullptr for what is left out.
+void unpack_panel(const float *panel, int64_t inner, int64_t columns, const float *bias, const float *added, float *y,
+                  int64_t rows, int64_t step);
+
+// A matrix whose element (r, i) is values[r * row_step + i * inner_step].
+struct Strided {
+    const float *values;
+    int64_t row_step, inner_step;
+};
+
+// y (rows, columns) = a (rows, inner) * x (inner, columns), or y += that.
+void multiply_panel(const Strided &a, int64_t rows, int64_t inner, const float *x, float *y, int64_t columns,
+                    bool add = false);
+
+// Softmax over each column. A value of -infinity is masked: its weight is 0, and columns without any other become
+// zeros.
+void softmax_panel(float *values, int64_t rows, int64_t columns);
+
+} // namespace lamina::plugin::cpu_fallback
