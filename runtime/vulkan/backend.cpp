@@ -11,13 +11,13 @@ VulkanBackend::VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_
 
 std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, const plan::ProgramOptions &options) {
     const std::lock_guard lock(mutex_);
-    std::vector<ChosenVariant> steps;
+    std::vector<plan::ChosenVariant> steps;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
         const std::string_view wanted = s < options.variants.size() ? options.variants[s] : std::string_view();
         const plan::Kernels &kernels = kernels_of(plan.steps[s].call.layer());
         const lamina_device &device = device_->info().capabilities;
-        steps.push_back(choose_variant(plan.steps[s], kernels, device, wanted));
-        if (options.folded) steps.back() = folded(plan.steps[s], kernels, device, std::move(steps.back()));
+        steps.push_back(plan::choose_variant(plan.steps[s], kernels, device, wanted));
+        if (options.folded) steps.back() = plan::folded(plan.steps[s], kernels, device, std::move(steps.back()));
     }
     // Held from here on, so that no weight is uploaded for a preparation and then uploaded again.
     const std::map<std::string, Region> weights =
@@ -42,7 +42,7 @@ const plan::Kernels &VulkanBackend::kernels_of(const abi::Layer &layer) {
 }
 
 VulkanBackend::ProgramPipelines VulkanBackend::build_pipelines(const plan::GraphPlan &plan,
-                                                               std::span<const ChosenVariant> steps) {
+                                                               std::span<const plan::ChosenVariant> steps) {
     std::vector<PipelineRequest> requests;
     const auto request = [&](const abi::LayerCall &call, std::span<const plan::Dispatch> dispatches) {
         for (const plan::Dispatch &d : dispatches) {
@@ -58,7 +58,7 @@ VulkanBackend::ProgramPipelines VulkanBackend::build_pipelines(const plan::Graph
     return {{all.begin(), all.begin() + of_run}, {all.begin() + of_run, all.end()}};
 }
 
-std::vector<Prepared> VulkanBackend::prepare(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps,
+std::vector<Prepared> VulkanBackend::prepare(const plan::GraphPlan &plan, std::span<const plan::ChosenVariant> steps,
                                              std::span<const Pipeline> pipelines) {
     std::vector<Prepared> out(steps.size());
     for (size_t s = 0; s < steps.size(); ++s) {

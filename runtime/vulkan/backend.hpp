@@ -1,10 +1,10 @@
 // A Vulkan device with one model's weights: compiles planned graphs into programs.
 #pragma once
 
+#include "plan/variant_choice.hpp"
 #include "vulkan/pipelines.hpp"
 #include "vulkan/preparations.hpp"
 #include "vulkan/residents.hpp"
-#include "vulkan/variant_choice.hpp"
 
 #include <map>
 #include <memory>
@@ -29,9 +29,10 @@ class VulkanBackend final : public plan::Backend {
     struct ProgramPipelines {
         std::vector<Pipeline> run, preparation;
     };
-    [[nodiscard]] ProgramPipelines build_pipelines(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps);
+    [[nodiscard]] ProgramPipelines build_pipelines(const plan::GraphPlan &plan,
+                                                   std::span<const plan::ChosenVariant> steps);
     // By step: what its plan has prepared.
-    [[nodiscard]] std::vector<Prepared> prepare(const plan::GraphPlan &plan, std::span<const ChosenVariant> steps,
+    [[nodiscard]] std::vector<Prepared> prepare(const plan::GraphPlan &plan, std::span<const plan::ChosenVariant> steps,
                                                 std::span<const Pipeline> pipelines);
 
     std::shared_ptr<LogicalDevice> device_;

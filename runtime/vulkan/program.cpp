@@ -6,7 +6,7 @@
 namespace lamina::vulkan {
 
 VulkanProgram::VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner,
-                             Residents &residents, plan::GraphPlan plan, std::vector<ChosenVariant> steps,
+                             Residents &residents, plan::GraphPlan plan, std::vector<plan::ChosenVariant> steps,
                              std::span<const Pipeline> pipelines, std::vector<Prepared> prepared,
                              const plan::ProgramOptions &options)
     : plan::Program(std::move(plan), options), device_(std::move(device)), pipelines_(std::move(owner)),

@@ -15,7 +15,7 @@ class VulkanProgram final : public plan::Program {
     // `pipelines` has one for every dispatch of `steps`, in order, and `owner` keeps them alive. `prepared`: the
     // prepared memory of each step.
     VulkanProgram(std::shared_ptr<LogicalDevice> device, std::shared_ptr<const Pipelines> owner, Residents &residents,
-                  plan::GraphPlan plan, std::vector<ChosenVariant> steps, std::span<const Pipeline> pipelines,
+                  plan::GraphPlan plan, std::vector<plan::ChosenVariant> steps, std::span<const Pipeline> pipelines,
                   std::vector<Prepared> prepared, const plan::ProgramOptions &options);
 
     [[nodiscard]] std::string overrun() override;
@@ -37,7 +37,7 @@ class VulkanProgram final : public plan::Program {
 
     std::shared_ptr<LogicalDevice> device_;
     std::shared_ptr<const Pipelines> pipelines_;
-    std::vector<ChosenVariant> steps_;
+    std::vector<plan::ChosenVariant> steps_;
     ProgramMemory memory_;
     std::vector<Input> inputs_;
     std::vector<int32_t> output_tensors_;

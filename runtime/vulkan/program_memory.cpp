@@ -8,9 +8,9 @@ namespace {
 
 using Kind = plan::PlannedTensor::Kind;
 
-std::vector<std::vector<uint64_t>> scratch_of(std::span<const ChosenVariant> steps) {
+std::vector<std::vector<uint64_t>> scratch_of(std::span<const plan::ChosenVariant> steps) {
     std::vector<std::vector<uint64_t>> out;
-    for (const ChosenVariant &step : steps) out.push_back(step.plan.scratch);
+    for (const plan::ChosenVariant &step : steps) out.push_back(step.plan.scratch);
     return out;
 }
 
@@ -29,7 +29,7 @@ const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
 
 } // namespace
 
-std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const ChosenVariant> steps) {
+std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const plan::ChosenVariant> steps) {
     std::set<std::string> out;
     for (size_t s = 0; s < steps.size(); ++s)
         for (const plan::Dispatch &d : steps[s].plan.dispatches)
@@ -40,7 +40,7 @@ std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const C
 }
 
 ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents,
-                             const plan::GraphPlan &graph, std::span<const ChosenVariant> steps,
+                             const plan::GraphPlan &graph, std::span<const plan::ChosenVariant> steps,
                              std::vector<Prepared> prepared, const plan::ProgramOptions &options)
     : tensors_(graph.tensors.size()), scratch_(steps.size()), constants_(steps.size()), prepared_(std::move(prepared)),
       zeros_(residents.zeros()), guard_(options.guard ? plan::guard_bytes : 0),
@@ -55,7 +55,7 @@ ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Resid
 }
 
 void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &graph,
-                                   std::span<const ChosenVariant> steps) {
+                                   std::span<const plan::ChosenVariant> steps) {
     std::vector<MemoryRequest> states;
     for (const plan::PlannedTensor &t : graph.tensors)
         if (t.kind == Kind::state) states.push_back({t.name, padded(t.type.bytes()) + 2 * guard_});
@@ -78,7 +78,7 @@ Region ProgramMemory::inside(const Region &whole, const std::string &name, uint3
 }
 
 void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
-                                 std::span<const ChosenVariant> steps, const plan::MemoryLayout &layout) {
+                                 std::span<const plan::ChosenVariant> steps, const plan::MemoryLayout &layout) {
     std::vector<MemoryRequest> requests;
     std::vector<Region *> targets; // of the requests
     const auto request = [&](std::string name, uint64_t bytes, Region &target) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "plan/lifetimes.hpp"
+#include "plan/variant_choice.hpp"
 #include "vulkan/preparations.hpp"
-#include "vulkan/variant_choice.hpp"
 
 #include <memory>
 #include <span>
@@ -13,7 +13,8 @@
 namespace lamina::vulkan {
 
 // The names of the weights that runs read directly. Of other weights, runs only read the prepared form.
-[[nodiscard]] std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const ChosenVariant> steps);
+[[nodiscard]] std::set<std::string> weights_of(const plan::GraphPlan &graph,
+                                               std::span<const plan::ChosenVariant> steps);
 
 // Activations and scratch are placed by plan::MemoryLayout; inputs have memory of their own. Weights and states belong
 // to the backend.
@@ -23,7 +24,7 @@ class ProgramMemory {
     // guard_bytes on both sides of everything that kernels write. Throws Error(memory) with the memory needed, the
     // memory available and the biggest tensors. `prepared`: the prepared memory of each step.
     ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Residents &residents, const plan::GraphPlan &graph,
-                  std::span<const ChosenVariant> steps, std::vector<Prepared> prepared,
+                  std::span<const plan::ChosenVariant> steps, std::vector<Prepared> prepared,
                   const plan::ProgramOptions &options);
 
     // Padded to a multiple of 16 bytes.
@@ -42,8 +43,8 @@ class ProgramMemory {
 
   private:
     void allocate_all(const std::shared_ptr<LogicalDevice> &device, const plan::GraphPlan &graph,
-                      std::span<const ChosenVariant> steps, const plan::MemoryLayout &layout);
-    void take_residents(Residents &residents, const plan::GraphPlan &graph, std::span<const ChosenVariant> steps);
+                      std::span<const plan::ChosenVariant> steps, const plan::MemoryLayout &layout);
+    void take_residents(Residents &residents, const plan::GraphPlan &graph, std::span<const plan::ChosenVariant> steps);
     // The memory between the guards of `whole`, which contain `word`; all of `whole` if there are none.
     [[nodiscard]] Region inside(const Region &whole, const std::string &name, uint32_t word);
 

@@ -29,7 +29,7 @@ class Recording {
   public:
     struct Parts {
         const plan::GraphPlan &graph;
-        std::span<const ChosenVariant> steps;
+        std::span<const plan::ChosenVariant> steps;
         std::span<const Pipeline> pipelines; // of every dispatch, in order
         const ProgramMemory &memory;
         const Buffer &staging;

@@ -1,20 +1,20 @@
-#include "vulkan/variant_choice.hpp"
+#include "plan/variant_choice.hpp"
 
 #include <algorithm>
 
-namespace lamina::vulkan {
+namespace lamina::plan {
 
 namespace {
 
-ChosenVariant take_wanted(const plan::Step &step, const plan::Kernels &kernels, const lamina_device &device,
+ChosenVariant take_wanted(const Step &step, const Kernels &kernels, const lamina_device &device,
                           std::string_view wanted) {
     const lamina_layer &contract = *step.call.layer().contract;
     std::string known;
     for (uint32_t v = 0; v < contract.n_variants; ++v) {
         known += std::string(v != 0 ? ", " : "") + contract.variants[v].name;
         if (wanted != contract.variants[v].name) continue;
-        plan::Refusal refusal;
-        if (auto plan = plan::plan_layer(step.call, kernels, v, device, refusal)) return {v, std::move(*plan)};
+        Refusal refusal;
+        if (auto plan = plan_layer(step.call, kernels, v, device, refusal)) return {v, std::move(*plan)};
         throw Error(ErrorCode::input, step.call.where() + ": variant '" + std::string(wanted) +
                                           "' was requested, but it does not fit: " + refusal.why);
     }
@@ -24,31 +24,31 @@ ChosenVariant take_wanted(const plan::Step &step, const plan::Kernels &kernels, 
 
 } // namespace
 
-ChosenVariant choose_variant(const plan::Step &step, const plan::Kernels &kernels, const lamina_device &device,
+ChosenVariant choose_variant(const Step &step, const Kernels &kernels, const lamina_device &device,
                              std::string_view wanted) {
     if (!wanted.empty()) return take_wanted(step, kernels, device, wanted);
     const lamina_layer &contract = *step.call.layer().contract;
     std::string reasons;
     for (uint32_t v = 0; v < contract.n_variants; ++v) {
-        plan::Refusal refusal;
-        if (auto plan = plan::plan_layer(step.call, kernels, v, device, refusal)) return {v, std::move(*plan)};
+        Refusal refusal;
+        if (auto plan = plan_layer(step.call, kernels, v, device, refusal)) return {v, std::move(*plan)};
         reasons += std::string("; ") + contract.variants[v].name + ": " + refusal.why;
     }
     throw Error(ErrorCode::no_device, step.call.where() + ": no variant of layer '" + contract.id +
                                           "' can compute these shapes on this device" + reasons);
 }
 
-ChosenVariant folded(const plan::Step &step, const plan::Kernels &kernels, lamina_device device, ChosenVariant chosen) {
+ChosenVariant folded(const Step &step, const Kernels &kernels, lamina_device device, ChosenVariant chosen) {
     uint32_t most = 1;
-    for (const plan::Dispatch &d : chosen.plan.dispatches) most = std::max(most, d.groups[0]);
+    for (const Dispatch &d : chosen.plan.dispatches) most = std::max(most, d.groups[0]);
     device.max_groups[0] = most / 3 + 1;
     try {
-        plan::Refusal refusal;
-        if (auto plan = plan::plan_layer(step.call, kernels, chosen.variant, device, refusal))
+        Refusal refusal;
+        if (auto plan = plan_layer(step.call, kernels, chosen.variant, device, refusal))
             return {chosen.variant, std::move(*plan)};
     } catch (const Error &) { // its grids cannot fold
     }
     return chosen;
 }
 
-} // namespace lamina::vulkan
+} // namespace lamina::plan
