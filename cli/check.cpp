@@ -200,7 +200,10 @@ Command add_check(const Arguments &lamina, const GlobalOptions &global) {
                "layer's tolerance, a second run gives the same bits, and nothing was written outside of a tensor.\n"
                "The exit status is 7 if a case fails or all are skipped. For each failure the report has the command\n"
                "that runs the case again.\n"
+               "The device 'interpreter' needs no driver. It is slow, and it finds what drivers may let pass: races,\n"
+               "indices beyond an array, shared or not, and reads of memory that nothing has written.\n"
                "Examples: lamina check --device vulkan:0\n"
+               "          lamina check layer_norm --device interpreter\n"
                "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16 x=offset seed=7\"");
     auto all = std::make_shared<CheckCommandOptions>();
     CheckOptions *options = &all->check;

@@ -47,7 +47,7 @@ struct RuntimeOptions {
 struct Device {
     std::string id;                        // "cpu", "reference", "vulkan:0"
     std::string name;                      // of the hardware: "NVIDIA H200"
-    std::string kind;                      // "discrete", "integrated", "virtual", "software", "cpu"
+    std::string kind;                      // "discrete", "integrated", "virtual", "software", "cpu", "interpreter"
     std::string driver, api_version, uuid; // empty for the CPU
     uint64_t memory_bytes = 0;
     std::vector<std::string> unusable; // why it cannot be used; empty if it can
@@ -168,9 +168,9 @@ class Runtime {
 
     // Every device, usable or not: Vulkan's in the loader's order, then the CPU.
     [[nodiscard]] std::vector<Device> devices() const;
-    // "auto", "cpu", "vulkan:N", "uuid:..." or "reference" (only the layers' references). "auto" prefers a discrete
-    // GPU, then an integrated or virtual one, then the CPU, and never takes a software Vulkan driver. Throws
-    // Error(no_device) if the device is absent or unusable.
+    // "auto", "cpu", "vulkan:N", "uuid:...", "reference" (only the layers' references) or "interpreter" (only for
+    // check() of proof.hpp). "auto" prefers a discrete GPU, then an integrated or virtual one, then the CPU, and never
+    // takes a software Vulkan driver. Throws Error(no_device) if the device is absent or unusable.
     [[nodiscard]] Device device(const std::string &id = "auto") const;
     // Why there is no Vulkan device; empty if there is one.
     [[nodiscard]] std::string no_vulkan() const;

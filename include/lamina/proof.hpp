@@ -85,6 +85,11 @@ struct CheckReport {
 // written outside of tensors and scratch blocks. Memory is filled with NaN before each run. A variant that does not
 // handle a case's shapes is skipped; a baseline that skips has failed. Failures are results, not exceptions.
 //
+// On the device interpreter, kernels run without a driver. It is slow and has no optional feature but subgroups. There
+// a case also fails if a kernel does what drivers may let pass: two invocations access the same memory, one of them
+// writes, and no barrier lies in between; an index is beyond an array, be it in a buffer, shared or local; a value is
+// read that nothing has written; some invocations do not reach a barrier; arithmetic is undefined.
+//
 // On the device cpu only layers with a fast kernel are checked. For any other layer the report is empty, because there
 // the reference itself runs.
 //

@@ -40,6 +40,8 @@ std::vector<std::string> CheckReport::unproved() const {
 CheckReport check(const Runtime &runtime, const Device &device, const CheckOptions &options,
                   const std::function<void(const CaseResult &)> &progress) {
     detail::RuntimeState &state = *detail::Access::state(runtime);
+    if (device.kind == "interpreter")
+        return conformance::check(state.plugins, conformance::interpreted(state.plugins), options, progress);
     if (device.kind == "cpu")
         return conformance::check(state.plugins, conformance::check_target(state.plugins), options, progress);
     const std::shared_ptr<vulkan::Device> opened = state.open(device);

@@ -60,6 +60,13 @@ Device describe_reference() {
     return d;
 }
 
+Device describe_interpreter() {
+    Device d;
+    d.id = d.kind = "interpreter";
+    d.name = "kernels without a driver";
+    return d;
+}
+
 [[noreturn]] void refuse(const Device &device) {
     std::string why;
     for (const std::string &reason : device.unusable) why += (why.empty() ? "" : "; ") + reason;
@@ -124,6 +131,7 @@ std::string Runtime::no_vulkan() const { return state_->no_vulkan(); }
 
 Device Runtime::device(const std::string &id) const {
     if (id == "reference") return describe_reference();
+    if (id == "interpreter") return describe_interpreter();
     if (id == "cpu") {
         Device cpu = describe_cpu(state_->plugins->executor());
         if (!cpu.unusable.empty()) refuse(cpu);

@@ -2,6 +2,7 @@
 
 #include "abi/contract.hpp"
 #include "cpu/backend.hpp"
+#include "interpreter/backend.hpp"
 #include "plan/layer_plan.hpp"
 
 #include <map>
@@ -15,18 +16,18 @@ namespace {
 // Plans variants as the device would run them. Kernels are reflected once.
 class Planner {
   public:
-    explicit Planner(std::shared_ptr<vulkan::Device> device) : device_(std::move(device)) {}
+    explicit Planner(const lamina_device &device) : device_(device) {}
 
     std::optional<plan::LayerPlan> plan(const abi::LayerCall &call, const std::string &variant,
                                         plan::Refusal &refusal) {
         const lamina_layer &contract = *call.layer().contract;
         const plan::Kernels &reflected = kernels_.try_emplace(&contract, call.layer()).first->second;
         const uint32_t index = abi::place_of_name(contract.variants, contract.n_variants, variant);
-        return plan::plan_layer(call, reflected, index, device_->info().capabilities, refusal);
+        return plan::plan_layer(call, reflected, index, device_, refusal);
     }
 
   private:
-    std::shared_ptr<vulkan::Device> device_;
+    lamina_device device_;
     std::map<const lamina_layer *, plan::Kernels> kernels_;
 };
 
@@ -37,13 +38,9 @@ std::string pipeline_of(const plan::Dispatch &dispatch) {
     return out;
 }
 
-} // namespace
-
-CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
-                         const std::shared_ptr<vulkan::Device> &device) {
+// Every variant of a layer, planned for such a device.
+CheckTarget target_with_kernels(const lamina_device &device) {
     CheckTarget target;
-    target.device = "vulkan:" + std::to_string(device->info().index);
-    target.name = device->info().name;
     target.variants = [](const abi::Layer &layer) {
         std::vector<CheckVariant> out;
         for (uint32_t i = 0; i < layer.contract->n_variants; ++i)
@@ -64,7 +61,28 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
                 for (const plan::Dispatch &d : *list) out.insert(pipeline_of(d));
         return out;
     };
+    return target;
+}
+
+} // namespace
+
+CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
+                         const std::shared_ptr<vulkan::Device> &device) {
+    CheckTarget target = target_with_kernels(device->info().capabilities);
+    target.device = "vulkan:" + std::to_string(device->info().index);
+    target.name = device->info().name;
     target.backend = [plugins, device](model::Weights weights) { return device->backend(plugins, std::move(weights)); };
+    return target;
+}
+
+CheckTarget interpreted(const std::shared_ptr<const abi::Registry> &plugins, uint32_t subgroup) {
+    CheckTarget target = target_with_kernels(interpreter::capabilities(subgroup));
+    target.device = "interpreter";
+    target.name = "kernels without a driver";
+    target.strict = true;
+    target.backend = [plugins, subgroup](model::Weights weights) {
+        return interpreter::make_backend(plugins, std::move(weights), subgroup);
+    };
     return target;
 }
 

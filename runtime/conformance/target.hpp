@@ -37,6 +37,9 @@ struct CheckTarget {
     // The kernels that a variant runs for these shapes, with their specialization; empty if it does not handle them.
     std::function<std::set<std::string>(const abi::LayerCall &, const std::string &variant)> pipelines;
     std::function<std::unique_ptr<plan::Backend>(model::Weights)> backend;
+    // Whether one run shows what a second one would, because it stops at everything that a result could depend on
+    // beside its inputs.
+    bool strict = false;
 };
 
 // The kernels of a Vulkan device: every variant of a layer.
@@ -45,5 +48,8 @@ struct CheckTarget {
 
 // The CPU's fast kernels. A layer without one has nothing to check, because its reference runs.
 [[nodiscard]] CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins);
+
+// The kernels of a Vulkan device, interpreted: see interpreter/backend.hpp. subgroup: the invocations in one.
+[[nodiscard]] CheckTarget interpreted(const std::shared_ptr<const abi::Registry> &plugins, uint32_t subgroup = 32);
 
 } // namespace lamina::conformance

@@ -15,6 +15,8 @@ namespace {
 // A Device is plain data that anyone can fill in, so its id may be invalid.
 std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std::string &id,
                                            const std::string &no_vulkan) {
+    if (id == "interpreter")
+        throw Error(ErrorCode::usage, "the device 'interpreter' is for 'lamina check' only: it is too slow for models");
     constexpr std::string_view prefix = "vulkan:";
     uint32_t index = 0;
     const char *end = id.data() + id.size();

@@ -99,6 +99,15 @@ TEST_CASE("check: a layer without a CPU kernel has nothing to check, which is re
     CHECK_THAT(f.out, matchers::contains("nothing to check on cpu"));
 }
 
+TEST_CASE("check: kernels can be checked without a driver, but models cannot run there") {
+    const Finished f = run_lamina({"check", "layer_norm", "--device", "interpreter", "--case", "B=2 T=3 C=67 +bias"});
+    CHECK(f.status == 0);
+    CHECK_THAT(f.out, matchers::contains("2 cases on interpreter (kernels without a driver) agree"));
+    const Finished run = run_lamina({"run", LAMINA_SOURCE_DIR "/models/g2p", "hello", "--device", "interpreter"});
+    CHECK(run.status == 2);
+    CHECK_THAT(run.err, matchers::contains("'interpreter' is for 'lamina check' only"));
+}
+
 TEST_CASE("check: invalid arguments are refused") {
     const auto refused = [](const std::vector<std::string> &arguments, int status, const std::string &why) {
         const Finished f = run_lamina(arguments);

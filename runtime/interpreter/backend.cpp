@@ -1,0 +1,53 @@
+#include "interpreter/backend.hpp"
+
+#include "base/available_memory.hpp"
+#include "interpreter/program.hpp"
+
+#include <algorithm>
+
+namespace lamina::interpreter {
+namespace {
+
+class InterpreterBackend final : public plan::Backend {
+  public:
+    explicit InterpreterBackend(Shared shared) : shared_(std::make_shared<Shared>(std::move(shared))) {}
+
+    [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
+                                                         const plan::ProgramOptions &options) override {
+        return std::make_unique<InterpretedProgram>(std::move(plan), options, shared_);
+    }
+
+    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override {
+        plan::MemoryNeed out = plan::need_of(plan);
+        out.free = available_memory();
+        return out;
+    }
+
+  private:
+    std::shared_ptr<Shared> shared_;
+};
+
+} // namespace
+
+lamina_device capabilities(uint32_t subgroup) {
+    lamina_device device{};
+    device.struct_size = sizeof device;
+    device.features = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_ARITHMETIC |
+                      LAMINA_FEATURE_SUBGROUP_SHUFFLE | LAMINA_FEATURE_SUBGROUP_BALLOT;
+    device.max_binding_bytes = uint64_t{1} << 30u;
+    device.binding_align = 16;
+    device.matrix_size = sizeof(lamina_matrix_shape);
+    device.subgroup = subgroup;
+    device.max_invocations = 1024;
+    std::fill_n(device.max_local, 3, 1024);
+    std::fill_n(device.max_groups, 3, 65535);
+    device.shared_bytes = 32 * 1024;
+    return device;
+}
+
+std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights,
+                                            uint32_t subgroup) {
+    return std::make_unique<InterpreterBackend>(Shared{std::move(plugins), std::move(weights), subgroup});
+}
+
+} // namespace lamina::interpreter

@@ -1,0 +1,22 @@
+// Runs programs with an interpreter of SPIR-V in place of a driver. It is slow, and it stops at what drivers let pass:
+// an index beyond an array or a buffer, a race, a read of memory that nothing has written, a barrier that not all
+// invocations reach, and arithmetic that SPIR-V leaves undefined.
+#pragma once
+
+#include "abi/library.hpp"
+#include "model/weights.hpp"
+#include "plan/program.hpp"
+
+#include <memory>
+
+namespace lamina::interpreter {
+
+// What plans see. It has none of the features for numbers of 16 and 64 bits, nor cooperative matrices.
+[[nodiscard]] lamina_device capabilities(uint32_t subgroup);
+
+// Programs throw Error(plugin), with the kernel, where it is, and the invocations, if a kernel does any of the above.
+// subgroup: the invocations in one.
+[[nodiscard]] std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins,
+                                                          model::Weights weights, uint32_t subgroup);
+
+} // namespace lamina::interpreter

@@ -1,0 +1,84 @@
+// The test of the test: mistakes in the source of kernels that drivers may let pass, each of which must be caught.
+#include "catch.hpp"
+#include "conformance/target.hpp"
+#include "edited_layer.hpp"
+#include "kernels.hpp"
+
+#include <set>
+
+using namespace lamina;
+
+namespace {
+
+struct Mistake {
+    const char *layer, *kernel, *file, *text, *becomes;
+    const char *message; // a part of it
+};
+
+const std::vector<Mistake> mistakes{
+    {"softmax", "softmax", "common/workgroup_sum.glsl", "i < PARTS; ++i) {", "i <= PARTS; ++i) {",
+     "in 'workgroup_maximum': it accesses workgroup_part[0][64], but the array has length 64"},
+    {"linear", "product_registers", "product/product_registers.comp", "r < TILE_ROWS; ++r) sum[r] = vec4(0.0)",
+     "r <= TILE_ROWS; ++r) sum[r] = vec4(0.0)", "in 'main': it accesses sum["},
+    {"linear", "product_few_rows_subgroup", "product/product_few_rows.comp", "i < parts", "i <= parts",
+     "in 'joined': it reads partial[0][2].x, which nothing has written"},
+    {"linear", "product_few_rows", "product/product_few_rows.comp", "#endif\n    barrier();", "#endif\n",
+     "which invocation 0 writes, with no barrier in between"},
+    {"linear", "product_few_rows", "product/product_few_rows.comp", "        barrier();\n", "",
+     "it reads partial[0][32].x, which nothing has written"},
+    {"layer_norm", "layer_norm", "common/workgroup_sum.glsl", "[PART] = part;\n    barrier();\n    float sum",
+     "[PART / 2u] = part;\n    barrier();\n    float sum",
+     "invocation 1 of workgroup (0, 0, 0), in 'workgroup_sum': it writes workgroup_part[0][0], which invocation 0 "
+     "writes, too, with no barrier in between"},
+    {"activation", "activation", "activation/activation.comp", "workgroup_number() * 64u", "workgroup_number() * 63u",
+     "which invocation 63 of workgroup (0, 0, 0) writes, too, and nothing orders workgroups"},
+    {"linear", "product_tiled", "product/product_tiled.comp", "barrier(); // the previous",
+     "if (low < 8u) barrier(); //", "it waits at a barrier, but invocation 8 waits elsewhere, in 'main'"},
+    {"conv1d", "conv1d", "conv1d/conv1d.comp", "x_tile[16][17]", "x_tile[16][15]",
+     "it accesses x_tile[0][15], but the array has length 15"},
+    {"linear", "product_registers", "product/product_registers.comp",
+     "[[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = vec4(0.0);", "",
+     "it reads sum[0].x, which nothing has written"},
+    {"softmax", "softmax", "softmax/softmax.comp", "row * cols", "(row + 1u) * cols", "in 'row_maximum': it reads x["},
+    {"linear", "product_few_rows", "product/product_few_rows.comp", "k < steps; k += 64u", "k < steps; k += 0u",
+     "it runs without end"},
+    {"linear", "product_tiled", "product/product_tiled.comp", "tile / col_tiles", "tile / (col_tiles - col_tiles)",
+     "it divides by zero"},
+    {"linear", "product_packed", "product/product_packed.comp", "item % SHARE)", "item % SHARE + 64u)",
+     "its subgroup takes a value from lane 64, which is not there"},
+};
+
+} // namespace
+
+TEST_CASE("mistakes with shared memory, local arrays, barriers and buffers are caught, and the message says where") {
+    for (const Mistake &m : mistakes) {
+        INFO(m.file << ": " << m.text << " -> " << m.becomes);
+        const test::EditedLayer edited(test::plugins()->layer(m.layer), m.kernel,
+                                       test::edit(m.file, m.text, m.becomes));
+        const std::string fault = edited.fault();
+        CHECK_THAT(fault, matchers::contains(std::string("kernel '") + m.kernel + "'"));
+        CHECK_THAT(fault, matchers::contains(m.message));
+    }
+}
+
+TEST_CASE("no kernel agrees with its reference without one of its barriers") {
+    std::set<std::pair<std::string, size_t>> all, caught;
+    const conformance::CheckTarget target = conformance::interpreted(test::plugins());
+    for (const auto &[id, layer] : test::plugins()->layers())
+        for (const uint32_t k : test::kernels_in(test::cases_of(layer), layer, target)) {
+            const std::string kernel = layer.contract->kernels[k].name;
+            for (const test::Edit &edit : test::edits(layer, kernel, "barrier();", "")) {
+                const std::pair barrier{edit.file, edit.at};
+                if (caught.contains(barrier)) continue; // with another kernel that includes this file
+                const test::EditedLayer edited(layer, kernel, edit);
+                if (!edited.differs()) continue; // a function of an included file that this kernel does not call
+                all.insert(barrier);
+                if (!edited.fault().empty()) caught.insert(barrier);
+            }
+        }
+    CHECK(all.size() > 20);
+    for (const auto &[file, at] : all) {
+        INFO(file << ", at character " << at);
+        CHECK(caught.contains({file, at}));
+    }
+}
