@@ -13,7 +13,7 @@ namespace {
 using Sgemm = void (*)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
                        const float *b, int ldb, float beta, float *c, int ldc);
 
-// OpenBLAS is opened only for this: the library itself needs none, only the plugin of the device `cpu` does.
+// OpenBLAS is only a yardstick, so it is opened if it is there (on Debian, libopenblas0-pthread).
 Sgemm find_sgemm() {
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     return library == nullptr ? nullptr : reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
