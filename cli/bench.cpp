@@ -1,4 +1,5 @@
 // lamina bench: how fast layers and models are on a device, beside what the device can do at most.
+#include "bench_chart.hpp"
 #include "bench_layers.hpp"
 #include "bench_model.hpp"
 #include "bench_report.hpp"
@@ -19,7 +20,7 @@ struct BenchOptions {
     ModelBench models;
     SessionArguments session;
     std::string beside, format = "table";
-    std::filesystem::path report;
+    std::filesystem::path report, svg;
 };
 
 struct Targets {
@@ -48,14 +49,14 @@ void check_usage(const Targets &targets, const BenchOptions &options, const Argu
         if (!options.targets.empty())
             throw Error(ErrorCode::usage, "--report measures its own choice of layers: name no other");
         refuse_given(app,
-                     {"--case", "--variants", "--yardstick", "--seconds", "--prompt-tokens", "--tokens", "--batch",
-                      "--rounds", "--text", "--input", "--graph", "--cache", "--variant", "--compare-device",
+                     {"--case", "--variants", "--yardstick", "--seconds", "--svg", "--prompt-tokens", "--tokens",
+                      "--batch", "--rounds", "--text", "--input", "--graph", "--cache", "--variant", "--compare-device",
                       "--format"},
                      "cannot be used with --report, which is always the same, so that machines can be compared");
         return;
     }
     if (targets.layers.empty())
-        refuse_given(app, {"--case", "--variants", "--yardstick", "--seconds"}, "is about layers: name one");
+        refuse_given(app, {"--case", "--variants", "--yardstick", "--seconds", "--svg"}, "is about layers: name one");
     if (targets.models.empty())
         refuse_given(app,
                      {"--prompt-tokens", "--tokens", "--batch", "--rounds", "--text", "--cache", "--input", "--graph"},
@@ -117,9 +118,13 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
         output.note("wrote " + options.report.string());
         return 0;
     }
-    const Sheet sheet = targets.models.empty()
-                            ? bench_layers(runtime, device, limits, targets.layers, options.layers, named, output)
-                            : bench_models(runtime, device, limits, targets.models, options, output);
+    const auto layers = [&] {
+        LayerResults found = bench_layers(runtime, device, limits, targets.layers, options.layers, named, output);
+        if (!options.svg.empty()) write_file(options.svg, draw(found.measured));
+        return std::move(found.sheet);
+    };
+    const Sheet sheet =
+        targets.models.empty() ? layers() : bench_models(runtime, device, limits, targets.models, options, output);
     if (output.json()) {
         output.print_json(
             {{"device", name_as_json(device)}, {"limits", limits_as_json(limits)}, {"results", sheet.json()}});
@@ -166,6 +171,7 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
     add_session_options(app, options->session);
     app.option("--compare-device", options->beside, "ID", "also measure on this device").not_empty();
     add_format_option(app, options->format);
+    app.option("--svg", options->svg, "FILE", "also draw the times of layers as bars").not_empty();
     app.option(
            "--report", options->report, "FILE.md",
            "write a page about this device: its driver, which variants compute right results, and how fast they are")

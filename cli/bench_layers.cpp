@@ -2,6 +2,7 @@
 
 #include "interrupt.hpp"
 
+#include <cmath>
 #include <sstream>
 
 namespace lamina::cli {
@@ -55,7 +56,7 @@ std::vector<Entry> row_of(const LayerMeasurement &m, const Limits &limits, const
     row.push_back(number(t.low, 4));
     row.push_back(number(t.high, 4));
     const double spread = (t.high - t.low) / t.median;
-    row.emplace_back(Json(spread), significant(100 * spread, 2) + " %");
+    row.emplace_back(Json(spread), grouped(std::lround(100 * spread)) + " %");
     row.emplace_back(m.device_clock ? "device" : "host");
     row.push_back(number(m.cost.bytes, 15));
     row.push_back(m.cost.operations == 0 ? Entry::none() : number(m.cost.operations, 15));
@@ -94,11 +95,11 @@ std::vector<std::string> expanded(const std::string &case_text) {
     return out;
 }
 
-Sheet bench_layers(const Runtime &runtime, const Device &device, const Limits &limits,
-                   const std::vector<std::string> &layers, const LayerBench &how, const Assignments &variants,
-                   Output &output) {
+LayerResults bench_layers(const Runtime &runtime, const Device &device, const Limits &limits,
+                          const std::vector<std::string> &layers, const LayerBench &how, const Assignments &variants,
+                          Output &output) {
     const std::vector<Sheet::Heading> columns = headings(how);
-    Sheet sheet(columns);
+    LayerResults out{Sheet(columns)};
     std::vector<std::string> cases;
     for (const std::string &text : how.cases)
         for (std::string &one : expanded(text)) cases.push_back(std::move(one));
@@ -110,7 +111,8 @@ Sheet bench_layers(const Runtime &runtime, const Device &device, const Limits &l
             output.progress(layer, ++done, layers.size() * cases.size());
             MeasureOptions here = how.measure;
             if (const auto named = variants.find(layer); named != variants.end()) here.variant = named->second;
-            const auto measured = measure_layer(runtime, device, layer, text, here);
+            const std::vector<LayerMeasurement> measured = measure_layer(runtime, device, layer, text, here);
+            out.measured.insert(out.measured.end(), measured.begin(), measured.end());
             std::optional<double> beside;
             if (how.beside) {
                 MeasureOptions there;
@@ -119,11 +121,11 @@ Sheet bench_layers(const Runtime &runtime, const Device &device, const Limits &l
             }
             for (const LayerMeasurement &m : measured) {
                 if (!m.why_not.empty()) output.note(m.layer + ", " + m.variant + " was not measured: " + m.why_not);
-                sheet.row(m.why_not.empty() ? row_of(m, limits, how, beside) : row_of_refused(m, columns.size()));
+                out.sheet.row(m.why_not.empty() ? row_of(m, limits, how, beside) : row_of_refused(m, columns.size()));
             }
         }
     output.clear_progress();
-    return sheet;
+    return out;
 }
 
 } // namespace lamina::cli

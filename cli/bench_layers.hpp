@@ -21,9 +21,14 @@ struct LayerBench {
 // The cases that a case with lists stands for: "T=128,512 C=64" is "T=128 C=64" and "T=512 C=64".
 [[nodiscard]] std::vector<std::string> expanded(const std::string &case_text);
 
-// A row for every layer, case and variant. `variants`: the one to measure, by layer id.
-[[nodiscard]] Sheet bench_layers(const Runtime &runtime, const Device &device, const Limits &limits,
-                                 const std::vector<std::string> &layers, const LayerBench &how,
-                                 const Assignments &variants, Output &output);
+struct LayerResults {
+    Sheet sheet; // a row for every layer, case and variant
+    std::vector<LayerMeasurement> measured{};
+};
+
+// `variants`: the one to measure, by layer id.
+[[nodiscard]] LayerResults bench_layers(const Runtime &runtime, const Device &device, const Limits &limits,
+                                        const std::vector<std::string> &layers, const LayerBench &how,
+                                        const Assignments &variants, Output &output);
 
 } // namespace lamina::cli

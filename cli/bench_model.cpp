@@ -78,7 +78,7 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
     case Workload::Kind::generates: {
         const Value first = [](const Round &r) { return r.first != 0 ? r.first : r.all; };
         const Value rest = [&](const Round &r) { return r.all - first(r); };
-        add("texts", "", [&](const Round &) { return texts; });
+        add("texts at once", "", [&](const Round &) { return texts; });
         add("tokens in prompts", "", [&](const Round &) { return tokens; });
         add("tokens in answers", "", [](const Round &r) { return r.answer_tokens; });
         add("first token after", "s", first);
@@ -90,14 +90,14 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
         break;
     }
     case Workload::Kind::reads:
-        add("texts", "", [&](const Round &) { return texts; });
+        add("texts at once", "", [&](const Round &) { return texts; });
         add("tokens in texts", "", [&](const Round &) { return tokens; });
         add(
             "texts", "texts/s", [&](const Round &r) { return texts / r.all; }, share_of(least[0], all));
         add("tokens", "tokens/s", [&](const Round &r) { return tokens / r.all; });
         break;
     case Workload::Kind::listens:
-        add("audio", "s", [&](const Round &) { return work.audio_seconds(); });
+        add("length of the audio", "s", [&](const Round &) { return work.audio_seconds(); });
         add("tokens in transcripts", "", [](const Round &r) { return r.answer_tokens; });
         add(
             "audio", "s/s", [&](const Round &r) { return work.audio_seconds() / r.all; }, share_of(least[0], all));

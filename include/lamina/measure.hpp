@@ -51,8 +51,10 @@ struct Limits {
 struct MeasureOptions {
     // Measure every variant that can compute the case, proved or not; false: the one that a session would use.
     bool all_variants = false;
-    std::string variant{};  // only this one; empty: see all_variants
-    double seconds = 0.5;   // how long each is run; at least three times, after two that do not count
+    std::string variant{}; // only this one; empty: see all_variants
+    // How long each variant runs, after two runs that do not count: at least three times, or once if a run takes longer
+    // than ten times this.
+    double seconds = 0.5;
     bool yardstick = false; // also the product of the same matrices by OpenBLAS
 };
 

@@ -32,8 +32,10 @@ double seconds_of(const std::function<void()> &work) {
 }
 
 Spread repeat(double seconds, const std::function<double()> &run) {
-    constexpr size_t least = 3, most = 10000;
-    if (seconds_of([&] { (void)run(); }) <= seconds) (void)run();
+    constexpr size_t most = 10000;
+    const double first = seconds_of([&] { (void)run(); });
+    if (first <= seconds) (void)run();
+    const size_t least = first <= 10 * seconds ? 3 : 1;
     std::vector<double> times;
     double passed = 0;
     while (times.size() < least || (passed < seconds && times.size() < most))

@@ -8,7 +8,8 @@
 namespace lamina::measure {
 
 // `run` returns its own time in seconds. It runs twice without counting (once, if that takes longer than `seconds`),
-// then for about `seconds`, at least three times and at most 10,000 times.
+// then for about `seconds`, at least three times (once, if the first took longer than ten times `seconds`) and at most
+// 10,000 times.
 [[nodiscard]] Spread repeat(double seconds, const std::function<double()> &run);
 
 // How long `work` takes by the host's clock.
