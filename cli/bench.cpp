@@ -158,7 +158,7 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
     app.flag("--variants", options->layers.measure.all_variants,
              "measure every variant that can compute the case, proved or not");
     app.flag("--yardstick", options->layers.measure.yardstick,
-             "also measure the same product by OpenBLAS, on this machine's processor");
+             "also measure the same product by OpenBLAS, if it is installed, on this machine's processor");
     app.option("--seconds", options->layers.measure.seconds, "S", "how long each variant is run")
         .within(0.0, 600.0)
         .shows_default();

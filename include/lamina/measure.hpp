@@ -43,9 +43,9 @@ struct Limits {
     // The time in which the device could move these bytes, or do these operations, whichever is longer.
     [[nodiscard]] double least_seconds(const Cost &cost) const;
 };
-// On the CPU, and on a software driver, which runs there: threads that copy, and a product by OpenBLAS. On a GPU: the
-// layers `activation` and `linear`, each with its fastest variant. Takes about a second. Throws Error(plugin) if they
-// are missing, Error(no_device).
+// On the CPU, and on a software driver, which runs there: threads that copy, and a product by OpenBLAS, or by the layer
+// `linear` if OpenBLAS is not installed. On a GPU: the layers `activation` and `linear`, each with its fastest variant.
+// Takes about a second. Throws Error(plugin) if they are missing, Error(no_device).
 [[nodiscard]] Limits measure_limits(const Runtime &runtime, const Device &device);
 
 struct MeasureOptions {
