@@ -1,9 +1,10 @@
 #include "base/file.hpp"
 
+#include "base/temporary.hpp"
+
 #include <lamina/error.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <new>
 #include <system_error>
@@ -36,16 +37,6 @@ int write_all(int descriptor, std::span<const std::byte> bytes) {
         bytes = bytes.subspan(static_cast<size_t>(n));
     }
     return 0;
-}
-
-// Creates a new file next to `file` and sets `name` to its path. mkstemp would make it readable by its owner only.
-int create_temporary(const fs::path &file, std::string &name) {
-    static std::atomic<unsigned> count = 0;
-    for (;;) {
-        name = file.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".tmp";
-        const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST) return descriptor;
-    }
 }
 
 } // namespace
@@ -114,7 +105,7 @@ FileWriter::FileWriter(const fs::path &file) : file_(file) {
         // Follows a link, so that the link stays and its target is replaced.
         const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
         target_ = (target.empty() ? file : target).string();
-        descriptor_ = create_temporary(target_, temporary_);
+        descriptor_ = create_temporary_file(target_, temporary_);
     }
     if (descriptor_ < 0) cannot_write(file, errno);
 }
@@ -130,10 +121,12 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 
 void FileWriter::commit() {
     if (!temporary_.empty() && ::fsync(descriptor_) != 0) cannot_write(file_, errno);
+    const int lock = ::dup(descriptor_); // on the temporary file, until it has its final name
     // Closing may report a delayed error, such as a full quota on a network file system.
-    if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(file_, errno);
-    if (temporary_.empty()) return;
-    if (::rename(temporary_.c_str(), target_.c_str()) != 0) cannot_write(file_, errno);
+    int error = ::close(std::exchange(descriptor_, -1)) != 0 ? errno : 0;
+    if (error == 0 && !temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;
+    if (lock >= 0) ::close(lock);
+    if (error != 0) cannot_write(file_, error);
     temporary_.clear();
 }
 

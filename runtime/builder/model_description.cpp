@@ -3,10 +3,13 @@
 
 #include "base/file.hpp"
 #include "base/json_reader.hpp"
+#include "base/temporary.hpp"
 #include "model/safetensors.hpp"
 
+#include <cerrno>
 #include <functional>
 #include <set>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -33,28 +36,35 @@ fs::path folder_at(const fs::path &path) {
 // were created for it and are empty.
 class Workshop {
   public:
-    explicit Workshop(const fs::path &folder) : path_(folder.string() + "." + std::to_string(::getpid()) + ".tmp") {
+    explicit Workshop(const fs::path &folder) {
         std::error_code error;
-        for (fs::path around = path_.parent_path(); !around.empty() && !fs::exists(around, error);
+        for (fs::path around = folder.parent_path(); !around.empty() && !fs::exists(around, error);
              around = around.parent_path())
             around_.push_back(around);
-        fs::create_directories(path_, error);
+        fs::create_directories(folder.parent_path(), error);
+        std::string name;
+        if (!error && (lock_ = create_temporary_folder(folder, name)) < 0) error = {errno, std::generic_category()};
+        path_ = name;
         if (!error) return;
         clean();
         cannot_write(folder, error);
     }
     Workshop(const Workshop &) = delete;
     Workshop &operator=(const Workshop &) = delete;
-    ~Workshop() { clean(); }
+    ~Workshop() {
+        clean();
+        ::close(lock_);
+    }
     [[nodiscard]] const fs::path &path() const { return path_; }
 
   private:
     fs::path path_;
+    int lock_ = -1;
     std::vector<fs::path> around_; // innermost first
 
     void clean() const {
         std::error_code ignored;
-        fs::remove_all(path_, ignored);
+        if (!path_.empty()) fs::remove_all(path_, ignored);
         for (const fs::path &folder : around_) fs::remove(folder, ignored); // keeps folders that are not empty
     }
 };
