@@ -9,6 +9,8 @@
 
 #include <lamina/proof.hpp>
 
+#include <cmath>
+
 namespace lamina::cli {
 namespace {
 
@@ -22,9 +24,16 @@ struct CompareCommandOptions {
 };
 
 Json as_json(const Verdict &verdict) {
-    return {{"passed", verdict.passed}, {"error", verdict.error},       {"limit", verdict.limit},
-            {"ratio", verdict.ratio},   {"tensor", verdict.tensor},     {"index", verdict.index},
-            {"found", verdict.got},     {"expected", verdict.expected}, {"ulps", verdict.ulps}};
+    const bool across_zero = std::signbit(verdict.got) != std::signbit(verdict.expected); // where ULPs say nothing
+    return {{"passed", verdict.passed},
+            {"error", verdict.error},
+            {"limit", verdict.limit},
+            {"ratio", verdict.ratio},
+            {"tensor", verdict.tensor},
+            {"index", verdict.index},
+            {"found", verdict.got},
+            {"expected", verdict.expected},
+            {"ulps", across_zero ? Json() : Json(verdict.ulps)}};
 }
 
 Json as_json(const Comparison &comparison) {
@@ -42,6 +51,7 @@ Json as_json(const Comparison &comparison) {
              {{"id", comparison.device.id}, {"name", comparison.device.name}, {"driver", comparison.device.driver}}},
             {"agrees", comparison.agrees()},
             {"changed_outputs", comparison.changed_outputs},
+            {"unproven", comparison.unproven},
             {"summary", comparison.summary()},
             {"replay", comparison.replay.empty() ? Json() : Json(comparison.replay.string())},
             {"replay_command", comparison.replay_command.empty() ? Json() : Json(comparison.replay_command)},
@@ -113,7 +123,12 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
         output.print_json(as_json(comparison));
     else
         output.print(as_text(comparison, output) + repeated(comparison, options.repeat));
-    return comparison.agrees() ? 0 : static_cast<int>(ErrorCode::tolerance);
+    for (const std::string &layer : comparison.unproven)
+        output.note("'lamina run' refuses layer '" + layer +
+                    "', because no kernel of it passed its proof; 'lamina check " + layer +
+                    " --admit' proves it again");
+    if (!comparison.agrees()) return static_cast<int>(ErrorCode::tolerance);
+    return comparison.unproven.empty() ? 0 : static_cast<int>(ErrorCode::unproven);
 }
 
 } // namespace
@@ -124,7 +139,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
         "OWN ERROR is the error of a layer's kernel alone: its inputs are what the references computed.\n"
         "ACCUMULATED is the error in the running model, with the errors of all layers before it. / LIMIT is the\n"
         "error as a fraction of the tolerance that the layer declares. A layer agrees if its own error is within\n"
-        "the tolerance. The exit status is 7 if a layer does not agree.\n"
+        "the tolerance. The exit status is 7 if a layer does not agree, 9 if all agree but one failed its proof.\n"
         "Example: lamina compare models/g2p --device vulkan:0");
     auto options = std::make_shared<CompareCommandOptions>();
     app.positional("MODEL", options->model, "model folder").required();

@@ -16,6 +16,7 @@ enum class ErrorCode : int {
     device_lost = 6, // the device stopped answering
     tolerance = 7,   // a comparison found a difference beyond tolerance
     plugin = 8,      // a plugin is missing, broken or breaks its contract
+    unproven = 9,    // no kernel of a layer has passed its proof on the device
 };
 
 class Error : public std::runtime_error {

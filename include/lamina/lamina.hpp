@@ -36,7 +36,8 @@ struct RuntimeOptions {
     // Called with a line that the user should see: a barred variant, a lost device, a validation message.
     std::function<void(const std::string &)> notify{};
     // Called before each case while variants are proved on a device, which may take seconds in all. The text says what
-    // is being proved: "attention, tiled". The function may throw to stop; what has been proved is kept.
+    // is being proved: "attention, tiled: case 3 of 17"; it is empty when that is over. The function may throw to stop;
+    // what has been proved is kept.
     std::function<void(const std::string &)> proving{};
     // How long a process proves variants, and how long it measures which is fastest, beyond what a run requires. The
     // rest is left to later processes.
@@ -137,7 +138,7 @@ class Session {
 
     // Runs one graph. Inputs have the graph's names. The result contains the graph's outputs. With keep_all it also
     // contains the tensors that match `taps`: outputs or tensors of any layer, with '*' and '?' as in a shell
-    // ("encoder.*.norm_feed_forward").
+    // ("encoder.*.norm_feed_forward"). Throws Error(unproven) if no variant of a layer has passed its proof here.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
 

@@ -143,6 +143,8 @@ struct Comparison {
     // "GRAPH.OUTPUT" for each output whose bits depend on whether tensors share memory, as they do in sessions, or that
     // differed from run to run.
     std::vector<std::string> changed_outputs;
+    // Types of layers of which no variant has passed its proof. Sessions refuse them; here they ran to be compared.
+    std::vector<std::string> unproven;
     [[nodiscard]] const LayerComparison *first_wrong() const; // null if all agree
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
     // One line: "all 46 layers on vulkan:0 (...) agree with the reference", or the first that does not.
@@ -164,7 +166,8 @@ struct CompareOptions {
     std::filesystem::path replay_folder{};
 };
 
-// Throws Error(usage) for a graph that the model does not have, or if it takes no text and no inputs are given.
+// If no variant of a layer has passed its proof, the first one that can run is compared. Throws Error(usage) for a
+// graph that the model does not have, or if it takes no text and no inputs are given.
 [[nodiscard]] Comparison compare(const Runtime &runtime, const Model &model, const Device &device,
                                  const CompareOptions &options = {});
 

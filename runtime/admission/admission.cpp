@@ -75,14 +75,15 @@ Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &
 bool Admission::in_time() const { return proving_ < options_.proving_time; }
 
 bool Admission::try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
-                         Verdicts::Admitted &verdict) {
+                         const std::string &what, Verdicts::Admitted &verdict) {
     const auto began = Clock::now();
     CheckOptions options;
     options.layers = {std::string(layer.id())};
     options.variants = {variant};
     options.case_text = text;
-    verdicts_.set(layer, variant, verdict);
-    if (options_.proving) options_.proving(std::string(layer.id()) + ", " + variant);
+    settle(layer, variant, verdict);
+    if (options_.proving) options_.proving(std::string(layer.id()) + ", " + variant + ": " + what);
+    saying_ = true;
     CaseResult result;
     try {
         result = conformance::check(plugins_, target_, options).results.front();
@@ -92,10 +93,11 @@ bool Admission::try_case(const abi::Layer &layer, const std::string &variant, co
         // Whatever the cause, a faster variant is not worth losing the device again.
         if (lost && variant != layer.contract->variants[0].name) verdict.why = e.what();
         settle(layer, variant, verdict);
+        if (verdict.barred()) tell_barred(layer, variant);
         throw;
     }
     proving_ += Clock::now() - began;
-    if (result.status == CaseResult::Status::failed) verdict.why = result.why + "; replay: " + result.replay;
+    if (result.status == CaseResult::Status::failed) verdict.why = result.why, verdict.replay = result.replay;
     return result.status == CaseResult::Status::passed;
 }
 
@@ -104,7 +106,8 @@ Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &
     const size_t before = verdict.tried;
     while (!verdict.barred() && verdict.tried < verdict.cases && (verdict.passed < least || in_time())) {
         const std::string text = layer.contract->cases[verdict.tried];
-        verdict.passed += try_case(layer, variant, text, verdict) ? 1 : 0;
+        const std::string what = "case " + std::to_string(verdict.tried + 1) + " of " + std::to_string(verdict.cases);
+        verdict.passed += try_case(layer, variant, text, what, verdict) ? 1 : 0;
         ++verdict.tried;
     }
     if (verdict.tried != before) settle(layer, variant, verdict);
@@ -114,9 +117,12 @@ Verdicts::Admitted Admission::prove(const abi::Layer &layer, const std::string &
 Verdicts::Admitted Admission::prove_like(const abi::Layer &layer, const std::string &variant,
                                          const std::vector<std::string> &texts, bool must) {
     Verdicts::Admitted verdict = known(layer, variant);
-    for (const std::string &text : texts) {
+    for (size_t i = 0; i < texts.size(); ++i) {
+        const std::string &text = texts[i];
         if (verdict.barred() || verdict.shapes.contains(text) || !(must || in_time())) continue;
-        if (try_case(layer, variant, text, verdict) || verdict.barred()) verdict.shapes.insert(text);
+        const std::string what =
+            "shapes of the model, " + std::to_string(i + 1) + " of " + std::to_string(texts.size());
+        if (try_case(layer, variant, text, what, verdict) || verdict.barred()) verdict.shapes.insert(text);
         settle(layer, variant, verdict);
     }
     return verdict;
@@ -140,26 +146,38 @@ std::vector<std::string> Admission::prove_step(const plan::Step &step, const std
     }
 }
 
+// Saves what is known every second, so that a process that is killed loses little.
 void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
-    if (verdict.barred() && options_.notify)
-        options_.notify("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " +
-                        target_.name + ": " + verdict.why);
     verdicts_.set(layer, variant, verdict);
+    if (Clock::now() - saved_ < std::chrono::seconds(1)) return;
+    verdicts_.save();
+    saved_ = Clock::now();
+}
+
+void Admission::end_of_proof() {
+    if (saying_ && options_.proving) options_.proving({});
+    saying_ = false;
+}
+
+void Admission::tell_barred(const abi::Layer &layer, const std::string &variant) const {
+    if (!options_.notify) return;
+    const Verdicts::Admitted verdict = known(layer, variant);
+    options_.notify("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " + target_.name +
+                    ": " + verdict.why + (verdict.replay.empty() ? "" : "; replay: " + verdict.replay));
 }
 
 // Why a variant cannot compute this step's shapes here; empty if it can. A plan that breaks its contract bars the
 // variant.
 std::string Admission::why_not_fit(const plan::Step &step, const std::string &variant) {
-    const abi::Layer &layer = step.call.layer();
-    Verdicts::Admitted verdict = known(layer, variant);
-    if (!verdict.barred()) try {
-            return target_.why_not(step.call, variant).why;
-        } catch (const Error &e) {
-            if (e.code() != ErrorCode::plugin) throw;
-            verdict.why = e.what();
-            settle(layer, variant, verdict);
-        }
-    return "barred: " + verdict.why;
+    try {
+        return target_.why_not(step.call, variant).why;
+    } catch (const Error &e) {
+        if (e.code() != ErrorCode::plugin) throw;
+        Verdicts::Admitted verdict = known(step.call.layer(), variant);
+        verdict.why = e.what();
+        settle(step.call.layer(), variant, verdict);
+        return e.what();
+    }
 }
 
 // The cases like a step, for one variant: a smaller case must run all the pipelines that the step runs.
@@ -173,52 +191,66 @@ StepCases Admission::cases_of(const plan::Step &step, const std::string &variant
     });
 }
 
-// Why a variant may not run this step; empty if it may. If there are cases like the step, the baseline need not have
-// passed all declared ones. A variant that is `needed`, because there is no other, is proved however long it takes.
-std::string Admission::why_not_proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed) {
+// Whether a variant may run this step. If there are cases like the step, the baseline need not have passed all declared
+// ones. A variant that is `needed`, because there is no other, is proved however long it takes.
+bool Admission::proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed) {
     const abi::Layer &layer = step.call.layer();
+    if (known(layer, variant.name).barred()) return false;
     const bool may_begin = variant.baseline && cases_of(step, variant.name).alike;
     (void)prove(layer, variant.name, may_begin ? 1 : variant.baseline || needed ? all_cases : 0);
     const std::vector<std::string> like = prove_step(step, variant.name, variant.baseline || needed);
     const Verdicts::Admitted verdict = known(layer, variant.name);
-    if (verdict.barred()) return "barred: " + verdict.why;
-    if (verdict.tried == verdict.cases && verdict.passed == 0) return "none of the layer's cases can be run with it";
+    if (verdict.barred() || (verdict.tried == verdict.cases && verdict.passed == 0)) return false;
     const bool like_this =
         std::all_of(like.begin(), like.end(), [&](const std::string &text) { return verdict.shapes.contains(text); });
-    const bool enough = may_begin ? verdict.passed != 0 : verdict.complete();
-    return enough && like_this ? "" : "not proved yet";
+    return like_this && (may_begin ? verdict.passed != 0 : verdict.complete());
 }
 
-// Throws Error(input) if a requested variant may not run this step.
+// `who` may not run a step, because `variant` failed its proof.
+Error Admission::failed_proof(const plan::Step &step, const std::string &who, const std::string &variant) const {
+    const abi::Layer &layer = step.call.layer();
+    const Verdicts::Admitted verdict = known(layer, variant);
+    std::string text =
+        step.call.where() + ": " + who + " may not run on " + target_.name + ", because variant '" + variant + "' " +
+        (verdict.barred() ? "failed its proof:\n  " + verdict.why : "can run no case that would prove it");
+    if (!verdict.replay.empty()) text += "\n  to see it: " + verdict.replay;
+    return {ErrorCode::unproven, text + "\n  to prove it again: lamina check " + std::string(layer.id()) +
+                                     " --admit --device " + target_.device + conformance::plugin_option(layer)};
+}
+
+// Throws if a requested variant may not run this step.
 void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
     const abi::Layer &layer = step.call.layer();
     (void)prove(layer, variant, all_cases);
     (void)prove_step(step, variant, true);
     const Verdicts::Admitted verdict = known(layer, variant);
-    const std::string asked = step.call.where() + ": variant '" + variant + "' was requested, but it ";
-    if (verdict.barred()) throw Error(ErrorCode::input, asked + "is barred on " + target_.name + ": " + verdict.why);
-    if (verdict.passed == 0 && verdict.shapes.empty())
-        throw Error(ErrorCode::input,
-                    asked + "cannot be proved on " + target_.name + ": none of the layer's cases can be run with it");
+    if (verdict.barred() || (verdict.passed == 0 && verdict.shapes.empty()))
+        throw failed_proof(step, "the variant that was requested", variant);
 }
 
 // The variants that can compute this step here and may run, in the contract's order.
-std::vector<std::string> Admission::candidates(const plan::Step &step) {
-    std::vector<std::string> out;
+std::vector<std::string> Admission::candidates(const plan::Step &step, std::set<std::string> *unproven) {
+    const abi::Layer &layer = step.call.layer();
+    const std::string id(layer.id());
+    std::vector<std::string> out, newly_barred, failed, fit;
     std::string reasons;
-    for (const conformance::CheckVariant &variant : target_.variants(step.call.layer())) {
-        std::string why_not = why_not_fit(step, variant.name);
-        if (why_not.empty()) why_not = why_not_proved(step, variant, out.empty());
-        if (why_not.empty())
-            out.push_back(variant.name);
-        else
-            reasons += "; " + variant.name + ": " + why_not;
+    for (const conformance::CheckVariant &variant : target_.variants(layer)) {
+        const bool was_barred = known(layer, variant.name).barred();
+        const std::string misfit = why_not_fit(step, variant.name);
+        if (misfit.empty()) fit.push_back(variant.name);
+        if (misfit.empty() && proved(step, variant, out.empty())) out.push_back(variant.name);
+        const bool barred = known(layer, variant.name).barred();
+        if (barred && !was_barred) newly_barred.push_back(variant.name);
+        if (barred || (misfit.empty() && out.empty())) failed.push_back(variant.name);
+        reasons += "; " + variant.name + ": " + misfit;
     }
     if (out.empty() && !target_.fallback.empty()) out.push_back(target_.fallback);
+    if (out.empty() && unproven != nullptr && !fit.empty()) out.push_back(fit.front()), unproven->insert(id);
+    if (out.empty() && !failed.empty()) throw failed_proof(step, "'" + id + "'", failed.front());
     if (out.empty())
-        throw Error(ErrorCode::no_device, step.call.where() + ": no variant of '" +
-                                              std::string(step.call.layer().id()) + "' may run on " + target_.name +
-                                              reasons);
+        throw Error(ErrorCode::no_device,
+                    step.call.where() + ": no variant of '" + id + "' can run on " + target_.name + reasons);
+    for (const std::string &variant : newly_barred) tell_barred(layer, variant);
     return out;
 }
 
@@ -255,7 +287,8 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
 }
 
 std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend,
-                                           const std::map<std::string, std::string, std::less<>> &asked) {
+                                           const std::map<std::string, std::string, std::less<>> &asked,
+                                           std::set<std::string> *unproven) {
     const std::lock_guard lock(mutex_);
     const SavedAtEnd saved(verdicts_);
     std::vector<std::string> out;
@@ -263,7 +296,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         const plan::Step &step = plan.steps[s];
         const auto named = asked.find(step.call.layer().id());
         if (named == asked.end() || named->second.empty()) {
-            out.push_back(fastest(plan, s, backend, candidates(step)));
+            out.push_back(fastest(plan, s, backend, candidates(step, unproven)));
             continue;
         }
         out.push_back(named->second);
@@ -271,6 +304,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         if (std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; }))
             expect_proved(step, named->second); // for other names, compile() throws and lists the variants
     }
+    end_of_proof();
     return out;
 }
 
@@ -294,6 +328,7 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
             if (progress) progress(out.back());
         }
     }
+    end_of_proof();
     return out;
 }
 

@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,12 @@ class Admission {
               const std::filesystem::path &file, const RuntimeOptions &options);
 
     // The variant for each step, as ProgramOptions::variants. `asked` requests variants by layer id; they must be
-    // admitted, too. Throws Error(no_device) if no variant of a layer is admitted, Error(input) if a requested one is
-    // not.
+    // admitted, too. Throws Error(unproven) if a requested variant, or every variant of a layer that can compute the
+    // step, failed its proof; Error(no_device) if none can compute the step. If `unproven` is given, a layer without
+    // an admitted variant is added there instead, and the first of them that can compute the step is chosen.
     [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
-                                                  const std::map<std::string, std::string, std::less<>> &asked);
+                                                  const std::map<std::string, std::string, std::less<>> &asked,
+                                                  std::set<std::string> *unproven = nullptr);
 
     // Continues on the same device after it was lost and reopened. What was proved stays proved.
     void move_to(conformance::CheckTarget target);
@@ -59,9 +62,11 @@ class Admission {
   private:
     using Clock = std::chrono::steady_clock;
     void settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict);
+    void end_of_proof();
+    void tell_barred(const abi::Layer &layer, const std::string &variant) const;
     [[nodiscard]] Verdicts::Admitted known(const abi::Layer &layer, const std::string &variant) const;
-    // Runs one case and adds the result to the verdict; false if it did not pass.
-    bool try_case(const abi::Layer &layer, const std::string &variant, const std::string &text,
+    // Runs one case and adds the result to the verdict; false if it did not pass. `what` is for people.
+    bool try_case(const abi::Layer &layer, const std::string &variant, const std::string &text, const std::string &what,
                   Verdicts::Admitted &verdict);
     // Continues with the layer's own cases until `least` have passed, the variant is barred, or there are no more; then
     // runs as many as there is time for.
@@ -74,10 +79,10 @@ class Admission {
     [[nodiscard]] bool in_time() const;
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
-    [[nodiscard]] std::string why_not_proved(const plan::Step &step, const conformance::CheckVariant &variant,
-                                             bool needed);
+    [[nodiscard]] bool proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed);
     void expect_proved(const plan::Step &step, const std::string &variant);
-    [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step);
+    [[nodiscard]] Error failed_proof(const plan::Step &step, const std::string &who, const std::string &variant) const;
+    [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step, std::set<std::string> *unproven);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                       const std::vector<std::string> &candidates);
 
@@ -88,6 +93,8 @@ class Admission {
     const RuntimeOptions options_;
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
     Clock::duration proving_{}, measuring_{};               // time spent in this process
+    Clock::time_point saved_ = Clock::now();
+    bool saying_ = false; // RuntimeOptions::proving has been called, and not yet for the end
 };
 
 } // namespace lamina::admission

@@ -10,7 +10,7 @@
 namespace lamina::admission {
 namespace {
 
-constexpr const char *format = "lamina-verdicts/7";
+constexpr const char *format = "lamina-verdicts/8";
 
 std::string key_of(const abi::Layer &layer) {
     char hash[20];
@@ -23,7 +23,8 @@ Verdicts::Admitted read_admitted(JsonView v) {
     Verdicts::Admitted out{.tried = count("tried"),
                            .passed = count("passed"),
                            .cases = count("cases"),
-                           .why = std::string(v.at("why").string())};
+                           .why = std::string(v.at("why").string()),
+                           .replay = std::string(v.at("replay").string())};
     for (const JsonView shapes : v.at("shapes").items()) out.shapes.emplace(shapes.string());
     return out;
 }
@@ -57,11 +58,9 @@ void Verdicts::write(const Layers &layers) const {
     for (const auto &[key, of] : layers) {
         Json variants = Json::object(), fastest = Json::object();
         for (const auto &[name, v] : of.variants)
-            variants[name] = {{"tried", v.tried},
-                              {"passed", v.passed},
-                              {"cases", v.cases},
-                              {"why", v.why},
-                              {"shapes", std::vector(v.shapes.begin(), v.shapes.end())}};
+            variants[name] = {{"tried", v.tried},   {"passed", v.passed},
+                              {"cases", v.cases},   {"why", v.why},
+                              {"replay", v.replay}, {"shapes", std::vector(v.shapes.begin(), v.shapes.end())}};
         for (const auto &[shapes, variant] : of.fastest) fastest[shapes] = variant;
         json[key] = {{"variants", std::move(variants)}, {"fastest", std::move(fastest)}};
     }
@@ -99,7 +98,8 @@ void Verdicts::set_fastest(const abi::Layer &layer, const std::string &shapes, c
 
 Verdicts::Admitted Verdicts::merge(const Admitted &theirs, const Admitted &own) {
     Admitted out = own.tried < theirs.tried ? theirs : own; // all try the same cases in the same order
-    out.why = theirs.barred() ? theirs.why : own.why;
+    const Admitted &barred = theirs.barred() ? theirs : own;
+    out.why = barred.why, out.replay = barred.replay;
     out.shapes = theirs.shapes;
     out.shapes.insert(own.shapes.begin(), own.shapes.end());
     return out;

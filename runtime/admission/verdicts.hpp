@@ -18,7 +18,8 @@ class Verdicts {
   public:
     struct Admitted {
         size_t tried = 0, passed = 0, cases = 0; // of the layer's own cases; a skipped case counts as tried only
-        std::string why;                         // if barred: the case that failed, and the command that replays it
+        std::string why{};                       // if barred: what was wrong
+        std::string replay{};                    // and the command that runs the case again, if a case showed it
         std::set<std::string> shapes{};          // cases like the steps of models that passed, or that barred it
         [[nodiscard]] bool barred() const { return !why.empty(); }
         // All were tried, none failed, and at least one passed.

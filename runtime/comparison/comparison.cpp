@@ -16,6 +16,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <set>
 
 namespace lamina {
 namespace {
@@ -105,13 +106,16 @@ size_t changed_runs(Run &run, size_t repeats, const std::vector<int32_t> &result
     return changed;
 }
 
-using Variants = std::map<std::string, std::string, std::less<>>;
-
 // The variants to compare: the requested ones, even if they are not proved, because comparing is a way to find out;
-// otherwise the session's.
-std::vector<std::string> variants_of(detail::SessionState &session, const plan::GraphPlan &plan,
-                                     const Variants &asked) {
-    std::vector<std::string> out = session.variants(plan), named = plan::variants_by_layer(plan, asked);
+// otherwise the session's. Layers that a session would refuse run, too, and are added to `unproven`.
+struct Wanted {
+    std::map<std::string, std::string, std::less<>> variants; // by layer
+    std::set<std::string> &unproven;
+};
+
+std::vector<std::string> variants_of(detail::SessionState &session, const plan::GraphPlan &plan, const Wanted &wanted) {
+    std::vector<std::string> out = session.variants(plan, &wanted.unproven);
+    const std::vector<std::string> named = plan::variants_by_layer(plan, wanted.variants);
     out.resize(named.size());
     for (size_t s = 0; s < named.size(); ++s)
         if (!named[s].empty()) out[s] = named[s];
@@ -120,7 +124,7 @@ std::vector<std::string> variants_of(detail::SessionState &session, const plan::
 
 // A graph for these shapes. With keep_all every tensor has its own memory and can be read; otherwise memory is shared
 // as in a session.
-Run compile(detail::SessionState &session, const std::string &graph, plan::GraphShapes shapes, const Variants &asked,
+Run compile(detail::SessionState &session, const std::string &graph, plan::GraphShapes shapes, const Wanted &wanted,
             bool keep_all) {
     shapes.state_dtype = session.options.cache;
     plan::ProgramOptions options;
@@ -128,7 +132,7 @@ Run compile(detail::SessionState &session, const std::string &graph, plan::Graph
     options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // different, to expose unwritten memory
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
-    options.variants = variants_of(session, plan, asked);
+    options.variants = variants_of(session, plan, wanted);
     return Run(session.backend->compile(std::move(plan), options));
 }
 
@@ -159,11 +163,12 @@ struct GraphSteps {
 class GraphComparison {
   public:
     GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
-                    const CompareOptions &options, const GraphComparison *before)
+                    const CompareOptions &options, std::set<std::string> &unproven, const GraphComparison *before)
         : device_(device), first_(graph.first), repeats_(options.repeat - std::min<size_t>(options.repeat, 1)),
-          replay_folder_(options.replay_folder), expected_(compile(truth, graph.graph, graph.shapes, {}, true)),
-          running_(compile(device, graph.graph, graph.shapes, options.variants, true)),
-          whole_(compile(device, graph.graph, graph.shapes, options.variants, false)) {
+          replay_folder_(options.replay_folder),
+          expected_(compile(truth, graph.graph, graph.shapes, {{}, unproven}, true)),
+          running_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, true)),
+          whole_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, false)) {
         const std::vector<plan::Step> &steps = plan().steps;
         for (size_t s = 0; s < steps.size(); ++s) {
             alone_.push_back(compile_alone(device, plan(), s, running_.variant(s)));
@@ -376,12 +381,13 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
 
     Comparison out;
     out.device = on_device.device;
+    std::set<std::string> unproven;
     std::unique_ptr<GraphComparison> before; // of the same graph
     for (GraphSteps &g : graphs) {
         if (!content.graphs.contains(g.graph))
             throw Error(ErrorCode::usage, content.folder.string() + " has no graph '" + g.graph + "'");
         for (const auto &[name, tensor] : g.inputs.front()) g.shapes.inputs[name] = tensor.type();
-        auto comparison = std::make_unique<GraphComparison>(truth, on_device, g, options, before.get());
+        auto comparison = std::make_unique<GraphComparison>(truth, on_device, g, options, unproven, before.get());
         // Steps after a wrong one are wrong as well, and would hide where it began.
         const bool agrees =
             std::ranges::all_of(g.inputs, [&](const TensorMap &step) { return comparison->step(step); });
@@ -389,6 +395,7 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
         if (g.shapes.states_only && !agrees) break;
         before = g.shapes.states_only ? std::move(comparison) : nullptr;
     }
+    out.unproven.assign(unproven.begin(), unproven.end());
     return out;
 }
 

@@ -82,7 +82,8 @@ std::string Verdict::text() const {
     const std::string place = to_string(index);
     out << tensor << '[' << place.substr(1, place.size() - 2) << "]: expected " << expected << ", found " << got;
     if (!std::isfinite(error)) return out.str();
-    out << ": off by " << error << " (" << ulps << " ULP)";
+    out << ": off by " << error;
+    if (std::signbit(got) == std::signbit(expected)) out << " (" << ulps << " ULP)"; // across zero they say nothing
     out.precision(3);
     if (std::isfinite(ratio)) out << ", " << ratio << " times the " << limit << " allowed in its row";
     return out.str();

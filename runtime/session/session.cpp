@@ -94,8 +94,8 @@ void SessionState::forget(const std::string &graph, int64_t state_length) {
     programs.drop(begin_of_key(graph, state_length));
 }
 
-std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan) {
-    return admission ? admission->choose(plan, *backend, options.variants)
+std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std::set<std::string> *unproven) {
+    return admission ? admission->choose(plan, *backend, options.variants, unproven)
                      : plan::variants_by_layer(plan, options.variants);
 }
 

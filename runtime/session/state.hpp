@@ -14,6 +14,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace lamina::detail {
@@ -87,8 +88,9 @@ struct SessionState {
     // As Session::run, for a graph that the model has.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
-    // The variant that computes each step.
-    [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan);
+    // The variant that computes each step. `unproven` is as in Admission::choose.
+    [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan,
+                                                    std::set<std::string> *unproven = nullptr);
 
     // Opens the device, unless a session has it open, and makes the backend on it. Does nothing if that is done.
     void connect();

@@ -74,3 +74,36 @@ TEST_CASE("the command names a wrong layer, keeps its call, and replays it") {
         lamina_with_wrong_layers(folder, {"check", "wrong_always", "--admit", "--no-cache", "-d", "vulkan:0"});
     CHECK_THAT(forgotten.err, matchers::contains("these results are not saved"));
 }
+
+TEST_CASE("a layer without a proved kernel is refused with one message, and compare shows what is wrong with it") {
+    const TemporaryFolder folder;
+    write_model(folder, "wrong_everywhere");
+    if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos)
+        return test::report_absent("any", "no Vulkan device");
+    const auto with = [&](const std::string &command, const std::vector<std::string> &more = {}) {
+        std::vector<std::string> arguments{command,    folder.path().string(),
+                                           "--input",  "x=" + (folder.path() / "x.npy").string(),
+                                           "--device", "vulkan:0",
+                                           "--quiet"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return lamina_with_wrong_layers(folder, arguments);
+    };
+    for (int again = 0; again < 2; ++again) { // the verdict is remembered
+        const Finished refused = with("run");
+        CHECK(refused.status == 9);
+        CHECK(refused.out.empty());
+        const std::vector<std::string> lines = lines_of(refused.err);
+        REQUIRE(lines.size() == 4); // where, why, the command that shows it, the command that mends it
+        CHECK_THAT(lines[0], matchers::contains("layer 'second': 'wrong_everywhere' may not run on"));
+        CHECK_THAT(lines[0], matchers::contains("'baseline' failed its proof"));
+        CHECK_THAT(lines[1], matchers::contains("expected") && matchers::contains("allowed in its row"));
+        CHECK_THAT(lines[2], matchers::contains("lamina check wrong_everywhere --device vulkan:0 --variant baseline"));
+        CHECK_THAT(lines[3], matchers::contains("lamina check wrong_everywhere --admit --device vulkan:0"));
+    }
+    const std::string replay = (folder.path() / "replay").string();
+    const Finished compared = with("compare", {"--svg", (folder.path() / "map.svg").string(), "--replay", replay});
+    CHECK(compared.status == 7);
+    CHECK_THAT(compared.out, matchers::contains("WRONG") && matchers::contains("layer 'second' of graph 'run'"));
+    CHECK_THAT(folder.read("map.svg"), matchers::contains(">layer 'second' of graph 'run'"));
+    CHECK(std::filesystem::exists(replay + "/second.safetensors"));
+}

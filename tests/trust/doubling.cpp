@@ -1,6 +1,6 @@
 // y = 2 x, with a wrong variant: always wrong; wrong only for long rows, when specialized for many rows, or beyond
-// 100,000 elements, which its own cases do not cover; or always wrong and unable to run any of its cases. Or with a
-// wrong reference, which computes some rows other than among all.
+// 100,000 elements, which its own cases do not cover; or always wrong and unable to run any of its cases. Or both
+// variants are always wrong, or the reference is: it computes some rows other than among all.
 #include <lamina/plugin.hpp>
 
 #include LAYER_KERNELS
@@ -26,6 +26,9 @@ struct Doubling {
 #elif defined LAYER_wrong_reference
     static constexpr auto id = "wrong_reference";
     static constexpr uint32_t wrong_from = 0x7fffffff;
+#elif defined LAYER_wrong_everywhere
+    static constexpr auto id = "wrong_everywhere";
+    static constexpr uint32_t wrong_from = 0;
 #else
     static constexpr auto id = "wrong_when_long";
     static constexpr uint32_t wrong_from = 100;
@@ -56,7 +59,7 @@ struct Doubling {
         const struct {
             uint32_t size, cols, wrong_from;
         } push{u32(x.size()), u32((name == "wrong_when_large") ? x.size() : x.cols()),
-               plan.variant == 0 ? u32(x.size()) : wrong_from};
+               plan.variant == 0 && name != "wrong_everywhere" ? u32(x.size()) : wrong_from};
         const bool many = (name == "wrong_when_many") && plan.variant != 0 && x.rows() >= 512;
         plan.dispatch(lamina_kernels::doubling, {ceil_div(x.size(), 64)}, {plan.in("x"), plan.out("y")}, push,
                       {{0, many ? 1u : 0u}});

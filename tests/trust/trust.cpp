@@ -93,7 +93,9 @@ TEST_CASE("a variant that fails its cases is barred with one message, the next o
         SessionOptions options;
         options.variants["wrong_always"] = "fast";
         Session session = runtime.session(model, *device, options);
-        CHECK_THAT(message_of([&] { (void)session.run("run", inputs); }), matchers::contains("is barred on"));
+        CHECK_THAT(message_of([&] { (void)session.run("run", inputs); }),
+                   matchers::contains("variant 'fast' failed its proof") &&
+                       matchers::contains("lamina check wrong_always"));
     }
     SECTION("the verdict is remembered") {
         std::vector<std::string> later;
@@ -187,7 +189,7 @@ TEST_CASE("a variant that cannot run any of its layer's cases is not admitted") 
     CHECK_THAT(message_of([&] {
                    (void)session.run("run", {{"x", ramp(2, 512)}});
                }),
-               matchers::contains("is barred on")); // a case with its own shapes was run, and failed
+               matchers::contains("failed its proof")); // a case with its own shapes was run, and failed
 }
 
 TEST_CASE("compare names the first layer that is wrong, its variant, device and driver, proved or not") {
@@ -332,7 +334,7 @@ TEST_CASE("a proof reports progress and can be stopped between two cases; its fi
     };
     const auto prove_all = [&](const TemporaryFolder &cache) {
         std::multiset<std::string> all;
-        run_with(cache, [&](const std::string &what) { all.insert(what); });
+        run_with(cache, [&](const std::string &what) { all.insert(what.substr(0, what.find(':'))); });
         return all;
     };
     const TemporaryFolder one, other;
@@ -342,7 +344,7 @@ TEST_CASE("a proof reports progress and can be stopped between two cases; its fi
     struct Enough {};
     const auto end_after_two = [&](const std::string &what) {
         if (ended.size() == 2) throw Enough();
-        ended.insert(what);
+        ended.insert(what.substr(0, what.find(':')));
     };
     CHECK_THROWS_AS(run_with(other, end_after_two), Enough);
     CHECK(ended.count("softmax, baseline") == 2);
