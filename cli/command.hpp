@@ -24,9 +24,9 @@ struct GlobalOptions {
     // The runtime writes its messages to `output`, which must outlive it.
     [[nodiscard]] RuntimeOptions runtime(Output &output) const {
         return {plugin_folders, validation, !no_cache, [&output](const std::string &line) { output.note(line); },
-                [&output, n = size_t{0}](const std::string &what) mutable {
+                [&output](const std::string &what) {
                     stop_if_interrupted();
-                    output.progress("proving " + what + ": case", ++n, 0);
+                    what.empty() ? output.clear_progress() : output.progress("proving " + what);
                 }};
     }
 };

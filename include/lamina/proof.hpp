@@ -58,6 +58,8 @@ struct CheckOptions {
     uint64_t seed = 1;                   // of the generated cases, and of cases that name none
     bool thorough = false;               // 200 generated cases per layer instead of 24, and larger ones
     size_t soak = 0;                     // run every case so many times more; all must give the same bits
+    // Called before each case: "linear, baseline", and how many cases of all are done. May throw to stop.
+    std::function<void(const std::string &what, size_t done, size_t all)> begin{};
 };
 
 struct CaseResult {

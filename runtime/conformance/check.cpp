@@ -194,9 +194,15 @@ LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
 CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
                   const CheckOptions &options, const std::function<void(const CaseResult &)> &progress) {
     CheckReport report;
+    const auto variants_of = [&](const abi::Layer &layer) {
+        std::vector<CheckVariant> out = target.variants(layer);
+        std::erase_if(out, [&](const CheckVariant &v) { return !wanted(v, options.variants); });
+        return out;
+    };
+    size_t all = 1;
     const auto run = [&](const CaseCheck &one, const abi::Layer &layer) {
-        for (const CheckVariant &variant : target.variants(layer)) {
-            if (!wanted(variant, options.variants)) continue;
+        for (const CheckVariant &variant : variants_of(layer)) {
+            if (options.begin) options.begin(std::string(layer.id()) + ", " + variant.name, report.results.size(), all);
             report.results.push_back(one.run(variant));
             if (progress) progress(report.results.back());
         }
@@ -204,6 +210,7 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
     if (!options.replay.empty()) {
         Replay replay = read_replay(options.replay, *plugins);
         refuse_unknown_variants({replay.layer}, target, options.variants);
+        all = variants_of(*replay.layer).size();
         run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(), "",
                       " --replay " + shell_word(options.replay.string()), options.soak),
             *replay.layer);
@@ -211,15 +218,21 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
     }
     const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
     refuse_unknown_variants(layers, target, options.variants);
+    std::vector<std::vector<Case>> cases;
+    all = 0;
     for (const abi::Layer *layer : layers) {
+        cases.emplace_back();
         if (target.variants(*layer).empty() && options.case_text.empty()) continue; // a given case is still validated
-        const LayerCases cases = cases_of(*layer, options);
-        report.refused += cases.refused;
-        for (const Case &c : cases.cases)
-            run(CaseCheck(plugins, target, *layer, make_case_graph(*layer, c), to_string(c),
-                          " " + std::string(layer->id()), " --case " + shell_word(to_string(c)), options.soak),
-                *layer);
+        LayerCases of_layer = cases_of(*layer, options);
+        report.refused += of_layer.refused;
+        all += of_layer.cases.size() * variants_of(*layer).size();
+        cases.back() = std::move(of_layer.cases);
     }
+    for (size_t i = 0; i < layers.size(); ++i)
+        for (const Case &c : cases[i])
+            run(CaseCheck(plugins, target, *layers[i], make_case_graph(*layers[i], c), to_string(c),
+                          " " + std::string(layers[i]->id()), " --case " + shell_word(to_string(c)), options.soak),
+                *layers[i]);
     return report;
 }
 
