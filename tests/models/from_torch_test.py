@@ -171,7 +171,7 @@ class FromTorch(unittest.TestCase):
         self.assertIn("no 'layers.0.'", self.refusal(nn.Linear(2, 2).state_dict(), "--heads", HEADS))
         self.assertIn("no 'nowhere.weight'",
                       self.refusal(state, "--heads", HEADS, "--source-embedding", "nowhere.weight"))
-        self.assertIn("--entry NAME takes one out", self.refusal({"state_dict": state}, "--heads", HEADS))
+        self.assertIn("with --entry: state_dict", self.refusal({"state_dict": state}, "--heads", HEADS))
         self.assertIn("no tensor begins with 'net.'", self.refusal(state, "--heads", HEADS, "--prefix", "net."))
         missing = {name: tensor for name, tensor in state.items() if name != "layers.0.linear2.weight"}
         self.assertIn("no 'layers.0.linear2.weight'", self.refusal(missing, "--heads", HEADS))
@@ -311,8 +311,9 @@ class FromTorch(unittest.TestCase):
         self.assertIn("No such file", self.refusal(state, *text, self.folder / "absent.txt"))
 
     def test_the_file_alone(self):
-        """The tool is one file; its --help needs no PyTorch, and without PyTorch it says what is missing."""
+        """The tool needs no other file of Lamina; its --help needs no PyTorch, without which it says what is missing."""
         tool = shutil.copy(TOOL, self.folder / "alone.py")
+        shutil.copytree(TOOL.with_suffix(""), self.folder / "from_torch")
         torch.save(nn.TransformerEncoder(nn.TransformerEncoderLayer(**SIZES), 1).state_dict(), self.folder / "state.pt")
         command = [sys.executable, tool, self.folder / "state.pt", self.folder / "model", "--heads", str(HEADS)]
         self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)
@@ -321,6 +322,30 @@ class FromTorch(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"\Afrom_torch.py: error: [^\n]*No module named torch; install[^\n]*\n\Z")
+
+    def test_own_model(self):
+        """A model of one's own: the prefix is found, keys and entries are listed, a pickled module is recognized."""
+        state, modules = self.larger_model()
+        done = self.convert(state, "--heads", HEADS, "--mask", "none")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("took the module at --prefix enc., the only one in the file", done.stderr)
+        x = torch.randn(B, S, C)
+        self.check(self.run_graph("encode", "memory", source=x), modules["enc"](x))
+        self.setUp()
+        self.assertIn("try --prefix enc.\n", self.refusal(state, "--heads", HEADS, "--prefix", "encoder."))
+        two = {**state, **{f"b.{name}": tensor for name, tensor in state.items()}}
+        self.assertIn("choose --prefix b.enc. or --prefix enc.", self.refusal(two, "--heads", HEADS))
+        self.assertIn("it has emb.weight, head.bias, head.weight, pos", self.refusal(
+            state, "--heads", HEADS, "--prefix", "enc.", "--source-embedding", "tokens"))
+        self.assertIn("did you mean 'emb.weight'?", self.refusal(
+            state, "--heads", HEADS, "--prefix", "enc.", "--source-embedding", "embed.weight"))
+        other = self.refusal(nn.LSTM(C, C).state_dict(), "--heads", HEADS)
+        self.assertIn("the file has bias_hh_l0, bias_ih_l0, weight_hh_l0, weight_ih_l0", other)
+        checkpoint = {"model": state, "optimizer": {"step": 3}, "epoch": 7}
+        listed = "take one of these with --entry: model; there are also optimizer, epoch"
+        self.assertIn(listed, self.refusal(checkpoint, "--heads", HEADS))
+        self.assertIn("no entry 'net'; " + listed, self.refusal(checkpoint, "--heads", HEADS, "--entry", "net"))
+        self.assertIn("torch.save(model.state_dict(), ", self.refusal(modules["enc"], "--heads", HEADS))
 
     def test_folder(self):
         """A folder that is not empty is not changed."""
