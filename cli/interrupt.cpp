@@ -2,17 +2,37 @@
 
 #include <csignal>
 #include <initializer_list>
+#include <string_view>
+
+#include <unistd.h>
 
 namespace lamina::cli {
 namespace {
 
+constexpr unsigned patience_s = 2;
+
 volatile std::sig_atomic_t caught = 0;
+bool terminal = false; // whether somebody sees what is written on stderr
+
+// Handlers may call only what POSIX calls async-signal-safe.
+void end_now(int) { _exit(128 + caught); }
+
+void end_soon(int signal) {
+    caught = signal;
+    struct sigaction action {};
+    action.sa_handler = end_now;
+    sigaction(SIGALRM, &action, nullptr);
+    alarm(patience_s);
+    constexpr std::string_view answer = "\r\033[Klamina: stopping; again to end at once\n";
+    if (terminal) (void)!write(STDERR_FILENO, answer.data(), answer.size());
+}
 
 } // namespace
 
 void watch_interrupts() {
+    terminal = isatty(STDERR_FILENO) != 0;
     struct sigaction action {};
-    action.sa_handler = [](int signal) { caught = signal; };
+    action.sa_handler = end_soon;
     action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART, so that a blocked read returns
     sigaction(SIGINT, &action, nullptr);
     for (const int polite : {SIGTERM, SIGHUP}) {
@@ -21,6 +41,7 @@ void watch_interrupts() {
         if (before.sa_handler != SIG_IGN) sigaction(polite, &action, nullptr); // nohup ignores SIGHUP
     }
     std::signal(SIGPIPE, SIG_IGN); // a write then fails with EPIPE, which Output reports
+    std::signal(SIGXFSZ, SIG_IGN); // a write beyond ulimit -f then fails with EFBIG
 }
 
 int interrupted() noexcept { return caught; }

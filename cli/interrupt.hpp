@@ -1,5 +1,6 @@
 // Handles Ctrl-C and other signals that end a process. The first one lets the command stop between two steps of its
-// work, the second one ends it at once.
+// work. If the step takes longer than two seconds, or at a second signal, the process ends at once. Nothing is lost by
+// that: files are complete or absent, and proofs are saved as they are found.
 #pragma once
 
 namespace lamina::cli {
