@@ -3,7 +3,7 @@
 #include "interrupt.hpp"
 #include "text_run.hpp"
 
-#include <exception>
+#include <optional>
 
 namespace lamina::cli {
 namespace {
@@ -24,14 +24,18 @@ Json as_json(const std::string &file, const Transcript &transcript) {
 
 void AudioRun::files(const std::vector<std::string> &files) {
     if (files.size() == 1 && options_.beams == 1 && !output_.json()) return stream(files.front());
-    transcribe_all(files);
+    transcribe_all(files, [](size_t, const Error &why) { throw Error(why); });
     if (output_.json()) output_.print_json(json_);
 }
 
-void AudioRun::lines(LineReader lines) {
+int AudioRun::lines(LineReader lines) {
     for (auto files = lines.next(options_.batch); !files.empty(); files = lines.next(options_.batch))
-        transcribe_all(files);
+        transcribe_all(files, [&](size_t file, const Error &why) {
+            lines.refuse(file, why.what());
+            if (output_.json()) json_.push_back({{"file", files[file]}, {"error", why.what()}});
+        });
     if (output_.json()) output_.print_json(json_);
+    return lines.status(output_);
 }
 
 void AudioRun::stream(const std::string &file) {
@@ -51,8 +55,8 @@ void AudioRun::stream(const std::string &file) {
     output_.note(pace.summary(tokens));
 }
 
-// Reads as many files at a time as fill a batch, to limit memory. If one cannot be read, those before it are shown.
-void AudioRun::transcribe_all(const std::vector<std::string> &files) {
+// Reads as many files at a time as fill a batch, to limit memory. Those before one that cannot be read are shown first.
+void AudioRun::transcribe_all(const std::vector<std::string> &files, const Unreadable &unreadable) {
     const size_t batch = options_.batch * static_cast<size_t>(format_.length);
     options_.progress = [&](size_t done, size_t all) {
         stop_if_interrupted();
@@ -60,12 +64,12 @@ void AudioRun::transcribe_all(const std::vector<std::string> &files) {
     };
     for (size_t first = 0; first < files.size();) {
         std::vector<Audio> audios;
-        std::exception_ptr unreadable;
-        for (size_t samples = 0; samples < batch && first + audios.size() < files.size() && !unreadable;) try {
+        std::optional<Error> why;
+        for (size_t samples = 0; samples < batch && first + audios.size() < files.size() && !why;) try {
                 audios.push_back(resampled(read_audio(files[first + audios.size()]), format_.rate));
                 samples += audios.back().samples.size();
-            } catch (const Error &) {
-                unreadable = std::current_exception();
+            } catch (const Error &e) {
+                why = e;
             }
         const auto found = transcribe(session_, audios, options_);
         for (size_t i = 0; i < found.size(); ++i) {
@@ -73,8 +77,8 @@ void AudioRun::transcribe_all(const std::vector<std::string> &files) {
             options_.first += found[i].parts.size(); // each part draws random numbers of its own
         }
         output_.clear_progress();
-        if (unreadable) std::rethrow_exception(unreadable);
         first += audios.size();
+        if (why) unreadable(first++, *why);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <lamina/audio.hpp>
 #include <lamina/inspect.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ class AudioRun {
         : format_(format), session_(std::move(session)), output_(output), options_(std::move(options)) {}
 
     void files(const std::vector<std::string> &files);
-    void lines(LineReader lines); // file names on stdin
+    [[nodiscard]] int lines(LineReader lines); // file names on stdin; returns the exit status
 
   private:
     AudioFormat format_;
@@ -30,7 +31,8 @@ class AudioRun {
     Json json_ = Json::array();
 
     void stream(const std::string &file);
-    void transcribe_all(const std::vector<std::string> &files);
+    using Unreadable = std::function<void(size_t file, const Error &why)>;
+    void transcribe_all(const std::vector<std::string> &files, const Unreadable &unreadable);
     void show(const std::string &file, const Transcript &transcript);
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 namespace lamina::cli {
 namespace {
@@ -21,11 +22,13 @@ constexpr size_t longest_line = size_t{1} << 20;
 std::vector<std::string> LineReader::next(size_t most) {
     std::vector<std::string> lines;
     std::string line;
+    first_line_ = handed_out_ + 1;
     while (lines.size() < most) {
         if (too_long()) {
             if (!lines.empty()) break; // these are answered before the error is reported
-            throw Error(ErrorCode::input, "stdin, line " + std::to_string(handed_out_ + 1) +
-                                              ": longer than 1 MiB; expected one text per line");
+            report(first_line_, "longer than 1 MiB; expected one text per line");
+            drop_line();
+            first_line_ = ++handed_out_ + 1;
         }
         if (take_line(line))
             lines.push_back(line);
@@ -36,6 +39,31 @@ std::vector<std::string> LineReader::next(size_t most) {
     }
     handed_out_ += lines.size();
     return lines;
+}
+
+void LineReader::refuse(size_t i, const std::string &why) { report(first_line_ + i, why); }
+
+void LineReader::report(size_t line, const std::string &why) {
+    const std::string message = "stdin, line " + std::to_string(line) + ": " + why;
+    if (on_error_ == OnError::stop) throw Error(ErrorCode::input, message);
+    print_error(message);
+    ++refused_;
+}
+
+// Reads to the end of a line, without keeping it.
+void LineReader::drop_line() {
+    while (rest_.find('\n') == std::string::npos && !end_) {
+        rest_.clear();
+        read();
+    }
+    const size_t newline = rest_.find('\n');
+    rest_.erase(0, newline == std::string::npos ? newline : newline + 1);
+}
+
+int LineReader::status(Output &output) const {
+    if (refused_ == 0) return 0;
+    output.note("skipped " + std::to_string(refused_) + " of " + std::to_string(handed_out_) + " lines");
+    return static_cast<int>(ErrorCode::input);
 }
 
 void LineReader::read() {
@@ -61,6 +89,7 @@ bool LineReader::take_line(std::string &line) {
     line = rest_.substr(0, newline);
     rest_.erase(0, newline == std::string::npos ? newline : newline + 1);
     if (line.ends_with('\r')) line.pop_back();
+    if (std::exchange(first_, false) && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     return true;
 }
 

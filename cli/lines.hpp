@@ -1,29 +1,43 @@
 // Reads lines as they arrive: a slow writer gets its answers early, a fast one gets full batches.
 #pragma once
 
+#include "output.hpp"
+
 #include <string>
 #include <vector>
 
 namespace lamina::cli {
 
+// What to do about a line that cannot be answered: end with an error, or report it and go on.
+enum class OnError { stop, skip };
+
 class LineReader {
   public:
-    explicit LineReader(int file) : file_(file) {}
+    explicit LineReader(int file, OnError on_error = OnError::stop) : file_(file), on_error_(on_error) {}
 
-    // Waits for a line, then returns the lines that have arrived, at most `most`, without "\n" or "\r\n"; none at the
-    // end. Throws Error(input) if reading fails or if the next line is longer than 1 MiB, and Interrupted.
+    // Waits for a line, then returns the lines that have arrived, at most `most`, without "\n" or "\r\n", and without a
+    // byte order mark before the first; none at the end. Refuses lines longer than 1 MiB. Throws Error(input) if
+    // reading fails, and Interrupted.
     [[nodiscard]] std::vector<std::string> next(size_t most);
+    // Line i of those that next() returned cannot be answered: throws Error(input) with its number, or prints it.
+    void refuse(size_t i, const std::string &why);
+    // The exit status: 0, or that of bad input if lines were refused, after printing how many.
+    [[nodiscard]] int status(Output &output) const;
 
   private:
     int file_;
-    std::string rest_; // read, but not yet handed out
+    OnError on_error_;
+    size_t first_line_ = 1, refused_ = 0; // first_line_: the number of the first line that next() returned
+    std::string rest_;                    // read, but not yet handed out
     size_t handed_out_ = 0;
-    bool end_ = false;
+    bool first_ = true, end_ = false;
 
     void read();
     [[nodiscard]] bool ready() const; // whether reading would not wait
     [[nodiscard]] bool too_long() const;
     bool take_line(std::string &line);
+    void report(size_t line, const std::string &why);
+    void drop_line();
 };
 
 } // namespace lamina::cli

@@ -24,7 +24,7 @@ namespace {
 struct RunOptions {
     std::filesystem::path model, output_folder;
     std::vector<std::string> texts, inputs, outputs, taps;
-    std::string graph, language, task;
+    std::string graph, language, task, on_error = "stop";
     SessionArguments session;
     GenerateOptions generate;
     bool truncate = false;
@@ -178,6 +178,8 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)
         throw Error(ErrorCode::usage, "nothing to run on: give words, lines on stdin, or --input NAME=FILE.npy");
 
+    if (!options.inputs.empty() || !options.texts.empty())
+        refuse_given(app, {"--on-error"}, "is about lines on stdin: it cannot be used with TEXT or --input");
     const GenerateOptions &g = options.generate;
     if (!options.inputs.empty() || !options.taps.empty())
         refuse_given(app, generate_options, "is about generating text: it cannot be used with --input or --tap");
@@ -206,29 +208,27 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     }
     if (const std::optional<TextReading> reading = inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
+        refuse_given(app, {"--on-error"}, "cannot be used with this model, which reads all lines together");
         read_texts(options, *reading, runtime.session(model, device, how), output);
         return 0;
     }
     if (!options.outputs.empty() || !options.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
+    const LineReader lines(STDIN_FILENO, options.on_error == "skip" ? OnError::skip : OnError::stop);
     GenerateOptions generate = options.generate;
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;
     if (const std::optional<TextGeneration> generation = inspect(model).generation; generation && generation->audio) {
         refuse_given(app, {"--hypotheses", "--stop"}, "does not apply to audio");
         AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);
-        if (options.texts.empty())
-            files.lines(LineReader(STDIN_FILENO));
-        else
-            files.files(options.texts);
+        if (options.texts.empty()) return files.lines(lines);
+        files.files(options.texts);
         return 0;
     }
     TextRun texts(model, runtime.session(model, device, how), output, generate);
-    if (options.texts.empty())
-        texts.lines(LineReader(STDIN_FILENO));
-    else
-        texts.words(texts_of(options.texts, model));
+    if (options.texts.empty()) return texts.lines(lines);
+    texts.words(texts_of(options.texts, model));
     return 0;
 }
 
@@ -243,7 +243,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
                "          lamina run whisper-tiny.en speech.flac\n"
                "          lamina run models/g2p < words.txt > phones.tsv\n"
-               "          lamina run MODEL --graph encode --input ids=ids.npy --output-dir out");
+               "          lamina run MODEL --graph encode -i ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
     app.positional("MODEL", options->model, "model folder").required();
     app.positional("TEXT", options->texts, "texts, or audio files, to run on; if there are none, lines on stdin");
@@ -266,6 +266,10 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
+    app.option("--on-error", options->on_error, "stop|skip",
+               "when a line on stdin cannot be used: end there, or report it, go on, and end with status 3")
+        .shows_default()
+        .one_of({"stop", "skip"});
     add_search_options(app, options->generate);
     add_answer_options(app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};

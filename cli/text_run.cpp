@@ -56,15 +56,24 @@ void TextRun::words(const std::vector<std::string> &texts) {
     finish();
 }
 
-void TextRun::lines(LineReader lines) {
+int TextRun::lines(LineReader lines) {
     // More than one batch at a time, so that the session can put texts of like length together.
     const size_t most = options_.batch * 16;
     for (auto texts = lines.next(most); !texts.empty(); texts = lines.next(most)) {
-        const std::optional<Error> refused = cut_at_refused(texts);
-        answer(texts, 0);
-        if (refused) throw *refused;
+        for (size_t first = 0; first < texts.size();) {
+            std::vector<std::string> some(texts.begin() + static_cast<std::ptrdiff_t>(first), texts.end());
+            const std::optional<RefusedText> refused = tokenize(model_, some).refused;
+            if (refused) some.resize(refused->text);
+            if (!some.empty()) answer(some, 0);
+            first += some.size();
+            if (!refused) continue;
+            lines.refuse(first, refused->why);
+            if (output_.json()) json_.push_back({{"text", texts[first]}, {"error", refused->why}});
+            ++first;
+        }
     }
     finish();
+    return lines.status(output_);
 }
 
 void TextRun::answer(const std::vector<std::string> &texts, size_t all) {
@@ -104,14 +113,6 @@ void TextRun::stream(const std::string &text) {
 void TextRun::finish() {
     if (output_.json()) output_.print_json(json_);
     output_.clear_progress();
-}
-
-std::optional<Error> TextRun::cut_at_refused(std::vector<std::string> &texts) const {
-    const std::optional<RefusedText> refused = tokenize(model_, texts).refused;
-    if (!refused) return std::nullopt;
-    texts.resize(refused->text);
-    return Error(ErrorCode::input,
-                 "stdin, line " + std::to_string(answered_ + refused->text + 1) + ": " + refused->why);
 }
 
 } // namespace lamina::cli

@@ -41,8 +41,9 @@ class TextRun {
           continues_(continues_texts(model_)) {}
 
     void words(const std::vector<std::string> &texts);
-    // Answers all lines before one that the model cannot take, then throws Error(input) with its number.
-    void lines(LineReader lines);
+    // Returns the exit status. A line that the model cannot take is refused after all lines before it are answered. As
+    // JSON, a line that was skipped is an object with its text and the reason.
+    [[nodiscard]] int lines(LineReader lines);
 
   private:
     Model model_;
@@ -58,7 +59,6 @@ class TextRun {
     void stream(const std::string &text);
     void show(const std::string &text, const std::vector<Hypothesis> &hypotheses);
     void finish();
-    [[nodiscard]] std::optional<Error> cut_at_refused(std::vector<std::string> &texts) const;
 };
 
 } // namespace lamina::cli

@@ -1,0 +1,59 @@
+// Lines on stdin that cannot be answered.
+#include "catch.hpp"
+#include "process.hpp"
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+namespace {
+
+Finished run_lines(const std::string &input, const std::vector<std::string> &more = {}) {
+    std::vector<std::string> arguments{"run", g2p(), "--device", "cpu", "--on-error", "skip"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_lamina(arguments, {.input = input});
+}
+
+} // namespace
+
+TEST_CASE("run --on-error skip: bad lines are reported with their numbers, and all others are answered") {
+    const std::string too_long((size_t{1} << 20) + 1, 'a');
+    const Finished f = run_lines("w0rd\nvulkan\na\n" + too_long + "\nb\nx-y\n\nvulkan\nend!");
+    CHECK(f.status == 3);
+    const std::vector<std::string> lines = lines_of(f.out);
+    REQUIRE(lines.size() == 5);
+    CHECK(lines[0] == "vulkan\tV AH1 L K AH0 N");
+    CHECK_THAT(lines[1], matchers::contains("a\t"));
+    CHECK_THAT(lines[2], matchers::contains("b\t"));
+    CHECK(lines[3].empty()); // as an empty line is answered
+    CHECK(lines[4] == lines[0]);
+    for (const std::string part : {"line 1: 'w0rd'", "line 4: longer than 1 MiB", "line 6: 'x-y'", "line 9: 'end!'"})
+        CHECK_THAT(f.err, matchers::contains("error: stdin, " + part));
+    CHECK_THAT(f.err, matchers::contains("skipped 4 of 9 lines"));
+}
+
+TEST_CASE("run --on-error skip: without a bad line it changes nothing; as JSON, a bad line has the reason") {
+    const Finished good = run_lines("vulkan\na\n");
+    CHECK(good.status == 0);
+    CHECK(good.out == run_lamina({"run", g2p(), "vulkan", "a", "--device", "cpu"}).out);
+    const Finished data = run_lines("a\nw0rd\nvulkan\n", {"--json"});
+    CHECK(data.status == 3);
+    const json all = json::parse(data.out);
+    REQUIRE(all.size() == 3);
+    CHECK(all[0]["text"] == "a");
+    CHECK(all[1]["text"] == "w0rd");
+    CHECK_THAT(all[1]["error"].get<std::string>(), matchers::contains("'0'"));
+    CHECK(all[2]["output"] == "V AH1 L K AH0 N");
+}
+
+TEST_CASE("run --on-error is refused where it would change nothing") {
+    const Finished f = run_lamina({"run", g2p(), "a", "--device", "cpu", "--on-error", "skip"});
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, matchers::contains("--on-error is about lines on stdin"));
+}
+
+TEST_CASE("run: a byte order mark before the first line is not part of it") {
+    const Finished f = run_lamina({"run", g2p(), "--device", "cpu"}, {.input = "\xEF\xBB\xBFvulkan\na\n"});
+    CHECK(f.status == 0);
+    CHECK(lines_of(f.out).front() == "vulkan\tV AH1 L K AH0 N");
+}
