@@ -35,6 +35,9 @@ MappedFile MappedFile::open(const std::filesystem::path &file) {
     const auto size = static_cast<size_t>(status.st_size);
     if (size == 0) return {}; // nothing to map
     void *at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
+    if (at == MAP_FAILED && errno == ENOMEM)
+        throw Error(ErrorCode::memory,
+                    file.string() + ": memory has no room for its " + std::to_string(size) + " bytes");
     if (at == MAP_FAILED) refuse("cannot be mapped: " + system_reason());
     return {{static_cast<const std::byte *>(at), size},
             std::shared_ptr<const void>(at, [size](const void *p) { ::munmap(const_cast<void *>(p), size); })};

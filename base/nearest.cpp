@@ -46,4 +46,17 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string> &
     return best ? "; did you mean '" + *best + "'?" : "";
 }
 
+std::string instead_of(std::string_view name, const std::vector<std::string> &candidates) {
+    constexpr size_t shown = 20;
+    if (const std::string meant = did_you_mean(name, candidates); !meant.empty() || candidates.empty()) return meant;
+    if (candidates.size() == 1) return "; there is only " + candidates.front();
+    std::string out = "; there are ";
+    const size_t last = candidates.size() - 1;
+    for (size_t i = 0; i <= std::min(last, shown); ++i) {
+        if (i == shown && last > shown) return out + " and " + std::to_string(candidates.size() - shown) + " more";
+        out += (i == 0 ? "" : i == last ? " and " : ", ") + candidates[i];
+    }
+    return out;
+}
+
 } // namespace lamina

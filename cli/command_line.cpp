@@ -46,7 +46,7 @@ std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error) {
     std::vector<std::string> commands;
     for (const CLI::App *each : command.get_subcommands({})) commands.push_back(each->get_name());
     if (commands.empty()) return "unexpected argument '" + word + "'" + help;
-    return "unknown command '" + word + "'" + did_you_mean(word, commands) + help;
+    return "unknown command '" + word + "'" + instead_of(word, commands) + help;
 }
 
 } // namespace

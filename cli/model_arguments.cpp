@@ -53,7 +53,7 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
         const auto layer = plugins.layers.find(id);
         if (layer == plugins.layers.end())
             throw Error(ErrorCode::usage,
-                        "--variant: no layer '" + id + "'" + did_you_mean(id, names_of(plugins.layers)));
+                        "--variant: no layer '" + id + "'" + instead_of(id, names_of(plugins.layers)));
         const std::vector<std::string> names = variant_names(layer->second, plugins, device);
         if (std::find(names.begin(), names.end(), variant) == names.end())
             throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "' on " + device.id +

@@ -66,8 +66,8 @@ TensorMap Taps::of_texts(Session &session, const std::vector<std::string> &texts
         }
     for (size_t i = 0; i < taps_.size(); ++i)
         if (!found[i])
-            throw Error(ErrorCode::input, "--tap: the model has no tensor '" + taps_[i].pattern +
-                                              "'; 'lamina inspect' lists them" + did_you_mean(taps_[i].pattern, names));
+            throw Error(ErrorCode::input, "--tap: the model has no tensor '" + taps_[i].pattern + "'" +
+                                              instead_of(taps_[i].pattern, names));
     return out;
 }
 

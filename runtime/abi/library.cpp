@@ -39,6 +39,7 @@ std::vector<std::byte> bytes_of(const fs::path &path) { return read_file(path, 1
 // in this process.
 // RTLD_LOCAL: plugins do not see each other's symbols. A library is never closed, so descriptors and code live as long
 // as the process.
+// Throws Error(memory): the library is not at fault.
 Loaded load_library(const fs::path &path, std::string &fault) {
     static std::mutex mutex;
     static std::map<void *, std::optional<uint64_t>> hashes;
@@ -48,6 +49,10 @@ Loaded load_library(const fs::path &path, std::string &fault) {
         void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr) {
             fault = dlerror();
+            // errno is not part of what dlopen promises; its words are all there is.
+            for (const char *words : {"failed to map segment", "cannot allocate memory", "Cannot allocate memory"})
+                if (fault.find(words) != std::string::npos)
+                    throw Error(ErrorCode::memory, "memory has no room for the plugin " + path.string() + ": " + fault);
             return {};
         }
         const auto [known, fresh] = hashes.try_emplace(library);
@@ -55,6 +60,7 @@ Loaded load_library(const fs::path &path, std::string &fault) {
         if (known->second) return {library, *known->second};
         fault = "it was replaced while it was being loaded: restart the program";
     } catch (const Error &e) {
+        if (e.code() == ErrorCode::memory) throw;
         fault = e.what();
     }
     return {};
@@ -207,7 +213,8 @@ const Layer &Registry::layer(std::string_view id) const {
     const auto it = layers_.find(id);
     if (it != layers_.end()) return it->second;
     std::string message = "no plugin provides the layer '" + std::string(id) + "'";
-    message += did_you_mean(id, names_of(layers_));
+    message += instead_of(id, names_of(layers_));
+    if (!layers_.empty()) message += "; --plugin-dir and LAMINA_PLUGIN_PATH name folders with more";
     for (const Rejected &r : rejected_)
         if (r.path.stem() == "lamina_" + std::string(id))
             message += "; " + r.path.string() + " was refused: " + r.reason;

@@ -68,9 +68,13 @@ void OpenCall::resolve(PortList which, const std::map<std::string, OpenType, std
     const auto [ports, noun] = ports_of(*layer_->contract, which);
     List &list = lists_[static_cast<size_t>(which)];
     std::vector<std::string> names;
+    for (const lamina_port &port : ports) names.emplace_back(port.name);
+    for (const auto &[name, type] : given)
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            throw Error(ErrorCode::input, where_ + ": " + layer_->contract->id + " has no " + noun + " '" + name + "'" +
+                                              instead_of(name, names));
     for (uint32_t i = 0; i < ports.size(); ++i) {
         const lamina_port &port = ports[i];
-        names.emplace_back(port.name);
         if (const auto it = given.find(port.name); it != given.end()) {
             const auto &[dtype, shape] = it->second;
             if ((port.dtypes & static_cast<uint32_t>(dtype)) == 0)
@@ -99,10 +103,6 @@ void OpenCall::resolve(PortList which, const std::map<std::string, OpenType, std
             throw Error(ErrorCode::input, place(which, i) + " is missing (" + port.dims + ": " + port.summary + ")");
         }
     }
-    for (const auto &[name, type] : given)
-        if (std::find(names.begin(), names.end(), name) == names.end())
-            throw Error(ErrorCode::input, where_ + ": " + layer_->contract->id + " has no " + noun + " '" + name + "'" +
-                                              did_you_mean(name, names));
 }
 
 void OpenCall::unify(PortList which) {

@@ -62,6 +62,11 @@ std::vector<double> resolve_params(const lamina_layer &layer,
                                    const std::string &where) {
     std::vector<double> out;
     std::vector<std::string> names;
+    for (uint32_t i = 0; i < layer.n_params; ++i) names.emplace_back(layer.params[i].name);
+    for (const auto &[name, value] : given)
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            throw Error(ErrorCode::input,
+                        where + ": " + layer.id + " has no parameter '" + name + "'" + instead_of(name, names));
     for (uint32_t i = 0; i < layer.n_params; ++i) {
         const lamina_param &p = layer.params[i];
         const std::string place = where + ": parameter '" + p.name + "'";
@@ -74,13 +79,7 @@ std::vector<double> resolve_params(const lamina_layer &layer,
             throw Error(ErrorCode::input, place + " is required (" + p.summary + ")");
         else
             out.push_back(p.dflt);
-        names.emplace_back(p.name);
     }
-    for (const auto &[name, value] : given)
-        if (std::find(names.begin(), names.end(), name) == names.end()) {
-            throw Error(ErrorCode::input,
-                        where + ": " + layer.id + " has no parameter '" + name + "'" + did_you_mean(name, names));
-        }
     return out;
 }
 

@@ -111,12 +111,12 @@ class Parser {
         else if (const auto port = vocabulary_.ports.find(name); port != vocabulary_.ports.end())
             case_.values[name] = values(*port->second, word, value);
         else
-            fail("there is no parameter, dim or port '" + name + "'" + did_you_mean(name, vocabulary_.assignable()));
+            fail("there is no parameter, dim or port '" + name + "'" + instead_of(name, vocabulary_.assignable()));
     }
 
     void give(const std::string &port) {
         if (!vocabulary_.optional.contains(port))
-            fail("there is no optional port '" + port + "'" + did_you_mean(port, names_of(vocabulary_.optional)));
+            fail("there is no optional port '" + port + "'" + instead_of(port, names_of(vocabulary_.optional)));
         case_.given.insert(port);
     }
 

@@ -39,7 +39,7 @@ void refuse_unknown_variants(const std::vector<const abi::Layer *> &layers, cons
     for (const std::string &name : names)
         if (!known.contains(name))
             throw Error(ErrorCode::usage, "no layer has a variant '" + name + "' on " + target.device +
-                                              did_you_mean(name, names_of(known)));
+                                              instead_of(name, names_of(known)));
 }
 
 bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {

@@ -145,7 +145,7 @@ std::string GgufValue::description() const {
 const GgufValue &GgufMetadata::at(std::string_view key) const {
     if (const auto found = values_.find(key); found != values_.end()) return found->second;
     throw Error(ErrorCode::input,
-                file_ + ": the metadata has no key " + in_quotes(key) + did_you_mean(key, names_of(values_)));
+                file_ + ": the metadata has no key " + in_quotes(key) + instead_of(key, names_of(values_)));
 }
 
 } // namespace lamina::model

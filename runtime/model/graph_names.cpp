@@ -24,7 +24,7 @@ const GraphInput *find_input(const Graph &graph, const std::string &name) {
 const Graph &graph_at(JsonView name, const Model &model) {
     const auto found = model.graphs.find(name.string());
     if (found == model.graphs.end())
-        name.fail("no graph " + in_quotes(name.string()) + did_you_mean(name.string(), names_of(model.graphs)));
+        name.fail("no graph " + in_quotes(name.string()) + instead_of(name.string(), names_of(model.graphs)));
     return found->second;
 }
 
@@ -34,7 +34,7 @@ std::string input_at(JsonView name, const Graph &graph, DType dtype, size_t rank
         std::vector<std::string> known;
         for (const GraphInput &i : graph.inputs) known.push_back(i.name);
         name.fail("the graph '" + graph.name + "' has no input " + in_quotes(name.string()) +
-                  did_you_mean(name.string(), known));
+                  instead_of(name.string(), known));
     }
     if (input->dtype != dtype || rank_of(*input) != rank)
         name.fail("expected an input of " + std::string(name_of(dtype)) + " with dims like \"" + dims + "\"; '" +
@@ -46,7 +46,7 @@ std::string output_at(JsonView name, const Graph &graph) {
     std::string output(name.string());
     if (!graph.outputs.contains(output))
         name.fail("the graph '" + graph.name + "' has no output " + in_quotes(name.string()) +
-                  did_you_mean(name.string(), names_of(graph.outputs)));
+                  instead_of(name.string(), names_of(graph.outputs)));
     return output;
 }
 

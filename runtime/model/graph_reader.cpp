@@ -103,7 +103,7 @@ struct GraphReader::Scope {
         if (dot != std::string::npos && dot + 1 < name.size() && layers.contains(name.substr(0, dot))) return name;
         std::vector<std::string> known = names_of(variables);
         for (const auto *more : {&inputs, &layers}) known.insert(known.end(), more->begin(), more->end());
-        place.fail("no tensor " + in_quotes(name) + " here" + did_you_mean(name, known));
+        place.fail("no tensor " + in_quotes(name) + " here" + instead_of(name, known));
     }
 
     void bind(const std::string &variable, const std::string &layer, JsonView place) {
@@ -123,7 +123,7 @@ std::string GraphReader::weight(JsonView value, const std::string &index) const 
     if (weights_->file().empty())
         value.fail("no tensor " + in_quotes(name) + ": there is no model.safetensors beside model.json");
     value.fail("no tensor " + in_quotes(name) + " in " + weights_->file().filename().string() +
-               did_you_mean(name, names_of(weights_->entries())));
+               instead_of(name, names_of(weights_->entries())));
 }
 
 void GraphReader::read_layer(JsonView value, const std::string &index, Scope &scope, Graph &graph) {

@@ -33,7 +33,7 @@ Scores scores_at(JsonView value) {
     for (const auto &[name, scores] : names)
         if (value.string() == name) return scores;
     value.fail("expected softmax, sigmoid or values, found " + in_quotes(value.string()) +
-               did_you_mean(value.string(), {"softmax", "sigmoid", "values"}));
+               instead_of(value.string(), {"softmax", "sigmoid", "values"}));
 }
 
 } // namespace

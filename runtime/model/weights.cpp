@@ -50,7 +50,7 @@ const Weight &Weights::at(const std::string &name) const {
         throw Error(ErrorCode::input, file_.string() + ": tensor " + in_quotes(name) + " is " + other->second +
                                           "; expected " + plugin::dtype_names(plugin::weight_dtypes | LAMINA_I32));
     throw Error(ErrorCode::input,
-                file_.string() + ": no tensor " + in_quotes(name) + did_you_mean(name, names_of(entries_)));
+                file_.string() + ": no tensor " + in_quotes(name) + instead_of(name, names_of(entries_)));
 }
 
 } // namespace lamina::model

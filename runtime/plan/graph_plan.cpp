@@ -26,7 +26,7 @@ int32_t GraphPlan::tensor(std::string_view name) const {
     }
 
     throw Error(ErrorCode::input,
-                "graph '" + graph + "' has no tensor '" + std::string(name) + "'" + did_you_mean(name, names));
+                "graph '" + graph + "' has no tensor '" + std::string(name) + "'" + instead_of(name, names));
 }
 
 namespace {

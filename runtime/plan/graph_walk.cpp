@@ -3,6 +3,7 @@
 #include "base/nearest.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace lamina::plan {
 
@@ -11,10 +12,12 @@ using Kind = PlannedTensor::Kind;
 namespace {
 
 void refuse_unknown_weights(const model::Node &node, const lamina_layer &contract, const std::string &where) {
-    for (const auto &weight : node.weights)
-        if (std::none_of(contract.weights, contract.weights + contract.n_weights,
-                         [&](const lamina_port &p) { return weight.first == p.name; }))
-            throw Error(ErrorCode::input, where + ": " + contract.id + " has no weight '" + weight.first + "'");
+    std::vector<std::string> names;
+    for (const lamina_port &port : std::span(contract.weights, contract.n_weights)) names.emplace_back(port.name);
+    for (const auto &[name, tensor] : node.weights)
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            throw Error(ErrorCode::input,
+                        where + ": " + contract.id + " has no weight '" + name + "'" + instead_of(name, names));
 }
 
 // The tensor that is bound to each port, or none.
@@ -45,13 +48,17 @@ int32_t GraphWalk::add(std::string name, abi::OpenType type, Kind kind) {
 int32_t GraphWalk::index_of(const std::string &tensor, const std::string &where) const {
     const auto found = index_.find(tensor);
     if (found != index_.end()) return found->second;
-    throw Error(ErrorCode::input, where + ": no tensor '" + tensor + "'" + did_you_mean(tensor, names_of(index_)));
+    throw Error(ErrorCode::input, where + ": no tensor '" + tensor + "'" + instead_of(tensor, names_of(index_)));
 }
 
 void GraphWalk::take_inputs(const Inputs &given) {
     const std::string where = "graph '" + graph_.name + "' of " + model_.folder.string();
     abi::Dims dims(solver_);
     std::vector<std::string> names;
+    for (const model::GraphInput &input : graph_.inputs) names.push_back(input.name);
+    for (const auto &[name, type] : given)
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            throw Error(ErrorCode::input, where + " has no input '" + name + "'" + instead_of(name, names));
     for (const model::GraphInput &input : graph_.inputs) {
         const std::string place = where + ": input '" + input.name + "'";
         const auto found = given.find(input.name);
@@ -64,11 +71,7 @@ void GraphWalk::take_inputs(const Inputs &given) {
                         place + ": expected " + name_of(input.dtype) + ", found " + name_of(type.dtype));
         abi::located([&] { return place; }, [&] { dims.unify(input.dims, type.shape); });
         inputs_[input.name] = index_[input.name] = add(input.name, type, Kind::input);
-        names.push_back(input.name);
     }
-    for (const auto &[name, type] : given)
-        if (!inputs_.contains(name))
-            throw Error(ErrorCode::input, where + " has no input '" + name + "'" + did_you_mean(name, names));
 }
 
 std::optional<WalkedStep> GraphWalk::next() {
@@ -117,9 +120,9 @@ const abi::Layer &GraphWalk::layer_of(const model::Node &node, const std::string
 GraphWalk::Indices GraphWalk::take_weights(const model::Node &node, const lamina_layer &contract,
                                            const std::string &where) {
     Indices out;
+    refuse_unknown_weights(node, contract, where);
     for (uint32_t i = 0; i < contract.n_weights; ++i)
         if (const auto tensor = take_weight(node, contract.weights[i], where)) out[contract.weights[i].name] = *tensor;
-    refuse_unknown_weights(node, contract, where);
     return out;
 }
 

@@ -39,9 +39,8 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
         for (const auto &[name, tensor] : named)
             if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) out[name] = tensor, found = true;
         if (!found)
-            throw Error(ErrorCode::input, "graph '" + plan.graph + "' has no tensor '" + pattern +
-                                              "'; 'lamina inspect' lists them" +
-                                              did_you_mean(pattern, names_of(named)));
+            throw Error(ErrorCode::input, "graph '" + plan.graph + "' has no tensor '" + pattern + "'" +
+                                              instead_of(pattern, names_of(named)));
     }
     return out;
 }

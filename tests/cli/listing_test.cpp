@@ -51,6 +51,13 @@ TEST_CASE("plugins NAME: an unknown name is a plugin error") {
     CHECK_THAT(f.err, matchers::contains("did you mean 'layer_norm'?"));
 }
 
+TEST_CASE("an unknown name is answered with those that there are") {
+    const std::string plugins = run_lamina({"plugins", "qqqqqqqq"}).err;
+    CHECK_THAT(plugins, matchers::contains("there are activation, attention, ") && matchers::contains("--plugin-dir"));
+    const std::string tap = run_lamina({"run", g2p(), "a", "--device", "cpu", "--tap", "qqqqqqqq"}).err;
+    CHECK_THAT(tap, matchers::contains("no tensor 'qqqqqqqq'; there are ") && matchers::contains(" more"));
+}
+
 TEST_CASE("devices: the CPU is always listed, and an unusable device is listed with the reason") {
     const Finished f = run_lamina({"devices", "--json"});
     REQUIRE(f.status == 0);

@@ -15,6 +15,9 @@ namespace lamina {
 // The end of an error about an unknown name: "; did you mean 'heads'?", or nothing.
 [[nodiscard]] std::string did_you_mean(std::string_view name, const std::vector<std::string> &candidates);
 
+// The same, or the candidates if none is near: "; there are x, y and z". Of many, only the first are listed.
+[[nodiscard]] std::string instead_of(std::string_view name, const std::vector<std::string> &candidates);
+
 // The keys of a map (or the elements of a set) of names, as candidates.
 template <class Names> [[nodiscard]] std::vector<std::string> names_of(const Names &names) {
     std::vector<std::string> out;
