@@ -160,20 +160,24 @@ void write_all(const std::vector<NewFile> &files, const std::vector<fs::path> &f
 }
 
 std::string next_in_tree(const std::string &name) {
-    return "The new layer already works. Build and check it:\n"
+    return "The new layer already works. Build it, and check it on a Vulkan device:\n"
            "    cmake --build build --target lamina lamina_plugin_" +
            name + "\n    build/bin/lamina check " + name +
-           "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it. "
+           " --device vulkan:0\nThen write the maths into its README.md, and change the .cpp and the .comp to compute "
+           "it. "
            "docs/plugin_guide.md\nexplains every part.";
 }
 
 std::string next_out_of_tree(const std::string &name, const fs::path &project) {
     const std::string build = shell_word((project / "build").string());
-    return "The new layer already works. Build and check it (with -DCMAKE_PREFIX_PATH=... if Lamina is not in /usr):\n"
+    return "The new layer already works. Build it (with -DCMAKE_PREFIX_PATH=... if Lamina is not in /usr), and check "
+           "it on a\n"
+           "Vulkan device:\n"
            "    cmake -S " +
            shell_word(project.string()) + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
-           " --plugin-dir " + shell_word((project / "build/lib/lamina/plugins").string()) + "\n    ctest --test-dir " +
-           build + "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
+           " --plugin-dir " + shell_word((project / "build/lib/lamina/plugins").string()) +
+           " --device vulkan:0\n    ctest --test-dir " + build +
+           "\nThen write the maths into its README.md, and change the .cpp and the .comp to compute it.";
 }
 
 int new_plugin(const NewPluginOptions &options, const GlobalOptions &global, Output &output) {
@@ -208,7 +212,7 @@ int new_plugin(const NewPluginOptions &options, const GlobalOptions &global, Out
 
 Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("new-plugin", "Create a working layer as a starting point for your own.");
-    app.footer("Without --out-of-tree the layer is added to the Lamina source tree that the current folder is in, as\n"
+    app.footer("Without --out-of-tree the layer is added to the Lamina source tree that the current folder is in, as "
                "plugins/NAME and shaders/NAME. The new files are listed on stdout. Nothing is overwritten.\n"
                "Example: lamina new-plugin group_norm --out-of-tree ~/group_norm");
     auto options = std::make_shared<NewPluginOptions>();

@@ -22,31 +22,39 @@
 #     find_package(Lamina REQUIRED)
 #     lamina_add_layer(rms_norm)
 #
-# Plugins are placed in ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the build folder's lib/lamina/plugins).
+# Without CMAKE_BUILD_TYPE, plugins are optimized. Plugins are placed in ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the build folder's lib/lamina/plugins).
 include_guard(DIRECTORY)
 
-find_program(LAMINA_GLSLANG NAMES glslangValidator glslang REQUIRED
-             DOC "glslang's compiler (Debian: glslang-tools)")
-if(NOT DEFINED LAMINA_KNOWS_COOPERATIVE_MATRIX)
-  set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cooperative_matrix.comp)
-  file(WRITE ${probe} "#version 450\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n")
-  execute_process(COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 -o ${probe}.spv ${probe}
-                  RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-  if(failed)
-    message(STATUS "Kernels with cooperative matrices are left out: ${LAMINA_GLSLANG} does not support them")
-    set(LAMINA_KNOWS_COOPERATIVE_MATRIX OFF CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
-  else()
-    set(LAMINA_KNOWS_COOPERATIVE_MATRIX ON CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
-  endif()
-endif()
 if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)
   set(LAMINA_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/lamina/plugins)
 endif()
+
+# Finds glslang, and finds out what it can compile. Only projects with kernels need it.
+macro(lamina_find_glslang)
+  find_program(LAMINA_GLSLANG NAMES glslangValidator glslang DOC "glslang's compiler (Debian: glslang-tools)")
+  if(NOT LAMINA_GLSLANG)
+    message(FATAL_ERROR "Kernels need glslang's compiler, which was not found. Debian and Ubuntu: apt install "
+                        "glslang-tools. Elsewhere, set LAMINA_GLSLANG to its path.")
+  endif()
+  if(NOT DEFINED LAMINA_KNOWS_COOPERATIVE_MATRIX)
+    set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cooperative_matrix.comp)
+    file(WRITE ${probe} "#version 450\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n")
+    execute_process(COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 -o ${probe}.spv ${probe}
+                    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(failed)
+      message(STATUS "Kernels with cooperative matrices are left out: ${LAMINA_GLSLANG} does not support them")
+      set(LAMINA_KNOWS_COOPERATIVE_MATRIX OFF CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
+    else()
+      set(LAMINA_KNOWS_COOPERATIVE_MATRIX ON CACHE INTERNAL "glslang compiles GL_KHR_cooperative_matrix")
+    endif()
+  endif()
+endmacro()
 
 # Compiles every shader in the DIRECTORIES, some of them AGAIN, and writes <output>/NAME.kernels.hpp; sets OUT to the
 # files that must be built first.
 function(lamina_embed_shaders NAME DIRECTORIES OUTPUT OUT)
   cmake_parse_arguments(PARSE_ARGV 4 arg "PRODUCT" "" "AGAIN")
+  lamina_find_glslang()
   list(TRANSFORM DIRECTORIES APPEND "/*.comp" OUTPUT_VARIABLE patterns)
   file(GLOB shaders CONFIGURE_DEPENDS ${patterns})
   if(NOT shaders)
@@ -121,6 +129,7 @@ function(lamina_add_plugin NAME)
   add_library(lamina_plugin_${NAME} MODULE ${arg_SOURCES})
   target_link_libraries(lamina_plugin_${NAME} PRIVATE Lamina::plugin ${arg_LIBRARIES})
   target_compile_features(lamina_plugin_${NAME} PRIVATE cxx_std_20)
+  target_compile_options(lamina_plugin_${NAME} PRIVATE $<$<CONFIG:>:-O2>) # without a build type, too
   set_target_properties(lamina_plugin_${NAME} PROPERTIES
     OUTPUT_NAME ${NAME} PREFIX "lamina_" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     LIBRARY_OUTPUT_DIRECTORY ${LAMINA_PLUGIN_OUTPUT_DIRECTORY})

@@ -48,7 +48,9 @@ cmake -G Ninja -S "$copy" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release -DLAMIN
     -DCMAKE_CXX_FLAGS="$flags" >"$scratch/configure.log"
 cmake --build "$scratch/build" --target lamina_plugin_row_scale
 plugins=$scratch/build/lib/lamina/plugins
-"$lamina" check row_scale --plugin-dir "$plugins" --device cpu
+status=0
+"$lamina" check row_scale --plugin-dir "$plugins" --device cpu || status=$?
+[ $status -eq 7 ] # there its reference runs, so that nothing can be checked
 status=0
 "$lamina" check row_scale --plugin-dir "$plugins" --device vulkan:0 || status=$?
 [ $status -eq 0 ] || [ $status -eq 4 ] # 4: this machine has no such device
