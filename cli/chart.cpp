@@ -93,11 +93,11 @@ constexpr size_t most_points = 4000; // of a line: several for each pixel of its
 
 // Draws a line for each run of finite values. If there are more values than pixels can show, only the lowest and
 // highest of each group of neighbours are drawn, in their order: the picture is the same, and the file stays small.
-void draw_series(Svg &svg, const Series &series, const std::string &colour, const Scale &x, const Scale &y) {
+void draw_series(Svg &svg, const Series &series, const std::string &style, const Scale &x, const Scale &y) {
     std::vector<Point> run;
     const auto finish = [&] {
         if (run.size() == 1) run.push_back({run.front().x + 0.01, run.front().y}); // a lone value is a dot
-        if (!run.empty()) svg.polyline(run, "class=\"series\" stroke-linecap=\"round\" stroke=\"" + colour + "\"");
+        if (!run.empty()) svg.polyline(run, "class=\"series\" stroke-linecap=\"round\" " + style);
         run.clear();
     };
     const std::vector<float> &values = series.values;
@@ -123,7 +123,7 @@ void draw_legend(Svg &svg, const Frame &frame, const std::vector<Series> &series
     double y = frame.top + 10;
     for (size_t i = 0; i < series.size(); ++i, y += std::min(19.0, fits)) {
         const double x = frame.right + 20;
-        svg.line({x, y}, {x + 24, y}, "class=\"series\" stroke=\"" + line_colour(i, series.size()) + "\"");
+        svg.line({x, y}, {x + 24, y}, "class=\"series\" " + line_style(i));
         svg.text({x + 32, y + 4}, series[i].name, "class=\"tick\"");
     }
 }
@@ -215,8 +215,7 @@ std::string draw(const LineChart &chart) {
         svg.line({frame.left, y(v)}, {frame.right, y(v)}, "class=\"grid\"");
         draw_y_tick(svg, frame.left, y(v), v);
     }
-    for (size_t i = 0; i < chart.series.size(); ++i)
-        draw_series(svg, chart.series[i], line_colour(i, chart.series.size()), x, y);
+    for (size_t i = 0; i < chart.series.size(); ++i) draw_series(svg, chart.series[i], line_style(i), x, y);
     svg.rect({frame.left, frame.top}, frame.right - frame.left, frame.bottom - frame.top, "class=\"axis\"");
     draw_legend(svg, frame, chart.series);
     return svg.str();

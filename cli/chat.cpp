@@ -124,7 +124,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("chat", "Talk with a language model, by its own chat template.");
     app.footer("Each line on stdin is a message; the answer is printed as it comes.\n"
                "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
-               "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\" \"And at night?\"");
+               "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"");
     auto options = std::make_shared<ChatCommandOptions>();
     app.positional("MODEL", options->model, "model folder or GGUF file").required();
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");

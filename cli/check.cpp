@@ -71,7 +71,9 @@ std::string count_of(size_t n, const char *one, const char *many) {
 std::string summary(const CheckReport &report, const Device &device) {
     const size_t failed = report.count(Status::failed), skipped = report.count(Status::skipped);
     const std::string place = device.id + (device.name.empty() ? "" : " (" + device.name + ")");
-    if (report.results.empty()) return "nothing to check on " + place + ": these layers run their references there";
+    if (report.results.empty())
+        return "nothing to check on " + place +
+               ": these layers run their references there; name a GPU with --device vulkan:N";
     const std::string beside = skipped == 0 ? "" : ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
     if (const auto unproved = report.unproved(); failed == 0 && !unproved.empty())
         return "nothing is known about " + unproved.front() + ": it skipped every case on " + place;
@@ -188,16 +190,16 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
 
 Command add_check(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("check", "Check every kernel on a device against its layer's reference.");
-    app.footer("Runs the cases that layers declare, and others that are generated from their contracts: sizes around\n"
-               "tile sizes, every optional port, every dtype of weights. A case passes if all results are within the\n"
-               "layer's tolerance, a second run gives the same bits, and nothing was written outside of a tensor.\n"
-               "The exit status is 7 if a case fails or all are skipped. For each failure the report has the command\n"
+    app.footer("Runs the cases that layers declare, and others that are generated from their contracts: sizes around "
+               "tile sizes, every optional port, every dtype of weights. A case passes if all results are within the "
+               "layer's tolerance, a second run gives the same bits, and nothing was written outside of a tensor. The "
+               "exit status is 7 if a case fails or none could be run. For each failure the report has the command "
                "that runs the case again.\n"
-               "The device 'interpreter' needs no driver. It is slow, and it finds what drivers may let pass: races,\n"
+               "The device 'interpreter' needs no driver. It is slow, and it finds what drivers may let pass: races, "
                "indices beyond an array, shared or not, and reads of memory that nothing has written.\n"
                "Examples: lamina check --device vulkan:0\n"
                "          lamina check layer_norm --device interpreter\n"
-               "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16 x=offset seed=7\"");
+               "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16\"");
     auto all = std::make_shared<CheckCommandOptions>();
     CheckOptions *options = &all->check;
     app.positional("LAYER", options->layers, "layers to check; default: all");

@@ -97,6 +97,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
         throw Error(ErrorCode::usage, "TEXT and --input cannot be used together: give words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
         throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
+    refuse_other_format(options.svg, "--svg", ".svg");
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);
@@ -136,10 +137,10 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
 Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("compare", "Compare a model on a device with the references, layer by layer.");
     app.footer(
-        "OWN ERROR is the error of a layer's kernel alone: its inputs are what the references computed.\n"
-        "ACCUMULATED is the error in the running model, with the errors of all layers before it. / LIMIT is the\n"
-        "error as a fraction of the tolerance that the layer declares. A layer agrees if its own error is within\n"
-        "the tolerance. The exit status is 7 if a layer does not agree, 9 if all agree but one failed its proof.\n"
+        "OWN ERROR is the error of a layer's kernel alone: its inputs are what the references computed. ACCUMULATED is "
+        "the error in the running model, with the errors of all layers before it. / LIMIT is the error as a fraction "
+        "of the tolerance that the layer declares. A layer agrees if its own error is within the tolerance. The exit "
+        "status is 7 if a layer does not agree, and 9 if all agree but one has no kernel that passed its proof.\n"
         "Example: lamina compare models/g2p --device vulkan:0");
     auto options = std::make_shared<CompareCommandOptions>();
     app.positional("MODEL", options->model, "model folder").required();

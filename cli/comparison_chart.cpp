@@ -21,7 +21,7 @@ constexpr std::string_view comparison_style =
     "  .middle { text-anchor: middle }\n"
     "  .wrong { fill: #b2182b; font-weight: 600 }\n";
 
-constexpr double left = 20, name_width = 240, type_width = 130, variant_width = 100, cell_width = 110;
+constexpr double left = 20, cell_width = 110, character = 7.2; // the widest that names of layers usually have
 constexpr double head_height = 66, line_height = 18, row_height = 18, decades = 4;
 constexpr size_t page_width = 110; // characters that fit on a line in any case
 
@@ -34,10 +34,19 @@ constexpr std::array metrics{
     Metric{"accumulated", [](const LayerComparison &l) { return l.accumulated.ratio; }},
 };
 
-// 0: four decades below the limit or less; 0.5: at it; 1: four decades above or more.
+// Pale up to the limit, because all is well there; from there on redder, until four decades above it.
 double shade(double ratio) {
-    if (!(ratio > 0)) return 0;
-    return std::clamp(0.5 + std::log10(ratio) / (2 * decades), 0.0, 1.0);
+    constexpr double calm = 0.4, at_limit = 0.6;
+    if (!(ratio > 0)) return calm;
+    const double place = std::clamp(std::log10(ratio) / decades, -1.0, 1.0);
+    return at_limit + place * (place < 0 ? at_limit - calm : 1 - at_limit);
+}
+
+// The width of a column that keeps its texts apart from the next one.
+double width_of(const Comparison &comparison, std::string LayerComparison::*text, double least) {
+    size_t longest = 0;
+    for (const LayerComparison &layer : comparison.layers) longest = std::max(longest, (layer.*text).size());
+    return std::max(least, character * static_cast<double>(longest + 2));
 }
 
 std::string ratio_text(double ratio) {
@@ -62,7 +71,8 @@ void draw_legend(Svg &svg, double x, double y) {
     constexpr double width = 240, steps = 80;
     for (double i = 0; i < steps; ++i)
         svg.rect({x + width * i / steps, y}, width / steps + 0.5, 12,
-                 "stroke=\"none\" fill=\"" + diverging_colour((i + 0.5) / steps) + "\"");
+                 "stroke=\"none\" fill=\"" +
+                     diverging_colour(shade(std::pow(10, 2 * decades * ((i + 0.5) / steps - 0.5)))) + "\"");
     for (const auto &[at, words] :
          {std::pair(0.0, "limit / 10000"), std::pair(0.5, "limit"), std::pair(1.0, "limit x 10000")})
         svg.text({x + width * at, y + 26}, words, "class=\"middle\"");
@@ -71,6 +81,9 @@ void draw_legend(Svg &svg, double x, double y) {
 } // namespace
 
 std::string draw(const Comparison &comparison) {
+    const double name_width = width_of(comparison, &LayerComparison::layer, 240);
+    const double type_width = width_of(comparison, &LayerComparison::type, 130);
+    const double variant_width = width_of(comparison, &LayerComparison::variant, 100);
     const double cells = left + name_width + type_width + variant_width;
     const double width = cells + cell_width * static_cast<double>(metrics.size()) + 20;
     const std::vector<std::string> summary = lines_of(comparison.summary());
@@ -103,7 +116,7 @@ std::string draw(const Comparison &comparison) {
             const double unit = shade(ratio);
             svg.rect({x, top}, cell_width - 2, row_height - 2,
                      "stroke=\"none\" fill=\"" + diverging_colour(unit) + "\"");
-            const bool dark = unit < 0.2 || unit > 0.8;
+            const bool dark = unit > 0.8;
             svg.text({x + cell_width / 2, line}, ratio_text(ratio),
                      dark ? "class=\"middle\" style=\"fill:#ffffff\"" : "class=\"middle\"");
         }

@@ -1,10 +1,13 @@
 #include "help.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <vector>
 
 namespace lamina::cli {
 namespace {
+
+constexpr size_t page = 80; // the width of most terminals
 
 // "-d, --device ID", "    --max-len N", "MODEL"
 std::string name_of(const CLI::Option *option) {
@@ -42,8 +45,17 @@ std::string wrapped(const std::string &text, size_t width, size_t indent) {
     return out;
 }
 
+// Lines of any length; in one that begins with blanks, nothing is changed.
+std::string paragraphs(const std::string &text) {
+    std::string out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        out += (line.find("  ") != std::string::npos ? line : wrapped(line, page, 0)) + "\n";
+    return out;
+}
+
 std::string section(const std::string &title, const std::vector<std::pair<std::string, std::string>> &entries) {
-    constexpr size_t column = 30, page = 100;
+    constexpr size_t column = 30;
     if (entries.empty()) return {};
     std::string out = "\n" + title + ":\n";
     for (const auto &[name, description] : entries) {
@@ -97,11 +109,12 @@ std::string HelpFormatter::make_help(const CLI::App *app, std::string, CLI::AppF
         root = root->get_parent();
         name = root->get_name() + " " + name;
     }
-    std::string out = app->get_description() + "\n\n" + usage(app, name) + commands(app);
-    if (app == root) return out + options("Global options", root, Shown::options) + "\n" + app->get_footer() + "\n";
+    std::string out = paragraphs(app->get_description()) + "\n" + usage(app, name) + commands(app);
+    if (app == root)
+        return out + options("Global options", root, Shown::options) + "\n" + paragraphs(app->get_footer());
     out += options("Arguments", app, Shown::positionals) + options("Options", app, Shown::options) +
            options("Global options", root, Shown::settings);
-    if (!app->get_footer().empty()) out += "\n" + app->get_footer() + "\n";
+    if (!app->get_footer().empty()) out += "\n" + paragraphs(app->get_footer());
     return out;
 }
 

@@ -282,8 +282,8 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
     app.footer("Matrices are drawn uniformly from +-sqrt(6 / (rows + columns)). The same seed gives the same model on "
                "every machine.\n"
                "With vocabularies, one token per line, the model turns text into text.\n"
-               "Examples: lamina init translator --d-model 256 --heads 4 --source-vocab en.txt --target-vocab fr.txt\n"
-               "          lamina init writer --arch decoder --layers 12 --target-vocab tokens.txt --dtype f16");
+               "Examples: lamina init translator --source-vocab en.txt --target-vocab fr.txt\n"
+               "          lamina init writer --arch decoder --layers 12 --target-vocab en.txt");
     auto o = std::make_shared<InitOptions>();
     app.positional("DIR", o->folder, "model folder to write").required().not_empty();
     const auto word = [&](const std::string &name, std::string &value, const std::string &type,

@@ -13,9 +13,9 @@ namespace {
 
 constexpr auto footer =
     "Results go to stdout, progress and messages to stderr.\n"
-    "Exit status: 0 success, 1 failure, 2 usage, 3 bad model or input, 4 no such device, 5 out of memory,\n"
-    "6 device lost, 7 comparison out of tolerance, 8 plugin missing or broken, 9 no kernel of a layer passed its\n"
-    "proof, 130 interrupted.";
+    "Exit status: 0 success, 1 failure, 2 usage, 3 bad model or input, 4 no such device, 5 out of memory, 6 device "
+    "lost, 7 comparison out of tolerance, 8 plugin missing or broken, 9 no kernel of a layer passed its proof, 130 "
+    "interrupted.";
 
 void add_global_options(const Arguments &lamina, GlobalOptions &global) {
     lamina.option("-d,--device", global.device, "ID", "where to run: auto, cpu, vulkan:N, uuid:... or reference")
@@ -79,6 +79,7 @@ int run_and_report(int argc, char **argv) {
 } // namespace lamina::cli
 
 int main(int argc, char **argv) {
+    lamina::cli::keep_closed_streams();
     lamina::cli::watch_interrupts();
     return lamina::cli::run_and_report(argc, argv);
 }

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace lamina::cli {
@@ -45,6 +47,12 @@ int write_all(int file, std::string_view text) {
     return 0;
 }
 
+// The width of a terminal.
+size_t columns(int file) {
+    winsize size{};
+    return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 // Text from a model or a file name may be invalid UTF-8, which JSON cannot hold. It is replaced with U+FFFD.
 std::string repaired(std::string_view text) {
     std::string out;
@@ -78,16 +86,19 @@ void Output::note(std::string_view line) {
 
 void Output::progress(std::string_view what, size_t done, size_t all) {
     if (!bar_) return;
-    constexpr size_t width = 30;
-    std::string line = "\r\033[K" + std::string(what) + " ";
-    if (all != 0) {
-        const size_t filled = std::min(done, all) * width / all;
-        for (size_t i = 0; i < width; ++i) line += i < filled ? "█" : "░";
-        line += " " + std::to_string(done) + "/" + std::to_string(all);
-    } else {
-        line += std::to_string(done);
+    if (all != 0 && done >= all) return clear_progress(); // the last part is over
+    const size_t width = columns(STDERR_FILENO) - 1;      // a line that wraps could not be cleared
+    const std::string count = all != 0    ? " " + std::to_string(done) + "/" + std::to_string(all)
+                              : done != 0 ? " " + std::to_string(done)
+                                          : "";
+    const size_t used = what.size() + 1 + count.size();
+    std::string bar;
+    if (const size_t most = width > used ? std::min<size_t>(width - used, 30) : 0; all != 0 && most >= 10) {
+        bar = " ";
+        for (size_t i = 0; i < most; ++i) bar += i < done * most / all ? "█" : "░";
     }
-    write_all(STDERR_FILENO, line);
+    const size_t left = width > count.size() ? width - count.size() : 0;
+    write_all(STDERR_FILENO, "\r\033[K" + std::string(what.substr(0, left)) + bar + count.substr(0, width));
     bar_shown_ = true;
 }
 
@@ -99,6 +110,21 @@ void Output::clear_progress() {
 std::string Output::styled(std::string_view text, Style style) const {
     if (!colour_ || style == Style::plain) return std::string(text);
     return escape_of(style) + std::string(text) + "\033[0m";
+}
+
+void keep_closed_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) // open() takes the lowest free number
+        if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+void refuse_other_format(const std::filesystem::path &file, const std::string &option, const std::string &ending) {
+    const std::string found = file.extension().string();
+    if (found.empty() || found == ending) return;
+    for (const char *format : {".svg", ".csv", ".json", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".eps"})
+        if (found == format)
+            throw Error(ErrorCode::usage, option + " " + file.string() + ": what is written is " + ending.substr(1) +
+                                              ", not " + found.substr(1) + ": name it " +
+                                              std::filesystem::path(file).replace_extension(ending).string());
 }
 
 void print_error(std::string_view message) {

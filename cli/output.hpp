@@ -5,6 +5,7 @@
 
 #include <lamina/error.hpp>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -29,8 +30,9 @@ class Output {
 
     // Prints a message on stderr, unless --quiet is given.
     void note(std::string_view line);
-    // Shows a progress bar on stderr, if it is a terminal and --quiet is not given. `all` is 0 if it is not known.
-    void progress(std::string_view what, size_t done, size_t all);
+    // Shows on stderr what is being done, in one line with a bar, if it is a terminal and --quiet is not given. `all`
+    // is 0 if it is not known; when all is done, the line is cleared. `what` is ASCII.
+    void progress(std::string_view what, size_t done = 0, size_t all = 0);
     void clear_progress();
 
     // `text` in a style, for stdout; unchanged if stdout is not a terminal, NO_COLOR is set or TERM is dumb.
@@ -40,6 +42,14 @@ class Output {
     bool json_, quiet_, colour_, bar_; // bar_: progress may be shown
     bool bar_shown_ = false;
 };
+
+// Call this first. A stream that is closed would otherwise be the number of the next file that is opened, and messages
+// would be written into it. Reading and writing such streams fails.
+void keep_closed_streams();
+
+// Throws Error(usage) if the name of a file that an option names promises another format than `ending`, such as ".svg".
+// Files without an ending, and devices, take anything.
+void refuse_other_format(const std::filesystem::path &file, const std::string &option, const std::string &ending);
 
 // "lamina: error: ..." on stderr, in red on a terminal.
 void print_error(std::string_view message);

@@ -18,9 +18,11 @@ constexpr Rgb rgb(uint32_t hex) {
     return {static_cast<double>(hex >> 16), static_cast<double>(hex >> 8 & 255), static_cast<double>(hex & 255)};
 }
 
-constexpr std::array okabe_ito{rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7),
-                               rgb(0xe69f00), rgb(0x56b4e9), rgb(0x444444)};
-constexpr std::array viridis{rgb(0x440154), rgb(0x443983), rgb(0x31688e), rgb(0x21918c), rgb(0x35b779), rgb(0x90d743)};
+constexpr std::array hues{rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00),
+                          rgb(0x56b4e9), rgb(0x444444), rgb(0x332288), rgb(0x999933), rgb(0x882255),
+                          rgb(0x117733), rgb(0xcc6677), rgb(0xaa4499), rgb(0xddcc77), rgb(0x44aa99)};
+constexpr std::array dashes{"", " stroke-dasharray=\"8 4\"", " stroke-dasharray=\"2 4\"",
+                            " stroke-dasharray=\"8 4 2 4\""};
 constexpr std::array rd_bu{rgb(0x053061), rgb(0x2166ac), rgb(0x4393c3), rgb(0x92c5de), rgb(0xd1e5f0), rgb(0xf7f7f7),
                            rgb(0xfddbc7), rgb(0xf4a582), rgb(0xd6604d), rgb(0xb2182b), rgb(0x67001f)};
 
@@ -42,9 +44,8 @@ Rgb along(std::span<const Rgb> stops, double unit) {
 
 } // namespace
 
-std::string line_colour(size_t i, size_t n) {
-    if (n <= okabe_ito.size()) return hex(okabe_ito[i]);
-    return hex(along(viridis, static_cast<double>(i) / static_cast<double>(n - 1)));
+std::string line_style(size_t i) {
+    return "stroke=\"" + hex(hues[i % hues.size()]) + "\"" + dashes[i / hues.size() % dashes.size()];
 }
 
 std::string diverging_colour(double unit) { return hex(along(rd_bu, unit)); }

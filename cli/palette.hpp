@@ -6,9 +6,9 @@
 
 namespace lamina::cli {
 
-// "#0072b2": the colour of line i of n. Up to seven lines differ in hue (Okabe and Ito's palette); more are steps along
-// a dark-to-light scale (viridis), which shows their order.
-[[nodiscard]] std::string line_colour(size_t i, size_t n);
+// The colour and dashes of line i, as attributes of SVG. Fifteen lines differ in hue (the palettes of Okabe and Ito,
+// and of Tol); further ones have the same hues, dashed and dotted.
+[[nodiscard]] std::string line_style(size_t i);
 
 // Blue for 0, white for 0.5, red for 1 (ColorBrewer's RdBu, reversed).
 [[nodiscard]] std::string diverging_colour(double unit);

@@ -44,7 +44,8 @@ enum {
     LAMINA_OK = 0,
     LAMINA_INVALID = 1,     /* the caller's parameters, shapes or values are wrong */
     LAMINA_UNSUPPORTED = 2, /* valid, but this variant or kernel does not handle it: the host uses another one */
-    LAMINA_INTERNAL = 3     /* a defect of the plugin */
+    LAMINA_INTERNAL = 3,    /* a defect of the plugin */
+    LAMINA_NO_MEMORY = 4    /* memory ran out, which says nothing about the plugin; since 1.1 */
 };
 
 /* Structs contain no enum types, because their size depends on the compiler. */

@@ -25,6 +25,7 @@
 
 #include <array>
 #include <exception>
+#include <new>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define LAMINA_SANITIZER LAMINA_SANITIZER_ADDRESS
@@ -51,6 +52,9 @@ template <class F> lamina_status guarded(const lamina_host *host, F &&body) noex
     } catch (const Unsupported &e) {
         host->error(host, e.what());
         return LAMINA_UNSUPPORTED;
+    } catch (const std::bad_alloc &) {
+        host->error(host, "out of memory");
+        return LAMINA_NO_MEMORY;
     } catch (const std::exception &e) {
         host->error(host, e.what());
         return LAMINA_INTERNAL;

@@ -80,6 +80,8 @@ bool succeeded(lamina_status status, const HostState &state, const std::string &
         return false;
     case LAMINA_INVALID:
         throw Error(ErrorCode::input, where + ": " + why);
+    case LAMINA_NO_MEMORY:
+        throw Error(ErrorCode::memory, where + ": " + why);
     default:
         throw Error(ErrorCode::plugin, where + ": the plugin failed: " + why);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 namespace lamina::admission {
 namespace {
@@ -42,16 +43,21 @@ std::vector<std::string> texts_of(const std::vector<conformance::Case> &cases) {
     return out;
 }
 
-// Saves the verdicts at the end of the scope, even if something is thrown.
-class SavedAtEnd {
+// Calls a function at the end of the scope, even if something is thrown.
+class AtEnd {
   public:
-    explicit SavedAtEnd(Verdicts &verdicts) : verdicts_(verdicts) {}
-    SavedAtEnd(const SavedAtEnd &) = delete;
-    SavedAtEnd &operator=(const SavedAtEnd &) = delete;
-    ~SavedAtEnd() { verdicts_.save(); }
+    explicit AtEnd(std::function<void()> call) : call_(std::move(call)) {}
+    AtEnd(const AtEnd &) = delete;
+    AtEnd &operator=(const AtEnd &) = delete;
+    ~AtEnd() {
+        try {
+            call_();
+        } catch (...) { // saving is not worth ending the process for
+        }
+    }
 
   private:
-    Verdicts &verdicts_;
+    std::function<void()> call_;
 };
 
 } // namespace
@@ -149,9 +155,14 @@ std::vector<std::string> Admission::prove_step(const plan::Step &step, const std
 // Saves what is known every second, so that a process that is killed loses little.
 void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
     verdicts_.set(layer, variant, verdict);
-    if (Clock::now() - saved_ < std::chrono::seconds(1)) return;
-    verdicts_.save();
+    if (Clock::now() - saved_ > std::chrono::seconds(1)) save();
+}
+
+void Admission::save() {
+    const std::string why = verdicts_.save();
     saved_ = Clock::now();
+    if (!why.empty() && !std::exchange(unwritable_, true) && options_.notify)
+        options_.notify("what was proved is not remembered: " + why);
 }
 
 void Admission::end_of_proof() {
@@ -290,7 +301,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
                                            const std::map<std::string, std::string, std::less<>> &asked,
                                            std::set<std::string> *unproven) {
     const std::lock_guard lock(mutex_);
-    const SavedAtEnd saved(verdicts_);
+    const AtEnd saved([&] { save(); });
     std::vector<std::string> out;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
         const plan::Step &step = plan.steps[s];
@@ -311,7 +322,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
 std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
                                               const std::function<void(const Proof &)> &progress) {
     const std::lock_guard lock(mutex_);
-    const SavedAtEnd saved(verdicts_);
+    const AtEnd saved([&] { save(); });
     for (const std::string &id : layers) (void)plugins_->layer(id); // throws if there is none
     std::vector<Proof> out;
     for (const auto &[id, layer] : plugins_->layers()) {
@@ -324,7 +335,7 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
         for (const auto &[variant, texts] : like) {
             (void)prove(layer, variant, all_cases);
             out.push_back({id, variant, prove_like(layer, variant, {texts.begin(), texts.end()}, true)});
-            verdicts_.save(); // now, because proving all takes minutes and a driver may crash
+            save(); // now, because proving all takes minutes and a driver may crash
             if (progress) progress(out.back());
         }
     }

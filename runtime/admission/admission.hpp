@@ -62,6 +62,7 @@ class Admission {
   private:
     using Clock = std::chrono::steady_clock;
     void settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict);
+    void save();
     void end_of_proof();
     void tell_barred(const abi::Layer &layer, const std::string &variant) const;
     [[nodiscard]] Verdicts::Admitted known(const abi::Layer &layer, const std::string &variant) const;
@@ -94,7 +95,8 @@ class Admission {
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
     Clock::duration proving_{}, measuring_{};               // time spent in this process
     Clock::time_point saved_ = Clock::now();
-    bool saying_ = false; // RuntimeOptions::proving has been called, and not yet for the end
+    bool saying_ = false;     // RuntimeOptions::proving has been called, and not yet for the end
+    bool unwritable_ = false; // it was said that the file cannot be written
 };
 
 } // namespace lamina::admission

@@ -114,17 +114,22 @@ void Verdicts::add_own_to(Layers &layers) const {
     }
 }
 
-void Verdicts::save() {
-    if ((own_.empty() && forgotten_.empty()) || file_.empty()) return;
+std::string Verdicts::save() {
+    if ((own_.empty() && forgotten_.empty()) || file_.empty()) return {};
     try {
-        std::filesystem::create_directories(file_.parent_path());
+        const std::filesystem::path folder = file_.parent_path();
+        std::error_code failed;
+        std::filesystem::create_directories(folder, failed);
+        if (failed) return folder.string() + ": " + failed.message();
         Layers merged = read();
         add_own_to(merged);
         write(merged);
         layers_ = std::move(merged);
         own_.clear();
         forgotten_.clear();
-    } catch (const std::exception &) { // a read-only home: the next process proves it again
+        return {};
+    } catch (const std::exception &e) { // a read-only home
+        return e.what();
     }
 }
 

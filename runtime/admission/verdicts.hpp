@@ -39,8 +39,8 @@ class Verdicts {
     void set_fastest(const abi::Layer &layer, const std::string &shapes, const std::string &variant);
 
     // Adds what is new here to the file, and takes over what others have added. What one process has barred is barred.
-    // A file that cannot be written is not an error; the proof is then repeated.
-    void save();
+    // Returns why the file could not be written, or "". That is no error; the proof is then repeated.
+    std::string save();
 
   private:
     struct OfLayer {

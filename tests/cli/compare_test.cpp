@@ -1,7 +1,10 @@
 #include "catch.hpp"
 #include "process.hpp"
+#include "temporary_folder.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 using nlohmann::json;
 
@@ -33,6 +36,26 @@ TEST_CASE("compare: repeating says how likely a rare fault would have been misse
     const Finished f = run_lamina({"compare", g2p(), "a", "--device", "cpu", "--repeat", "6"});
     REQUIRE(f.status == 0);
     CHECK_THAT(f.out, matchers::contains("ran 6 times") && matchers::contains("1 of 2 runs"));
+}
+
+TEST_CASE("compare --svg: what agrees looks calm, and a column is as wide as its longest name") {
+    const TemporaryFolder folder;
+    const Finished f =
+        run_lamina({"compare", g2p(), "a", "--device", "cpu", "--svg", (folder.path() / "map.svg").string()});
+    REQUIRE(f.status == 0);
+    size_t longest = 0;
+    double type_at = 0;
+    for (const std::string &line : lines_of(folder.read("map.svg"))) {
+        if (line.starts_with("<rect") && line.find("width=\"108\"") != std::string::npos) { // of a layer
+            const size_t colour = line.find("fill=\"#") + 7;
+            for (size_t i = 0; i < 3; ++i) CHECK(std::stoi(line.substr(colour + 2 * i, 2), nullptr, 16) > 0xb0); // pale
+        }
+        if (type_at != 0 && line.starts_with("<text x=\"20\""))
+            longest = std::max(longest, line.rfind('<') - line.find('>') - 1);
+        if (line.ends_with(">type</text>")) type_at = std::stod(line.substr(line.find("x=\"") + 3));
+    }
+    CHECK(longest > 20);
+    CHECK(type_at > 20 + 7.0 * static_cast<double>(longest));
 }
 
 TEST_CASE("compare: invalid arguments are refused") {

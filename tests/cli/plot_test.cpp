@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <set>
 
 using nlohmann::json;
 
@@ -117,4 +118,29 @@ TEST_CASE("plot pe: a line with very many positions is thinned to the visible re
     REQUIRE(f.status == 0);
     CHECK(count(f.out, "<polyline") == 4);
     CHECK(f.out.size() < 1'000'000);
+}
+
+TEST_CASE("plot pe: every one of many lines looks different") {
+    const Finished f = run_lamina({"plot", "pe", "--dims", "0-19"});
+    REQUIRE(f.status == 0);
+    std::set<std::string> styles;
+    for (const std::string &line : lines_of(f.out))
+        if (line.starts_with("<polyline")) styles.insert(line.substr(line.find("stroke=")));
+    CHECK(styles.size() == 20);
+}
+
+TEST_CASE("plot pe: a file whose name promises another format is refused") {
+    const TemporaryFolder folder;
+    const auto refused = [&](const std::string &name, const std::vector<std::string> &more, const std::string &better) {
+        std::vector<std::string> arguments{"plot", "pe", "-o", (folder.path() / name).string()};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Finished f = run_lamina(arguments);
+        CHECK(f.status == 2);
+        CHECK_THAT(f.err, matchers::contains("name it " + (folder.path() / better).string()));
+        CHECK_FALSE(std::filesystem::exists(folder.path() / name));
+    };
+    refused("pe.png", {}, "pe.svg");
+    refused("pe.svg", {"--csv"}, "pe.csv");
+    refused("pe.pdf", {"--heat"}, "pe.svg");
+    CHECK(run_lamina({"plot", "pe", "-o", (folder.path() / "pe").string()}).status == 0);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sstream>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -45,6 +46,11 @@ pid_t start(const std::vector<std::string> &arguments, const Surroundings &surro
     if (child != 0) return child;
     for (int i = 0; i < 3; ++i)
         if (files[static_cast<size_t>(i)] >= 0) dup2(files[static_cast<size_t>(i)], i);
+    for (const int stream : surroundings.closed) close(stream);
+    for (const auto &[resource, most] : surroundings.limits) {
+        const rlimit limit{most, most};
+        if (setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) _exit(127);
+    }
     if (!surroundings.folder.empty() && chdir(surroundings.folder.c_str()) != 0) _exit(127);
     std::signal(SIGPIPE, SIG_DFL);
     alarm(limit_s);
@@ -52,10 +58,12 @@ pid_t start(const std::vector<std::string> &arguments, const Surroundings &surro
     _exit(127);
 }
 
-int status_of(pid_t child) {
+int status_of(pid_t child, int64_t *most_kib = nullptr) {
     int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) throw std::runtime_error(std::string("waitpid: ") + std::strerror(errno));
+    rusage used{};
+    while (wait4(child, &status, 0, &used) < 0)
+        if (errno != EINTR) throw std::runtime_error(std::string("wait4: ") + std::strerror(errno));
+    if (most_kib != nullptr) *most_kib = used.ru_maxrss;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -71,19 +79,20 @@ Finished run_lamina(const std::vector<std::string> &arguments, const Surrounding
     const TemporaryFolder folder;
     const int in = opened(folder.write("in", surroundings.input), O_RDONLY);
     const std::string out_file = surroundings.out.empty() ? (folder.path() / "out").string() : surroundings.out;
-    const int out = opened(out_file, O_WRONLY | O_CREAT), err = opened(folder.path() / "err", O_WRONLY | O_CREAT);
+    const std::string err_file = surroundings.err.empty() ? (folder.path() / "err").string() : surroundings.err;
+    const int out = opened(out_file, O_WRONLY | O_CREAT), err = opened(err_file, O_WRONLY | O_CREAT | O_NOCTTY);
     Finished finished;
-    finished.status = status_of(start(arguments, surroundings, {in, out, err}));
+    finished.status = status_of(start(arguments, surroundings, {in, out, err}), &finished.most_kib);
     for (const int file : {in, out, err}) close(file);
     if (surroundings.out.empty()) finished.out = folder.read("out");
-    finished.err = folder.read("err");
+    if (surroundings.err.empty()) finished.err = folder.read("err");
     return finished;
 }
 
-Running::Running(const std::vector<std::string> &arguments) {
+Running::Running(const std::vector<std::string> &arguments, const Surroundings &surroundings) {
     std::array<int, 2> in{}, out{};
     if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-    process_ = start(arguments, {}, {in[0], out[1], -1});
+    process_ = start(arguments, surroundings, {in[0], out[1], -1});
     close(in[0]);
     close(out[1]);
     to_ = in[1], from_ = out[0];

@@ -1,6 +1,7 @@
 // Runs the `lamina` command and captures its results.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -9,13 +10,17 @@
 struct Finished {
     int status = 0; // as in shells: 128 + N if signal N ended it
     std::string out, err;
+    int64_t most_kib = 0; // of memory that it used at a time
 };
 
 struct Surroundings {
     std::string input = {};                              // on stdin
     std::map<std::string, std::string> environment = {}; // in addition to the test's environment without LAMINA_...
     std::string out = {};                                // a file for stdout ("/dev/full"); empty: Finished::out
+    std::string err = {};                                // the same for stderr
     std::string folder = {};                             // to run in; empty: that of the test
+    std::map<int, uint64_t> limits = {};                 // RLIMIT_...: value
+    std::vector<int> closed = {};                        // of stdin, stdout and stderr
 };
 
 // Killed with status 142 if it takes more than a minute.
@@ -24,7 +29,7 @@ Finished run_lamina(const std::vector<std::string> &arguments, const Surrounding
 // Starts it with a stdin that stays open, so that a test can wait for its output and then send a signal.
 class Running {
   public:
-    explicit Running(const std::vector<std::string> &arguments);
+    explicit Running(const std::vector<std::string> &arguments, const Surroundings &surroundings = {});
     Running(const Running &) = delete;
     Running &operator=(const Running &) = delete;
     ~Running();
