@@ -140,14 +140,14 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
 Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("bench", "Measure how fast layers or models are on a device.");
     app.footer(
-        "TIME is the median of all runs, SPREAD the distance between the quartiles. OF LIMIT is the time in which the\n"
-        "device could move the bytes of all tensors once, or do the operations, whichever is longer, as a fraction of\n"
-        "TIME. What the device can do is measured first, with a large copy and a large product. A layer whose tensors\n"
-        "fit in a cache may exceed it. GPUs time their own work; on the CPU, the host's clock does.\n"
-        "Use an idle machine.\n"
-        "Examples: lamina bench linear --case \"T=1,16,128 K=768 N=3072\" --variants --device vulkan:0\n"
-        "          lamina bench attention --case \"B=1 Tq=512 Tk=512 D=64 heads=8\" --device cpu\n"
-        "          lamina bench SmolLM2-135M-Instruct.gguf --prompt-tokens 256 --tokens 64\n"
+        "TIME is the median of all runs, SPREAD the distance between the quartiles. OF LIMIT is the time in which the "
+        "device could move the bytes of all tensors once, or do the operations, whichever is longer, as a fraction of "
+        "TIME. What the device can do is measured first, with a large copy and a large product. A layer whose tensors "
+        "fit in a cache may exceed it. GPUs time their own work; on the CPU, the host's clock does. Use an idle "
+        "machine.\n"
+        "Examples: lamina bench linear --case \"T=1,16,128 K=768 N=3072\" --device vulkan:0\n"
+        "          lamina bench attention --case \"Tq=512 Tk=512 D=64 heads=8\" -d cpu\n"
+        "          lamina bench SmolLM2-135M-Instruct.gguf --prompt-tokens 256\n"
         "          lamina bench --report gpu.md --device vulkan:0\n"
         "          lamina bench whisper-tiny.en --text speech.wav --compare-device cpu");
     auto options = std::make_shared<BenchOptions>();

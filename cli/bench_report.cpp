@@ -63,10 +63,11 @@ std::string verdicts(const Runtime &runtime, const Device &device, Output &outpu
     std::map<std::pair<std::string, std::string>, Count> counts;
     CheckOptions options;
     options.own_cases_only = true;
-    size_t done = 0;
-    (void)check(runtime, device, options, [&](const CaseResult &r) {
+    options.begin = [&](const std::string &what, size_t done, size_t all) {
         stop_if_interrupted();
-        output.progress(r.layer, ++done, 0);
+        output.progress("checking " + what, done, all);
+    };
+    (void)check(runtime, device, options, [&](const CaseResult &r) {
         Count &count = counts[{r.layer, r.variant}];
         ++(r.status == Status::passed ? count.passed : r.status == Status::failed ? count.failed : count.skipped);
         if (r.status != Status::passed && (count.why.empty() || r.status == Status::failed)) count.why = r.why;

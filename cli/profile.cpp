@@ -153,11 +153,11 @@ int profile(const ProfileOptions &options, const Arguments &app, const GlobalOpt
 Command add_profile(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("profile", "Show where the time of a model goes.");
     app.footer(
-        "Runs the model twice on the same text and shows the second run. GPUs time their own work; on the CPU, "
-        "the\nhost's clock does. OF LIMIT is the time in which the device could have moved the bytes of a layer, "
-        "or done\nits operations, as a fraction of the time it took; the caches of earlier tokens do not count.\n"
-        "Examples: lamina profile SmolLM2-135M-Instruct.gguf --prompt-tokens 256 --tokens 64\n"
-        "          lamina profile models/g2p transformer --by dispatch --device vulkan:0 --trace trace.json\n"
+        "Runs the model twice on the same text and shows the second run. GPUs time their own work; on the CPU, the "
+        "host's clock does. OF LIMIT is the time in which the device could have moved the bytes of a layer, or done "
+        "its operations, as a fraction of the time it took; the caches of earlier tokens do not count.\n"
+        "Examples: lamina profile SmolLM2-135M-Instruct.gguf --prompt-tokens 256\n"
+        "          lamina profile models/g2p vulkan --by dispatch --trace trace.json\n"
         "Open the trace at https://ui.perfetto.dev or in chrome://tracing.");
     auto options = std::make_shared<ProfileOptions>();
     app.positional("MODEL", options->model, "model folder").required();

@@ -85,8 +85,8 @@ TEST_CASE("progress fits the terminal, says how much there is, and is gone at th
 }
 
 TEST_CASE("help fits 80 columns") {
-    for (const std::string command : {"", "run", "chat", "compare", "check", "devices", "plugins", "inspect",
-                                      "tokenize", "plot", "plot pe", "new-plugin", "init", "convert"}) {
+    for (const std::string command : {"", "run", "chat", "compare", "check", "bench", "profile", "devices", "plugins",
+                                      "inspect", "tokenize", "plot", "plot pe", "new-plugin", "init", "convert"}) {
         std::vector<std::string> arguments;
         if (!command.empty()) arguments.push_back(command.substr(0, command.find(' ')));
         if (command.find(' ') != std::string::npos) arguments.push_back(command.substr(command.find(' ') + 1));

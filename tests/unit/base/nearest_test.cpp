@@ -39,3 +39,14 @@ TEST_CASE("names_of: keys of maps and elements of sets") {
     CHECK(lamina::names_of(std::map<std::string, int>{{"b", 1}, {"a", 2}}) == std::vector<std::string>{"a", "b"});
     CHECK(lamina::names_of(std::set<std::string>{"c"}) == std::vector<std::string>{"c"});
 }
+
+TEST_CASE("nearest: if no name is near, those that there are are listed, of many only the first") {
+    CHECK(lamina::instead_of("heads", {}).empty());
+    CHECK(lamina::instead_of("haeds", {"heads", "x"}) == "; did you mean 'heads'?");
+    CHECK(lamina::instead_of("q", {"heads"}) == "; there is only heads");
+    CHECK(lamina::instead_of("q", {"alpha", "beta", "gamma"}) == "; there are alpha, beta and gamma");
+    std::vector<std::string> many;
+    for (int i = 10; i < 35; ++i) many.push_back("name" + std::to_string(i));
+    CHECK_THAT(lamina::instead_of("q", many),
+               matchers::contains("name10, name11") && matchers::contains(" and 5 more"));
+}
