@@ -78,6 +78,6 @@ TEST_CASE("verdicts: without a file, and with a damaged one, nothing is known an
     nowhere.save();
     CHECK(nowhere.find(cache.layer, "tiled")->tried == 1);
     std::filesystem::create_directories(cache.file.parent_path());
-    std::ofstream(cache.file) << "{\"format\": \"lamina-verdicts/7\", \"layers\": {\"te";
+    std::ofstream(cache.file) << "{\"format\": \"lamina-verdicts/8\", \"layers\": {\"te";
     CHECK(cache.now().tried == 0);
 }
