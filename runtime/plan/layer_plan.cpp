@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <tuple>
 
 namespace lamina::plan {
@@ -242,11 +243,15 @@ static_assert(LAMINA_IN == static_cast<int>(abi::PortList::in) &&
 
 } // namespace
 
-Kernels::Kernels(const abi::Layer &layer) {
-    const lamina_layer &contract = *layer.contract;
-    for (uint32_t i = 0; i < contract.n_kernels; ++i)
-        infos_.push_back(
-            reflect(contract.kernels[i], layer.path.string() + ": kernel '" + contract.kernels[i].name + "'"));
+Kernels::Kernels(const abi::Layer &layer)
+    : layer_(layer), kernels_(std::make_unique<Kernel[]>(layer.contract->n_kernels)) {}
+
+const KernelInfo &Kernels::operator[](uint32_t i) const {
+    const lamina_kernel &kernel = std::span(layer_.contract->kernels, size())[i];
+    std::call_once(kernels_[i].reflected, [&] {
+        kernels_[i].info = reflect(kernel, layer_.path.string() + ": kernel '" + kernel.name + "'");
+    });
+    return kernels_[i].info;
 }
 
 std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,

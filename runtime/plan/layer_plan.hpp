@@ -5,6 +5,7 @@
 #include "plan/reflect.hpp"
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace lamina::plan {
@@ -37,15 +38,21 @@ struct LayerPlan {
     std::vector<std::vector<std::byte>> constants; // read-only data, uploaded once
 };
 
-// The kernels of a layer, reflected once.
+// The kernels of a layer. Each is reflected when it is first asked for, because a layer has many and a plan needs few.
+// Thread-safe. The layer must outlive it.
 class Kernels {
   public:
     explicit Kernels(const abi::Layer &layer);
-    [[nodiscard]] const KernelInfo &operator[](uint32_t i) const { return infos_.at(i); }
-    [[nodiscard]] size_t size() const { return infos_.size(); }
+    [[nodiscard]] const KernelInfo &operator[](uint32_t i) const; // throws Error(plugin), as reflect()
+    [[nodiscard]] size_t size() const { return layer_.contract->n_kernels; }
 
   private:
-    std::vector<KernelInfo> infos_;
+    struct Kernel {
+        std::once_flag reflected;
+        KernelInfo info;
+    };
+    const abi::Layer &layer_;
+    std::unique_ptr<Kernel[]> kernels_;
 };
 
 // Why a variant does not compute a call.
