@@ -111,7 +111,9 @@ class Planner {
             const bool vec4 = s_.head_dim % 4 == 0;
             const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
             const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, most_steps);
-            const int64_t own_lines = std::min(lines, most_lines), own_steps = ceil_div(steps, slices);
+            // Eight lines fill the SIMD lanes of a software driver if each has its own. That they run the same kernel
+            // as one line, a decode step, saves compiling another.
+            const int64_t own_lines = lines > 8 ? most_lines : 1, own_steps = ceil_div(steps, slices);
             check_registers(own_lines * (own_steps * (vec4 ? 4 : 1) + 8));
             dispatch(vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
                      key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{6, u32(own_steps)},
