@@ -62,6 +62,9 @@ class Device {
     // Uploads weights when programs first ask for them. Throws Error(memory) with the memory needed and available.
     [[nodiscard]] virtual std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
                                                                  model::Weights weights) = 0;
+    // Opens the same hardware once more. Software drivers compile kernels only when they run, one after the other on
+    // an open device, but at the same time on two.
+    [[nodiscard]] virtual std::shared_ptr<Device> again() = 0;
 };
 
 } // namespace lamina::vulkan

@@ -10,7 +10,7 @@ namespace {
 class OpenDevice final : public Device {
   public:
     OpenDevice(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical)
-        : device_(std::make_shared<LogicalDevice>(instance, physical)),
+        : instance_(instance), device_(std::make_shared<LogicalDevice>(instance, physical)),
           pipelines_(std::make_shared<Pipelines>(
               device_, instance->keeps_pipelines() ? pipeline_cache_file(physical.info) : std::nullopt)) {}
 
@@ -19,8 +19,10 @@ class OpenDevice final : public Device {
                                                          model::Weights weights) override {
         return std::make_unique<VulkanBackend>(device_, pipelines_, std::move(plugins), std::move(weights));
     }
+    [[nodiscard]] std::shared_ptr<Device> again() override { return open_device(instance_, device_->physical()); }
 
   private:
+    std::shared_ptr<VulkanInstance> instance_;
     std::shared_ptr<LogicalDevice> device_;
     std::shared_ptr<Pipelines> pipelines_;
 };

@@ -1,19 +1,16 @@
 #include "vulkan/pipelines.hpp"
 
+#include "base/parallel.hpp"
 #include "vulkan/pipeline_cache.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <exception>
-#include <thread>
+#include <utility>
 
 namespace lamina::vulkan {
 
 namespace {
 
-Owned<VkPipelineCache> make_cache(const LogicalDevice &device, const std::optional<std::filesystem::path> &file) {
-    std::vector<std::byte> data;
-    if (file) data = read_pipeline_cache(*file, device.physical());
+Owned<VkPipelineCache> make_cache(const LogicalDevice &device, std::span<const std::byte> data) {
     VkPipelineCacheCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
     info.initialDataSize = data.size();
@@ -53,7 +50,12 @@ struct Specialization {
 } // namespace
 
 Pipelines::Pipelines(std::shared_ptr<LogicalDevice> device, std::optional<std::filesystem::path> cache_file)
-    : device_(std::move(device)), cache_file_(std::move(cache_file)), cache_(make_cache(*device_, cache_file_)) {}
+    : device_(std::move(device)), cache_file_(std::move(cache_file)) {
+    std::vector<std::byte> data;
+    if (cache_file_) data = read_pipeline_cache(*cache_file_, device_->physical());
+    cache_ = make_cache(*device_, data);
+    saved_bytes_ = data.size();
+}
 
 Pipelines::~Pipelines() = default;
 
@@ -110,55 +112,64 @@ Owned<VkPipeline> Pipelines::compile(const PipelineRequest &request, VkPipelineL
     return device_->own(pipeline, device_->vk().vkDestroyPipeline);
 }
 
-void Pipelines::compile_all(std::span<const PipelineRequest *const> missing, std::span<const VkPipelineLayout> layouts,
-                            std::span<Owned<VkPipeline>> made) const {
-    std::atomic<size_t> next{0};
-    std::vector<std::exception_ptr> failures(missing.size());
-    const auto work = [&] {
-        for (size_t i = next++; i < missing.size(); i = next++) {
-            try {
-                made[i] = compile(*missing[i], layouts[i]);
-            } catch (...) {
-                failures[i] = std::current_exception();
-            }
-        }
-    };
-    {
-        std::vector<std::jthread> threads; // joined at the end of this block
-        const size_t n = std::min<size_t>(missing.size(), std::max(1u, std::thread::hardware_concurrency()));
-        for (size_t i = 1; i < n; ++i) threads.emplace_back(work);
-        work();
+std::vector<Owned<VkPipeline>> Pipelines::compile_all(const Wanted &wanted,
+                                                      std::span<const VkPipelineLayout> layouts) const {
+    std::vector<const PipelineRequest *> requests;
+    for (const auto &[key, request] : wanted) requests.push_back(request);
+    std::vector<Owned<VkPipeline>> made(requests.size());
+    in_parallel(requests.size(), cores(), [&](size_t i, size_t) { made[i] = compile(*requests[i], layouts[i]); });
+    return made;
+}
+
+bool Pipelines::build_missing(const Wanted &wanted, std::unique_lock<std::mutex> &lock) {
+    Wanted missing, own;
+    std::vector<VkPipelineLayout> layouts;
+    for (const auto &[key, request] : wanted) {
+        if (pipelines_.contains(key)) continue;
+        missing.emplace(key, request);
+        if (building_.contains(key)) continue;
+        own.emplace(key, request);
+        layouts.push_back(layout(*request).pipeline.get());
     }
-    for (const std::exception_ptr &failure : failures)
-        if (failure) std::rethrow_exception(failure);
+    if (missing.empty()) return true;
+    if (own.empty()) {
+        built_.wait(lock);
+        return false;
+    }
+    for (const auto &[key, request] : own) building_.insert(key);
+    lock.unlock();
+    std::vector<Owned<VkPipeline>> made;
+    std::exception_ptr failure;
+    try {
+        made = compile_all(own, layouts);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    lock.lock();
+    size_t i = 0;
+    for (const auto &[key, request] : own) {
+        building_.erase(key);
+        if (!failure) pipelines_.emplace(key, std::move(made[i++]));
+    }
+    built_.notify_all();
+    if (failure) std::rethrow_exception(failure);
+    save();
+    watch_for_exit();
+    return own.size() == missing.size();
 }
 
 std::vector<Pipeline> Pipelines::build(std::span<const PipelineRequest> requests) {
-    const std::lock_guard lock(mutex_);
     std::vector<Key> keys;
-    std::map<Key, const PipelineRequest *> wanted;
+    Wanted wanted;
     for (const PipelineRequest &r : requests) {
-        Key key{r.kernel, {}};
+        Key key{{reinterpret_cast<const char *>(r.kernel->spirv), r.kernel->words * sizeof(uint32_t)}, {}};
         for (const lamina_spec &s : r.specs) key.second.insert(key.second.end(), {s.id, s.bits});
-        if (!pipelines_.contains(key)) wanted.emplace(key, &r);
+        wanted.emplace(key, &r);
         keys.push_back(std::move(key));
     }
-
-    std::vector<const PipelineRequest *> missing;
-    std::vector<VkPipelineLayout> layouts;
-    for (const auto &[key, request] : wanted) {
-        missing.push_back(request);
-        layouts.push_back(layout(*request).pipeline.get());
+    std::unique_lock lock(mutex_);
+    while (!build_missing(wanted, lock)) {
     }
-    std::vector<Owned<VkPipeline>> made(missing.size());
-    compile_all(missing, layouts, made);
-    size_t i = 0;
-    for (const auto &[key, request] : wanted) pipelines_.emplace(key, std::move(made[i++]));
-    if (!wanted.empty()) {
-        save();
-        watch_for_exit();
-    }
-
     std::vector<Pipeline> result;
     for (size_t r = 0; r < requests.size(); ++r) {
         const Layout &l = layout(requests[r]);
@@ -168,15 +179,16 @@ std::vector<Pipeline> Pipelines::build(std::span<const PipelineRequest> requests
 }
 
 // A cache that cannot be written only costs time at the next start, so it is not an error.
-void Pipelines::save() const {
+void Pipelines::save() {
     if (!cache_file_) return;
     const VolkDeviceTable &vk = device_->vk();
     size_t bytes = 0;
     if (vk.vkGetPipelineCacheData(device_->handle(), cache_.get(), &bytes, nullptr) != VK_SUCCESS) return;
+    if (bytes == saved_bytes_) return; // nothing new: the pipelines came from the file, or the driver keeps its own
     std::vector<std::byte> data(bytes);
     if (vk.vkGetPipelineCacheData(device_->handle(), cache_.get(), &bytes, data.data()) != VK_SUCCESS) return;
     data.resize(bytes);
-    write_pipeline_cache(*cache_file_, data);
+    if (write_pipeline_cache(*cache_file_, data)) saved_bytes_ = bytes;
 }
 
 } // namespace lamina::vulkan

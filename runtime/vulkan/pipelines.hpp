@@ -1,17 +1,20 @@
 // The compute pipelines of a device. Each kernel is built once for each set of specialization constants, in parallel,
-// and kept.
+// and kept. Layers with the same kernel, such as products, share its pipelines.
 #pragma once
 
 #include "plan/reflect.hpp"
 #include "vulkan/logical_device.hpp"
 
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina::vulkan {
@@ -24,7 +27,7 @@ struct Pipeline {
 };
 
 struct PipelineRequest {
-    const lamina_kernel *kernel = nullptr; // plugins are never unloaded, so the address identifies the kernel
+    const lamina_kernel *kernel = nullptr; // plugins are never unloaded, so its SPIR-V stays where it is
     const plan::KernelInfo *info = nullptr;
     std::vector<lamina_spec> specs; // sorted by id
     std::string where;              // for messages: "layer 'encoder.0.norm', kernel 'layer_norm'"
@@ -39,12 +42,14 @@ class Pipelines {
     Pipelines &operator=(const Pipelines &) = delete;
 
     // One pipeline per request, in order. Missing ones are built on all cores. Throws Error(failure) if the driver
-    // refuses a kernel, Error(no_device) for more bindings than the device allows. Thread-safe.
+    // refuses a kernel, Error(no_device) for more bindings than the device allows. Thread-safe: threads build at the
+    // same time, and one waits for what another is building.
     [[nodiscard]] std::vector<Pipeline> build(std::span<const PipelineRequest> requests);
 
   private:
-    // The kernel, and the ids and values of its constants.
-    using Key = std::pair<const lamina_kernel *, std::vector<uint32_t>>;
+    // The SPIR-V of a kernel, and the ids and values of its constants.
+    using Key = std::pair<std::string_view, std::vector<uint32_t>>;
+    using Wanted = std::map<Key, const PipelineRequest *>;
     struct Layout {
         Owned<VkDescriptorSetLayout> set;
         Owned<VkPipelineLayout> pipeline;
@@ -52,14 +57,20 @@ class Pipelines {
 
     [[nodiscard]] const Layout &layout(const PipelineRequest &request);
     [[nodiscard]] Owned<VkPipeline> compile(const PipelineRequest &request, VkPipelineLayout layout) const;
-    void compile_all(std::span<const PipelineRequest *const> missing, std::span<const VkPipelineLayout> layouts,
-                     std::span<Owned<VkPipeline>> made) const;
-    void save() const;
+    [[nodiscard]] std::vector<Owned<VkPipeline>> compile_all(const Wanted &wanted,
+                                                             std::span<const VkPipelineLayout> layouts) const;
+    // Builds what no thread has built yet, and returns true if that is everything; if other threads are building some
+    // of it, waits for them.
+    bool build_missing(const Wanted &wanted, std::unique_lock<std::mutex> &lock);
+    void save();
 
     std::shared_ptr<LogicalDevice> device_;
     std::optional<std::filesystem::path> cache_file_;
     Owned<VkPipelineCache> cache_;
-    std::mutex mutex_;
+    std::mutex mutex_;       // guards all below
+    size_t saved_bytes_ = 0; // of the driver's data, in the file
+    std::condition_variable built_;
+    std::set<Key> building_;                                // by some thread, which then tells the others
     std::map<std::pair<size_t, uint32_t>, Layout> layouts_; // by number of bindings and bytes of push constants
     std::map<Key, Owned<VkPipeline>> pipelines_;
 };
