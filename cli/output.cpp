@@ -103,8 +103,7 @@ void Output::progress(std::string_view what, size_t done, size_t all) {
 }
 
 void Output::clear_progress() {
-    if (bar_shown_) write_all(STDERR_FILENO, "\r\033[K");
-    bar_shown_ = false;
+    if (bar_shown_.exchange(false)) write_all(STDERR_FILENO, "\r\033[K");
 }
 
 std::string Output::styled(std::string_view text, Style style) const {

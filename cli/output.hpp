@@ -5,6 +5,7 @@
 
 #include <lamina/error.hpp>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -39,8 +40,8 @@ class Output {
     [[nodiscard]] std::string styled(std::string_view text, Style style) const;
 
   private:
-    bool json_, quiet_, colour_, bar_; // bar_: progress may be shown
-    bool bar_shown_ = false;
+    bool json_, quiet_, colour_, bar_;    // bar_: progress may be shown
+    std::atomic<bool> bar_shown_ = false; // the runtime may write notes from any thread
 };
 
 // Call this first. A stream that is closed would otherwise be the number of the next file that is opened, and messages

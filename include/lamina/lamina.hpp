@@ -33,15 +33,16 @@ struct RuntimeOptions {
     std::vector<std::filesystem::path> plugin_folders{}; // searched before $LAMINA_PLUGIN_PATH and Lamina's own
     bool validation = false;                             // Vulkan's validation layers, core and synchronization
     bool cache = true;                                   // remember proofs and timings in ~/.cache/lamina
-    // Called with a line that the user should see: a barred variant, a lost device, a validation message.
+    // Called with a line that the user should see: a barred variant, a lost device, a validation message. Any thread
+    // may call it, but only one at a time.
     std::function<void(const std::string &)> notify{};
-    // Called before each case while variants are proved on a device, which may take seconds in all. The text says what
-    // is being proved: "attention, tiled: case 3 of 17"; it is empty when that is over. The function may throw to stop;
-    // what has been proved is kept.
+    // Called before each case while a run waits for variants to be proved on a device, which may take seconds in all.
+    // The text says what is being proved: "attention, tiled: case 3 of 17"; it is empty when that is over. The function
+    // may throw to stop; what has been proved is kept. Called as `notify` is.
     std::function<void(const std::string &)> proving{};
-    // How long a process proves variants, and how long it measures which is fastest, beyond what a run requires. The
-    // rest is left to later processes.
-    std::chrono::duration<double> proving_time = std::chrono::seconds(2);
+    // How long runs wait, in all, for variants to be proved and measured beyond what they require. If `cache` is set,
+    // the rest is proved beside the work, in a fifth of the time, and used by later processes.
+    std::chrono::duration<double> proving_time{};
 };
 
 // Describes a device. A session opens it.

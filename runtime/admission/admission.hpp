@@ -2,7 +2,9 @@
 #pragma once
 
 #include "abi/library.hpp"
+#include "admission/beside.hpp"
 #include "admission/step_case.hpp"
+#include "admission/trials.hpp"
 #include "admission/verdicts.hpp"
 #include "conformance/target.hpp"
 #include "plan/graph_plan.hpp"
@@ -26,10 +28,10 @@ namespace lamina::admission {
 // the one that is fastest on the step's shapes is used. Verdicts and timings are kept on disk, keyed by device, driver
 // version and the bytes of the plugin.
 //
-// Proving takes time, mostly in the driver's compiler. A process spends RuntimeOptions::proving_time on it, and later
-// processes continue where it stopped. Until then the baseline runs, as soon as its first case and those like the step
-// have passed. If the baseline cannot run, the first variant that can is proved at once. A variant that could not run
-// any case is not proved, and does not run.
+// Proving takes time, mostly in the driver's compiler. So the baseline runs as soon as it has passed the cases like the
+// step; those of all steps of a plan run at once, on all cores. If the baseline cannot run, the first variant that can
+// is proved at once. Everything else is proved beside the work, in this process and in later ones. A variant that could
+// not run any case is not proved, and does not run.
 //
 // If the device is lost while a variant is proved, Error(device_lost) is thrown and the variant is barred, unless it is
 // the baseline, which nothing can replace.
@@ -66,19 +68,20 @@ class Admission {
     void end_of_proof();
     void tell_barred(const abi::Layer &layer, const std::string &variant) const;
     [[nodiscard]] Verdicts::Admitted known(const abi::Layer &layer, const std::string &variant) const;
-    // Runs one case and adds the result to the verdict; false if it did not pass. `what` is for people.
-    bool try_case(const abi::Layer &layer, const std::string &variant, const std::string &text, const std::string &what,
-                  Verdicts::Admitted &verdict);
-    // Continues with the layer's own cases until `least` have passed, the variant is barred, or there are no more; then
-    // runs as many as there is time for.
-    Verdicts::Admitted prove(const abi::Layer &layer, const std::string &variant, size_t least);
-    // Runs cases like a step, if there is time or it `must`.
-    Verdicts::Admitted prove_like(const abi::Layer &layer, const std::string &variant,
-                                  const std::vector<std::string> &texts, bool must);
-    // The same for a step: at its own size, or the largest for which there is memory. Returns the cases.
-    std::vector<std::string> prove_step(const plan::Step &step, const std::string &variant, bool must);
-    [[nodiscard]] bool in_time() const;
+    // Runs trials of variants that are not barred, as long as `go_on` returns true, and adds the results to the
+    // verdicts.
+    void try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on);
+    void try_beside(const Trial &trial);
+    [[nodiscard]] bool is_open(const Trial &trial) const;
+    bool record(const Trial &trial, const CaseResult *result);
+    void record_loss(const Trial &trial, const Error &e);
+    [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared) const;
+    void prove(const plan::Step &step, const std::string &variant, bool declared, const std::function<bool()> &go_on);
+    [[nodiscard]] bool may_begin(const plan::Step &step, const conformance::CheckVariant &variant) const;
+    void prove_first_variants(const plan::GraphPlan &plan,
+                              const std::map<std::string, std::string, std::less<>> &asked);
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
+    void prove_rest_beside(const plan::GraphPlan &plan);
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
     [[nodiscard]] bool proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed);
     void expect_proved(const plan::Step &step, const std::string &variant);
@@ -90,13 +93,17 @@ class Admission {
     std::mutex mutex_; // guards all below
     std::shared_ptr<const abi::Registry> plugins_;
     conformance::CheckTarget target_;
+    std::unique_ptr<Trials> trials_;        // on the target
+    std::shared_ptr<Trials> trials_beside_; // on another, from when the first one runs
     Verdicts verdicts_;
     const RuntimeOptions options_;
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
-    Clock::duration proving_{}, measuring_{};               // time spent in this process
+    Clock::duration proving_{}, measuring_{};               // time that runs have waited in this process
     Clock::time_point saved_ = Clock::now();
     bool saying_ = false;     // RuntimeOptions::proving has been called, and not yet for the end
     bool unwritable_ = false; // it was said that the file cannot be written
+    std::set<std::pair<std::string, std::string>, std::less<>> newly_barred_; // layers and variants, to be told of
+    std::unique_ptr<Beside> beside_;                                          // last, so that its thread ends first
 };
 
 } // namespace lamina::admission

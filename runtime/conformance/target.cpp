@@ -61,6 +61,13 @@ CheckTarget target_with_kernels(const lamina_device &device) {
                 for (const plan::Dispatch &d : *list) out.insert(pipeline_of(d));
         return out;
     };
+    target.code_size = [planner](const abi::LayerCall &call, const std::string &variant) {
+        size_t words = 0;
+        plan::Refusal refusal;
+        if (const auto plan = planner->plan(call, variant, refusal))
+            for (const plan::Dispatch &d : plan->dispatches) words += call.layer().contract->kernels[d.kernel].words;
+        return words;
+    };
     return target;
 }
 
@@ -72,6 +79,10 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins,
     target.device = "vulkan:" + std::to_string(device->info().index);
     target.name = device->info().name;
     target.backend = [plugins, device](model::Weights weights) { return device->backend(plugins, std::move(weights)); };
+    target.another = [plugins, device] {
+        const bool software = device->info().kind == vulkan::DeviceInfo::Kind::software;
+        return check_target(plugins, software ? device->again() : device);
+    };
     return target;
 }
 
@@ -99,6 +110,7 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
     };
     target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{}; };
     target.pipelines = [](const abi::LayerCall &, const std::string &) { return std::set<std::string>(); };
+    target.code_size = [](const abi::LayerCall &, const std::string &) { return size_t{0}; };
     target.backend = [plugins](model::Weights weights) {
         return cpu::make_backend(plugins, std::move(weights), plugins->executor());
     };
