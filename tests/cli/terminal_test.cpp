@@ -67,6 +67,12 @@ std::vector<std::string> shown(const std::string &written) {
 } // namespace
 
 TEST_CASE("progress fits the terminal, says how much there is, and is gone at the end") {
+    const int any = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (any < 0) { // in some containers
+        WARN("this system has no pseudoterminals");
+        return;
+    }
+    close(any);
     for (const uint16_t columns : {uint16_t{12}, uint16_t{40}, uint16_t{100}}) {
         Terminal terminal(columns);
         const Finished f = run_lamina({"check", "linear", "--device", "cpu"},
