@@ -16,15 +16,11 @@
 
 #include <hwy/contrib/math/math-inl.h>
 
+#include "vectors-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr hn::CappedTag<float, 16> floats;
-constexpr int64_t lanes = hn::MaxLanes(floats);
-using Floats = hn::Vec<decltype(floats)>;
-
 HWY_INLINE Floats set(float v) { return hn::Set(floats, v); }
 
 // The last values of an array may be fewer than a vector has lanes; zeros follow.

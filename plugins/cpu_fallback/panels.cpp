@@ -12,15 +12,11 @@
 #include <hwy/cache_control.h>
 #include <hwy/contrib/math/math-inl.h>
 
+#include "vectors-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr hn::CappedTag<float, 16> floats;
-constexpr int64_t lanes = hn::MaxLanes(floats);
-using Floats = hn::Vec<decltype(floats)>;
-
 constexpr hn::FixedTag<float, 4> quad;
 constexpr hn::FixedTag<uint64_t, 2> pairs;
 

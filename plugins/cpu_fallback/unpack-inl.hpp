@@ -8,10 +8,9 @@
 #endif
 
 #include "rows.hpp"
+#include "vectors-inl.hpp"
 
 #include <lamina/plugin/dtype.hpp>
-
-#include <hwy/highway.h>
 
 #include <cstring>
 #include <type_traits>
@@ -19,11 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr hn::CappedTag<float, 16> floats;
-constexpr int lanes = hn::MaxLanes(floats); // vectors are stored in arrays, so this is known at compile time
-using Floats = hn::Vec<decltype(floats)>;
 constexpr hn::FixedTag<float, 4> four_floats;
 using FourFloats = hn::Vec<decltype(four_floats)>;
 
