@@ -139,13 +139,10 @@ Device Runtime::device(const std::string &id) const {
     }
     const std::vector<Device> all = devices();
     if (id == "auto") return choose(all, no_vulkan());
-    std::vector<std::string> known{"auto", "cpu", "reference"};
     for (const Device &d : all) {
-        if (d.id == id || (!d.uuid.empty() && d.uuid == id)) {
-            if (!d.unusable.empty()) refuse(d);
-            return d;
-        }
-        known.push_back(d.id);
+        if (d.id != id && (d.uuid.empty() || d.uuid != id)) continue;
+        if (!d.unusable.empty()) refuse(d);
+        return d;
     }
     std::string message = "no device '" + id + "'; there are:";
     for (const Device &d : all) message += " " + d.id + " (" + d.name + ")" + (&d == &all.back() ? "" : ",");
