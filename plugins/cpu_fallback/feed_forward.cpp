@@ -22,7 +22,7 @@ void feed_forward(const Call &call) {
         activate(activation, g + first, end - first);
         if (gate) std::transform(h + first, h + end, g + first, h + first, std::multiplies<>());
     };
-    if (FewRows::suits(rows, up.dtype()) && (!gate || FewRows::suits(rows, gate.dtype()))) {
+    if (FewRows::suits(rows)) {
         const FewRows x(tokens, rows, up.cols());
         for_parts(stored_rows(up), [&](int64_t first, int64_t end) {
             x.product(stored_rows(up), up_bias, hidden.data(), nullptr, first, end);

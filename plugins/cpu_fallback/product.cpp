@@ -11,8 +11,7 @@
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-constexpr int64_t few_rows = 24;    // up to this many, weights are read as they are stored
-constexpr int64_t few_rows_f32 = 4; // which panels read as they are, too
+constexpr int64_t few_rows = 8;     // up to this many rows of x, packing them would take longer than it saves
 constexpr int64_t block_rows = 512; // of x, packed at a time
 // Rows of a weight that are multiplied together (a multiple of what multiply_panel() takes at once), and their values
 // up to here: they stay in the second cache.
@@ -138,7 +137,7 @@ FewRows::FewRows(const float *x, int64_t rows, int64_t values)
     rows_.sums = sums_.data();
 }
 
-bool FewRows::suits(int64_t rows, uint32_t dtype) { return rows <= (dtype == LAMINA_F32 ? few_rows_f32 : few_rows); }
+bool FewRows::suits(int64_t rows) { return rows <= few_rows; }
 
 void FewRows::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
                       int64_t end) const {
@@ -149,7 +148,7 @@ void FewRows::product(const WeightRows &weight, const Tensor &bias, float *y, co
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual) {
     if (rows == 0) return;
-    if (FewRows::suits(rows, weight.dtype)) {
+    if (FewRows::suits(rows)) {
         const FewRows few(x, rows, weight.values);
         return for_parts(weight,
                          [&](int64_t first, int64_t end) { few.product(weight, bias, y, residual, first, end); });

@@ -26,7 +26,7 @@ class FewRows {
     FewRows(const FewRows &) = delete;
     FewRows &operator=(const FewRows &) = delete;
     // Whether there are so few that panels would be slower.
-    static bool suits(int64_t rows, uint32_t dtype);
+    static bool suits(int64_t rows);
 
     // The columns [first, end) of y, as product() computes them.
     void product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
