@@ -108,7 +108,7 @@ LayerResults bench_layers(const Runtime &runtime, const Device &device, const Li
     for (const std::string &layer : layers)
         for (const std::string &text : cases) {
             stop_if_interrupted();
-            output.progress(layer, ++done, layers.size() * cases.size());
+            output.progress(layer, done++, layers.size() * cases.size());
             MeasureOptions here = how.measure;
             if (const auto named = variants.find(layer); named != variants.end()) here.variant = named->second;
             const std::vector<LayerMeasurement> measured = measure_layer(runtime, device, layer, text, here);

@@ -53,7 +53,7 @@ bool TextRun::continues_texts(const Model &model) {
 void TextRun::words(const std::vector<std::string> &texts) {
     if (continues_ && texts.size() == 1 && options_.beams == 1 && !output_.json()) return stream(texts.front());
     answer(texts, texts.size());
-    finish();
+    if (output_.json()) output_.print_json(json_);
 }
 
 int TextRun::lines(LineReader lines) {
@@ -72,7 +72,7 @@ int TextRun::lines(LineReader lines) {
             ++first;
         }
     }
-    finish();
+    if (output_.json()) output_.print_json(json_);
     return lines.status(output_);
 }
 
@@ -85,6 +85,7 @@ void TextRun::answer(const std::vector<std::string> &texts, size_t all) {
     const auto answers = session_.hypotheses(texts, options_);
     answered_ += texts.size();
     for (size_t i = 0; i < texts.size(); ++i) show(texts[i], answers[i]);
+    output_.clear_progress(); // with --json, nothing was printed, and an error may be next
     stop_if_interrupted();
 }
 
@@ -108,11 +109,6 @@ void TextRun::stream(const std::string &text) {
     const auto answers = session_.hypotheses({text}, options_);
     output_.print("\n");
     output_.note(pace.summary(answers.front().empty() ? 0 : answers.front().front().tokens.size()));
-}
-
-void TextRun::finish() {
-    if (output_.json()) output_.print_json(json_);
-    output_.clear_progress();
 }
 
 } // namespace lamina::cli

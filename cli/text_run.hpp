@@ -58,7 +58,6 @@ class TextRun {
     void answer(const std::vector<std::string> &texts, size_t all);
     void stream(const std::string &text);
     void show(const std::string &text, const std::vector<Hypothesis> &hypotheses);
-    void finish();
 };
 
 } // namespace lamina::cli

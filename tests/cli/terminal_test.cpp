@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "process.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fcntl.h>
@@ -64,21 +65,31 @@ std::vector<std::string> shown(const std::string &written) {
     return out;
 }
 
+// The lines that a command shows on a terminal of this width.
+std::vector<std::string> shown_by(const std::vector<std::string> &arguments, uint16_t columns, int status = 0,
+                                  const std::string &input = "") {
+    Terminal terminal(columns);
+    const Finished f = run_lamina(
+        arguments, {.input = input, .environment = {{"TERM", "xterm"}, {"NO_COLOR", ""}}, .err = terminal.name()});
+    CHECK(f.status == status);
+    return shown(terminal.close_and_read());
+}
+
+bool has_terminals() {
+    const int any = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (any < 0)
+        WARN("this system has no pseudoterminals"); // as some containers
+    else
+        close(any);
+    return any >= 0;
+}
+
 } // namespace
 
 TEST_CASE("progress fits the terminal, says how much there is, and is gone at the end") {
-    const int any = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (any < 0) { // in some containers
-        WARN("this system has no pseudoterminals");
-        return;
-    }
-    close(any);
+    if (!has_terminals()) return;
     for (const uint16_t columns : {uint16_t{12}, uint16_t{40}, uint16_t{100}}) {
-        Terminal terminal(columns);
-        const Finished f = run_lamina({"check", "linear", "--device", "cpu"},
-                                      {.environment = {{"TERM", "xterm"}, {"NO_COLOR", ""}}, .err = terminal.name()});
-        CHECK(f.status == 0);
-        const std::vector<std::string> lines = shown(terminal.close_and_read());
+        const std::vector<std::string> lines = shown_by({"check", "linear", "--device", "cpu"}, columns);
         REQUIRE(lines.size() > 2);
         for (const std::string &line : lines) {
             INFO(columns << " columns: " << line);
@@ -90,6 +101,25 @@ TEST_CASE("progress fits the terminal, says how much there is, and is gone at th
     }
 }
 
+TEST_CASE("bench shows every case while it is measured, the last one, too") {
+    if (!has_terminals()) return;
+    const std::vector<std::string> lines =
+        shown_by({"bench", "linear", "--case", "T=1,2 K=8 N=8", "--seconds", "0", "--device", "cpu"}, 100);
+    for (const char *count : {" 0/2", " 1/2"})
+        CHECK(std::ranges::any_of(
+            lines, [&](const std::string &line) { return line.starts_with("linear") && line.ends_with(count); }));
+}
+
+TEST_CASE("an error has a line of its own, although progress was shown before it") {
+    if (!has_terminals()) return;
+    const std::vector<std::string> lines =
+        shown_by({"run", g2p(), "--device", "cpu", "--json", "--on-error", "skip"}, 100, 3, "vulkan\nw0rd\nvulkan\n");
+    CHECK(std::ranges::any_of(lines, [](const std::string &line) { return line.starts_with("texts 1"); }));
+    CHECK(std::ranges::any_of(lines, [](const std::string &line) {
+        return line.starts_with("lamina: ") && line.find("stdin, line 2") != std::string::npos;
+    }));
+}
+
 TEST_CASE("help fits 80 columns") {
     for (const std::string command : {"", "run", "chat", "compare", "check", "bench", "profile", "devices", "plugins",
                                       "inspect", "tokenize", "plot", "plot pe", "new-plugin", "init", "convert"}) {
@@ -97,8 +127,12 @@ TEST_CASE("help fits 80 columns") {
         if (!command.empty()) arguments.push_back(command.substr(0, command.find(' ')));
         if (command.find(' ') != std::string::npos) arguments.push_back(command.substr(command.find(' ') + 1));
         arguments.emplace_back("--help");
-        for (const std::string &line : lines_of(run_lamina(arguments).out)) {
-            INFO(command << ": " << line);
+        const Finished help = run_lamina(arguments);
+        INFO(command);
+        REQUIRE(help.status == 0);
+        REQUIRE(help.out.find("\nUsage: lamina") != std::string::npos);
+        for (const std::string &line : lines_of(help.out)) {
+            INFO(line);
             CHECK(characters(line) <= 80);
         }
     }
