@@ -1,5 +1,6 @@
 #include "interrupt.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <initializer_list>
 #include <string_view>
@@ -18,13 +19,16 @@ bool terminal = false; // whether somebody sees what is written on stderr
 void end_now(int) { _exit(128 + caught); }
 
 void end_soon(int signal) {
+    if (caught != 0) _exit(128 + signal);
     caught = signal;
+    const int before = errno; // of the code that this interrupts
     struct sigaction action {};
     action.sa_handler = end_now;
     sigaction(SIGALRM, &action, nullptr);
     alarm(patience_s);
     constexpr std::string_view answer = "\r\033[Klamina: stopping; again to end at once\n";
     if (terminal) (void)!write(STDERR_FILENO, answer.data(), answer.size());
+    errno = before;
 }
 
 } // namespace
@@ -32,8 +36,7 @@ void end_soon(int signal) {
 void watch_interrupts() {
     terminal = isatty(STDERR_FILENO) != 0;
     struct sigaction action {};
-    action.sa_handler = end_soon;
-    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART, so that a blocked read returns
+    action.sa_handler = end_soon; // without SA_RESTART, so that a blocked read returns
     sigaction(SIGINT, &action, nullptr);
     for (const int polite : {SIGTERM, SIGHUP}) {
         struct sigaction before {};

@@ -118,9 +118,11 @@ void Running::leave() {
     from_ = -1;
 }
 
+void Running::send(int signal) { kill(process_, signal); }
+
 int Running::finish(int signal) {
     if (signal != 0)
-        kill(process_, signal); // its stdin stays open, so that the signal ends it and not the end of its input
+        send(signal); // its stdin stays open, so that the signal ends it and not the end of its input
     else
         close(std::exchange(to_, -1));
     const int status = status_of(process_);

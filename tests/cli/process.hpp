@@ -26,7 +26,7 @@ struct Surroundings {
 // Killed with status 142 if it takes more than a minute.
 Finished run_lamina(const std::vector<std::string> &arguments, const Surroundings &surroundings = {});
 
-// Starts it with a stdin that stays open, so that a test can wait for its output and then send a signal.
+// Starts it with a stdin that stays open, so that a test can wait for its output and then send signals.
 class Running {
   public:
     explicit Running(const std::vector<std::string> &arguments, const Surroundings &surroundings = {});
@@ -39,6 +39,7 @@ class Running {
     [[nodiscard]] std::string line();
     // Closes the reading end of its stdout: from now on nobody reads it.
     void leave();
+    void send(int signal);
     // Sends a signal (0: none), closes its stdin and waits. Returns the exit status as in Finished.
     int finish(int signal = 0);
 

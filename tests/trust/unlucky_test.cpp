@@ -6,8 +6,10 @@
 
 #include <lamina/npy.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 using namespace lamina;
 
@@ -64,5 +66,18 @@ TEST_CASE("a signal ends a run whatever it is doing") {
         Running run(unlucky.run_on("cpu"), unlucky.when("waits"));
         REQUIRE(run.line() == "waiting"); // for ever
         CHECK(run.finish(signal) == 128 + signal);
+    }
+}
+
+TEST_CASE("a second signal ends a run at once, whichever the first was") {
+    const Unlucky unlucky;
+    for (const auto &[first, second] : {std::pair(SIGINT, SIGINT), std::pair(SIGINT, SIGTERM)}) {
+        Running run(unlucky.run_on("cpu"), unlucky.when("waits"));
+        REQUIRE(run.line() == "waiting"); // for ever
+        run.send(first);
+        const auto began = std::chrono::steady_clock::now();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50)); // two of the same might become one
+        CHECK(run.finish(second) == 128 + second);
+        CHECK(std::chrono::steady_clock::now() - began < std::chrono::milliseconds(1900)); // the first takes 2 s
     }
 }
