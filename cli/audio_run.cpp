@@ -69,6 +69,7 @@ void AudioRun::transcribe_all(const std::vector<std::string> &files, const Unrea
                 audios.push_back(resampled(read_audio(files[first + audios.size()]), format_.rate));
                 samples += audios.back().samples.size();
             } catch (const Error &e) {
+                if (e.code() != ErrorCode::input) throw; // no memory: that is not the file's fault
                 why = e;
             }
         const auto found = transcribe(session_, audios, options_);

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <cstring>
+#include <sys/resource.h>
 
 namespace {
 
@@ -96,3 +98,21 @@ TEST_CASE("inspect and compare take a model for audio, and bad files and options
     CHECK(compared.status == 0);
     CHECK_THAT(compared.out, matchers::contains("agree with the reference"));
 }
+
+#ifndef __SANITIZE_ADDRESS__ // which needs terabytes of addresses
+TEST_CASE("a lack of memory is no fault of a file: it is not skipped") {
+    const TemporaryFolder folder;
+    const std::string model = whisper_model(folder);
+    constexpr uint32_t samples = 40'000'000;
+    std::string header = wav({}, {0});
+    const uint32_t bytes = 2 * samples, all = bytes + 36;
+    std::memcpy(header.data() + 4, &all, sizeof(all));
+    std::memcpy(header.data() + 40, &bytes, sizeof(bytes));
+    const std::filesystem::path file = folder.write("long.wav", header);
+    std::filesystem::resize_file(file, 44 + bytes); // with a hole, which is silence
+    const Finished f = run_lamina({"run", model, "--device", "cpu", "--on-error", "skip"},
+                                  {.input = file.string() + "\n", .limits = {{RLIMIT_AS, uint64_t{300} << 20}}});
+    CHECK(f.status == 5);
+    CHECK_THAT(f.err, matchers::contains("long.wav: does not fit into memory"));
+}
+#endif
