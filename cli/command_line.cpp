@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 
 namespace lamina::cli {
 namespace {
@@ -67,10 +68,10 @@ std::optional<int> CommandLine::parse(int argc, char **argv) {
     try {
         root_->parse(argc, argv);
     } catch (const CLI::Success &information) { // --help, --version
-        const int status = root_->exit(information, std::cout, std::cerr);
-        if (std::cout.flush()) return status;
-        print_error("cannot write to standard output");
-        return static_cast<int>(ErrorCode::failure);
+        std::ostringstream text;
+        const int status = root_->exit(information, text, text);
+        Output(false, false).print(text.str());
+        return status;
     } catch (const CLI::ParseError &error) {
         if (argc == 1)
             std::cerr << root_->help();

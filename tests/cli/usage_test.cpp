@@ -127,6 +127,11 @@ TEST_CASE("a failing stdout is an error; a closed pipe is not") {
     CHECK_THAT(plot.line(), matchers::contains("position,"));
     plot.leave();
     CHECK(plot.finish() == 0);
+
+    CHECK(run_lamina({"--help"}, {.out = "/dev/full"}).status == 1);
+    Running help({"--help"});
+    help.leave();
+    CHECK(help.finish() == 0);
 }
 
 TEST_CASE("commands that use no device refuse --device") {
