@@ -52,6 +52,7 @@ Json as_json(const Comparison &comparison) {
             {"agrees", comparison.agrees()},
             {"changed_outputs", comparison.changed_outputs},
             {"unproven", comparison.unproven},
+            {"proof_command", comparison.proof_command.empty() ? Json() : Json(comparison.proof_command)},
             {"summary", comparison.summary()},
             {"replay", comparison.replay.empty() ? Json() : Json(comparison.replay.string())},
             {"replay_command", comparison.replay_command.empty() ? Json() : Json(comparison.replay_command)},
@@ -125,9 +126,8 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     else
         output.print(as_text(comparison, output) + repeated(comparison, options.repeat));
     for (const std::string &layer : comparison.unproven)
-        output.note("'lamina run' refuses layer '" + layer +
-                    "', because no kernel of it passed its proof; 'lamina check " + layer +
-                    " --admit' proves it again");
+        output.note("'lamina run' refuses layer '" + layer + "', because no kernel of it passed its proof");
+    if (!comparison.unproven.empty()) output.note("to prove it again: " + comparison.proof_command);
     if (!comparison.agrees()) return static_cast<int>(ErrorCode::tolerance);
     return comparison.unproven.empty() ? 0 : static_cast<int>(ErrorCode::unproven);
 }

@@ -147,6 +147,7 @@ struct Comparison {
     std::vector<std::string> changed_outputs;
     // Types of layers of which no variant has passed its proof. Sessions refuse them; here they ran to be compared.
     std::vector<std::string> unproven;
+    std::string proof_command; // the command that proves them again; empty if there are none
     [[nodiscard]] const LayerComparison *first_wrong() const; // null if all agree
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
     // One line: "all 46 layers on vulkan:0 (...) agree with the reference", or the first that does not.

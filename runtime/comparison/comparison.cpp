@@ -323,6 +323,18 @@ std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, const s
     return out;
 }
 
+std::string proof_command(const abi::Registry &plugins, const Comparison &comparison) {
+    std::string layers;
+    std::set<std::string> folders; // each once
+    for (const std::string &id : comparison.unproven) {
+        layers += " " + id;
+        folders.insert(conformance::plugin_option(plugins.layer(id)));
+    }
+    std::string out = "lamina check" + layers + " --admit --device " + comparison.device.id;
+    for (const std::string &folder : folders) out += folder;
+    return out;
+}
+
 GraphSteps steps_of_reading(const model::Model &model, std::vector<std::string> texts) {
     if (texts.empty()) texts = {"A man is playing a guitar.", "It rains"};
     return steps_of(reading::inputs_of_texts(model, texts));
@@ -396,6 +408,7 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
         before = g.shapes.states_only ? std::move(comparison) : nullptr;
     }
     out.unproven.assign(unproven.begin(), unproven.end());
+    if (!unproven.empty()) out.proof_command = proof_command(*on_device.runtime->plugins, out);
     return out;
 }
 

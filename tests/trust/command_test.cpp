@@ -106,4 +106,8 @@ TEST_CASE("a layer without a proved kernel is refused with one message, and comp
     CHECK_THAT(compared.out, matchers::contains("WRONG") && matchers::contains("layer 'second' of graph 'run'"));
     CHECK_THAT(folder.read("map.svg"), matchers::contains(">layer 'second' of graph 'run'"));
     CHECK(std::filesystem::exists(replay + "/second.safetensors"));
+    const auto found = nlohmann::json::parse(with("compare", {"--json"}).out);
+    CHECK(found.at("unproven") == nlohmann::json{"wrong_everywhere"});
+    CHECK(found.at("proof_command") ==
+          "lamina check wrong_everywhere --admit --device vulkan:0 --plugin-dir " WRONG_PLUGINS);
 }
