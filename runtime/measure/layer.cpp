@@ -114,14 +114,18 @@ std::vector<LayerMeasurement> measure_layer(detail::RuntimeState &runtime, const
     const conformance::CaseGraph graph = conformance::make_case_graph(layer, c);
     const abi::LayerCall &call = graph.plan.steps.front().call;
     Place place = place_of(runtime, device, layer, graph.weights);
+    const Cost cost = plan::cost_of(call);
     std::vector<LayerMeasurement> out;
     for (const std::string &variant : wanted_variants(runtime, device, graph, place, options)) {
-        LayerMeasurement one{id, variant, text, {}, {}, plan::cost_of(call), false, {}};
+        LayerMeasurement one{id, variant, text, {}, {}, cost, false, {}};
         if (options.all_variants) one.why_not = place.why_not(call, variant);
         if (one.why_not.empty()) time_variant(*place.backend, graph, variant, options.seconds, one);
-        if (one.why_not.empty() && options.yardstick) one.openblas = yardstick(call, one.cost, options.seconds);
         out.push_back(std::move(one));
     }
+    if (!options.yardstick) return out;
+    const std::optional<Spread> openblas = yardstick(call, cost, options.seconds); // last: its threads spin for a while
+    for (LayerMeasurement &one : out)
+        if (one.why_not.empty()) one.openblas = openblas;
     return out;
 }
 

@@ -93,6 +93,9 @@ TEST_CASE("bench: OpenBLAS and another device are measured beside a product") {
         const double median = r["median_seconds"], beside = r["beside_seconds"];
         CHECK(is_near(r["times_as_fast_as_beside"], beside / median));
     }
+    const json both = bench({"linear", "--case", "T=2 K=8 N=8", "--variants", "--yardstick", "--seconds", "0"});
+    REQUIRE(both.size() == 2);
+    CHECK(both[0]["openblas_seconds"] == both[1]["openblas_seconds"]); // measured once
 }
 
 TEST_CASE("bench: CSV and Markdown have a line for each result") {
