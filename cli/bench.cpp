@@ -11,6 +11,9 @@
 
 #include <lamina/plugins.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 namespace lamina::cli {
 namespace {
 
@@ -85,18 +88,18 @@ std::string limits_as_text(const Limits &limits) {
 
 Sheet bench_models(const Runtime &runtime, const Device &device, const Limits &limits,
                    const std::vector<std::string> &models, const BenchOptions &options, Output &output) {
+    const SessionOptions here = session_options(options.session, runtime, device);
+    SessionOptions there;
+    there.cache = here.cache; // but not its variants: each device has its own
     std::vector<ModelFigure> figures, beside;
+    const auto add = [&](std::vector<ModelFigure> &to, std::vector<ModelFigure> found) {
+        std::ranges::move(found, std::back_inserter(to));
+    };
     for (const std::string &path : models) {
         const Model model = runtime.load(path);
-        const auto add = [&](const Device &on, const Limits &of, std::vector<ModelFigure> &to) {
-            for (ModelFigure &f :
-                 bench_model(runtime, model, on,
-                             on.id == device.id ? session_options(options.session, runtime, on) : SessionOptions{}, of,
-                             options.models, output))
-                to.push_back(std::move(f));
-        };
-        add(device, limits, figures);
-        if (options.layers.beside) add(*options.layers.beside, limits, beside);
+        add(figures, bench_model(runtime, model, device, here, &limits, options.models, output));
+        if (const auto &other = options.layers.beside)
+            add(beside, bench_model(runtime, model, *other, there, nullptr, options.models, output));
     }
     return model_sheet(figures, beside, options.layers.beside ? options.layers.beside->id : "");
 }

@@ -2,6 +2,7 @@
 
 #include "interrupt.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <functional>
@@ -59,11 +60,11 @@ Entry rounded(double value) { return {Json(value), significant(value, 4)}; }
 } // namespace
 
 std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model, const Device &device,
-                                     const SessionOptions &session, const Limits &limits, const ModelBench &how,
+                                     const SessionOptions &session, const Limits *limits, const ModelBench &how,
                                      Output &output) {
     reset_peak_memory();
     const Workload work(model, how.work);
-    const Least least = find_least(runtime, model, device, session, limits, work);
+    const Least least = limits == nullptr ? Least{} : find_least(runtime, model, device, session, *limits, work);
     const std::vector<Round> rounds =
         run_rounds(runtime.session(model, device, session), model.name(), work, how.rounds, output);
 
@@ -84,9 +85,11 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
         add("first token after", "s", first);
         add(
             "prompts", "tokens/s", [&](const Round &r) { return tokens / first(r); }, share_of(least[0], first));
-        add(
-            "answers", "tokens/s", [&](const Round &r) { return (r.answer_tokens - texts) / rest(r); },
-            share_of(least[1], rest));
+        // An answer that ends with its first token has no speed.
+        if (std::ranges::all_of(rounds, [&](const Round &r) { return r.answer_tokens > texts && rest(r) > 0; }))
+            add(
+                "answers", "tokens/s", [&](const Round &r) { return (r.answer_tokens - texts) / rest(r); },
+                share_of(least[1], rest));
         break;
     }
     case Workload::Kind::reads:
@@ -122,14 +125,17 @@ Sheet model_sheet(const std::vector<ModelFigure> &figures, const std::vector<Mod
                                         {"share_of_limit", "OF LIMIT", Align::right}};
     if (!beside_id.empty()) columns.push_back({"beside", beside_id, Align::right});
     Sheet sheet(columns);
-    for (size_t i = 0; i < figures.size(); ++i) {
-        const ModelFigure &f = figures[i];
+    for (const ModelFigure &f : figures) {
         std::vector<Entry> row{f.model, f.what, rounded(f.value.median), f.unit, rounded(f.value.low)};
         row.push_back(rounded(f.value.high));
         row.emplace_back(Json(f.value.runs), std::to_string(f.value.runs));
         row.push_back(f.share_of_limit == 0 ? Entry::none()
                                             : Entry(Json(f.share_of_limit), significant(f.share_of_limit, 2)));
-        if (!beside_id.empty()) row.push_back(rounded(beside.at(i).value.median));
+        if (!beside_id.empty()) {
+            const auto same = std::ranges::find_if(
+                beside, [&](const ModelFigure &other) { return other.model == f.model && other.what == f.what; });
+            row.push_back(same == beside.end() ? Entry::none() : rounded(same->value.median));
+        }
         sheet.row(std::move(row));
     }
     return sheet;

@@ -24,11 +24,12 @@ struct ModelFigure {
     double share_of_limit = 0; // 0: there is no limit to compare with
 };
 
+// `limits`: of the device; null if no share of them is wanted.
 [[nodiscard]] std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model, const Device &device,
-                                                   const SessionOptions &session, const Limits &limits,
+                                                   const SessionOptions &session, const Limits *limits,
                                                    const ModelBench &how, Output &output);
 
-// `beside`: the same figures on another device, or empty; its id.
+// `beside`: figures of the same models on another device, or empty; its id.
 [[nodiscard]] Sheet model_sheet(const std::vector<ModelFigure> &figures, const std::vector<ModelFigure> &beside,
                                 const std::string &beside_id);
 

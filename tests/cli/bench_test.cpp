@@ -3,6 +3,8 @@
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
+#include <lamina/npy.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -131,6 +133,29 @@ TEST_CASE("bench: a model's answers are measured, prompt and answer apart") {
         CHECK(by_name.at(part)["share_of_limit"].get<double>() > 0);
     }
     CHECK(by_name.at("peak memory of the process")["median"].get<double>() > 1);
+}
+
+TEST_CASE("bench: a model's answers that end with their first token have no speed") {
+    for (const json &r : bench({g2p(), "--text", "", "--rounds", "1"})) CHECK(r["figure"] != "answers");
+}
+
+TEST_CASE("bench: a model is measured on another device, too") {
+    const json results = bench({g2p(), "--prompt-tokens", "5", "--tokens", "4", "--rounds", "1", "--cache", "f16",
+                                "--compare-device", "reference"});
+    for (const json &r : results) CHECK(r["beside"].get<double>() > 0);
+}
+
+TEST_CASE("bench: a graph is measured on tensors") {
+    const TemporaryFolder folder;
+    const std::vector<int32_t> letters{2, 3, 4}, lengths{3};
+    lamina::write_npy(folder.path() / "letters.npy", lamina::Tensor::of({1, 3}, std::span(letters)));
+    lamina::write_npy(folder.path() / "lengths.npy", lamina::Tensor::of({1}, std::span(lengths)));
+    const json results = bench({g2p(), "--graph", "encode", "--rounds", "1", "--input",
+                                "letters=" + (folder.path() / "letters.npy").string(), "--input",
+                                "lengths=" + (folder.path() / "lengths.npy").string()});
+    REQUIRE(results.size() == 2);
+    CHECK(results[0]["figure"] == "time of a run");
+    CHECK(results[0]["median"].get<double>() > 0);
 }
 
 TEST_CASE("bench: invalid arguments are refused") {
