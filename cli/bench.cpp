@@ -104,10 +104,22 @@ Sheet bench_models(const Runtime &runtime, const Device &device, const Limits &l
     return model_sheet(figures, beside, options.layers.beside ? options.layers.beside->id : "");
 }
 
+void print(const Sheet &sheet, const Device &device, const Limits &limits, const std::string &format, Output &output) {
+    if (output.json()) {
+        output.print_json(
+            {{"device", name_as_json(device)}, {"limits", limits_as_json(limits)}, {"results", sheet.json()}});
+        return;
+    }
+    output.print(sheet.str(format_named(format), output));
+    output.note(limits_as_text(limits));
+}
+
 int bench(BenchOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
     const Targets targets = split(options.targets, runtime);
     check_usage(targets, options, app);
+    check_output_file(options.report, "--report", ".md");
+    check_output_file(options.svg, "--svg", ".svg");
     const Device device = runtime.device(global.device);
     note_device(device, output);
     if (!options.beside.empty()) options.layers.beside = runtime.device(options.beside);
@@ -121,20 +133,14 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
         output.note("wrote " + options.report.string());
         return 0;
     }
-    const auto layers = [&] {
-        LayerResults found = bench_layers(runtime, device, limits, targets.layers, options.layers, named, output);
-        if (!options.svg.empty()) write_file(options.svg, draw(found.measured));
-        return std::move(found.sheet);
-    };
-    const Sheet sheet =
-        targets.models.empty() ? layers() : bench_models(runtime, device, limits, targets.models, options, output);
-    if (output.json()) {
-        output.print_json(
-            {{"device", name_as_json(device)}, {"limits", limits_as_json(limits)}, {"results", sheet.json()}});
-    } else {
-        output.print(sheet.str(format_named(options.format), output));
-        output.note(limits_as_text(limits));
+    if (!targets.models.empty()) {
+        const Sheet sheet = bench_models(runtime, device, limits, targets.models, options, output);
+        print(sheet, device, limits, options.format, output);
+        return 0;
     }
+    const LayerResults found = bench_layers(runtime, device, limits, targets.layers, options.layers, named, output);
+    print(found.sheet, device, limits, options.format, output);
+    if (!options.svg.empty()) write_file(options.svg, draw(found.measured));
     return 0;
 }
 

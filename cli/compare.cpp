@@ -98,7 +98,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
         throw Error(ErrorCode::usage, "TEXT and --input cannot be used together: give words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
         throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
-    refuse_other_format(options.svg, "--svg", ".svg");
+    check_output_file(options.svg, "--svg", ".svg");
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);
@@ -120,11 +120,11 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
 
     const Comparison comparison = lamina::compare(runtime, model, device, how);
     stop_if_interrupted();
-    if (!options.svg.empty()) write_file(options.svg, draw(comparison));
     if (output.json())
         output.print_json(as_json(comparison));
     else
         output.print(as_text(comparison, output) + repeated(comparison, options.repeat));
+    if (!options.svg.empty()) write_file(options.svg, draw(comparison));
     for (const std::string &layer : comparison.unproven)
         output.note("'lamina run' refuses layer '" + layer + "', because no kernel of it passed its proof");
     if (!comparison.unproven.empty()) output.note("to prove it again: " + comparison.proof_command);

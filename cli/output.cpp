@@ -116,7 +116,10 @@ void keep_closed_streams() {
         if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-void refuse_other_format(const std::filesystem::path &file, const std::string &option, const std::string &ending) {
+void check_output_file(const std::filesystem::path &file, const std::string &option, const std::string &ending) {
+    const std::filesystem::path folder = file.parent_path();
+    if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored))
+        throw Error(ErrorCode::failure, option + " " + file.string() + ": there is no folder " + folder.string());
     const std::string found = file.extension().string();
     if (found.empty() || found == ending) return;
     for (const char *format : {".svg", ".csv", ".json", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".eps"})

@@ -48,9 +48,10 @@ class Output {
 // would be written into it. Reading and writing such streams fails.
 void keep_closed_streams();
 
-// Throws Error(usage) if the name of a file that an option names promises another format than `ending`, such as ".svg".
-// Files without an ending, and devices, take anything.
-void refuse_other_format(const std::filesystem::path &file, const std::string &option, const std::string &ending);
+// Checks a file that an option names before long work whose results it will hold; an empty name is no file. Throws
+// Error(usage) if its name promises another format than `ending`, such as ".svg", and Error(failure) if its folder does
+// not exist. Files without an ending, and devices, take anything.
+void check_output_file(const std::filesystem::path &file, const std::string &option, const std::string &ending);
 
 // "lamina: error: ..." on stderr, in red on a terminal.
 void print_error(std::string_view message);

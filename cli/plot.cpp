@@ -149,7 +149,7 @@ int plot(const PlotOptions &options, const GlobalOptions &global, Output &output
         throw Error(ErrorCode::usage,
                     std::string(options.csv ? "--csv" : "--heat") +
                         " and --json cannot be used together: each is another form of the same numbers");
-    refuse_other_format(options.file, "--output", output.json() ? ".json" : options.csv ? ".csv" : ".svg");
+    check_output_file(options.file, "--output", output.json() ? ".json" : options.csv ? ".csv" : ".svg");
     const bool lines = !options.heat && !options.csv && !output.json();
     const std::vector<int64_t> dims = chosen_dimensions(options, lines);
     const Tensor table = positional_encoding(Runtime(global.runtime(output)), options);

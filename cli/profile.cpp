@@ -108,6 +108,7 @@ Sheet sheet_of(const std::vector<Portion> &lines, double all, const std::string 
 int profile(const ProfileOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
     if (!options.work.texts.empty())
         refuse_given(app, {"--prompt-tokens", "--batch"}, "is about a text that Lamina makes up, and TEXT is given");
+    check_output_file(options.trace, "--trace", ".json");
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);
@@ -129,7 +130,6 @@ int profile(const ProfileOptions &options, const Arguments &app, const GlobalOpt
 
     Profile profile(options.by, limits);
     for (const GraphTimes &run : runs) profile.add(run);
-    if (!options.trace.empty()) write_file(options.trace, trace_of(runs, began, device));
     const Sheet sheet = sheet_of(profile.lines(all), all, options.by);
     if (output.json()) {
         output.print_json({{"model", model.name()},
@@ -138,13 +138,14 @@ int profile(const ProfileOptions &options, const Arguments &app, const GlobalOpt
                            {"seconds", all},
                            {"runs_of_graphs", runs.size()},
                            {"profile", sheet.json()}});
-        return 0;
+    } else {
+        output.print(sheet.str(format_named(options.format), output));
+        output.note("in all " + duration(all) + ", " + std::to_string(runs.size()) + " runs of graphs" +
+                    (runs.empty() || runs.front().device_clock || device.kind == "cpu"
+                         ? ""
+                         : "; the device has no timestamps, so waiting for every dispatch counts"));
     }
-    output.print(sheet.str(format_named(options.format), output));
-    output.note("in all " + duration(all) + ", " + std::to_string(runs.size()) + " runs of graphs" +
-                (runs.empty() || runs.front().device_clock || device.kind == "cpu"
-                     ? ""
-                     : "; the device has no timestamps, so waiting for every dispatch counts"));
+    if (!options.trace.empty()) write_file(options.trace, trace_of(runs, began, device));
     return 0;
 }
 

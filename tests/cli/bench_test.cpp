@@ -177,4 +177,7 @@ TEST_CASE("bench: invalid arguments are refused") {
     refused({"linear", "--device", "cpu", "--case", "T=3, K=4"}, 3, "T=3,");
     refused({"linear", "--variants", "--variant", "linear=reference"}, 2, "which measures all");
     refused({"linear", "--format", "xml"}, 2, "table");
+    refused({"linear", "--svg", "x.png"}, 2, "name it x.svg");
+    refused({"linear", "--svg", "absent/x.svg"}, 1, "--svg absent/x.svg: there is no folder absent");
+    refused({"--report", "absent/x.md"}, 1, "there is no folder absent");
 }

@@ -87,5 +87,6 @@ TEST_CASE("profile: invalid arguments are refused") {
     };
     refused({}, "MODEL is required");
     refused({g2p(), "hello", "--batch", "2"}, "TEXT is given");
+    refused({g2p(), "--trace", "x.svg"}, "name it x.json");
     refused({g2p(), "--by", "kernel"}, "dispatch");
 }
