@@ -120,6 +120,7 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
     check_usage(targets, options, app);
     check_output_file(options.report, "--report", ".md");
     check_output_file(options.svg, "--svg", ".svg");
+    for (const std::string &path : targets.models) check_workload_usage(app, options.models.work, runtime.load(path));
     const Device device = runtime.device(global.device);
     note_device(device, output);
     if (!options.beside.empty()) options.layers.beside = runtime.device(options.beside);

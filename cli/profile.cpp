@@ -106,11 +106,10 @@ Sheet sheet_of(const std::vector<Portion> &lines, double all, const std::string 
 }
 
 int profile(const ProfileOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
-    if (!options.work.texts.empty())
-        refuse_given(app, {"--prompt-tokens", "--batch"}, "is about a text that Lamina makes up, and TEXT is given");
     check_output_file(options.trace, "--trace", ".json");
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
+    check_workload_usage(app, options.work, model);
     const Device device = runtime.device(global.device);
     note_device(device, output);
     const Workload work(model, options.work);

@@ -70,10 +70,6 @@ std::vector<Audio> audio_of(const std::vector<std::string> &files, const Model &
 } // namespace
 
 Workload::Workload(Model model, const WorkloadOptions &options) : answer_(options.tokens) {
-    if (!options.inputs.empty() && !options.texts.empty())
-        throw Error(ErrorCode::usage, "a text and --input cannot be used together: give words or tensors");
-    if (options.inputs.empty() && !options.graph.empty())
-        throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
     const ModelContents contents = inspect(model);
     if (!options.inputs.empty())
         run_graph(model, options);
@@ -100,6 +96,7 @@ void Workload::transcribe_files(const Model &model, const std::vector<std::strin
     work_ = [audios](Session &session, GenerateOptions how, Round &round) {
         how.max_length = 0; // as much as is spoken
         how.stream = nullptr;
+        if (audios.size() == 1) how.batch = 1; // as in `lamina run`, which shows a single transcript as it grows
         for (const Transcript &t : transcribe(session, audios, how))
             for (const Transcript::Part &part : t.parts)
                 round.answer_tokens += static_cast<double>(part.hypothesis.tokens.size());
@@ -134,7 +131,7 @@ void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
 Round Workload::run(Session &session, const std::function<void()> &first_token) const {
     Round round;
     GenerateOptions how;
-    how.batch = std::max<size_t>(texts_.size(), 1);
+    if (kind_ == Kind::generates) how.batch = texts_.size();
     how.max_length = answer_;
     const auto began = Clock::now();
     how.stream = [&](size_t, std::string_view) {
@@ -160,6 +157,20 @@ void add_workload_options(const Arguments &app, WorkloadOptions &options) {
     app.option("--batch", options.batch, "N", "how many texts at once")
         .within(int64_t{1}, int64_t{65536})
         .shows_default();
+}
+
+void check_workload_usage(const Arguments &app, const WorkloadOptions &options, const Model &model) {
+    if (!options.inputs.empty() && !options.texts.empty())
+        throw Error(ErrorCode::usage, "a text and --input cannot be used together: give words or tensors");
+    if (options.inputs.empty() && !options.graph.empty())
+        throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
+    if (!options.inputs.empty())
+        refuse_given(app, {"--prompt-tokens", "--tokens", "--batch"}, "is about texts: it cannot be used with --input");
+    if (!options.texts.empty())
+        refuse_given(app, {"--prompt-tokens", "--batch"}, "is about a text that Lamina makes up, and a text is given");
+    const std::optional<TextGeneration> generation = inspect(model).generation;
+    if (!generation || generation->audio)
+        refuse_given(app, {"--tokens"}, "is about answers to texts, which this model does not give");
 }
 
 } // namespace lamina::cli

@@ -19,6 +19,8 @@ struct WorkloadOptions {
     std::string graph;               // "": the only one
 };
 void add_workload_options(const Arguments &app, WorkloadOptions &options);
+// Throws Error(usage) for options that contradict each other, or that would change nothing with this model.
+void check_workload_usage(const Arguments &app, const WorkloadOptions &options, const Model &model);
 
 // One run of a workload.
 struct Round {

@@ -99,6 +99,24 @@ TEST_CASE("inspect and compare take a model for audio, and bad files and options
     CHECK_THAT(compared.out, matchers::contains("agree with the reference"));
 }
 
+TEST_CASE("bench takes audio files, and no options about texts") {
+    const TemporaryFolder folder;
+    const std::string model = whisper_model(folder);
+    const std::string audio = folder.write("a.wav", wav({}, tone(3000, 1))).string();
+    for (const size_t files : {size_t{1}, size_t{2}}) {
+        std::vector<std::string> arguments{"bench", model, "--device", "cpu", "--json", "--rounds", "1"};
+        for (size_t i = 0; i < files; ++i) arguments.insert(arguments.end(), {"--text", audio});
+        const Finished f = run_lamina(arguments);
+        REQUIRE(f.status == 0);
+        const nlohmann::json length = nlohmann::json::parse(f.out)["results"][0];
+        CHECK(length["figure"] == "length of the audio");
+        CHECK_THAT(length["median"].get<double>(), matchers::within_abs(0.1875 * static_cast<double>(files), 1e-6));
+    }
+    const Finished tokens = run_lamina({"bench", model, "--device", "cpu", "--text", audio, "--tokens", "5"});
+    CHECK(tokens.status == 2);
+    CHECK_THAT(tokens.err, matchers::contains("--tokens is about answers to texts"));
+}
+
 #ifndef __SANITIZE_ADDRESS__ // which needs terabytes of addresses
 TEST_CASE("a lack of memory is no fault of a file: it is not skipped") {
     const TemporaryFolder folder;

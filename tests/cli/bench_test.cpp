@@ -177,6 +177,11 @@ TEST_CASE("bench: invalid arguments are refused") {
     refused({"linear", "--device", "cpu", "--case", "T=3, K=4"}, 3, "T=3,");
     refused({"linear", "--variants", "--variant", "linear=reference"}, 2, "which measures all");
     refused({"linear", "--format", "xml"}, 2, "table");
+    refused({g2p(), "--text", "hello", "--prompt-tokens", "9"}, 2, "--prompt-tokens is about a text that Lamina makes");
+    refused({g2p(), "--text", "hello", "--batch", "9"}, 2, "--batch is about a text that Lamina makes");
+    refused({g2p(), "--input", "ids=ids.npy", "--tokens", "9"}, 2, "--tokens is about texts");
+    refused({g2p(), "--input", "ids=ids.npy", "--text", "a"}, 2, "cannot be used together");
+    refused({g2p(), "--graph", "encode"}, 2, "--graph needs --input");
     refused({"linear", "--svg", "x.png"}, 2, "name it x.svg");
     refused({"linear", "--svg", "absent/x.svg"}, 1, "--svg absent/x.svg: there is no folder absent");
     refused({"--report", "absent/x.md"}, 1, "there is no folder absent");

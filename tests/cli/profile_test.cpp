@@ -86,7 +86,8 @@ TEST_CASE("profile: invalid arguments are refused") {
         CHECK_THAT(f.err, matchers::contains(why));
     };
     refused({}, "MODEL is required");
-    refused({g2p(), "hello", "--batch", "2"}, "TEXT is given");
+    refused({g2p(), "hello", "--batch", "2"}, "--batch is about a text that Lamina makes");
+    refused({g2p(), "--input", "ids=ids.npy", "--batch", "2"}, "--batch is about texts");
     refused({g2p(), "--trace", "x.svg"}, "name it x.json");
     refused({g2p(), "--by", "kernel"}, "dispatch");
 }
