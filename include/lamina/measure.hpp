@@ -38,7 +38,7 @@ struct Cost {
 // What a device does at most, as measured with large tensors. A layer whose tensors stay in a cache may be faster.
 struct Limits {
     double bytes_per_second = 0, operations_per_second = 0;
-    std::string copy, product; // what was measured: "activation 2048x4096, baseline", "OpenBLAS 1024x1024x1024"
+    std::string copy, product; // what was measured: "a copy of 256 MiB", "OpenBLAS 1024x1024x1024"
 
     // The time in which the device could move these bytes, or do these operations, whichever is longer.
     [[nodiscard]] double least_seconds(const Cost &cost) const;
@@ -52,8 +52,8 @@ struct MeasureOptions {
     // Measure every variant that can compute the case, proved or not; false: the one that a session would use.
     bool all_variants = false;
     std::string variant{}; // only this one; empty: see all_variants
-    // How long each variant runs, after two runs that do not count: at least three times, or once if a run takes longer
-    // than ten times this.
+    // How long each variant runs: at least three times, or once if a run takes longer than ten times this, and at most
+    // 10,000 times. Two runs before that do not count, or one if it takes longer than this.
     double seconds = 0.5;
     bool yardstick = false; // also the product of the same matrices by OpenBLAS
 };
@@ -69,8 +69,8 @@ struct LayerMeasurement {
 };
 
 // Measures a layer with the shapes, options and values of a case (CheckOptions::case_text in proof.hpp); empty: the
-// largest of those that the layer declares. Indices and positions that the case does not set have their highest value,
-// so that a cache is full. Throws Error as check() does, and Error(input) for a variant that the layer does not have or
+// largest of those that the layer declares. Lengths, masks and positions that the case does not set have their highest
+// value, so that a cache is full; indices are spread over their table. Throws Error as check() does, and Error(input) for a variant that the layer does not have or
 // that cannot compute the case.
 [[nodiscard]] std::vector<LayerMeasurement> measure_layer(const Runtime &runtime, const Device &device,
                                                           const std::string &layer, const std::string &case_text,

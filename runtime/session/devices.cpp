@@ -30,8 +30,8 @@ std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std
     return instance->open(index);
 }
 
-// The key of verdicts about the executor's kernels: its bytes, and the processor, because a BLAS has different code for
-// each.
+// The key of verdicts about the executor's kernels: its bytes, and the processor, for which they choose their
+// instructions.
 std::string cpu_key(const abi::Executor &executor) {
     std::ostringstream out;
     out << "cpu-" << std::hex << executor.hash << '-' << std::hash<std::string>()(processor_name());

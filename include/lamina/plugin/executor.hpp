@@ -1,7 +1,7 @@
 // Wraps executor plugins for C++. An executor runs layers on the device `cpu` faster than their references do.
 //
 //     struct Fast {
-//         static constexpr auto id = "fast", summary = "matrix products by a BLAS";
+//         static constexpr auto id = "fast", summary = "matrix products with SIMD instructions";
 //         static constexpr std::array kernels{cpu_kernel<linear>("linear", "x: ... K; weight: N K -> y: ... N")};
 //     };
 //     LAMINA_EXECUTOR(Fast)
