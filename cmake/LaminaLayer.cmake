@@ -22,7 +22,8 @@
 #     find_package(Lamina REQUIRED)
 #     lamina_add_layer(rms_norm)
 #
-# Without CMAKE_BUILD_TYPE, plugins are optimized. Plugins are placed in ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the build folder's lib/lamina/plugins).
+# Without CMAKE_BUILD_TYPE, plugins are optimized. They are placed in ${LAMINA_PLUGIN_OUTPUT_DIRECTORY} (default: the
+# build folder's lib/lamina/plugins).
 include_guard(DIRECTORY)
 
 if(NOT DEFINED LAMINA_PLUGIN_OUTPUT_DIRECTORY)

@@ -6,13 +6,12 @@ NAME.json is the tokenizer, and NAME.expected.json a sample of texts with the re
 digests.txt has, for each tokenizer, the SHA-256 of its results for 6000 texts.
 """
 
-import base64
 import io
 import json
 import os
-import struct
 
 import tokenizer_oracle as oracle
+from sentencepiece_charsmap import charsmap
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 SAMPLE, WHOLE, SEED = 48, 6000, 9
@@ -20,39 +19,6 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 CORPUS = [" ".join(oracle.WORDS)] * 3 + oracle.WORDS + oracle.CODE + ["the quick brown fox " * 4, "hello world hello"]
 BYTES = [f"<0x{b:02X}>" for b in range(256)]
-
-
-def charsmap(rules):
-    """SentencePiece's compiled form of {text: text}: a double array (darts-clone) without its size optimizations."""
-    texts, places = b"", {}
-    for to in rules.values():
-        places[to] = len(texts)
-        texts += to.encode() + b"\0"
-    units, used = [0] * 4096, {0}
-
-    def place(position, children):
-        labels = sorted(children)
-        base = next(b for b in range(1, 4096) if all(b ^ label not in used and (b ^ label) < 4096 for label in labels))
-        used.update(base ^ label for label in labels)
-        units[position] |= (base ^ position) << 10
-        for label in labels:
-            if label == 0:
-                units[base] = 1 << 31 | children[0]
-                units[position] |= 1 << 8
-            else:
-                units[base ^ label] = label
-        for label in labels:
-            if label:
-                place(base ^ label, children[label])
-
-    trie = {}
-    for text, to in rules.items():
-        node = trie
-        for byte in text.encode():
-            node = node.setdefault(byte, {})
-        node[0] = places[to]
-    place(0, trie)
-    return base64.b64encode(struct.pack("<I", 4 * 4096) + struct.pack("<4096I", *units) + texts).decode()
 
 
 def trained(model, trainer, normalizer=None, pre_tokenizer=None):

@@ -12,7 +12,7 @@ of the system's libraries.
 import base64
 import unicodedata
 
-import tokenizer_fixtures
+from sentencepiece_charsmap import charsmap
 from tokenizers import Regex
 from tokenizers import normalizers as N
 from tokenizers import pre_tokenizers as P
@@ -90,7 +90,7 @@ def lower_case():
 
 def late_marks():
     """Characters of later versions of Unicode that extend the character before them."""
-    normalizer = N.Precompiled(base64.b64decode(tokenizer_fixtures.charsmap({"A": "B"})))
+    normalizer = N.Precompiled(base64.b64decode(charsmap({"A": "B"})))
     joins = lambda c: normalizer.normalize_str("A" + chr(c)) == "B"
     return [c for c in CHARACTERS if unicodedata.category(chr(c)) == "Cn" and joins(c)]
 

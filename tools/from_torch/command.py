@@ -33,7 +33,8 @@ def number(kind, least, most):
 
 
 def arguments(argv=None):
-    parser = Parser(description="Converts a trained PyTorch module into a Lamina model folder.", epilog="docs/from_pytorch.md tells more.", allow_abbrev=False)
+    parser = Parser(description="Converts a trained PyTorch module into a Lamina model folder.",
+                    epilog="docs/from_pytorch.md tells more.", allow_abbrev=False)
     add = parser.add_argument
     add("state", metavar="STATE.pt", help="state dict, saved by torch.save()")
     add("folder", metavar="DIR", help="model folder to write; must be absent or empty")
