@@ -45,7 +45,7 @@ std::string wrapped(const std::string &text, size_t width, size_t indent) {
     return out;
 }
 
-// Lines of any length; in one that begins with blanks, nothing is changed.
+// Lines of any length; one that is aligned with blanks stays as it is.
 std::string paragraphs(const std::string &text) {
     std::string out;
     std::istringstream lines(text);

@@ -14,11 +14,13 @@ namespace {
 constexpr auto footer =
     "Results go to stdout, progress and messages to stderr.\n"
     "Exit status: 0 success, 1 failure, 2 usage, 3 bad model or input, 4 no such device, 5 out of memory, 6 device "
-    "lost, 7 comparison out of tolerance, 8 plugin missing or broken, 9 no kernel of a layer passed its proof, 130 "
-    "interrupted.";
+    "lost, 7 comparison out of tolerance, or nothing to check, 8 plugin missing or broken, 9 no kernel of a layer "
+    "passed its proof, 128 + N ended by signal N (130: Ctrl-C).";
 
 void add_global_options(const Arguments &lamina, GlobalOptions &global) {
-    lamina.option("-d,--device", global.device, "ID", "where to run: auto, cpu, vulkan:N, uuid:... or reference")
+    lamina
+        .option("-d,--device", global.device, "ID",
+                "where to run: auto, cpu, vulkan:N, uuid:... or reference; for check also interpreter")
         .shows_default();
     lamina
         .option("--plugin-dir", global.plugin_folders, "DIR",
