@@ -70,8 +70,8 @@ struct LayerMeasurement {
 
 // Measures a layer with the shapes, options and values of a case (CheckOptions::case_text in proof.hpp); empty: the
 // largest of those that the layer declares. Lengths, masks and positions that the case does not set have their highest
-// value, so that a cache is full; indices are spread over their table. Throws Error as check() does, and Error(input) for a variant that the layer does not have or
-// that cannot compute the case.
+// value, so that a cache is full; indices are spread over their table. Throws Error as check() does, and Error(input)
+// for a variant that the layer does not have or that cannot compute the case.
 [[nodiscard]] std::vector<LayerMeasurement> measure_layer(const Runtime &runtime, const Device &device,
                                                           const std::string &layer, const std::string &case_text,
                                                           const MeasureOptions &options = {});
