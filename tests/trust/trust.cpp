@@ -1,64 +1,13 @@
 // No kernel is trusted before it has been checked on the device: variants that are wrong on purpose are barred before
 // they run, or named by compare.
 #include "catch.hpp"
-#include "places.hpp"
-#include "temporary_folder.hpp"
-#include "vulkan_devices.hpp"
-
-#include <lamina/lamina.hpp>
-#include <lamina/proof.hpp>
+#include "wrong_layers.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <functional>
-#include <mutex>
-#include <numeric>
 #include <set>
-#include <thread>
 
 using namespace lamina;
-
-namespace {
-
-// A runtime with the wrong layers, whose cache is in `cache`; `notices` receives its messages.
-Runtime runtime_with(const TemporaryFolder &cache, std::vector<std::string> &notices,
-                     const char *wrong = WRONG_PLUGINS) {
-    setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
-    RuntimeOptions options;
-    options.plugin_folders = {wrong, LAMINA_PLUGIN_DIR};
-    options.proving_time = std::chrono::hours(1); // so that all checks are finished even on a busy machine
-    options.notify = [&](const std::string &notice) { notices.push_back(notice); };
-    return Runtime(options);
-}
-
-// The first Vulkan device, even a software one. If there is none, the test is skipped.
-std::optional<Device> first_vulkan(const Runtime &runtime) {
-    const std::vector<Device> devices = test::vulkan_devices(runtime);
-    return devices.empty() ? std::nullopt : std::optional(devices.front());
-}
-
-ModelDescription model_of(const std::string &layer) {
-    return {.name = "doubled",
-            .json = R"({"format": "lamina/1", "name": "doubled", "summary": "", "graphs": {"run": {
-                "inputs": {"x": {"dtype": "f32", "dims": "N C"}},
-                "layers": [{"name": "first", "type": "softmax", "inputs": {"x": "x"}},
-                           {"name": "second", "type": ")" +
-                    layer + R"("}, {"name": "third", "type": "dropout"}],
-                "outputs": {"y": "third"}}}})",
-            .weights = {},
-            .vocabularies = {}};
-}
-
-Tensor ramp(int64_t rows, int64_t cols) {
-    Tensor x(TensorType{DType::f32, {rows, cols}});
-    for (size_t i = 0; i < x.f32().size(); ++i) x.f32()[i] = static_cast<float>(i % 11) * 0.1f;
-    return x;
-}
-
-bool agree(const Tensor &a, const Tensor &b) { return compare(a, b, {1e-5, 1e-7, LAMINA_F32, 0}, "y").passed; }
-
-} // namespace
+using namespace test;
 
 TEST_CASE("a wrong CPU kernel is barred, one for another contract never runs, and the references run instead") {
     const TemporaryFolder cache;
@@ -322,81 +271,4 @@ TEST_CASE("the output of a layer cannot be an index into a table, because its ra
     });
     CHECK_THAT(refusal, matchers::contains("layer 'found'") && matchers::contains("an input of the graph"));
     CHECK_THAT(refusal, matchers::contains("'ids', which a layer computes"));
-}
-
-TEST_CASE("a proof reports progress and can be stopped between two cases; its findings are kept") {
-    const auto run_with = [&](const TemporaryFolder &cache, const std::function<void(const std::string &)> &proving) {
-        setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
-        RuntimeOptions options;
-        options.plugin_folders = {WRONG_PLUGINS, LAMINA_PLUGIN_DIR};
-        options.proving = proving;
-        options.proving_time = std::chrono::hours(1);
-        const Runtime runtime(options);
-        if (const auto device = first_vulkan(runtime))
-            (void)runtime.session(runtime.load(model_of("wrong_always")), *device).run("run", {{"x", ramp(3, 40)}});
-    };
-    // Without those of the wrong variant: how many of them begin before one has failed depends on the threads.
-    const auto prove_all = [&](const TemporaryFolder &cache) {
-        std::multiset<std::string> all;
-        run_with(cache, [&](const std::string &what) {
-            const std::string variant = what.substr(0, what.find(':'));
-            if (variant != "wrong_always, fast") all.insert(variant);
-        });
-        return all;
-    };
-    const TemporaryFolder one, other;
-    const std::multiset<std::string> whole = prove_all(one);
-    if (whole.empty()) return; // no device
-    std::multiset<std::string> ended;
-    struct Enough {};
-    const auto end_after_two = [&](const std::string &what) {
-        if (ended.size() == 2) throw Enough();
-        ended.insert(what.substr(0, what.find(':')));
-    };
-    CHECK_THROWS_AS(run_with(other, end_after_two), Enough);
-    CHECK(ended.size() == 2);
-    ended.merge(prove_all(other));
-    CHECK(ended == whole);
-}
-
-TEST_CASE("a run does not wait for what it does not require, which is proved beside the work") {
-    const TemporaryFolder cache;
-    setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
-    std::mutex mutex;
-    std::vector<std::string> notices;
-    std::set<std::string> waited_for;
-    RuntimeOptions options;
-    options.plugin_folders = {WRONG_PLUGINS, LAMINA_PLUGIN_DIR};
-    options.proving = [&](const std::string &what) { waited_for.insert(what.substr(0, what.find(':'))); };
-    options.notify = [&](const std::string &notice) {
-        const std::lock_guard lock(mutex);
-        notices.push_back(notice);
-    };
-    const Runtime runtime(options);
-    const auto device = first_vulkan(runtime);
-    if (!device) return;
-    const Model model = runtime.load(
-        ModelDescription{.name = "alone",
-                         .json = R"({"format": "lamina/1", "name": "alone", "summary": "", "graphs": {"run": {
-                "inputs": {"x": {"dtype": "f32", "dims": "N C"}},
-                "layers": [{"name": "only", "type": "wrong_always", "inputs": {"x": "x"}}],
-                "outputs": {"y": "only"}}}})",
-                         .weights = {},
-                         .vocabularies = {}});
-    Session session = runtime.session(model, *device);
-    const TensorMap inputs{{"x", ramp(3, 40)}};
-    const Tensor expected = runtime.session(model, runtime.device("reference")).run("run", inputs).at("y");
-    CHECK(agree(session.run("run", inputs).at("y"), expected));
-    CHECK(waited_for == std::set<std::string>{"", "wrong_always, baseline"}); // "": that is over
-
-    const auto barred = [&] {
-        const std::lock_guard lock(mutex);
-        return !notices.empty();
-    };
-    for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-         !barred() && std::chrono::steady_clock::now() < end;)
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const std::lock_guard lock(mutex);
-    REQUIRE(notices.size() == 1);
-    CHECK_THAT(notices[0], matchers::contains("layer 'wrong_always': variant 'fast' is barred on " + device->name));
 }
