@@ -140,12 +140,11 @@ void main() {
     for (uint first = first_begin; first < last_end; first += 32u) {
         vec4 score0 = vec4(0.0), score1 = vec4(0.0); // of keys low, low + 8, low + 16, low + 24
         for (uint s = 0u; s < SLICES; ++s) {
-            barrier(); // the previous values are no longer needed
             load_lines(b, kv_head, first_line, s * 32u);
             load_keys(b, kv_head, first, last_end, s * 32u);
             barrier();
             multiply(true);
-            barrier();
+            barrier(); // which also says that the values are no longer needed
             [[unroll]] for (uint j = 0u; j < 4u; ++j) {
                 score0[j] += product[high * 32u + low + 8u * j];
                 score1[j] += product[(high + 16u) * 32u + low + 8u * j];
@@ -207,7 +206,6 @@ void main() {
         }
 
         for (uint s = 0u; s < SLICES; ++s) { // no unroll hint: software drivers would compile for minutes
-            barrier();
             load_values(b, kv_head, first, last_end, s * 32u);
             barrier();
             multiply(false);
