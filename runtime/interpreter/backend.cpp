@@ -1,6 +1,7 @@
 #include "interpreter/backend.hpp"
 
 #include "base/available_memory.hpp"
+#include "interpreter/cooperative_matrix.hpp"
 #include "interpreter/program.hpp"
 
 #include <algorithm>
@@ -32,10 +33,13 @@ class InterpreterBackend final : public plan::Backend {
 lamina_device capabilities(uint32_t subgroup) {
     lamina_device device{};
     device.struct_size = sizeof device;
-    device.features = LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_ARITHMETIC |
-                      LAMINA_FEATURE_SUBGROUP_SHUFFLE | LAMINA_FEATURE_SUBGROUP_BALLOT;
+    device.features = LAMINA_FEATURE_FLOAT16 | LAMINA_FEATURE_SUBGROUP_BASIC | LAMINA_FEATURE_SUBGROUP_ARITHMETIC |
+                      LAMINA_FEATURE_SUBGROUP_SHUFFLE | LAMINA_FEATURE_SUBGROUP_BALLOT |
+                      LAMINA_FEATURE_COOPERATIVE_MATRIX;
     device.max_binding_bytes = uint64_t{1} << 30u;
     device.binding_align = 16;
+    device.matrices = &matrix_shape;
+    device.n_matrices = 1;
     device.matrix_size = sizeof(lamina_matrix_shape);
     device.subgroup = subgroup;
     device.max_invocations = 1024;

@@ -11,7 +11,7 @@
 
 namespace lamina::interpreter {
 
-// What plans see. It has none of the features for numbers of 16 and 64 bits, nor cooperative matrices.
+// What plans see. It has no numbers of 64 bits, and none of 16 bits in buffers.
 [[nodiscard]] lamina_device capabilities(uint32_t subgroup);
 
 // Programs throw Error(plugin), with the kernel, where it is, and the invocations, if a kernel does any of the above.

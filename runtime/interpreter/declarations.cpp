@@ -4,9 +4,12 @@
 #include "interpreter/operations.hpp"
 #include "interpreter/subgroup.hpp"
 
+#include <lamina/plugin/single_values.hpp>
+
 #include <spirv_cross/spirv.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 namespace lamina::interpreter {
@@ -28,7 +31,8 @@ std::string text_at(Decoder::Words in, size_t word) {
 
 } // namespace
 
-Module::Module(std::span<const uint32_t> spirv, std::span<const lamina_spec> specs) {
+Module::Module(std::span<const uint32_t> spirv, std::span<const lamina_spec> specs, uint32_t in_subgroup)
+    : subgroup(in_subgroup) {
     try {
         Decoder decoder(*this, specs);
         for (size_t i = header; i < spirv.size();) {
@@ -130,9 +134,15 @@ uint32_t Decoder::define(uint32_t type, uint32_t id) {
     return place;
 }
 
+uint32_t Decoder::literal(uint32_t type, uint32_t bits) const {
+    if (!module_.types.is_of_halves(type)) return bits;
+    return std::bit_cast<uint32_t>(plugin::widen_f16(static_cast<uint16_t>(bits)));
+}
+
 void Decoder::constant(Words in) {
     const uint32_t op = in[0] & 0xffffu;
-    module_.registers[define(in[1], in[2])] = op == SpvOpConstant ? in[3] : op == SpvOpConstantTrue ? 1 : 0;
+    const uint32_t bits = op == SpvOpConstant ? in[3] : op == SpvOpConstantTrue ? 1 : 0;
+    module_.registers[define(in[1], in[2])] = literal(in[1], bits);
 }
 
 void Decoder::spec_constant(Words in) {
@@ -140,7 +150,7 @@ void Decoder::spec_constant(Words in) {
     const uint32_t standard = op == SpvOpSpecConstant ? in[3] : op == SpvOpSpecConstantTrue ? 1 : 0;
     const auto id = spec_ids_.find(in[2]);
     const auto given = id == spec_ids_.end() ? specs_.end() : specs_.find(id->second);
-    module_.registers[define(in[1], in[2])] = given == specs_.end() ? standard : given->second;
+    module_.registers[define(in[1], in[2])] = literal(in[1], given == specs_.end() ? standard : given->second);
 }
 
 void Decoder::constant_null(Words in) { define(in[1], in[2]); }
@@ -148,13 +158,13 @@ void Decoder::undefined(Words in) { define(in[1], in[2]); }
 
 // Constants are computed by the instructions that compute such values in functions.
 void Decoder::decode_now(std::vector<uint32_t> in) {
+    const size_t begin = module_.code.size();
     decode(in);
     Invocation v;
     v.module = &module_;
     v.registers = module_.registers.data();
-    const Instruction instruction = module_.code.back();
-    module_.code.pop_back();
-    instruction.run(v, instruction);
+    for (size_t i = begin; i < module_.code.size(); ++i) module_.code[i].run(v, module_.code[i]);
+    module_.code.resize(begin);
 }
 
 void Decoder::constant_composite(Words in) {

@@ -59,10 +59,19 @@ class Decoder {
     void shuffle(Words in);
     void extract_by_index(Words in);
     void insert_by_index(Words in);
+    void bitcast(Words in);
     void extended(Words in);
     void barrier(Words in);
     void memory_barrier(Words in);
     void of_subgroup(const struct SubgroupOperation &known, Words in);
+
+    // Cooperative matrices: cooperative_matrix.cpp.
+    void matrix_type(Words in);
+    void matrix_length(Words in);
+    void load_matrix(Words in);
+    void store_matrix(Words in);
+    void multiply_matrices(Words in);
+    [[nodiscard]] uint32_t matrix_access(uint32_t type, uint32_t pointer, uint32_t layout); // its number
 
     using Handler = void (Decoder::*)(Words);
     static const std::map<uint32_t, Handler> &handlers();
@@ -70,7 +79,9 @@ class Decoder {
     Instruction &emit(const Instruction &instruction);
     void compute(const struct Operation &operation, uint32_t type, uint32_t id, Words operands);
     void move(uint32_t type, uint32_t id, std::vector<Copy> copies);
-    uint32_t define(uint32_t type, uint32_t id); // returns the register
+    uint32_t define(uint32_t type, uint32_t id);                        // returns the register
+    [[nodiscard]] uint32_t literal(uint32_t type, uint32_t bits) const; // as a register holds it
+    void round_halves(uint32_t id); // of a result, which instructions compute with 32 bits
     [[nodiscard]] uint32_t at(uint32_t id) const { return places_.at(id); }
     [[nodiscard]] uint32_t value(uint32_t constant) const { return module_.registers[at(constant)]; }
     [[nodiscard]] const Type &type_of(uint32_t id) const { return module_.types[type_of_.at(id)]; }
@@ -87,6 +98,7 @@ class Decoder {
     std::map<uint32_t, Layout> layouts_;               // by type
     std::map<uint32_t, uint32_t> places_, type_of_;    // registers and types, by id
     std::map<uint32_t, uint32_t> roots_;               // of pointers: the variable or parameter that they point into
+    std::map<uint32_t, uint32_t> chains_;              // of pointers: the chains that lead to them
     std::map<uint32_t, uint32_t> functions_, labels_;  // by id: numbers, and where blocks begin
     uint32_t entry_ = 0, block_ = 0;                   // ids
     uint32_t current_function_ = 0;                    // its number

@@ -1,9 +1,11 @@
 // The part of Decoder that reads the instructions of functions.
+#include "interpreter/cooperative_matrix.hpp"
 #include "interpreter/decoder.hpp"
 #include "interpreter/instructions.hpp"
 #include "interpreter/operations.hpp"
 #include "interpreter/subgroup.hpp"
 
+#include <spirv_cross/GLSL.std.450.h>
 #include <spirv_cross/spirv.h>
 
 namespace lamina::interpreter {
@@ -84,9 +86,15 @@ const std::map<uint32_t, Decoder::Handler> &Decoder::handlers() {
         {SpvOpVectorShuffle, &Decoder::shuffle},
         {SpvOpVectorExtractDynamic, &Decoder::extract_by_index},
         {SpvOpVectorInsertDynamic, &Decoder::insert_by_index},
+        {SpvOpBitcast, &Decoder::bitcast},
         {SpvOpExtInst, &Decoder::extended},
         {SpvOpControlBarrier, &Decoder::barrier},
         {SpvOpMemoryBarrier, &Decoder::memory_barrier},
+        {op_type_cooperative_matrix, &Decoder::matrix_type},
+        {op_cooperative_matrix_load, &Decoder::load_matrix},
+        {op_cooperative_matrix_store, &Decoder::store_matrix},
+        {op_cooperative_matrix_multiply_add, &Decoder::multiply_matrices},
+        {op_cooperative_matrix_length, &Decoder::matrix_length},
     };
     return all;
 }
@@ -101,6 +109,22 @@ void Decoder::compute(const Operation &operation, uint32_t type, uint32_t id, Wo
     if (operation.by == Counted::half_result) made.words /= 2;
     made.result = define(type, id);
     emit(made);
+    round_halves(id);
+}
+
+void Decoder::round_halves(uint32_t id) {
+    if (!module_.types.is_of_halves(type_of_.at(id))) return;
+    emit({.run = round_to_half, .result = at(id), .a = at(id), .words = type_of(id).words});
+}
+
+// Two numbers of 16 bits have the bits of one word.
+void Decoder::bitcast(Words in) {
+    const bool from_halves = module_.types.is_of_halves(type_of_.at(in[3])),
+               to_halves = module_.types.is_of_halves(in[1]);
+    const Operation *known = from_halves == to_halves ? operation(SpvOpBitcast)
+                             : to_halves              ? extended_operation(GLSLstd450UnpackHalf2x16)
+                                                      : extended_operation(GLSLstd450PackHalf2x16);
+    compute(*known, in[1], in[2], in.subspan(3));
 }
 
 void Decoder::extended(Words in) {
@@ -229,6 +253,7 @@ void Decoder::chain(Words in) {
     }
     module_.chains.push_back(std::move(made));
     roots_[in[2]] = roots_.at(base);
+    chains_[in[2]] = last(module_.chains.size());
     emit({.run = access_chain,
           .result = define(in[1], in[2]),
           .a = at(base),
@@ -277,6 +302,8 @@ void Decoder::construct(Words in) {
         copies.push_back({to, at(id), type_of(id).words});
         to += type_of(id).words;
     }
+    if (const Type &matrix = module_.types[in[1]]; matrix.rows != 0) // from one number, which is that of all elements
+        for (; to < matrix.words; ++to) copies.push_back({to, at(in[3]), 1});
     move(in[1], in[2], std::move(copies));
 }
 
@@ -337,6 +364,7 @@ void Decoder::of_subgroup(const SubgroupOperation &known, Words in) {
     module_.meetings.push_back({true, 0, known.compute});
     made.list = last(module_.meetings.size());
     emit(made);
+    round_halves(in[2]);
 }
 
 } // namespace lamina::interpreter

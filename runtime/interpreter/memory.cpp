@@ -1,4 +1,6 @@
 // Loads, stores and the pointers for them. Every index is compared with the size of what it is an index of.
+#include "interpreter/memory.hpp"
+
 #include "interpreter/instructions.hpp"
 #include "interpreter/workgroup.hpp"
 
@@ -6,22 +8,6 @@
 
 namespace lamina::interpreter {
 namespace {
-
-// "tile[3][64]": what a chain was meant to lead to, up to the step that leads outside.
-[[noreturn]] void report_outside(const Invocation &v, const Chain &chain, size_t last, uint32_t count) {
-    std::string what = v.module->name_of(chain.variable);
-    uint32_t type = chain.type;
-    for (size_t s = 0; s <= last; ++s) {
-        const Type &t = v.module->types[type];
-        const ChainStep &step = chain.steps[s];
-        if (step.is_member)
-            what += (what.empty() ? "" : ".") + t.names[step.index];
-        else
-            what += "[" + std::to_string(v.registers[step.index]) + "]";
-        type = step.is_member ? t.members[step.index] : t.element;
-    }
-    throw Fault("accesses " + what + ", but the array has length " + std::to_string(count));
-}
 
 [[noreturn]] void report_unwritten(const std::string &what) {
     throw Fault("reads " + what + ", which nothing has written");
@@ -49,6 +35,27 @@ void expect_inside(const Invocation &v, const Part &part, const Bound &bound, ui
 
 } // namespace
 
+void report_outside(const Invocation &v, const Chain &chain, size_t last, uint64_t index, uint32_t count) {
+    std::string what = v.module->name_of(chain.variable);
+    uint32_t type = chain.type;
+    for (size_t s = 0; s <= last; ++s) {
+        const Type &t = v.module->types[type];
+        const ChainStep &step = chain.steps[s];
+        if (step.is_member)
+            what += (what.empty() ? "" : ".") + t.names[step.index];
+        else
+            what += "[" + std::to_string(s == last ? index : v.registers[step.index]) + "]";
+        type = step.is_member ? t.members[step.index] : t.element;
+    }
+    throw Fault("accesses " + what + ", but the array has length " + std::to_string(count));
+}
+
+uint32_t length_of(const Invocation &v, const ChainStep &step, uint32_t binding, uint32_t begin) {
+    if (step.count != 0) return step.count;
+    const uint32_t words = v.workgroup->binding(binding).words;
+    return words < begin ? 0 : (words - begin) / step.stride;
+}
+
 void access_chain(Invocation &v, const Instruction &i) {
     const Chain &chain = v.module->chains[i.list];
     uint32_t place = v.registers[i.a];
@@ -58,13 +65,8 @@ void access_chain(Invocation &v, const Instruction &i) {
             place += step.stride;
             continue;
         }
-        const uint32_t index = v.registers[step.index];
-        uint32_t count = step.count;
-        if (count == 0) {
-            const uint32_t words = v.workgroup->binding(i.b).words;
-            count = words < place ? 0 : (words - place) / step.stride;
-        }
-        if (index >= count) report_outside(v, chain, s, count);
+        const uint32_t index = v.registers[step.index], count = length_of(v, step, i.b, place);
+        if (index >= count) report_outside(v, chain, s, index, count);
         place += index * step.stride;
     }
     v.registers[i.result] = place;
@@ -98,57 +100,72 @@ void load_push(Invocation &v, const Instruction &i) {
     });
 }
 
-void load_shared(Invocation &v, const Instruction &i) {
+uint32_t read_shared(const Invocation &v, uint32_t word, const Access &now) {
     Workgroup &group = *v.workgroup;
-    for_each_word(v.module->parts[i.list], v.registers[i.a], i.words, [&](uint32_t k, uint32_t word) {
-        Shadow &shadow = group.shared_shadow[word];
-        if (!shadow.is_written()) report_unwritten(v.module->shared_part(word));
-        if (const Access *earlier = shadow.read(v.in_shared, group.first_epoch()))
-            group.report_race(v.module->shared_part(word), false, *earlier, true);
-        v.registers[i.result + k] = group.shared[word];
-    });
+    Shadow &shadow = group.shared_shadow[word];
+    if (!shadow.is_written()) report_unwritten(v.module->shared_part(word));
+    if (const Access *earlier = shadow.read(now, group.first_epoch()))
+        group.report_race(v.module->shared_part(word), false, *earlier, true);
+    return group.shared[word];
+}
+
+void write_shared(const Invocation &v, uint32_t word, uint32_t value, const Access &now) {
+    Workgroup &group = *v.workgroup;
+    Shadow &shadow = group.shared_shadow[word];
+    if (const Access *earlier = shadow.write(now, group.first_epoch()))
+        group.report_race(v.module->shared_part(word), true, *earlier, shadow.wrote(*earlier));
+    group.shared[word] = value;
+}
+
+uint32_t read_buffer(const Invocation &v, uint32_t binding, const Part &part, uint32_t word, const Access &now) {
+    const Workgroup &group = *v.workgroup;
+    const Bound &bound = group.binding(binding);
+    expect_inside(v, part, bound, word);
+    Memory &memory = *bound.memory;
+    const uint32_t at = bound.first + word;
+    if (!memory.is_written.empty() && memory.is_written[at] == 0)
+        report_unwritten(v.module->buffer_part(part.variable, word));
+    if (!memory.shadow.empty())
+        if (const Access *earlier = memory.shadow[at].read(now, group.first_epoch()))
+            group.report_race(v.module->buffer_part(part.variable, word), false, *earlier, true);
+    return memory.words[at];
+}
+
+void write_buffer(const Invocation &v, uint32_t binding, const Part &part, uint32_t word, uint32_t value,
+                  const Access &now) {
+    const Workgroup &group = *v.workgroup;
+    const Bound &bound = group.binding(binding);
+    expect_inside(v, part, bound, word);
+    Memory &memory = *bound.memory;
+    const uint32_t at = bound.first + word;
+    Shadow &shadow = memory.shadow[at];
+    if (const Access *earlier = shadow.write(now, group.first_epoch()))
+        group.report_race(v.module->buffer_part(part.variable, word), true, *earlier, shadow.wrote(*earlier));
+    if (!memory.is_written.empty()) memory.is_written[at] = 1;
+    memory.words[at] = value;
+}
+
+void load_shared(Invocation &v, const Instruction &i) {
+    for_each_word(v.module->parts[i.list], v.registers[i.a], i.words,
+                  [&](uint32_t k, uint32_t word) { v.registers[i.result + k] = read_shared(v, word, v.in_shared); });
 }
 
 void store_shared(Invocation &v, const Instruction &i) {
-    Workgroup &group = *v.workgroup;
-    for_each_word(v.module->parts[i.list], v.registers[i.a], i.words, [&](uint32_t k, uint32_t word) {
-        Shadow &shadow = group.shared_shadow[word];
-        if (const Access *earlier = shadow.write(v.in_shared, group.first_epoch()))
-            group.report_race(v.module->shared_part(word), true, *earlier, shadow.wrote(*earlier));
-        group.shared[word] = v.registers[i.c + k];
-    });
+    for_each_word(v.module->parts[i.list], v.registers[i.a], i.words,
+                  [&](uint32_t k, uint32_t word) { write_shared(v, word, v.registers[i.c + k], v.in_shared); });
 }
 
 void load_buffer(Invocation &v, const Instruction &i) {
-    const Workgroup &group = *v.workgroup;
-    const Bound &bound = group.binding(i.b);
-    Memory &memory = *bound.memory;
     const Part &part = v.module->parts[i.list];
     for_each_word(part, v.registers[i.a], i.words, [&](uint32_t k, uint32_t word) {
-        expect_inside(v, part, bound, word);
-        const uint32_t at = bound.first + word;
-        if (!memory.is_written.empty() && memory.is_written[at] == 0)
-            report_unwritten(v.module->buffer_part(part.variable, word));
-        if (!memory.shadow.empty())
-            if (const Access *earlier = memory.shadow[at].read(v.in_buffers, group.first_epoch()))
-                group.report_race(v.module->buffer_part(part.variable, word), false, *earlier, true);
-        v.registers[i.result + k] = memory.words[at];
+        v.registers[i.result + k] = read_buffer(v, i.b, part, word, v.in_buffers);
     });
 }
 
 void store_buffer(Invocation &v, const Instruction &i) {
-    const Workgroup &group = *v.workgroup;
-    const Bound &bound = group.binding(i.b);
-    Memory &memory = *bound.memory;
     const Part &part = v.module->parts[i.list];
     for_each_word(part, v.registers[i.a], i.words, [&](uint32_t k, uint32_t word) {
-        expect_inside(v, part, bound, word);
-        const uint32_t at = bound.first + word;
-        Shadow &shadow = memory.shadow[at];
-        if (const Access *earlier = shadow.write(v.in_buffers, group.first_epoch()))
-            group.report_race(v.module->buffer_part(part.variable, word), true, *earlier, shadow.wrote(*earlier));
-        if (!memory.is_written.empty()) memory.is_written[at] = 1;
-        memory.words[at] = v.registers[i.c + k];
+        write_buffer(v, i.b, part, word, v.registers[i.c + k], v.in_buffers);
     });
 }
 

@@ -43,6 +43,16 @@ struct Part {
     std::vector<uint32_t> places; // of the words, from the pointer on; empty: adjacent
 };
 
+// What a load or store of a cooperative matrix accesses.
+struct MatrixAccess {
+    uint32_t type;    // of the matrix
+    uint32_t chain;   // leads to an element of the array where its first row or column begins
+    uint32_t part;    // of the variable
+    uint32_t binding; // of a buffer
+    bool in_buffer, by_column;
+    bool is_packed; // the array's words each hold two numbers of 16 bits
+};
+
 struct Copy {
     uint32_t to, from, words; // registers
 };
@@ -71,7 +81,7 @@ struct Meeting {
 class Module {
   public:
     // Throws Unknown for what the interpreter does not know, and for SPIR-V that is not valid.
-    Module(std::span<const uint32_t> spirv, std::span<const lamina_spec> specs);
+    Module(std::span<const uint32_t> spirv, std::span<const lamina_spec> specs, uint32_t subgroup);
 
     [[nodiscard]] const std::string &function_at(uint32_t instruction) const;
     [[nodiscard]] const std::string &name_of(uint32_t variable) const;
@@ -85,6 +95,7 @@ class Module {
     std::vector<Instruction> code;
     uint32_t entry = 0;
     std::array<uint32_t, 3> size{1, 1, 1}; // of a workgroup
+    uint32_t subgroup;                     // the invocations in one
 
     // What every invocation starts with: constants, and the values and marks of local memory.
     std::vector<uint32_t> registers, local;
@@ -94,6 +105,7 @@ class Module {
     // What Instruction::list refers to.
     std::vector<Chain> chains;
     std::vector<Part> parts;
+    std::vector<MatrixAccess> matrix_accesses;
     std::vector<std::vector<Copy>> copies;
     std::vector<std::vector<Phi>> phis;
     std::vector<Switch> switches;

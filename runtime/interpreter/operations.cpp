@@ -81,14 +81,15 @@ void add_with_carry(Invocation &v, const Instruction &i) {
         v.registers[i.result + k] = sum;
     }
 }
+F half(F value) { return plugin::widen_f16(plugin::narrow_f16(value)); }
 void unpack_halves(Invocation &v, const Instruction &i) {
-    const U word = v.registers[i.a];
-    v.registers[i.result] = word_of(plugin::widen_f16(static_cast<uint16_t>(word & 0xffffu)));
-    v.registers[i.result + 1] = word_of(plugin::widen_f16(static_cast<uint16_t>(word >> 16u)));
+    for (uint32_t k = 0; k < i.words; ++k)
+        v.registers[i.result + k] =
+            word_of(plugin::widen_f16(static_cast<uint16_t>(v.registers[i.a + k / 2] >> k % 2 * 16)));
 }
 void pack_halves(Invocation &v, const Instruction &i) {
-    v.registers[i.result] =
-        plugin::narrow_f16(read<F>(v.registers[i.a])) | U{plugin::narrow_f16(read<F>(v.registers[i.a + 1]))} << 16u;
+    const auto bits = [&](U k) { return U{plugin::narrow_f16(read<F>(v.registers[i.a + k]))}; };
+    for (uint32_t k = 0; k < i.words; ++k) v.registers[i.result + k] = bits(2 * k) | bits(2 * k + 1) << 16u;
 }
 
 // What SPIR-V leaves undefined is a fault.
@@ -141,7 +142,9 @@ const std::map<uint32_t, Operation> operations{
     {SpvOpFSub, {each<+[](F a, F b) { return a - b; }>}},
     {SpvOpFMul, {each<+[](F a, F b) { return a * b; }>}},
     {SpvOpFDiv, {each<+[](F a, F b) { return a / b; }>}},
+    {SpvOpFConvert, {copy}}, // halves are floats, and rounded by another instruction
     {SpvOpVectorTimesScalar, {scale}},
+    {SpvOpMatrixTimesScalar, {scale}},
     {SpvOpDot, {dot, Counted::operand}},
     {SpvOpSNegate, {each<+[](U a) { return U{0} - a; }>}},
     {SpvOpIAdd, {each<+[](U a, U b) { return a + b; }>}},
@@ -239,6 +242,8 @@ const Operation *find(const std::map<uint32_t, Operation> &table, uint32_t key) 
 }
 
 } // namespace
+
+void round_to_half(Invocation &v, const Instruction &i) { each<half>(v, i); }
 
 const Operation *operation(uint32_t opcode) { return find(operations, opcode); }
 

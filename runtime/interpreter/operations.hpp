@@ -13,6 +13,8 @@ struct Operation {
     Counted by = Counted::result;
 };
 
+void round_to_half(Invocation &v, const Instruction &i); // result; a; words
+
 // Null if there is no such operation.
 [[nodiscard]] const Operation *operation(uint32_t opcode);
 [[nodiscard]] const Operation *extended_operation(uint32_t number); // of GLSL.std.450

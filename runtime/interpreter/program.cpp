@@ -149,7 +149,7 @@ const Module &InterpretedProgram::module_of(size_t step, const plan::Dispatch &d
     for (const lamina_spec &s : d.specs) key += " " + std::to_string(s.id) + "=" + std::to_string(s.bits);
     const auto known = modules_.find(key);
     if (known != modules_.end()) return known->second;
-    return modules_.try_emplace(key, std::span(kernel.spirv, kernel.words), d.specs).first->second;
+    return modules_.try_emplace(key, std::span(kernel.spirv, kernel.words), d.specs, shared_->subgroup).first->second;
 }
 
 Bound InterpretedProgram::bound(size_t step, const plan::Binding &b) {

@@ -10,6 +10,7 @@ namespace lamina::interpreter {
 // subgroup.
 struct Access {
     static constexpr uint32_t nobody = ~0u;
+    static constexpr uint32_t any = ~0u; // as the invocation: the device chooses one of the subgroup
     uint32_t workgroup = nobody, invocation = 0, subgroup = 0;
     uint32_t epoch = 0, step = 0;
 
@@ -18,7 +19,7 @@ struct Access {
     [[nodiscard]] bool is_before(const Access &now, uint32_t dispatch) const {
         if (workgroup == nobody || epoch < dispatch) return true;
         if (workgroup != now.workgroup) return false;
-        if (invocation == now.invocation || epoch < now.epoch) return true;
+        if ((invocation == now.invocation && invocation != any) || epoch < now.epoch) return true;
         return subgroup == now.subgroup && step < now.step;
     }
 };

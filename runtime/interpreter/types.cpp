@@ -13,8 +13,9 @@ uint32_t words_of(uint32_t bytes) {
 }
 
 Type number(uint32_t op, uint32_t bits) {
-    if (bits != 32) throw Unknown("numbers of " + std::to_string(bits) + " bits");
-    return {.op = op, .words = 1, .span = 1};
+    if (bits != 32 && !(bits == 16 && op == SpvOpTypeFloat))
+        throw Unknown("numbers of " + std::to_string(bits) + " bits");
+    return {.op = op, .words = 1, .span = 1, .bits = bits};
 }
 
 } // namespace
@@ -56,12 +57,25 @@ void Types::add(std::span<const uint32_t> in, const Layout &layout, uint32_t len
     types_[id] = std::move(type);
 }
 
+void Types::add_matrix(uint32_t id, uint32_t component, uint32_t rows, uint32_t cols, uint32_t invocations) {
+    Type type{.op = op_type_cooperative_matrix, .element = component, .stride = 1, .rows = rows, .cols = cols};
+    type.count = type.words = type.span = (rows * cols + invocations - 1) / invocations;
+    types_[id] = std::move(type);
+}
+
+bool Types::is_of_halves(uint32_t id) const {
+    const Type *type = &types_.at(id);
+    while (type->element != 0 && type->op != SpvOpTypePointer) type = &types_.at(type->element);
+    return type->bits == 16;
+}
+
 Type Types::struct_of(std::span<const uint32_t> in, const Layout &layout) const {
     Type type{.op = SpvOpTypeStruct};
     for (uint32_t i = 0; i + 2 < in.size(); ++i) {
         const Type &member = types_.at(in[i + 2]);
         const auto offset = layout.offset.find(i);
         const auto name = layout.names.find(i);
+        if (offset != layout.offset.end() && is_of_halves(in[i + 2])) throw Unknown("numbers of 16 bits in a buffer");
         type.members.push_back(in[i + 2]);
         type.offsets.push_back(offset != layout.offset.end() ? words_of(offset->second) : type.span);
         type.names.push_back(name != layout.names.end() ? name->second : std::to_string(i));
@@ -94,6 +108,7 @@ std::string Types::part(uint32_t id, uint32_t word) const {
     if (type.op == SpvOpTypeVector) return std::string(".") + "xyzw"[std::min(word, 3u)];
     if (type.op == SpvOpTypeArray || type.op == SpvOpTypeRuntimeArray)
         return "[" + std::to_string(word / type.stride) + "]" + part(type.element, word % type.stride);
+    if (type.op == op_type_cooperative_matrix) return "[" + std::to_string(word) + "]";
     if (type.op != SpvOpTypeStruct) return "";
     size_t member = type.offsets.size() - 1;
     while (member > 0 && type.offsets[member] > word) --member;

@@ -198,15 +198,17 @@ void Workgroup::report_divergence() const {
     const std::string what = dispatch_.module.meetings[awaited(*waits).list].compute == nullptr
                                  ? ": it waits at a barrier"
                                  : ": it waits for an operation of its subgroup";
-    throw Fault(place_of(*waits) + what + ", but " + who(number_, elsewhere->number) +
+    throw Fault(place_of(*waits) + what + ", but " + who(elsewhere->in_shared) +
                 (elsewhere->state == State::finished
                      ? " has returned"
                      : " waits elsewhere, in '" + dispatch_.module.function_at(elsewhere->next - 1) + "'"));
 }
 
-std::string Workgroup::who(uint32_t workgroup, uint32_t invocation) const {
-    const std::string local = "invocation " + std::to_string(invocation);
-    return workgroup == number_ ? local : local + " of workgroup " + shown(position(workgroup, dispatch_.groups));
+std::string Workgroup::who(const Access &access) const {
+    const std::string local = access.invocation == Access::any ? "subgroup " + std::to_string(access.subgroup)
+                                                               : "invocation " + std::to_string(access.invocation);
+    if (access.workgroup == number_) return local;
+    return local + " of workgroup " + shown(position(access.workgroup, dispatch_.groups));
 }
 
 std::string Workgroup::place_of(const Invocation &v) const {
@@ -215,9 +217,8 @@ std::string Workgroup::place_of(const Invocation &v) const {
 }
 
 void Workgroup::report_race(const std::string &what, bool writes, const Access &earlier, bool wrote) const {
-    throw Fault(std::string(writes ? "writes " : "reads ") + what + ", which " +
-                who(earlier.workgroup, earlier.invocation) + (wrote ? " writes" : " reads") +
-                (writes && wrote ? ", too" : "") +
+    throw Fault(std::string(writes ? "writes " : "reads ") + what + ", which " + who(earlier) +
+                (wrote ? " writes" : " reads") + (writes && wrote ? ", too" : "") +
                 (earlier.workgroup == number_ ? ", with no barrier in between" : ", and nothing orders workgroups"));
 }
 

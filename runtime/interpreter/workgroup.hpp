@@ -58,7 +58,7 @@ class Workgroup {
     void pass_barrier(std::span<Invocation *const> waiting, const Meeting &meeting);
     [[noreturn]] void report_divergence() const;
     [[nodiscard]] std::string place_of(const Invocation &v) const;
-    [[nodiscard]] std::string who(uint32_t workgroup, uint32_t invocation) const;
+    [[nodiscard]] std::string who(const Access &access) const;
 
     const Dispatch &dispatch_;
     uint32_t &epoch_, first_epoch_;

@@ -4,7 +4,10 @@
 #include "edited_layer.hpp"
 #include "kernels.hpp"
 
+#include <algorithm>
 #include <set>
+#include <span>
+#include <string_view>
 
 using namespace lamina;
 
@@ -46,15 +49,34 @@ const std::vector<Mistake> mistakes{
      "it divides by zero"},
     {"linear", "product_packed", "product/product_packed.comp", "item % SHARE)", "item % SHARE + 64u)",
      "its subgroup takes a value from lane 64, which is not there"},
+    // With cooperative matrices.
+    {"linear", "product_matrix", "product/product_matrix.comp", "first);\n        barrier();", "first);",
+     "its subgroup reads memory[0].x, which invocation 0 writes, with no barrier in between"},
+    {"linear", "product_matrix", "product/product_matrix.comp", "W_LOW + b_at, LINE", "W_LOW + b_at, LINE * 2u",
+     "its subgroup accesses memory[2560], but the array has length 2560"},
+    {"linear", "product_matrix", "product/product_matrix.comp", "if (band >= BANDS) continue",
+     "if (gl_LocalInvocationID.x == 7u) continue",
+     "it waits for an operation of its subgroup, but invocation 7 waits elsewhere"},
+    {"linear", "product_matrix", "product/product_matrix.comp", "= gl_SubgroupID", "= gl_LocalInvocationID.x / 20u",
+     "its subgroup accesses a cooperative matrix, but invocation 20 has another pointer"},
+    {"attention", "attention_matrix", "attention/attention_matrix.comp", "multiply(true);\n            barrier();",
+     "multiply(true);", "it reads product["},
 };
+
+// Builds leave out kernels that their tools cannot compile.
+bool is_left_out(const abi::Layer &layer, std::string_view name) {
+    const std::span kernels(layer.contract->kernels, layer.contract->n_kernels);
+    return std::ranges::any_of(kernels, [&](const lamina_kernel &k) { return k.name == name && k.words == 0; });
+}
 
 } // namespace
 
 TEST_CASE("mistakes with shared memory, local arrays, barriers and buffers are caught, and the message says where") {
     for (const Mistake &m : mistakes) {
         INFO(m.file << ": " << m.text << " -> " << m.becomes);
-        const test::EditedLayer edited(test::plugins()->layer(m.layer), m.kernel,
-                                       test::edit(m.file, m.text, m.becomes));
+        const abi::Layer &layer = test::plugins()->layer(m.layer);
+        if (is_left_out(layer, m.kernel)) continue;
+        const test::EditedLayer edited(layer, m.kernel, test::edit(m.file, m.text, m.becomes));
         const std::string fault = edited.fault();
         CHECK_THAT(fault, matchers::contains(std::string("kernel '") + m.kernel + "'"));
         CHECK_THAT(fault, matchers::contains(m.message));

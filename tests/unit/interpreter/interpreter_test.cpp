@@ -4,6 +4,8 @@
 #include "catch.hpp"
 #include "interpreter.kernels.hpp"
 
+#include <lamina/plugin/single_values.hpp>
+
 #include <algorithm>
 #include <bit>
 
@@ -23,7 +25,7 @@ uint32_t bits(float v) { return std::bit_cast<uint32_t>(v); }
 
 Module module_of(uint32_t kernel, const std::vector<lamina_spec> &specs = {}) {
     const lamina_kernel &k = lamina_kernels::all[kernel];
-    return {{k.spirv, k.words}, specs};
+    return {{k.spirv, k.words}, specs, 8};
 }
 
 // Runs one workgroup in subgroups of 8.
@@ -82,6 +84,42 @@ TEST_CASE("a barrier of a subgroup orders what its own invocations do") {
 TEST_CASE("an index beyond a buffer is reported with its length") {
     CHECK_THAT(fault_of(lamina_kernels::publish, {}, 64),
                matchers::contains("it accesses y[64], but the array has length 64"));
+}
+
+TEST_CASE("a subgroup computes with cooperative matrices, or the message says what keeps it from that") {
+    constexpr uint32_t rows = 32, cols = 8, depth = 16;
+    if (lamina_kernels::all[lamina_kernels::matrix].words == 0) return; // left out: glslang cannot compile it
+    const auto a = [](uint32_t r, uint32_t k) { return static_cast<float>(r) - 0.5F * static_cast<float>(k); };
+    const auto b = [](uint32_t k, uint32_t col) { return static_cast<float>(3 * k + col) / 8; };
+    const auto c = [](uint32_t r, uint32_t col) { return static_cast<float>(100 * col + r); };
+    const auto run_with = [&](const std::vector<lamina_spec> &specs) {
+        std::vector<Buffer> buffers{given({}), given({}), given({}), written(rows * cols)};
+        const auto half = [](float v) { return uint32_t{plugin::narrow_f16(v)}; };
+        for (uint32_t r = 0; r < rows; ++r)
+            for (uint32_t k = 0; k < depth; k += 2)
+                buffers[0].memory.words.push_back(half(a(r, k)) | half(a(r, k + 1)) << 16u);
+        for (uint32_t col = 0; col < cols; ++col)
+            for (uint32_t k = 0; k < depth; ++k) buffers[1].memory.words.push_back(bits(b(k, col)));
+        for (uint32_t r = 0; r < rows; ++r)
+            for (uint32_t col = 0; col < cols; ++col) buffers[2].memory.words.push_back(bits(c(r, col)));
+        run(module_of(lamina_kernels::matrix, specs), buffers);
+        return buffers[3].memory.words;
+    };
+
+    const std::vector<uint32_t> d = run_with({});
+    for (uint32_t r = 0; r < rows; ++r)
+        for (uint32_t col = 0; col < cols; ++col) {
+            float sum = c(r, col);
+            for (uint32_t k = 0; k < depth; ++k) sum += a(r, k) * b(k, col);
+            CHECK(d[col * rows + r] == bits(2 * sum + 1));
+        }
+
+    CHECK_THROWS_WITH(run_with({{0, 16}}), matchers::contains("a cooperative matrix of 16 x 16 numbers of 16 bits, a "
+                                                              "shape that this device does not offer"));
+    CHECK_THROWS_WITH(run_with({{1, 3}}), matchers::contains("its subgroup accesses c[64], but the array has length"));
+    CHECK_THROWS_WITH(run_with({{2, 5}}), matchers::contains("its subgroup has 7 of its 8 invocations left"));
+    CHECK_THROWS_WITH(run_with({{3, 2}}), matchers::contains("its subgroup writes d[0], which subgroup 0 writes, too, "
+                                                             "with no barrier in between"));
 }
 
 TEST_CASE("of many reads of a word, a write finds one by somebody else") {

@@ -1,6 +1,8 @@
 // What GLSL compiles to, and what must come out. Operands come from memory, so that no compiler computes them. Each
 // check writes the number of its line if it fails, else 0.
 #version 450
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_subgroup_extended_types_float16 : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -23,6 +25,7 @@ struct Pair {
     uvec3 second;
 };
 shared Pair pairs[SIZE];
+shared float16_t some_halves[32];
 uint next = 0u;
 
 void expect(bool right, uint line) {
@@ -78,6 +81,21 @@ void floats() {
     EXPECT(!(nan < q) && !(nan >= q) && nan != q && !(nan == nan));
     EXPECT(floatBitsToUint(q) == 0x40200000u && uintBitsToFloat(0x40200000u) == q);
     EXPECT(packHalf2x16(vec2(q, -1.0)) == 0xbc004100u && unpackHalf2x16(0xbc004100u) == vec2(q, -1.0));
+}
+
+// 11 bits, to the nearest, ties to even.
+void halves() {
+    const float16_t q = float16_t(half_of_five);
+    EXPECT(q == 2.5hf && float(q) == 2.5 && float16_t(seven) == 7.0hf && int(-q) == -2 && abs(-q) == q);
+    EXPECT(float(q / 3.0hf) == 0.83349609375 && float(float16_t(half_of_five / 3.0)) == 0.83349609375);
+    EXPECT(float(float16_t(2046.5 + half_of_five)) == 2048.0 && float(float16_t(2048.5 + half_of_five)) == 2052.0);
+    EXPECT(float(q + 2046.0hf) == 2048.0 && max(q, 3.0hf) == 3.0hf);
+    EXPECT(isinf(float16_t(65517.5 + half_of_five)) && float(float16_t(65517.0 + half_of_five)) == 65504.0);
+    EXPECT(packFloat2x16(f16vec2(q, -1.0hf)) == 0xbc004100u && unpackFloat2x16(0xbc004100u) == f16vec2(q, -1.0hf));
+    some_halves[gl_LocalInvocationIndex] = q * 2.0hf;
+    EXPECT(some_halves[gl_LocalInvocationIndex] == 5.0hf);
+    const float16_t sum = subgroupAdd(gl_SubgroupInvocationID == 0u ? 2048.0hf : 1.0hf);
+    EXPECT(unpackFloat2x16(packFloat2x16(f16vec2(sum))) == f16vec2(sum));
 }
 
 void composites() {
@@ -138,8 +156,9 @@ void with_others() {
 void main() {
     integers();
     floats();
+    halves();
     composites();
     loops();
     with_others();
-    expect(next == 42u, __LINE__); // nothing was left out
+    expect(next == 50u, __LINE__); // nothing was left out
 }
