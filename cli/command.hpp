@@ -44,6 +44,7 @@ void note_device(const Device &device, Output &output);
 // Each is in the file of its name. `global` must outlive the command.
 Command add_run(const Arguments &lamina, const GlobalOptions &global);
 Command add_chat(const Arguments &lamina, const GlobalOptions &global);
+Command add_serve(const Arguments &lamina, const GlobalOptions &global);
 Command add_devices(const Arguments &lamina, const GlobalOptions &global);
 Command add_plugins(const Arguments &lamina, const GlobalOptions &global);
 Command add_inspect(const Arguments &lamina, const GlobalOptions &global);

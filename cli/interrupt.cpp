@@ -10,7 +10,7 @@
 namespace lamina::cli {
 namespace {
 
-constexpr unsigned patience_s = 2;
+volatile std::sig_atomic_t patience_s = 2; // 0: endless
 
 volatile std::sig_atomic_t caught = 0;
 bool terminal = false; // whether somebody sees what is written on stderr
@@ -25,7 +25,7 @@ void end_soon(int signal) {
     struct sigaction action {};
     action.sa_handler = end_now;
     sigaction(SIGALRM, &action, nullptr);
-    alarm(patience_s);
+    alarm(static_cast<unsigned>(patience_s));
     constexpr std::string_view answer = "\r\033[Klamina: stopping; again to end at once\n";
     if (terminal) (void)!write(STDERR_FILENO, answer.data(), answer.size());
     errno = before;
@@ -46,6 +46,8 @@ void watch_interrupts() {
     std::signal(SIGPIPE, SIG_IGN); // a write then fails with EPIPE, which Output reports
     std::signal(SIGXFSZ, SIG_IGN); // a write beyond ulimit -f then fails with EFBIG
 }
+
+void wait_for_work() { patience_s = 0; }
 
 int interrupted() noexcept { return caught; }
 

@@ -1,0 +1,158 @@
+// lamina serve: models behind HTTP.
+#include "serve/server.hpp"
+
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "model_arguments.hpp"
+
+#include "base/file.hpp"
+#include "base/joined.hpp"
+
+#include <chrono>
+#include <dlfcn.h>
+#include <sstream>
+#include <thread>
+
+namespace lamina::cli {
+namespace {
+
+struct ServeArguments {
+    std::vector<std::string> models, keys;
+    std::filesystem::path key_file;
+    std::string host = "127.0.0.1";
+    int64_t port = 8000, queue = 256, timeout = 600, largest_body = 32;
+    SessionArguments session;
+};
+
+struct NamedModel {
+    std::string name;
+    std::filesystem::path path;
+};
+
+// "NAME=PATH", or a path whose last part is the name, without ".gguf".
+NamedModel named_model(const std::string &argument) {
+    const size_t equals = argument.find('=');
+    if (equals != std::string::npos && equals != 0 && !std::filesystem::exists(argument))
+        return {argument.substr(0, equals), argument.substr(equals + 1)};
+    std::filesystem::path path(argument);
+    if (!path.has_filename()) path = path.parent_path(); // "models/g2p/"
+    const std::filesystem::path last = std::filesystem::absolute(path).lexically_normal();
+    const bool file = last.extension() == ".gguf";
+    return {file ? last.stem().string() : last.filename().string(), argument};
+}
+
+std::vector<NamedModel> named_models(const std::vector<std::string> &arguments) {
+    std::vector<NamedModel> out;
+    for (const std::string &argument : arguments) {
+        NamedModel model = named_model(argument);
+        if (model.name.empty() || model.name.find('/') != std::string::npos)
+            throw Error(ErrorCode::usage, argument + ": '" + model.name + "' cannot be the name of a model");
+        for (const NamedModel &other : out)
+            if (other.name == model.name)
+                throw Error(ErrorCode::usage, "two models are called " + model.name + ": " + other.path.string() +
+                                                  " and " + model.path.string() + "; NAME=MODEL gives one a name");
+        out.push_back(std::move(model));
+    }
+    return out;
+}
+
+// Those of the command line, and of the lines of --api-key-file.
+std::vector<std::string> keys_of(const ServeArguments &arguments) {
+    std::vector<std::string> out = arguments.keys;
+    if (arguments.key_file.empty()) return out;
+    const std::vector<std::byte> bytes = read_file(arguments.key_file, 1 << 20);
+    std::istringstream lines(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with('\r')) line.pop_back();
+        if (!line.empty()) out.push_back(line);
+    }
+    if (out.empty())
+        throw Error(ErrorCode::input, arguments.key_file.string() + ": expected a key on each line, found none");
+    return out;
+}
+
+serve::ServerOptions server_options(const ServeArguments &arguments) {
+    return {.host = arguments.host,
+            .port = static_cast<int>(arguments.port),
+            .keys = keys_of(arguments),
+            .queue = static_cast<size_t>(arguments.queue),
+            .largest_body = static_cast<size_t>(arguments.largest_body) << 20u,
+            .longest = std::chrono::seconds(arguments.timeout),
+            .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
+}
+
+std::unique_ptr<serve::Server> new_server(const serve::ServerOptions &options, const Runtime &runtime,
+                                          const Device &device) {
+    void *library = dlopen("liblamina_serve.so", RTLD_NOW); // stays open
+    void *symbol = library != nullptr ? dlsym(library, "lamina_new_server") : nullptr;
+    if (symbol == nullptr) throw Error(ErrorCode::failure, std::string("the server is not installed: ") + dlerror());
+    return std::unique_ptr<serve::Server>(reinterpret_cast<serve::NewServer *>(symbol)(options, runtime, device));
+}
+
+int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &output) {
+    const std::vector<NamedModel> models = named_models(arguments.models);
+    const serve::ServerOptions options = server_options(arguments);
+    const Runtime runtime(global.runtime(output));
+    const Device device = runtime.device(global.device);
+    note_device(device, output);
+    const SessionOptions how = session_options(arguments.session, runtime, device);
+    const std::unique_ptr<serve::Server> server = new_server(options, runtime, device);
+    std::vector<std::string> names;
+    for (const NamedModel &model : models) {
+        server->add(model.name, runtime.load(model.path), how);
+        names.push_back(model.name);
+        stop_if_interrupted();
+    }
+    server->start();
+    if (output.json())
+        output.print_json({{"url", server->url()}, {"models", names}});
+    else
+        output.print(server->url() + "\n");
+    output.note("serving " + joined(names) + "; Ctrl-C ends it after the requests that it has");
+
+    wait_for_work();
+    while (interrupted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    output.note("ending: new requests are refused, those that are here are answered");
+    server->finish();
+    return 0;
+}
+
+} // namespace
+
+Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
+    const Arguments app =
+        lamina.command("serve", "Answer HTTP requests, as OpenAI's API or the Open Inference Protocol has them.");
+    app.footer("Prints the server's address, and ends on SIGTERM or Ctrl-C, when all requests that have begun are "
+               "answered. docs/serving.md has examples of clients.\n"
+               "Examples: lamina serve all-MiniLM-L6-v2\n"
+               "          lamina serve chat=SmolLM2-135M-Instruct.gguf models/g2p --port 9000\n"
+               "          lamina serve MODEL --host 0.0.0.0 --api-key-file keys.txt");
+    auto arguments = std::make_shared<ServeArguments>();
+    app.positional("MODEL", arguments->models, "model folders or GGUF files; NAME=MODEL says what clients call it")
+        .required();
+    app.option("--host", arguments->host, "ADDRESS", "address to listen on; 0.0.0.0 lets other machines connect")
+        .shows_default()
+        .not_empty();
+    app.option("--port", arguments->port, "N", "port to listen on; 0: any that is free")
+        .shows_default()
+        .within(int64_t{0}, int64_t{65535});
+    app.option("--api-key", arguments->keys, "KEY",
+               "clients must send this key; may be repeated. Other users of this machine can see it: "
+               "--api-key-file hides it")
+        .not_empty();
+    app.option("--api-key-file", arguments->key_file, "FILE", "clients must send one of the keys in the file's lines")
+        .not_empty();
+    app.option("--queue", arguments->queue, "N", "the most requests that wait or run; others are told to come later")
+        .shows_default()
+        .within(int64_t{1}, int64_t{4096});
+    app.option("--timeout", arguments->timeout, "SECONDS", "the longest that a request may take")
+        .shows_default()
+        .within(int64_t{1}, int64_t{86400});
+    app.option("--max-body", arguments->largest_body, "MIB", "the largest body of a request")
+        .shows_default()
+        .within(int64_t{1}, int64_t{4096});
+    add_session_options(app, arguments->session);
+    return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};
+}
+
+} // namespace lamina::cli

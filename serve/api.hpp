@@ -1,0 +1,95 @@
+// From a request to a response: who may ask, which function answers, and what is said when something is wrong.
+#pragma once
+
+#include "engine.hpp"
+#include "gate.hpp"
+#include "http.hpp"
+#include "metrics.hpp"
+
+#include "base/json.hpp"
+
+#include <chrono>
+#include <ctime>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::serve {
+
+struct ApiOptions {
+    std::vector<std::string> keys;     // any of them opens the door; none: it is open
+    bool local = true;                 // only this machine can connect
+    size_t most = 256;                 // requests that wait or run
+    std::chrono::seconds longest{600}; // that a request may take
+    std::string version;               // of Lamina
+};
+
+class Api {
+  public:
+    Api(ApiOptions options, Device device) : options_(std::move(options)), device_(std::move(device)) {}
+
+    // Models are added before the first request.
+    void add(const std::string &name, const Runtime &runtime, const Model &model, const SessionOptions &options) {
+        engines_.emplace_back(name, runtime, model, device_, options, metrics_);
+    }
+
+    // Never throws. Any number of threads may call it at once.
+    [[nodiscard]] Response answer(const Request &request);
+
+    // Takes no new requests, and waits until all others are answered.
+    void finish() {
+        gate_.close();
+        gate_.wait_until_empty();
+    }
+
+  private:
+    struct Route;
+    struct Call;
+    static const std::vector<Route> &routes();
+
+    [[nodiscard]] Response dispatch(const Request &request, std::string &pattern);
+    void admit(const Request &request, const Route &route) const;
+
+    // ---- In openai_api.cpp ----
+    [[nodiscard]] Response list_models(const Call &call);
+    [[nodiscard]] Response show_model(const Call &call);
+    [[nodiscard]] Response embeddings(const Call &call);
+    [[nodiscard]] Json as_json(const Engine &engine) const;
+
+    // ---- In transcription_api.cpp ----
+    [[nodiscard]] Response transcriptions(const Call &call);
+
+    // ---- In v2_api.cpp ----
+    [[nodiscard]] Response server_metadata(const Call &call);
+    [[nodiscard]] Response live(const Call &call);
+    [[nodiscard]] Response ready(const Call &call);
+    [[nodiscard]] Response graph_metadata_of(const Call &call);
+    [[nodiscard]] Response graph_ready(const Call &call);
+    [[nodiscard]] Response infer(const Call &call);
+    struct Graph {
+        Engine *engine;
+        std::string name;
+        const ModelGraph *graph;
+    };
+    [[nodiscard]] Graph graph_called(const std::string &name);
+
+    [[nodiscard]] Response show_metrics(const Call &call);
+
+    [[nodiscard]] Engine &engine_called(const std::string &name);
+    // ---- Waiting for an engine, while looking whether the client is still there ----
+    [[nodiscard]] Work::Clock::time_point soon(const Work &work) const; // when to look next
+    // Throws Refusal if the client has left or time is up. The work is left then, too.
+    void expect_client(Work &work, const Request &request) const;
+    // Returns when the work is done. Throws what the engine threw, and what expect_client() throws.
+    void await(Work &work, const Request &request) const;
+
+    const ApiOptions options_;
+    const Device device_;
+    const std::time_t began_ = std::time(nullptr);
+    Metrics metrics_;
+    Gate gate_{options_.most};
+    std::deque<Engine> engines_; // last, so that they end first
+};
+
+} // namespace lamina::serve

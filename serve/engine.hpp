@@ -1,0 +1,72 @@
+// A model at work: one session, one thread that owns it, and what waits for it. Whatever waits is done together.
+#pragma once
+
+#include "metrics.hpp"
+#include "work.hpp"
+
+#include <lamina/inspect.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace lamina::serve {
+
+class Engine {
+  public:
+    // `name` is what clients call the model. `metrics` must outlive the engine.
+    Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
+           const SessionOptions &options, Metrics &metrics);
+    ~Engine(); // after all work has ended
+    Engine(const Engine &) = delete;
+    Engine &operator=(const Engine &) = delete;
+
+    [[nodiscard]] const std::string &name() const { return name_; }
+    [[nodiscard]] const Model &model() const { return model_; }
+    [[nodiscard]] const ModelContents &contents() const { return contents_; }
+
+    // ---- What the model can do ----
+    [[nodiscard]] bool embeds() const {
+        return contents_.reading && contents_.reading->gives == TextReading::Gives::embedding;
+    }
+    [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
+
+    // Of any kind in work.hpp. The engine ends it, sooner or later.
+    template <class Kind> void submit(std::shared_ptr<Kind> work) {
+        const std::scoped_lock lock(mutex_);
+        std::get<Queue<Kind>>(waiting_).push_back(std::move(work));
+        changed_.notify_one();
+    }
+
+  private:
+    template <class Kind> using Queue = std::deque<std::shared_ptr<Kind>>;
+    template <class Kind> using Group = std::vector<std::shared_ptr<Kind>>;
+
+    void run();
+    [[nodiscard]] bool wait_for_work();
+    template <class Kind> [[nodiscard]] Group<Kind> take_all();
+    template <class Kind> void together(const Group<Kind> &group, const std::function<void(const Group<Kind> &)> &work);
+    void embed_all(const Group<Embedding> &group);
+    void run_graph(GraphCall &call);
+    void transcribe_all(const Group<Transcription> &group);
+
+    const std::string name_;
+    const Model model_;
+    const ModelContents contents_;
+    Metrics &metrics_;
+    Session session_;
+
+    std::mutex mutex_; // guards the next two
+    std::tuple<Queue<Embedding>, Queue<GraphCall>, Queue<Transcription>> waiting_;
+    bool closing_ = false;
+    std::condition_variable changed_;
+    std::thread thread_; // last, so that it sees all of the above
+};
+
+} // namespace lamina::serve

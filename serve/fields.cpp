@@ -1,0 +1,49 @@
+#include "fields.hpp"
+
+#include "base/joined.hpp"
+#include "base/nearest.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace lamina::serve {
+namespace {
+
+bool has_value(const JsonView &view, std::string_view value) {
+    if (view.is_null()) return true;
+    if (value == "[]") return view.is_list() && view.items().size() == 0;
+    if (value == "{}") return view.is_object() && view.members().size() == 0;
+    if (value == "true" || value == "false") return view.is_boolean() && view.boolean() == (value == "true");
+    if (value.starts_with('"')) return view.is_string() && view.string() == value.substr(1, value.size() - 2);
+    if (value == "null") return false;
+    return view.is_number() && view.number() == std::strtod(std::string(value).c_str(), nullptr);
+}
+
+} // namespace
+
+void expect_fields(const JsonView &request, const Fields &fields) {
+    for (const JsonView member : request.members()) {
+        const std::string_view key = member.key();
+        if (std::ranges::find(fields.supported, key) != fields.supported.end()) continue;
+        if (std::ranges::find(fields.ignored, key) != fields.ignored.end()) continue;
+        const auto known = std::ranges::find(fields.neutral, key, &Neutral::field);
+        if (known == fields.neutral.end())
+            member.fail("unknown field" + did_you_mean(key, fields.supported) + "; supported are " +
+                        joined(fields.supported));
+        if (!has_value(member, known->value))
+            member.fail("not supported: expected no such field, or " + std::string(known->value));
+    }
+}
+
+std::vector<std::string> texts_of(const JsonView &value) {
+    if (value.is_string()) return {std::string(value.string())};
+    if (!value.is_list()) value.fail("expected a text or a list of texts, found " + value.description());
+    std::vector<std::string> out;
+    for (const JsonView item : value.items()) {
+        if (!item.is_string()) item.fail("expected a text, found " + item.description());
+        out.emplace_back(item.string());
+    }
+    return out;
+}
+
+} // namespace lamina::serve

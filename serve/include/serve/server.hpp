@@ -1,0 +1,49 @@
+// The HTTP server of `lamina serve`: models behind OpenAI's API and the Open Inference Protocol.
+//
+//     const std::unique_ptr<Server> server(new_server(options, runtime, runtime.device("auto")));
+//     server->add("g2p", runtime.load("models/g2p"), {});
+//     server->start();
+//     ...
+//     server->finish();
+#pragma once
+
+#include <lamina/lamina.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace lamina::serve {
+
+struct ServerOptions {
+    std::string host = "127.0.0.1";
+    int port = 8000;                        // 0: any that is free
+    std::vector<std::string> keys;          // of clients; none: no key is needed
+    size_t queue = 256;                     // requests that wait or run
+    size_t largest_body = size_t{32} << 20; // bytes
+    std::chrono::seconds longest{600};      // that a request may take
+    std::string version;                    // of Lamina
+};
+
+class Server {
+  public:
+    Server() = default;
+    Server(const Server &) = delete;
+    Server &operator=(const Server &) = delete;
+    virtual ~Server() = default;
+
+    // Models are added before start(), under the names by which clients call them.
+    virtual void add(const std::string &name, const Model &model, const SessionOptions &options) = 0;
+    // From now on requests are answered, on threads of the server. Throws Error(failure) if the port cannot be had.
+    virtual void start() = 0;
+    [[nodiscard]] virtual std::string url() const = 0;
+    // Refuses new requests, answers those that it has, and ends.
+    virtual void finish() = 0;
+};
+
+// The symbol "lamina_new_server" of liblamina_serve.so. The command opens this library only to serve: what it links
+// (OpenSSL, by way of cpp-httplib) takes longer to start than all other commands. The caller deletes the result.
+using NewServer = Server *(const ServerOptions &options, const Runtime &runtime, const Device &device);
+
+} // namespace lamina::serve

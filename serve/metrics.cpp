@@ -1,0 +1,100 @@
+#include "metrics.hpp"
+
+#include <cstdio>
+
+namespace lamina::serve {
+namespace {
+
+std::string in_short(double value) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.9g", value);
+    return text.data();
+}
+
+// model="g2p"
+std::string labelled(const std::string &name, const std::string &value) {
+    std::string out = name + "=\"";
+    for (const char c : value) {
+        if (c == '\n') {
+            out += "\\n";
+            continue;
+        }
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+    }
+    return out + "\"";
+}
+
+std::string heading(const std::string &name, const std::string &what, const char *type) {
+    return "# HELP " + name + " " + what + "\n# TYPE " + name + " " + type + "\n";
+}
+
+} // namespace
+
+template <size_t Count> void Metrics::add(Histogram<Count> &to, const std::array<double, Count> &bounds, double value) {
+    for (size_t i = 0; i < Count; ++i) to.buckets[i] += value <= bounds[i] ? 1 : 0;
+    ++to.count;
+    to.sum += value;
+}
+
+template <size_t Count>
+std::string Metrics::text_of(const std::string &name, const std::string &what, const std::string &label,
+                             const std::map<std::string, Histogram<Count>> &all,
+                             const std::array<double, Count> &bounds) {
+    std::string out = heading(name, what, "histogram");
+    for (const auto &[key, histogram] : all) {
+        const std::string of = labelled(label, key);
+        for (size_t i = 0; i < Count; ++i)
+            out += name + "_bucket{" + of + ",le=\"" + in_short(bounds[i]) + "\"} " +
+                   std::to_string(histogram.buckets[i]) + "\n";
+        out += name + "_bucket{" + of + ",le=\"+Inf\"} " + std::to_string(histogram.count) + "\n";
+        out += name + "_sum{" + of + "} " + in_short(histogram.sum) + "\n";
+        out += name + "_count{" + of + "} " + std::to_string(histogram.count) + "\n";
+    }
+    return out;
+}
+
+void Metrics::request(const std::string &path, int status, Seconds time) {
+    const std::scoped_lock lock(mutex_);
+    ++requests_[{path, status}];
+    add(seconds_[path], times, time.count());
+}
+
+void Metrics::tokens(const std::string &model, size_t prompt, size_t answer) {
+    const std::scoped_lock lock(mutex_);
+    tokens_[model].first += prompt;
+    tokens_[model].second += answer;
+}
+
+void Metrics::first_token(const std::string &model, Seconds time) {
+    const std::scoped_lock lock(mutex_);
+    add(first_seconds_[model], times, time.count());
+}
+
+void Metrics::batch(const std::string &model, size_t size) {
+    const std::scoped_lock lock(mutex_);
+    add(batches_[model], sizes, static_cast<double>(size));
+}
+
+std::string Metrics::text(const Gauges &gauges) const {
+    const std::scoped_lock lock(mutex_);
+    std::string out = heading("lamina_requests_total", "Requests that were answered.", "counter");
+    for (const auto &[key, count] : requests_)
+        out += "lamina_requests_total{" + labelled("path", key.first) + "," +
+               labelled("status", std::to_string(key.second)) + "} " + std::to_string(count) + "\n";
+    out += text_of("lamina_request_seconds", "From a request to the end of its response.", "path", seconds_, times);
+    out += text_of("lamina_first_token_seconds", "From a request to the first token of its answer.", "model",
+                   first_seconds_, times);
+    out += text_of("lamina_batch_size", "Requests that were worked on together.", "model", batches_, sizes);
+    out += heading("lamina_prompt_tokens_total", "Tokens of prompts and texts.", "counter");
+    for (const auto &[model, count] : tokens_)
+        out += "lamina_prompt_tokens_total{" + labelled("model", model) + "} " + std::to_string(count.first) + "\n";
+    out += heading("lamina_generated_tokens_total", "Tokens of answers.", "counter");
+    for (const auto &[model, count] : tokens_)
+        out += "lamina_generated_tokens_total{" + labelled("model", model) + "} " + std::to_string(count.second) + "\n";
+    for (const auto &[name, gauge] : gauges)
+        out += heading(name, gauge.first, "gauge") + name + " " + in_short(gauge.second) + "\n";
+    return out;
+}
+
+} // namespace lamina::serve

@@ -1,0 +1,66 @@
+// What answers /v1: OpenAI's API.
+#include "openai_request.hpp"
+#include "openai_result.hpp"
+#include "route.hpp"
+
+#include <lamina/texts.hpp>
+
+namespace lamina::serve {
+namespace {
+
+// How many tokens the texts have. `field` is where the request has them.
+size_t tokens_in(const Engine &engine, const std::vector<std::string> &texts, const std::string &field) {
+    const TextIds found = tokenize(engine.model(), texts);
+    if (found.refused)
+        throw Refusal(400,
+                      "request: /" + field + (texts.size() > 1 ? "/" + std::to_string(found.refused->text) : "") +
+                          ": " + found.refused->why,
+                      field);
+    size_t out = 0;
+    for (const std::vector<int32_t> &ids : found.ids) out += ids.size();
+    return out;
+}
+
+} // namespace
+
+Json Api::as_json(const Engine &engine) const {
+    Json endpoints = Json::array();
+    if (engine.embeds()) endpoints.push_back("/v1/embeddings");
+    if (engine.transcribes()) endpoints.push_back("/v1/audio/transcriptions");
+    return {{"id", engine.name()},
+            {"object", "model"},
+            {"created", static_cast<int64_t>(began_)},
+            {"owned_by", "lamina"},
+            {"endpoints", std::move(endpoints)}};
+}
+
+Response Api::list_models(const Call &) {
+    Json list = Json::array();
+    for (const Engine &engine : engines_) list.push_back(as_json(engine));
+    return {.body = Json{{"object", "list"}, {"data", std::move(list)}}.in_one_line()};
+}
+
+Response Api::show_model(const Call &call) { return {.body = as_json(engine_called(call.model)).in_one_line()}; }
+
+Response Api::embeddings(const Call &call) {
+    EmbeddingRequest request = embedding_request(call.request.body);
+    Engine &engine = engine_called(request.model);
+    if (!engine.embeds())
+        throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",
+                      "model");
+    const size_t tokens = tokens_in(engine, request.texts, "input");
+    const auto work = std::make_shared<Embedding>();
+    work->texts = std::move(request.texts);
+    engine.submit(work);
+    await(*work, call.request);
+    metrics_.tokens(engine.name(), tokens, 0);
+    const int64_t width = work->vectors.shape().at(1);
+    if (request.width && *request.width != width)
+        throw Refusal(400,
+                      "request: /dimensions: expected " + std::to_string(width) + ", which this model gives, found " +
+                          std::to_string(*request.width),
+                      "dimensions");
+    return {.body = embeddings_json(request.model, work->vectors, request.base64, tokens)};
+}
+
+} // namespace lamina::serve

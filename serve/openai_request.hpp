@@ -1,0 +1,53 @@
+// Requests in the form of OpenAI's API, from text. All functions throw Error(input), with the place in the request, for
+// anything that is wrong or not supported. docs/serving.md lists the fields.
+#pragma once
+
+#include "http.hpp"
+
+#include <lamina/chat_template.hpp>
+#include <lamina/lamina.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::serve {
+
+// Of /v1/completions, which continues `prompts`, and of /v1/chat/completions, which answers `messages`.
+struct AnswerRequest {
+    std::string model;
+    std::vector<std::string> prompts;
+    std::vector<ChatMessage> messages;
+    size_t choices = 1; // how many answers to each prompt
+    bool stream = false, stream_usage = false;
+    std::optional<int64_t> max_length;
+    std::optional<double> temperature, top_p, min_p, repetition_penalty;
+    std::optional<uint64_t> top_k, seed;
+    std::vector<std::string> stop;
+};
+[[nodiscard]] AnswerRequest completion_request(std::string_view body);
+[[nodiscard]] AnswerRequest chat_request(std::string_view body);
+
+// What the request leaves open is as the model's makers suggest. Without a seed, `seed` is taken. Throws Error(input)
+// if a field would have no effect.
+[[nodiscard]] GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &suggested, uint64_t seed);
+
+struct EmbeddingRequest {
+    std::string model;
+    std::vector<std::string> texts;
+    bool base64 = false;
+    std::optional<int64_t> width;
+};
+[[nodiscard]] EmbeddingRequest embedding_request(std::string_view body);
+
+struct TranscriptionRequest {
+    enum class Format { json, text, verbose_json, srt, vtt };
+    std::string model, file, audio; // file: its name; audio: its bytes
+    Format format = Format::json;
+    GenerateOptions options;
+};
+[[nodiscard]] TranscriptionRequest transcription_request(const std::vector<FormField> &form);
+
+} // namespace lamina::serve

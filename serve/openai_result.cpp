@@ -1,0 +1,164 @@
+#include "openai_result.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <span>
+
+namespace lamina::serve {
+namespace {
+
+Json usage_as_json(const Usage &usage) {
+    return {{"prompt_tokens", usage.prompt},
+            {"completion_tokens", usage.answer},
+            {"total_tokens", usage.prompt + usage.answer}};
+}
+
+const char *reason_of(Finish finish) { return finish == Finish::length ? "length" : "stop"; }
+
+Json with_head(const AnswerHead &head, const char *object, Json choices) {
+    return {{"id", head.id},
+            {"object", object},
+            {"created", head.created},
+            {"model", head.model},
+            {"choices", std::move(choices)}};
+}
+
+std::string event_of(const AnswerHead &head, Json choices) {
+    const char *object = head.chat ? "chat.completion.chunk" : "text_completion";
+    return "data: " + with_head(head, object, std::move(choices)).in_one_line() + "\n\n";
+}
+
+// A choice of an event: what it adds, and why it ended, if it did.
+std::string event_of(const AnswerHead &head, size_t choice, Json added, Json reason) {
+    Json out{{"index", choice}};
+    out[head.chat ? "delta" : "text"] = std::move(added);
+    out["logprobs"] = nullptr;
+    out["finish_reason"] = std::move(reason);
+    return event_of(head, Json::array({std::move(out)}));
+}
+
+std::string base64_of(std::span<const float> values) {
+    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const auto bytes = std::as_bytes(values); // little-endian, as on every platform that Lamina supports
+    std::string out;
+    for (size_t at = 0; at < bytes.size(); at += 3) {
+        uint32_t three = 0;
+        const size_t count = std::min<size_t>(3, bytes.size() - at);
+        for (size_t i = 0; i < 3; ++i) three = three << 8u | (i < count ? std::to_integer<uint32_t>(bytes[at + i]) : 0);
+        for (size_t i = 0; i < 4; ++i) out += i <= count ? letters[three >> (18u - 6u * i) & 63u] : '=';
+    }
+    return out;
+}
+
+// "00:01:02,345"
+std::string clock_time(double seconds, char point) {
+    const auto ms = static_cast<int64_t>(std::llround(seconds * 1000));
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%02d:%02d:%02d%c%03d", static_cast<int>(ms / 3600000),
+                  static_cast<int>(ms / 60000 % 60), static_cast<int>(ms / 1000 % 60), point,
+                  static_cast<int>(ms % 1000));
+    return text.data();
+}
+
+std::string subtitle(const Transcript::Part &part, char point) {
+    const std::string &text = part.hypothesis.text;
+    const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+    return clock_time(part.begin, point) + " --> " + clock_time(part.end, point) + "\n" + text.substr(begin) + "\n\n";
+}
+
+} // namespace
+
+std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choices, const Usage &usage) {
+    Json list = Json::array();
+    for (size_t i = 0; i < choices.size(); ++i) {
+        Json choice{{"index", i}};
+        if (head.chat)
+            choice["message"] = Json{{"role", "assistant"}, {"content", choices[i].text}, {"refusal", nullptr}};
+        else
+            choice["text"] = choices[i].text;
+        choice["logprobs"] = nullptr;
+        choice["finish_reason"] = reason_of(choices[i].finish);
+        list.push_back(std::move(choice));
+    }
+    Json out = with_head(head, head.chat ? "chat.completion" : "text_completion", std::move(list));
+    out["usage"] = usage_as_json(usage);
+    return out.in_one_line();
+}
+
+std::string role_event(const AnswerHead &head, size_t choice) {
+    return event_of(head, choice, {{"role", "assistant"}, {"content", ""}}, nullptr);
+}
+
+std::string piece_event(const AnswerHead &head, size_t choice, std::string_view piece) {
+    Json text = std::string(piece);
+    return event_of(head, choice, head.chat ? Json{{"content", std::move(text)}} : std::move(text), nullptr);
+}
+
+std::string finish_event(const AnswerHead &head, size_t choice, Finish finish) {
+    return event_of(head, choice, head.chat ? Json::object() : Json(""), reason_of(finish));
+}
+
+std::string usage_event(const AnswerHead &head, const Usage &usage) {
+    Json out = with_head(head, head.chat ? "chat.completion.chunk" : "text_completion", Json::array());
+    out["usage"] = usage_as_json(usage);
+    return "data: " + out.in_one_line() + "\n\n";
+}
+
+std::string error_event(const std::string &error) { return "data: " + error + "\n\n"; }
+
+std::string embeddings_json(const std::string &model, const Tensor &vectors, bool base64, size_t tokens) {
+    Json data = Json::array();
+    const auto width = static_cast<size_t>(vectors.shape().at(1));
+    for (size_t i = 0; i < static_cast<size_t>(vectors.shape().front()); ++i) {
+        const auto row = vectors.f32().subspan(i * width, width);
+        data.push_back(
+            {{"object", "embedding"},
+             {"index", i},
+             {"embedding", base64 ? Json(base64_of(row)) : Json(std::vector<float>(row.begin(), row.end()))}});
+    }
+    return Json{{"object", "list"},
+                {"data", std::move(data)},
+                {"model", model},
+                {"usage", Json{{"prompt_tokens", tokens}, {"total_tokens", tokens}}}}
+        .in_one_line();
+}
+
+std::string transcript_json(const Transcript &transcript) { return Json{{"text", transcript.text}}.in_one_line(); }
+
+std::string verbose_transcript_json(const Transcript &transcript, const std::string &language,
+                                    const std::string &task) {
+    Json segments = Json::array();
+    for (size_t i = 0; i < transcript.parts.size(); ++i) {
+        const Transcript::Part &part = transcript.parts[i];
+        const auto tokens = static_cast<double>(std::max<size_t>(part.hypothesis.tokens.size(), 1));
+        segments.push_back({{"id", i},
+                            {"start", part.begin},
+                            {"end", part.end},
+                            {"text", part.hypothesis.text},
+                            {"tokens", part.hypothesis.tokens},
+                            {"avg_logprob", part.hypothesis.log_probability / tokens}});
+    }
+    return Json{{"task", task},
+                {"language", language.empty() ? Json(nullptr) : Json(language)},
+                {"duration", transcript.parts.empty() ? 0.0 : transcript.parts.back().end},
+                {"text", transcript.text},
+                {"segments", std::move(segments)}}
+        .in_one_line();
+}
+
+std::string transcript_srt(const Transcript &transcript) {
+    std::string out;
+    for (size_t i = 0; i < transcript.parts.size(); ++i)
+        out += std::to_string(i + 1) + "\n" + subtitle(transcript.parts[i], ',');
+    return out;
+}
+
+std::string transcript_vtt(const Transcript &transcript) {
+    std::string out = "WEBVTT\n\n";
+    for (const Transcript::Part &part : transcript.parts) out += subtitle(part, '.');
+    return out;
+}
+
+} // namespace lamina::serve

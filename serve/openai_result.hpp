@@ -1,0 +1,53 @@
+// What OpenAI's API answers, as text.
+#pragma once
+
+#include "base/json.hpp"
+
+#include <lamina/audio.hpp>
+#include <lamina/lamina.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::serve {
+
+struct Usage {
+    size_t prompt = 0, answer = 0; // tokens
+};
+
+// A text that continues a prompt, or answers a conversation. All results of a request have the same head.
+struct AnswerHead {
+    bool chat = false;
+    std::string id, model;
+    int64_t created = 0; // seconds since 1970
+};
+struct Choice {
+    std::string text;
+    Finish finish = Finish::length;
+};
+[[nodiscard]] std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choices, const Usage &usage);
+
+// Server-sent events: "data: JSON\n\n". A chat begins with an event that says who speaks.
+[[nodiscard]] std::string role_event(const AnswerHead &head, size_t choice);
+[[nodiscard]] std::string piece_event(const AnswerHead &head, size_t choice, std::string_view piece);
+[[nodiscard]] std::string finish_event(const AnswerHead &head, size_t choice, Finish finish);
+[[nodiscard]] std::string usage_event(const AnswerHead &head, const Usage &usage);
+[[nodiscard]] std::string error_event(const std::string &error); // the JSON of an error
+inline constexpr std::string_view last_event = "data: [DONE]\n\n";
+
+// `vectors`: (N, C).
+[[nodiscard]] std::string embeddings_json(const std::string &model, const Tensor &vectors, bool base64, size_t tokens);
+
+// ---- Transcripts ----
+[[nodiscard]] std::string transcript_json(const Transcript &transcript);
+// With the windows of the audio. `language` may be empty.
+[[nodiscard]] std::string verbose_transcript_json(const Transcript &transcript, const std::string &language,
+                                                  const std::string &task);
+// Subtitles; a window is one of them.
+[[nodiscard]] std::string transcript_srt(const Transcript &transcript);
+[[nodiscard]] std::string transcript_vtt(const Transcript &transcript);
+
+} // namespace lamina::serve

@@ -1,0 +1,83 @@
+#include "refusal.hpp"
+
+#include "base/json.hpp"
+#include "base/utf8.hpp"
+
+#include <new>
+
+namespace lamina::serve {
+namespace {
+
+const char *type_of(int status) {
+    switch (status) {
+    case 401:
+        return "authentication_error";
+    case 403:
+        return "permission_error";
+    case 404:
+        return "not_found_error";
+    case 429:
+        return "rate_limit_error";
+    default:
+        return status < 500 ? "invalid_request_error" : "server_error";
+    }
+}
+
+// The field that the message of an Error is about: "messages" of "request: /messages/0/role: ...".
+std::string field_of(std::string_view message) {
+    constexpr std::string_view begin = "request: /";
+    if (!message.starts_with(begin)) return "";
+    message.remove_prefix(begin.size());
+    return std::string(message.substr(0, message.find_first_of("/:")));
+}
+
+Json text_or_null(const std::string &text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+// Messages may quote bytes of a request that are not UTF-8, which JSON cannot hold.
+std::string repaired(const std::string &text) {
+    return first_invalid_utf8(text) == text.size() ? text : printable(text);
+}
+
+} // namespace
+
+int status_of(const std::exception &why) {
+    if (const auto *refusal = dynamic_cast<const Refusal *>(&why)) return refusal->status();
+    if (dynamic_cast<const std::bad_alloc *>(&why) != nullptr) return 503;
+    const auto *error = dynamic_cast<const Error *>(&why);
+    if (error == nullptr) return 500;
+    switch (error->code()) {
+    case ErrorCode::usage:
+    case ErrorCode::input:
+        return 400;
+    case ErrorCode::memory:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+std::string openai_error(int status, const std::string &message, const std::string &field) {
+    return Json{{"error", Json{{"message", repaired(message)},
+                               {"type", type_of(status)},
+                               {"param", text_or_null(field)},
+                               {"code", nullptr}}}}
+        .in_one_line();
+}
+
+Response refusal(const std::string &path, int status, const std::string &message, const std::string &field) {
+    Response out{status};
+    const bool v2 = path == "/v2" || path.starts_with("/v2/");
+    out.body = v2 ? Json{{"error", repaired(message)}}.in_one_line() : openai_error(status, message, field);
+    if (status == 401) out.headers["WWW-Authenticate"] = "Bearer";
+    if (status == 429 || status == 503) out.headers["Retry-After"] = "1";
+    return out;
+}
+
+Response refusal(const std::string &path, const std::exception &why) {
+    const auto *refused = dynamic_cast<const Refusal *>(&why);
+    const bool no_memory = dynamic_cast<const std::bad_alloc *>(&why) != nullptr;
+    return refusal(path, status_of(why), no_memory ? "out of host memory" : why.what(),
+                   refused != nullptr ? refused->field() : field_of(why.what()));
+}
+
+} // namespace lamina::serve

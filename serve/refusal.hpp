@@ -1,0 +1,38 @@
+// Why a request gets no answer, and how the two protocols say it.
+#pragma once
+
+#include "http.hpp"
+
+#include <lamina/error.hpp>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+namespace lamina::serve {
+
+// A refusal that is not about what a request says, or about one field of it. All else is lamina::Error.
+class Refusal : public std::runtime_error {
+  public:
+    Refusal(int status, const std::string &message, std::string field = "")
+        : std::runtime_error(message), status_(status), field_(std::move(field)) {}
+    [[nodiscard]] int status() const noexcept { return status_; }
+    [[nodiscard]] const std::string &field() const noexcept { return field_; }
+
+  private:
+    int status_;
+    std::string field_;
+};
+
+// The status of an exception: 400 for what the client can mend, 503 where there is no memory, else 500.
+[[nodiscard]] int status_of(const std::exception &why);
+
+// Under /v2 {"error": "MESSAGE"}, elsewhere as OpenAI has it: {"error": {"message", "type", "param", "code"}}.
+[[nodiscard]] Response refusal(const std::string &path, int status, const std::string &message,
+                               const std::string &field = "");
+[[nodiscard]] Response refusal(const std::string &path, const std::exception &why);
+
+// The JSON of OpenAI's error alone.
+[[nodiscard]] std::string openai_error(int status, const std::string &message, const std::string &field);
+
+} // namespace lamina::serve

@@ -1,0 +1,23 @@
+// Which function of the Api answers which path.
+#pragma once
+
+#include "api.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace lamina::serve {
+
+struct Api::Route {
+    std::string_view method, pattern; // "{model}" is one part of a path
+    Response (Api::*answer)(const Call &);
+    enum class Door { open, key } door = Door::key; // whether it needs a key, if there are keys
+    bool works = false;                             // counts as a request that waits or runs
+};
+
+struct Api::Call {
+    const Request &request;
+    std::string model; // what stands for "{model}" in the path
+};
+
+} // namespace lamina::serve

@@ -1,0 +1,162 @@
+// What answers /v1/audio/transcriptions.
+#include "openai_request.hpp"
+#include "openai_result.hpp"
+#include "route.hpp"
+
+#include "base/joined.hpp"
+#include "base/nearest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace lamina::serve {
+namespace {
+
+using Format = TranscriptionRequest::Format;
+
+const std::vector<std::pair<std::string, Format>> formats{{"json", Format::json},
+                                                          {"text", Format::text},
+                                                          {"verbose_json", Format::verbose_json},
+                                                          {"srt", Format::srt},
+                                                          {"vtt", Format::vtt}};
+
+[[noreturn]] void refuse_field(const FormField &field, const std::string &message) {
+    throw Error(ErrorCode::input, "request: /" + field.name + ": " + message);
+}
+
+void read_format(const FormField &field, TranscriptionRequest &out) {
+    const auto found = std::ranges::find(formats, field.content, &std::pair<std::string, Format>::first);
+    if (found == formats.end())
+        refuse_field(field, "unknown format '" + field.content + "'; there are " + joined(names_of(formats)));
+    out.format = found->second;
+}
+
+void read_temperature(const FormField &field, TranscriptionRequest &out) {
+    const char *end = field.content.data() + field.content.size();
+    const auto [stop, error] = std::from_chars(field.content.data(), end, out.options.temperature);
+    if (error != std::errc{} || stop != end || !(out.options.temperature >= 0 && out.options.temperature <= 100))
+        refuse_field(field, "expected a number from 0 to 100, found '" + field.content + "'");
+}
+
+void expect_value(const FormField &field, const std::string &value) {
+    if (field.content != value) refuse_field(field, "not supported: expected no such field, or '" + value + "'");
+}
+
+void read_field(const FormField &field, TranscriptionRequest &out) {
+    const std::string &name = field.name;
+    if (name == "file")
+        out.file = field.file, out.audio = field.content;
+    else if (name == "model")
+        out.model = field.content;
+    else if (name == "language")
+        out.options.choices["language"] = field.content;
+    else if (name == "response_format")
+        read_format(field, out);
+    else if (name == "temperature")
+        read_temperature(field, out);
+    else if (name == "prompt")
+        expect_value(field, "");
+    else if (name == "stream")
+        expect_value(field, "false");
+    else if (name == "timestamp_granularities[]")
+        expect_value(field, "segment");
+    else if (name == "chunking_strategy")
+        expect_value(field, "auto");
+    else
+        refuse_field(field, "unknown field; supported are file, model, language, response_format, temperature");
+}
+
+// A file in memory, because audio is read from files.
+class MemoryFile {
+  public:
+    explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("upload", MFD_CLOEXEC)) {
+        while (descriptor_ >= 0 && !bytes.empty()) {
+            const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) break;
+            bytes.remove_prefix(static_cast<size_t>(n));
+        }
+        if (descriptor_ >= 0 && bytes.empty()) return;
+        const int why = errno;
+        if (descriptor_ >= 0) close(descriptor_);
+        throw Error(ErrorCode::memory, std::string("no memory for an uploaded file: ") + std::strerror(why));
+    }
+    MemoryFile(const MemoryFile &) = delete;
+    MemoryFile &operator=(const MemoryFile &) = delete;
+    ~MemoryFile() { close(descriptor_); }
+
+    [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+  private:
+    int descriptor_;
+};
+
+// Messages name the file as the client does.
+Audio read_upload(const TranscriptionRequest &request) {
+    const MemoryFile file(request.audio);
+    try {
+        return read_audio(file.path());
+    } catch (const Error &why) {
+        std::string message = why.what();
+        if (message.starts_with(file.path()))
+            message.replace(0, file.path().size(), request.file.empty() ? "the file" : request.file);
+        throw Error(why.code(), "request: /file: " + message);
+    }
+}
+
+std::string chosen(const Choices &choices, const char *name, const char *otherwise) {
+    const auto found = choices.find(name);
+    return found == choices.end() ? otherwise : found->second;
+}
+
+Response transcript_response(const TranscriptionRequest &request, const Transcript &transcript) {
+    switch (request.format) {
+    case Format::text:
+        return {.type = "text/plain; charset=utf-8", .body = transcript.text + "\n"};
+    case Format::srt:
+        return {.type = "text/plain; charset=utf-8", .body = transcript_srt(transcript)};
+    case Format::vtt:
+        return {.type = "text/vtt; charset=utf-8", .body = transcript_vtt(transcript)};
+    case Format::verbose_json:
+        return {.body = verbose_transcript_json(transcript, chosen(request.options.choices, "language", ""),
+                                                chosen(request.options.choices, "task", "transcribe"))};
+    case Format::json:
+        break;
+    }
+    return {.body = transcript_json(transcript)};
+}
+
+} // namespace
+
+TranscriptionRequest transcription_request(const std::vector<FormField> &form) {
+    if (form.empty())
+        throw Error(ErrorCode::input, "request: expected a form (multipart/form-data) with the fields file and model");
+    TranscriptionRequest out;
+    for (const FormField &field : form) read_field(field, out);
+    if (out.model.empty()) throw Error(ErrorCode::input, "request: the field 'model' is missing");
+    if (out.audio.empty()) throw Error(ErrorCode::input, "request: the field 'file' is missing or empty");
+    return out;
+}
+
+Response Api::transcriptions(const Call &call) {
+    const TranscriptionRequest request = transcription_request(call.request.form);
+    Engine &engine = engine_called(request.model);
+    if (!engine.transcribes())
+        throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");
+    const auto work = std::make_shared<Transcription>();
+    work->audio = read_upload(request);
+    work->options = request.options;
+    engine.submit(work);
+    await(*work, call.request);
+    size_t tokens = 0;
+    for (const Transcript::Part &part : work->transcript.parts) tokens += part.hypothesis.tokens.size();
+    metrics_.tokens(engine.name(), 0, tokens);
+    return transcript_response(request, work->transcript);
+}
+
+} // namespace lamina::serve

@@ -1,0 +1,62 @@
+// What answers /v2: the Open Inference Protocol.
+#include "route.hpp"
+#include "v2.hpp"
+
+#include "base/nearest.hpp"
+
+namespace lamina::serve {
+namespace {
+
+// A model with one graph is a model of the protocol. Of a model with several, each graph is one: "g2p.encode".
+std::string name_of_graph(const Engine &engine, const std::string &graph) {
+    return engine.contents().graphs.size() == 1 ? engine.name() : engine.name() + "." + graph;
+}
+
+} // namespace
+
+Api::Graph Api::graph_called(const std::string &name) {
+    std::vector<std::string> names;
+    for (Engine &engine : engines_)
+        for (const auto &[graph, contents] : engine.contents().graphs) {
+            names.push_back(name_of_graph(engine, graph));
+            if (names.back() == name) return {&engine, graph, &contents};
+        }
+    throw Refusal(404, "there is no model '" + name + "'" + instead_of(name, names));
+}
+
+Response Api::server_metadata(const Call &) {
+    return {
+        .body =
+            Json{{"name", "lamina"}, {"version", options_.version}, {"extensions", Json::array({"binary_tensor_data"})}}
+                .in_one_line()};
+}
+
+Response Api::live(const Call &) { return {.body = "{\"live\":true}"}; }
+
+Response Api::ready(const Call &) {
+    const bool ready = !gate_.closed();
+    return {.status = ready ? 200 : 503, .body = ready ? "{\"ready\":true}" : "{\"ready\":false}"};
+}
+
+Response Api::graph_ready(const Call &call) {
+    (void)graph_called(call.model);
+    return ready(call);
+}
+
+Response Api::graph_metadata_of(const Call &call) {
+    return {.body = graph_metadata(call.model, *graph_called(call.model).graph).in_one_line()};
+}
+
+Response Api::infer(const Call &call) {
+    const Graph graph = graph_called(call.model);
+    InferRequest request =
+        infer_request(call.request.body, call.request.header("inference-header-content-length"), *graph.graph);
+    const auto work = std::make_shared<GraphCall>();
+    work->graph = graph.name;
+    work->inputs = std::move(request.inputs);
+    graph.engine->submit(work);
+    await(*work, call.request);
+    return infer_response(call.model, request, work->outputs);
+}
+
+} // namespace lamina::serve

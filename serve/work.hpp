@@ -1,0 +1,75 @@
+// What a request asks of a model, shared by the thread that waits for it and the engine that does it.
+#pragma once
+
+#include <lamina/audio.hpp>
+#include <lamina/lamina.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::serve {
+
+class Work {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    Work() = default;
+    Work(const Work &) = delete;
+    Work &operator=(const Work &) = delete;
+    virtual ~Work() = default;
+
+    // ---- For the thread that waits ----
+
+    // Waits until the work has ended or has a new piece, but not beyond `until`. Returns whether there is news.
+    bool wait(Clock::time_point until);
+    [[nodiscard]] bool ended() const;
+    [[nodiscard]] std::string take_pieces(); // what was generated since the last call
+    void expect_success() const;             // throws what the engine threw
+    void leave();                            // nobody waits any more
+
+    // ---- For the engine ----
+
+    [[nodiscard]] bool left() const;
+    void add(std::string_view piece);
+    void end(std::exception_ptr why = nullptr);
+
+    const Clock::time_point asked = Clock::now();
+
+  private:
+    mutable std::mutex mutex_; // guards all below
+    std::condition_variable changed_;
+    std::string pieces_;
+    bool ended_ = false, left_ = false;
+    std::exception_ptr why_;
+};
+
+// The kinds of work; the last member of each is the result.
+
+struct Embedding : Work {
+    std::vector<std::string> texts;
+    Tensor vectors; // (N, C)
+};
+
+struct GraphCall : Work {
+    std::string graph;
+    TensorMap inputs, outputs;
+};
+
+struct Transcription : Work {
+    Audio audio;
+    GenerateOptions options;
+    Transcript transcript;
+};
+
+struct Answer : Work {
+    std::string prompt;
+    GenerateOptions options;
+    Hypothesis hypothesis;
+};
+
+} // namespace lamina::serve

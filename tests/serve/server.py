@@ -1,0 +1,96 @@
+"""Starts `lamina serve` for tests, and asks it."""
+
+import http.client
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+repository = pathlib.Path(__file__).resolve().parents[2]
+fixtures = repository / "tests" / "architectures" / "models"
+
+
+class Server:
+    """A server on a free port, on the CPU. `with Server(lamina, [models]) as server: ...` ends it."""
+
+    def __init__(self, lamina, models, *options):
+        self.process = subprocess.Popen(
+            [lamina, "serve", *map(str, models), "--port", "0", "--device", "cpu", *map(str, options)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        if not self.url:
+            raise RuntimeError(f"the server did not start: {self.process.stderr.read()}")
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+    def end(self, timeout=60):
+        """Sends SIGTERM and returns the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout)
+
+    def connection(self, timeout=120):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def ask(self, method, path, body=None, headers=None):
+        """The status, the headers and the body of a response; JSON is parsed."""
+        connection = self.connection()
+        try:
+            if isinstance(body, (dict, list)):
+                body = json.dumps(body)
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            text = response.read()
+            if response.getheader("Content-Type", "").startswith("application/json"):
+                text = json.loads(text)
+            return response.status, response.headers, text
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        return self.ask("GET", path, headers=headers)
+
+    def post(self, path, body, **headers):
+        return self.ask("POST", path, body, {"Content-Type": "application/json", **headers})
+
+
+def with_words(name, folder, change=None):
+    """A tiny untrained model in a folder, with the tokens w0 to w52 between blanks. BERT puts a text between two."""
+    shutil.copytree(fixtures / name, folder)
+    config = json.loads((folder / "config.json").read_text()) | (change or {})
+    (folder / "config.json").write_text(json.dumps(config))
+    tokenizer = {"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "WhitespaceSplit"},
+                 "model": {"type": "WordLevel", "vocab": {f"w{i}": i for i in range(53)}, "unk_token": "w0"}}
+    if config["model_type"] == "bert":
+        tokenizer["post_processor"] = {"type": "BertProcessing", "sep": ["w2", 2], "cls": ["w1", 1]}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    return folder
+
+
+def talking(folder, change=None):
+    """The same of a Llama with a chat template."""
+    with_words("llama", folder, change)
+    (folder / "chat_template.jinja").write_text(
+        "{% for m in messages %}w{{ loop.index }} {{ m.content }} w40 {% endfor %}")
+    (folder / "generation_config.json").write_text("{}")
+    return folder
+
+
+def lamina_json(lamina, *arguments):
+    """What a command prints as JSON."""
+    done = subprocess.run([lamina, *map(str, arguments), "--device", "cpu", "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"lamina {arguments[0]}: {done.stderr}")
+    return json.loads(done.stdout)

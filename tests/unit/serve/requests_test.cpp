@@ -1,0 +1,195 @@
+// Requests of clients, from their text: what is understood, and what is said of the rest.
+#include "catch.hpp"
+
+#include "serve/openai_request.hpp"
+#include "serve/v2.hpp"
+
+using namespace lamina;
+using namespace lamina::serve;
+using matchers::contains;
+
+namespace {
+
+std::string completion_refusal(const std::string &more) {
+    return message_of([&] { (void)completion_request(R"({"model": "m", "prompt": "a")" + more + "}"); });
+}
+std::string chat_refusal(const std::string &messages) {
+    return message_of([&] { (void)chat_request(R"({"model": "m", "messages": )" + messages + "}"); });
+}
+
+// As a model's makers may suggest.
+GenerateOptions sampling(double temperature, size_t top_k) {
+    GenerateOptions out;
+    out.temperature = temperature;
+    out.top_k = top_k;
+    return out;
+}
+
+// y = f(x, ids)
+ModelGraph graph() {
+    ModelGraph out;
+    out.inputs = {{"x", DType::f32, "B 2"}, {"ids", DType::i32, "B"}};
+    ModelLayer layer;
+    layer.outputs = {{"f", DType::f32, "B 2"}};
+    out.layers = {layer};
+    out.outputs = {{"y", "f"}};
+    return out;
+}
+std::string infer_refusal(const std::string &body, const std::string &json_bytes = "") {
+    return message_of([&] { (void)infer_request(body, json_bytes, graph()); });
+}
+const std::string ids = R"({"name": "ids", "shape": [1], "datatype": "INT32", "data": [7]})";
+
+} // namespace
+
+TEST_CASE("a completion has all fields that change numbers, and ignores those that never do") {
+    const AnswerRequest r = completion_request(
+        R"({"model": "m", "prompt": ["a", "b"], "max_tokens": 5, "temperature": 0.5, "top_p": 0.9, "n": 2, "stop": "x",
+            "seed": 3, "stream": true, "stream_options": {"include_usage": true}, "user": "someone", "logprobs": null,
+            "frequency_penalty": 0, "logit_bias": {}, "echo": false, "best_of": 1})");
+    CHECK(r.model == "m");
+    CHECK(r.prompts == std::vector<std::string>{"a", "b"});
+    CHECK(r.max_length == 5);
+    CHECK(r.choices == 2);
+    CHECK(r.stop == std::vector<std::string>{"x"});
+    CHECK((r.stream && r.stream_usage));
+    const GenerateOptions o = options_of(r, sampling(1, 7), 99);
+    CHECK(o.temperature == 0.5);
+    CHECK(o.top_k == 7); // as the model's makers suggest
+    CHECK(o.top_p == 0.9);
+    CHECK(o.seed == 3);
+}
+
+TEST_CASE("a field that is wrong, unknown or not supported is named") {
+    CHECK_THAT(completion_refusal(R"(, "max_tokens": "5")"), contains("request: /max_tokens: expected a whole number from 1"));
+    CHECK_THAT(completion_refusal(R"(, "max_tokens": 0)"), contains("/max_tokens"));
+    CHECK_THAT(completion_refusal(R"(, "temperature": -1)"), contains("/temperature: expected a number from 0 to 100"));
+    CHECK_THAT(completion_refusal(R"(, "top_p": 0)"), contains("/top_p"));
+    CHECK_THAT(completion_refusal(R"(, "n": 1000)"), contains("/n: "));
+    CHECK_THAT(completion_refusal(R"(, "stop": ["x", 1])"), contains("/stop/1: expected a text, found 1"));
+    CHECK_THAT(completion_refusal(R"(, "stop": "")"), contains("/stop: expected texts that are not empty"));
+    CHECK_THAT(completion_refusal(R"(, "stream": 1)"), contains("/stream: expected true or false"));
+    CHECK_THAT(completion_refusal(R"(, "max_token": 5)"),
+               contains("/max_token: unknown field; did you mean 'max_tokens'?; supported are model, prompt"));
+    CHECK_THAT(completion_refusal(R"(, "presence_penalty": 0.5)"),
+               contains("/presence_penalty: not supported: expected no such field, or 0"));
+    CHECK_THAT(completion_refusal(R"(, "logprobs": 1)"), contains("/logprobs: not supported"));
+    CHECK_THAT(completion_refusal(R"(, "logit_bias": {"1": 2})"), contains("/logit_bias: not supported"));
+    CHECK_THAT(message_of([] { (void)completion_request("{"); }), contains("request: not JSON"));
+    CHECK_THAT(message_of([] { (void)completion_request("[]"); }), contains("request: expected an object"));
+    CHECK_THAT(message_of([] { (void)completion_request(R"({"prompt": "a"})"); }), contains("'model' is missing"));
+    CHECK_THAT(message_of([] { (void)completion_request(R"({"model": "m", "prompt": [1, 2]})"); }),
+               contains("/prompt/0: expected a text, found 1"));
+    CHECK_THAT(message_of([] { (void)completion_request(R"({"model": "m", "prompt": []})"); }), contains("/prompt"));
+}
+
+TEST_CASE("a field without effect is refused, because a client expects one") {
+    const AnswerRequest r = completion_request(R"({"model": "m", "prompt": "a", "top_p": 0.5})");
+    CHECK_THAT(message_of([&] { (void)options_of(r, {}, 0); }), contains("/top_p: has no effect"));
+    CHECK(options_of(r, sampling(0.7, 0), 5).seed == 5);
+}
+
+TEST_CASE("messages are texts, whole or in parts, by somebody") {
+    const AnswerRequest r = chat_request(
+        R"({"model": "m", "max_completion_tokens": 4, "response_format": {"type": "text"}, "messages": [
+            {"role": "developer", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+            {"role": "assistant", "content": null, "refusal": null}]})");
+    REQUIRE(r.messages.size() == 3);
+    CHECK(r.messages[0].role == "system");
+    CHECK(r.messages[1].content == "ab");
+    CHECK(r.messages[2].content.empty());
+    CHECK(r.max_length == 4);
+    CHECK_THAT(chat_refusal("[]"), contains("/messages: expected at least one"));
+    CHECK_THAT(chat_refusal(R"("hello")"), contains("/messages: expected a list"));
+    CHECK_THAT(chat_refusal(R"([{"content": "a"}])"), contains("/messages/0: the key 'role' is missing"));
+    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": 5}])"), contains("/messages/0/content: expected a text"));
+    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": [{"type": "image_url"}]}])"),
+               contains("/messages/0/content/0/type: only parts of type \"text\" are supported"));
+    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": "a", "name": "Eve"}])"), contains("/messages/0/name"));
+    CHECK_THAT(message_of([] {
+                   (void)chat_request(R"({"model": "m", "messages": [{"role": "user", "content": "a"}],
+                                          "response_format": {"type": "json_object"}})");
+               }),
+               contains("/response_format/type: not supported"));
+    CHECK_THAT(message_of([] {
+                   (void)chat_request(R"({"model": "m", "messages": [{"role": "user", "content": "a"}],
+                                          "tools": [{"type": "function"}]})");
+               }),
+               contains("/tools: not supported: expected no such field, or []"));
+}
+
+TEST_CASE("embeddings are of one text or several, as numbers or base64") {
+    const EmbeddingRequest r =
+        embedding_request(R"({"model": "m", "input": ["a", "b"], "encoding_format": "base64", "dimensions": 384})");
+    CHECK(r.texts.size() == 2);
+    CHECK(r.base64);
+    CHECK(r.width == 384);
+    CHECK(embedding_request(R"({"model": "m", "input": "a", "user": "u"})").texts.size() == 1);
+    const auto refusal = [](const std::string &body) { return message_of([&] { (void)embedding_request(body); }); };
+    CHECK_THAT(refusal(R"({"model": "m", "input": [[1, 2]]})"), contains("/input/0: expected a text"));
+    CHECK_THAT(refusal(R"({"model": "m", "input": []})"), contains("/input: expected 1 to 2048 texts, found 0"));
+    CHECK_THAT(refusal(R"({"model": "m", "input": "a", "encoding_format": "hex"})"), contains("/encoding_format"));
+    CHECK_THAT(refusal(R"({"model": "m", "input": "a", "dims": 3})"), contains("/dims: unknown field"));
+}
+
+TEST_CASE("tensors come as lists, flat or nested, or as bytes behind the JSON") {
+    const std::string x = R"({"name": "x", "shape": [1, 2], "datatype": "FP32", )";
+    const InferRequest flat =
+        infer_request(R"({"id": "7", "inputs": [)" + x + R"("data": [0.5, -1]}, )" + ids + "]}", "", graph());
+    CHECK(flat.id == "7");
+    CHECK(flat.inputs.at("x").f32()[1] == -1);
+    CHECK(flat.inputs.at("ids").i32()[0] == 7);
+    const InferRequest nested =
+        infer_request(R"({"inputs": [)" + x + R"("data": [[0.5, -1]]}, )" + ids + "]}", "", graph());
+    CHECK(nested.inputs.at("x").f32()[0] == 0.5F);
+
+    const std::string head = R"({"inputs": [)" + x + R"("parameters": {"binary_data_size": 8}}, )" + ids +
+                             R"(], "outputs": [{"name": "y", "parameters": {"binary_data": true}}]})";
+    const std::string raw("\0\0\0\x3f\0\0\x80\xbf", 8); // 0.5, -1
+    const InferRequest binary = infer_request(head + raw, std::to_string(head.size()), graph());
+    CHECK(binary.inputs.at("x").f32()[0] == 0.5F);
+    CHECK(binary.inputs.at("x").f32()[1] == -1);
+    REQUIRE(binary.outputs.size() == 1);
+    const Response response = infer_response("m", binary, {{"y", binary.inputs.at("x")}});
+    const size_t json = std::stoul(response.headers.at("Inference-Header-Content-Length"));
+    CHECK(response.body.substr(json) == raw);
+    CHECK_THAT(infer_response("m", flat, {{"y", flat.inputs.at("x")}}).body,
+               contains(R"("outputs":[{"name":"y","datatype":"FP32","shape":[1,2],"data":[0.5,-1.0]}])"));
+
+    CHECK_THAT(infer_refusal(head + raw + "!", std::to_string(head.size())), contains("belong to no input"));
+    CHECK_THAT(infer_refusal(head, std::to_string(head.size())), contains("only 0 bytes are left"));
+    CHECK_THAT(infer_refusal(head + raw, "x"), contains("Inference-Header-Content-Length: expected a number"));
+    CHECK_THAT(infer_refusal(head + raw, "100000"), contains("Inference-Header-Content-Length"));
+}
+
+TEST_CASE("a tensor that the graph cannot take is refused with its place") {
+    const auto with_x = [](const std::string &x) { return infer_refusal(R"({"inputs": [)" + x + ", " + ids + "]}"); };
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [1, 2], "datatype": "FP64", "data": [1, 2]})"),
+               contains("/inputs/0/datatype: expected FP32"));
+    CHECK_THAT(with_x(R"({"name": "z", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]})"),
+               contains("no input 'z'"));
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1]})"),
+               contains("/inputs/0/data: expected 2 values, as the shape says, found 1"));
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1, "b"]})"),
+               contains("/inputs/0/data/1: expected a number"));
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1, 1e300]})"),
+               contains("FP32 can hold"));
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [-1, 2], "datatype": "FP32", "data": []})"),
+               contains("/inputs/0/shape/0"));
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [4611686018427387904, 4], "datatype": "FP32", "data": []})"),
+               contains("/inputs/0/shape: no tensor can have this shape"));
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [1000000000, 2], "datatype": "FP32", "data": [1]})"),
+               contains("expected 2000000000 values"));
+    CHECK_THAT(with_x(R"({"name": "x", "shape": [1, 2], "datatype": "FP32"})"), contains("expected data or"));
+    CHECK_THAT(infer_refusal(R"({"inputs": [)" + ids + "]}"), contains("the input 'x' is missing"));
+    CHECK_THAT(infer_refusal(R"({"inputs": [)" + ids + ", " + ids + "]}"), contains("given twice"));
+    CHECK_THAT(infer_refusal("{}"), contains("'inputs' is missing"));
+}
+
+TEST_CASE("sizes that are open are -1 in a graph's metadata") {
+    CHECK(
+        graph_metadata("m", graph()).in_one_line() ==
+        R"({"name":"m","versions":["1"],"platform":"lamina","inputs":[{"name":"x","datatype":"FP32","shape":[-1,2]},)"
+        R"({"name":"ids","datatype":"INT32","shape":[-1]}],"outputs":[{"name":"y","datatype":"FP32","shape":[-1,2]}]})");
+}

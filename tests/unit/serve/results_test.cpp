@@ -1,0 +1,121 @@
+// Results, metrics and refusals as text, and who may come in.
+#include "catch.hpp"
+
+#include "serve/gate.hpp"
+#include "serve/metrics.hpp"
+#include "serve/openai_result.hpp"
+#include "serve/refusal.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <vector>
+
+using namespace lamina;
+using namespace lamina::serve;
+using matchers::contains;
+
+namespace {
+const AnswerHead chat{true, "chatcmpl-1", "m", 17};
+const AnswerHead completion{false, "cmpl-1", "m", 17};
+} // namespace
+
+TEST_CASE("answers have the form that OpenAI's clients expect") {
+    const auto whole = nlohmann::json::parse(answer_json(chat, {{"Hi \"you\"", Finish::end}}, {3, 2}));
+    CHECK(whole["object"] == "chat.completion");
+    CHECK(whole["choices"][0]["message"]["content"] == "Hi \"you\"");
+    CHECK(whole["choices"][0]["finish_reason"] == "stop");
+    CHECK(whole["usage"]["total_tokens"] == 5);
+    const auto text = nlohmann::json::parse(answer_json(completion, {{"a", Finish::length}, {"b", Finish::stop}}, {}));
+    CHECK(text["object"] == "text_completion");
+    CHECK(text["choices"][0]["finish_reason"] == "length");
+    CHECK(text["choices"][1]["text"] == "b");
+    CHECK(text["choices"][1]["index"] == 1);
+}
+
+TEST_CASE("events are one line each, with what they add") {
+    const auto event = [](const std::string &text) {
+        REQUIRE(text.starts_with("data: "));
+        REQUIRE(text.ends_with("\n\n"));
+        return nlohmann::json::parse(text.substr(6));
+    };
+    CHECK(event(role_event(chat, 0))["choices"][0]["delta"]["role"] == "assistant");
+    CHECK(event(piece_event(chat, 1, "a\nb"))["choices"][0]["delta"]["content"] == "a\nb");
+    CHECK(event(piece_event(completion, 1, "a"))["choices"][0]["text"] == "a");
+    CHECK(event(finish_event(chat, 0, Finish::end))["choices"][0]["finish_reason"] == "stop");
+    CHECK(event(finish_event(chat, 0, Finish::end))["choices"][0]["delta"].empty());
+    CHECK(event(usage_event(chat, {1, 2}))["choices"].empty());
+}
+
+TEST_CASE("embeddings as base64 are the bytes of their floats") {
+    const Tensor vectors = Tensor::of({2, 2}, std::vector<float>{1, -2, 0.5F, 0});
+    const auto json = nlohmann::json::parse(embeddings_json("m", vectors, true, 4));
+    CHECK(json["data"][0]["embedding"] == "AACAPwAAAMA="); // as Python's base64 has them
+    CHECK(json["data"][1]["embedding"] == "AAAAPwAAAAA=");
+    const auto numbers = nlohmann::json::parse(embeddings_json("m", vectors, false, 4));
+    CHECK(numbers["data"][0]["embedding"][1] == -2);
+    CHECK(numbers["usage"]["prompt_tokens"] == 4);
+}
+
+TEST_CASE("subtitles have the times of their windows") {
+    Transcript t;
+    t.text = "One. Two.";
+    t.parts = {{0, 29.5, {}}, {29.5, 3725.25, {}}};
+    t.parts[0].hypothesis.text = " One.";
+    t.parts[1].hypothesis.text = " Two.";
+    CHECK(transcript_srt(t) == "1\n00:00:00,000 --> 00:00:29,500\nOne.\n\n2\n00:00:29,500 --> 01:02:05,250\nTwo.\n\n");
+    CHECK(transcript_vtt(t).starts_with("WEBVTT\n\n00:00:00.000 --> 00:00:29.500\nOne.\n\n"));
+    CHECK(nlohmann::json::parse(verbose_transcript_json(t, "en", "transcribe"))["duration"] == 3725.25);
+}
+
+TEST_CASE("a refusal has the form of its protocol, and the status of its cause") {
+    const auto openai = nlohmann::json::parse(refusal("/v1/models", Refusal(404, "no", "model")).body);
+    CHECK(openai["error"]["message"] == "no");
+    CHECK(openai["error"]["param"] == "model");
+    CHECK(openai["error"]["type"] == "not_found_error");
+    CHECK(refusal("/v2/models/m/infer", 400, "no").body == R"({"error":"no"})");
+    CHECK(refusal("/v1/x", Error(ErrorCode::input, "bad")).status == 400);
+    CHECK(refusal("/v1/x", Error(ErrorCode::memory, "full")).status == 503);
+    CHECK(refusal("/v1/x", Error(ErrorCode::unproven, "wrong")).status == 500);
+    CHECK(refusal("/v1/x", std::bad_alloc()).status == 503);
+    CHECK(refusal("/v1/x", 400, "bytes \xff").body.find('\xff') == std::string::npos);
+    const Response in_request = refusal("/v1/x", Error(ErrorCode::input, "request: /messages/0/role: wrong"));
+    CHECK(nlohmann::json::parse(in_request.body)["error"]["param"] == "messages");
+}
+
+TEST_CASE("the gate counts who is inside, and lets nobody in when it is full or closed") {
+    const auto status = [](Gate &gate) {
+        try {
+            (void)gate.enter();
+            return 200;
+        } catch (const Refusal &why) {
+            return why.status();
+        }
+    };
+    Gate gate(1);
+    auto first = gate.enter();
+    CHECK(status(gate) == 429);
+    first.reset();
+    CHECK(status(gate) == 200);
+    gate.close();
+    gate.wait_until_empty();
+    CHECK(status(gate) == 503);
+}
+
+TEST_CASE("metrics are in Prometheus's text format") {
+    Metrics metrics;
+    metrics.request("/v1/embeddings", 200, std::chrono::milliseconds(30));
+    metrics.request("/v1/embeddings", 200, std::chrono::seconds(100));
+    metrics.tokens("a\"b", 5, 7);
+    metrics.batch("m", 3);
+    const std::string text = metrics.text({{"lamina_models", {"Models.", 2}}});
+    CHECK_THAT(text, contains("# TYPE lamina_requests_total counter\n"));
+    CHECK_THAT(text, contains("lamina_requests_total{path=\"/v1/embeddings\",status=\"200\"} 2\n"));
+    CHECK_THAT(text, contains("lamina_request_seconds_bucket{path=\"/v1/embeddings\",le=\"0.025\"} 0\n"));
+    CHECK_THAT(text, contains("lamina_request_seconds_bucket{path=\"/v1/embeddings\",le=\"0.05\"} 1\n"));
+    CHECK_THAT(text, contains("lamina_request_seconds_bucket{path=\"/v1/embeddings\",le=\"+Inf\"} 2\n"));
+    CHECK_THAT(text, contains("lamina_request_seconds_sum{path=\"/v1/embeddings\"} 100.03\n"));
+    CHECK_THAT(text, contains("lamina_batch_size_bucket{model=\"m\",le=\"4\"} 1\n"));
+    CHECK_THAT(text, contains("lamina_generated_tokens_total{model=\"a\\\"b\"} 7\n"));
+    CHECK_THAT(text, contains("# TYPE lamina_models gauge\nlamina_models 2\n"));
+}
