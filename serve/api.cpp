@@ -55,6 +55,8 @@ std::string_view without_port(std::string_view host) {
 const std::vector<Api::Route> &Api::routes() {
     using enum Route::Door;
     static const std::vector<Route> list{
+        {"GET", "/", &Api::show_page, open},
+        {"GET", "/status", &Api::show_status},
         {"GET", "/metrics", &Api::show_metrics},
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},

@@ -74,6 +74,10 @@ class Api {
     };
     [[nodiscard]] Graph graph_called(const std::string &name);
 
+    // ---- In page_api.cpp ----
+    [[nodiscard]] Response show_page(const Call &call);
+    [[nodiscard]] Response show_status(const Call &call);
+
     [[nodiscard]] Response show_metrics(const Call &call);
 
     [[nodiscard]] Engine &engine_called(const std::string &name);

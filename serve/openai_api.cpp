@@ -23,15 +23,19 @@ size_t tokens_in(const Engine &engine, const std::vector<std::string> &texts, co
 
 } // namespace
 
+Json endpoints_of(const Engine &engine) {
+    Json out = Json::array();
+    if (engine.embeds()) out.push_back("/v1/embeddings");
+    if (engine.transcribes()) out.push_back("/v1/audio/transcriptions");
+    return out;
+}
+
 Json Api::as_json(const Engine &engine) const {
-    Json endpoints = Json::array();
-    if (engine.embeds()) endpoints.push_back("/v1/embeddings");
-    if (engine.transcribes()) endpoints.push_back("/v1/audio/transcriptions");
     return {{"id", engine.name()},
             {"object", "model"},
             {"created", static_cast<int64_t>(began_)},
             {"owned_by", "lamina"},
-            {"endpoints", std::move(endpoints)}};
+            {"endpoints", endpoints_of(engine)}};
 }
 
 Response Api::list_models(const Call &) {

@@ -20,4 +20,9 @@ struct Api::Call {
     std::string model; // what stands for "{model}" in the path
 };
 
+// The paths of OpenAI's API that a model can be used with, the most telling one first.
+[[nodiscard]] Json endpoints_of(const Engine &engine);
+// What /v2 calls a graph: by the model's name if it is the only one, else "g2p.encode".
+[[nodiscard]] std::string graph_name(const Engine &engine, const std::string &graph);
+
 } // namespace lamina::serve

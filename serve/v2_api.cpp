@@ -5,20 +5,16 @@
 #include "base/nearest.hpp"
 
 namespace lamina::serve {
-namespace {
 
-// A model with one graph is a model of the protocol. Of a model with several, each graph is one: "g2p.encode".
-std::string name_of_graph(const Engine &engine, const std::string &graph) {
+std::string graph_name(const Engine &engine, const std::string &graph) {
     return engine.contents().graphs.size() == 1 ? engine.name() : engine.name() + "." + graph;
 }
-
-} // namespace
 
 Api::Graph Api::graph_called(const std::string &name) {
     std::vector<std::string> names;
     for (Engine &engine : engines_)
         for (const auto &[graph, contents] : engine.contents().graphs) {
-            names.push_back(name_of_graph(engine, graph));
+            names.push_back(graph_name(engine, graph));
             if (names.back() == name) return {&engine, graph, &contents};
         }
     throw Refusal(404, "there is no model '" + name + "'" + instead_of(name, names));
