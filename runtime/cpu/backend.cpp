@@ -329,8 +329,10 @@ void CpuProgram::copy_states(plan::Program &from, std::span<const plan::StateCop
     auto &other = dynamic_cast<CpuProgram &>(from);
     for (const plan::StateCopy &copy : copies)
         for (uint64_t block = 0; block < copy.blocks; ++block)
-            std::memcpy(static_cast<std::byte *>(at(copy.to)) + block * copy.to_stride,
-                        static_cast<const std::byte *>(other.at(copy.from)) + block * copy.bytes, copy.bytes);
+            std::memcpy(static_cast<std::byte *>(at(copy.to.tensor)) + copy.to.offset + block * copy.to.stride,
+                        static_cast<const std::byte *>(other.at(copy.from.tensor)) + copy.from.offset +
+                            block * copy.from.stride,
+                        copy.bytes);
 }
 
 } // namespace

@@ -3,9 +3,9 @@
 #include "base/joined.hpp"
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
+#include "generation/answer.hpp"
 #include "generation/generation_shapes.hpp"
-#include "generation/search.hpp"
-#include "generation/stop.hpp"
+#include "generation/slots.hpp"
 #include "generation/texts.hpp"
 
 #include <algorithm>
@@ -13,8 +13,6 @@
 #include <sstream>
 
 namespace lamina::generation {
-namespace {
-
 void check_options(const GenerateOptions &o) {
     const auto refuse = [](const char *what, const char *expected, double found) {
         std::ostringstream out;
@@ -37,65 +35,7 @@ void check_options(const GenerateOptions &o) {
         if (text.empty()) throw Error(ErrorCode::usage, "stop: expected texts, found an empty one");
 }
 
-// The texts that are generated, as far as they have come.
-class Answers {
-  public:
-    Answers(const model::Generation &model, const std::vector<Source> &sources, const GenerateOptions &options)
-        : model_(model), options_(options), sources_(sources), streamed_(sources.size()) {}
-
-    [[nodiscard]] bool stops(const Ids &tokens) const {
-        return generation::stops(*model_.target, tokens, options_.stop);
-    }
-
-    // The same tokens may be announced again, when work is repeated after a device was lost.
-    void grow(size_t text, const Ids &tokens) {
-        Streamed &s = streamed_[text];
-        if (!s.stream) s.stream = begin(text);
-        for (; s.tokens < tokens.size(); ++s.tokens) s.text += s.stream->push(tokens[s.tokens]);
-        show(text, safe_length(s.text, options_.stop));
-    }
-
-    [[nodiscard]] Hypothesis hypothesis(size_t text, const Candidate &c) {
-        const auto stream = begin(text);
-        std::string written;
-        for (const int32_t token : c.tokens) written += stream->push(token);
-        written += stream->finish();
-        written.resize(first_stop(written, options_.stop));
-        if (options_.stream) {
-            streamed_[text].text = written;
-            show(text, written.size());
-        }
-        return {written, c.tokens, c.log_probability, c.score, c.finish, c.reused};
-    }
-
-  private:
-    struct Streamed {
-        std::unique_ptr<model::TextStream> stream;
-        size_t tokens = 0;
-        std::string text;
-        size_t shown = 0; // of its bytes
-    };
-
-    void show(size_t text, size_t length) {
-        Streamed &s = streamed_[text];
-        if (length <= s.shown) return;
-        options_.stream(text, std::string_view(s.text).substr(s.shown, length - s.shown));
-        s.shown = length;
-    }
-
-    // A tokenizer's text depends on what comes before: a continuation begins with a blank, a text does not.
-    [[nodiscard]] std::unique_ptr<model::TextStream> begin(size_t text) const {
-        auto stream = model_.target->stream();
-        if (model_.encode.empty() && model_.target->split() == model::TextCodec::Split::tokenizer)
-            for (const int32_t token : std::get<Ids>(sources_[text])) (void)stream->push(token);
-        return stream;
-    }
-
-    const model::Generation &model_;
-    const GenerateOptions &options_;
-    const std::vector<Source> &sources_; // of all texts
-    std::vector<Streamed> streamed_;
-};
+namespace {
 
 // Windows of audio are long, and so is their encoding: at most 512 MiB of it at a time, but at least one window.
 size_t windows_at_once(const detail::SessionState &session, const GenerateOptions &options) {
@@ -105,32 +45,6 @@ size_t windows_at_once(const detail::SessionState &session, const GenerateOption
     for (const std::string &name : session.model->generation->encoded)
         bytes += plan.tensors[static_cast<size_t>(plan.inputs.at(name))].type.bytes();
     return std::max<uint64_t>(most * 2 / bytes / static_cast<uint64_t>(options.beams), 1);
-}
-
-// The search task for a batch of texts, given by their numbers.
-SearchTask task_of(const model::Model &model, const std::vector<Source> &sources, std::span<const size_t> batch,
-                   size_t positions, const GenerateOptions &options, Answers &answers) {
-    const model::Generation &g = *model.generation;
-    const std::vector<Ids> start = start_of(model, options.choices);
-    SearchTask task;
-    task.positions = positions;
-    task.max_length = static_cast<size_t>(options.max_length != 0 ? options.max_length : g.max_length);
-    for (const size_t i : batch) {
-        std::vector<Ids> prefix = start;
-        if (!g.encode.empty())
-            task.sources.push_back(sources[i]);
-        else
-            for (const int32_t id : std::get<Ids>(sources[i])) prefix.push_back({id}); // a prompt, to be continued
-        if (prefix.empty())
-            throw Error(ErrorCode::input,
-                        "text " + std::to_string(i + 1) + ": empty, and the model has no token that texts begin with");
-        task.prefixes.push_back(std::move(prefix));
-        task.numbers.push_back(options.first + i);
-    }
-    if (!options.stop.empty()) task.stops = [&answers](const Ids &tokens) { return answers.stops(tokens); };
-    if (options.stream)
-        task.grown = [&answers, batch](size_t text, const Ids &tokens) { answers.grow(batch[text], tokens); };
-    return task;
 }
 
 } // namespace
@@ -162,33 +76,98 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
     return generate_from(session, {std::make_move_iterator(ids.begin()), std::make_move_iterator(ids.end())}, options);
 }
 
+Task task_of(const model::Model &model, Source source, uint64_t number, size_t positions,
+             const std::shared_ptr<const GenerateOptions> &options) {
+    const model::Generation &g = *model.generation;
+    Task task;
+    task.prefix = start_of(model, options->choices);
+    task.number = number;
+    task.positions = positions;
+    task.options = options;
+    task.max_length = static_cast<size_t>(options->max_length != 0 ? options->max_length : g.max_length);
+    if (g.encode.empty())
+        for (const int32_t id : std::get<Ids>(source)) task.prefix.push_back({id}); // a prompt, to be continued
+    if (task.prefix.empty())
+        throw Error(ErrorCode::input, "text " + std::to_string(number - options->first + 1) +
+                                          ": empty, and the model has no token that texts begin with");
+    task.source = std::move(source);
+    return task;
+}
+
+namespace {
+
+// The texts of one call, and what has become of them.
+class Texts {
+  public:
+    Texts(const model::Model &model, const std::vector<Source> &sources, const GenerateOptions &options)
+        : options_(options), out_(sources.size()) {
+        const model::Generation &g = *model.generation;
+        for (size_t i = 0; i < sources.size(); ++i) { // a prompt may be empty, a source not
+            if (length_of(sources[i]) != 0 || g.encode.empty()) order_.push_back(i);
+            answers_.emplace_back(g, sources[i], options.stop);
+        }
+        // Texts of similar length together, because those that begin together take as long as the longest.
+        if (!g.audio) std::ranges::stable_sort(order_, {}, [&](size_t i) { return length_of(sources[i]); });
+    }
+
+    [[nodiscard]] const std::vector<size_t> &order() const { return order_; }
+
+    void take(Slots::Progress &&progress) {
+        const size_t text = progress.id;
+        if (options_.stream) show(text, answers_[text].grow(progress.tokens, progress.found.has_value()));
+        if (!progress.found) return;
+        const auto most = static_cast<size_t>(options_.hypotheses != 0 ? options_.hypotheses : options_.beams);
+        for (const Candidate &c : std::span(*progress.found).first(std::min(most, progress.found->size())))
+            out_[text].push_back(answers_[text].hypothesis(c, progress.reused));
+        ++done_;
+    }
+    [[nodiscard]] size_t done() const { return done_; }
+    [[nodiscard]] std::vector<std::vector<Hypothesis>> results() { return std::move(out_); }
+
+  private:
+    void show(size_t text, const std::string &piece) const {
+        if (!piece.empty()) options_.stream(text, piece);
+    }
+
+    const GenerateOptions &options_;
+    std::vector<size_t> order_; // in which they begin
+    std::vector<Answer> answers_;
+    std::vector<std::vector<Hypothesis>> out_;
+    size_t done_ = 0;
+};
+
+} // namespace
+
 std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session, const std::vector<Source> &sources,
                                                    const GenerateOptions &options) {
     check_options(options);
     const model::Model &model = *session.model;
-    const model::Generation &g = *model.generation;
     const size_t positions = longest_target(model, *session.runtime->plugins);
-
-    // Texts of similar length together, because a batch is as long as its longest text.
-    std::vector<size_t> order;
-    for (size_t i = 0; i < sources.size(); ++i)
-        if (length_of(sources[i]) != 0 || g.encode.empty()) order.push_back(i); // a prompt may be empty, a source not
-    if (!g.audio) std::ranges::stable_sort(order, {}, [&](size_t i) { return length_of(sources[i]); });
-
-    const auto most = static_cast<size_t>(options.hypotheses != 0 ? options.hypotheses : options.beams);
-    Answers answers(g, sources, options);
-    std::vector<std::vector<Hypothesis>> out(sources.size());
-    const size_t rows = g.audio ? std::min(options.batch, windows_at_once(session, options)) : options.batch;
-    for (size_t first = 0; first < order.size(); first += rows) {
-        const auto batch = std::span(order).subspan(first, std::min(rows, order.size() - first));
-        const SearchTask task = task_of(model, sources, batch, positions, options, answers);
-        const auto found = session.surviving_loss([&] { return search(session, task, options); });
-        for (size_t i = 0; i < batch.size(); ++i)
-            for (const Candidate &c : std::span(found[i]).first(std::min(most, found[i].size())))
-                out[batch[i]].push_back(answers.hypothesis(batch[i], c));
-        if (options.progress) options.progress(first + batch.size(), order.size());
+    const auto shared = std::make_shared<const GenerateOptions>(options);
+    Texts texts(model, sources, options);
+    std::vector<Task> tasks;
+    size_t longest = 0, longest_prefix = 0;
+    for (const size_t i : texts.order()) {
+        tasks.push_back(task_of(model, sources[i], options.first + i, positions, shared));
+        longest_prefix = std::max(longest_prefix, tasks.back().prefix.size());
+        longest = std::min(longest_prefix + tasks.back().max_length, positions);
     }
-    return out;
+    const size_t most =
+        model.generation->audio ? std::min(options.batch, windows_at_once(session, options)) : options.batch;
+    const size_t at_once = std::max<size_t>(std::min(most, tasks.size()), 1);
+    Slots slots(session, {.texts = at_once,
+                          .beams = static_cast<size_t>(options.beams),
+                          .length = longest,
+                          .cached = options.cached,
+                          .sure = options.max_length != 0 ? 0 : longest_prefix + 1}); // the model's is rarely reached
+    for (size_t i = 0; i < tasks.size(); ++i) slots.add(texts.order()[i], std::move(tasks[i]));
+    while (!slots.empty()) {
+        const size_t batches = texts.done() / at_once;
+        for (Slots::Progress &progress : slots.step()) texts.take(std::move(progress));
+        if (options.progress && (texts.done() / at_once != batches || slots.empty()))
+            options.progress(texts.done(), tasks.size());
+    }
+    return texts.results();
 }
 
 } // namespace lamina::generation

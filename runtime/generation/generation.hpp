@@ -1,10 +1,12 @@
 // Generates text, from texts or from audio.
 #pragma once
 
-#include "generation/decoder.hpp"
+#include "generation/search.hpp"
+#include "session/state.hpp"
 
 #include <lamina/lamina.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,14 @@ generate(detail::SessionState &session, const std::vector<std::string> &texts, c
 // The same for token ids or windows of audio, none of which is too long for the model.
 [[nodiscard]] std::vector<std::vector<Hypothesis>>
 generate_from(detail::SessionState &session, const std::vector<Source> &sources, const GenerateOptions &options);
+
+// Throws Error(usage) for values that mean nothing.
+void check_options(const GenerateOptions &options);
+
+// What is to be generated from a source, for sampling with this number. Throws Error(input) if a prompt is empty and
+// the model has no token to begin with.
+[[nodiscard]] Task task_of(const model::Model &model, Source source, uint64_t number, size_t positions,
+                           const std::shared_ptr<const GenerateOptions> &options);
 
 // The tokens.start of the model, with `choices` applied. Throws Error(usage) for a choice that the model does not have.
 [[nodiscard]] std::vector<Ids> start_of(const model::Model &model, const Choices &choices);

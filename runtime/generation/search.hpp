@@ -1,11 +1,12 @@
 // Chooses tokens from a decoder's scores: greedy, beam search, sampling.
 #pragma once
 
-#include "generation/decoder.hpp"
+#include "generation/sources.hpp"
 
 #include <lamina/lamina.hpp>
 
-#include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace lamina::generation {
@@ -15,26 +16,72 @@ struct Candidate {
     double log_probability = 0; // of tokens and, where it was reached, the end
     double score = 0; // log_probability / length^length_penalty; what candidates are ranked by; the end counts
     Finish finish = Finish::length;
-    size_t reused = 0; // tokens of the prefix
 };
 
-// A search. There is one entry of `prefixes` per text: what its output begins with, place by place (the start tokens;
-// for a decoder-only model also the prompt). Of several tokens for a place, the likeliest is taken.
-struct SearchTask {
-    std::vector<Source> sources;                  // for the encoder; empty for decoder-only models
-    std::vector<std::vector<Ids>> prefixes;       // none empty
-    std::vector<uint64_t> numbers;                // of the texts, so that a text is sampled the same in every batch
-    size_t max_length = 0;                        // tokens beyond the prefix, the end not counted
-    size_t positions = 0;                         // tokens that the model has positions for, prefix included
-    std::function<bool(const Ids &tokens)> stops; // whether a text of these tokens ends with the last of them
-    std::function<void(size_t text, const Ids &tokens)> grown; // after every token but the last, with one beam
+// A text to be generated.
+struct Task {
+    Source source;           // for the encoder; without one it is not looked at
+    std::vector<Ids> prefix; // what the text begins with, place by place: the start tokens, and without an encoder the
+                             // prompt. Not empty. Of several tokens for a place, the likeliest is taken
+    uint64_t number = 0;     // so that a text is sampled the same in every batch
+    size_t max_length = 0;   // tokens beyond the prefix, the end not counted
+    size_t positions = 0;    // tokens that there are positions for, prefix included
+    std::shared_ptr<const GenerateOptions> options;
 };
 
-// options.beams candidates per text, best first. One beam is greedy search, token for token. Beam search: Wu et al.,
-// arXiv:1609.08144, section 7, with the length penalty of fairseq; a text is finished when as many of its candidates
-// have ended as it has beams. Sampling (temperature > 0): Holtzman et al., arXiv:1904.09751, for top_p; beams are then
-// independent samples.
-[[nodiscard]] std::vector<std::vector<Candidate>> search(detail::SessionState &session, const SearchTask &task,
-                                                         const GenerateOptions &options);
+// The search for a text: options.beams candidates, best first. One beam is greedy search, token for token. Beam search:
+// Wu et al., arXiv:1609.08144, section 7, with the length penalty of fairseq; a text is finished when as many of its
+// candidates have ended as it has beams. Sampling (temperature > 0): Holtzman et al., arXiv:1904.09751, for top_p;
+// beams are then independent samples.
+class Search {
+  public:
+    Search(const model::Model &model, Task task);
+
+    [[nodiscard]] const Task &task() const { return task_; }
+    [[nodiscard]] size_t beams() const { return live_.size(); }
+    [[nodiscard]] bool done() const { return done_; }
+
+    // All tokens of a beam, prefix included.
+    [[nodiscard]] Ids whole(size_t beam) const;
+    // The decoder has so many of them now, for each beam: none when it is new, or when it has lost what it had.
+    void begin(size_t fed);
+    // What a beam gives to the decoder next; nothing for a beam that is not in use.
+    [[nodiscard]] Ids next(size_t beam) const;
+    // Takes the scores (beams, V) of the next tokens; `parents` gets the beam that each beam continues.
+    void advance(std::span<float> scores, std::span<int32_t> parents);
+
+    // Of the first beam, without the prefix.
+    [[nodiscard]] const Ids &tokens() const { return live_.front().tokens; }
+    [[nodiscard]] size_t reused() const { return reused_; } // tokens that the decoder had at the beginning
+    [[nodiscard]] std::vector<Candidate> take();
+
+  private:
+    struct Choice {
+        double log_probability;
+        size_t beam;
+        int32_t token;
+    };
+
+    [[nodiscard]] const GenerateOptions &options() const { return *task_.options; }
+    [[nodiscard]] bool sampled() const { return options().temperature > 0; }
+    [[nodiscard]] bool ends(int32_t token) const;
+    void take_places();
+    bool take_choice(std::span<const float> scores);
+    void adjust(std::span<float> scores, const Ids &tokens) const;
+    std::vector<Choice> best_choices(std::span<const float> scores, size_t vocabulary);
+    void extend(std::span<const float> scores, size_t vocabulary, std::span<int32_t> parents);
+    void sample(std::span<const float> scores, size_t vocabulary);
+    void finish(Candidate c, Finish how);
+    void stop();
+
+    const model::Model &model_;
+    Task task_;
+    Ids prefix_;                             // as far as it is known
+    size_t fed_ = 0, reused_ = 0;            // of the tokens of each beam
+    size_t steps_ = 0;                       // taken
+    std::vector<Candidate> live_, finished_; // live: one per beam; log_probability -infinity: not in use
+    std::vector<double> log_probabilities_;
+    bool done_ = false;
+};
 
 } // namespace lamina::generation

@@ -177,8 +177,11 @@ void InterpretedProgram::copy_states(plan::Program &from, std::span<const plan::
     auto &other = dynamic_cast<InterpretedProgram &>(from);
     for (const plan::StateCopy &copy : copies)
         for (uint64_t block = 0; block < copy.blocks; ++block)
-            std::memcpy(bytes_of(*tensors_[static_cast<size_t>(copy.to)]) + block * copy.to_stride,
-                        bytes_of(*other.tensors_[static_cast<size_t>(copy.from)]) + block * copy.bytes, copy.bytes);
+            std::memcpy(bytes_of(*tensors_[static_cast<size_t>(copy.to.tensor)]) + copy.to.offset +
+                            block * copy.to.stride,
+                        bytes_of(*other.tensors_[static_cast<size_t>(copy.from.tensor)]) + copy.from.offset +
+                            block * copy.from.stride,
+                        copy.bytes);
 }
 
 } // namespace lamina::interpreter

@@ -62,26 +62,55 @@ void Program::reorder_states(std::span<const int32_t> rows) {
     reorder(rows);
 }
 
-void Program::take_states(Program &from) {
+namespace {
+
+// The bytes that the two states have in common in one sequence of each.
+StateCopy copy_of(const TensorType &from, const TensorType &to, const SequenceCopy &sequence) {
+    const size_t rank = from.shape.size();
+    size_t axis = 1;
+    while (axis < rank && from.shape[axis] == to.shape[axis]) ++axis;
+    uint64_t blocks = 1;
+    for (size_t i = 1; i < std::min(axis, rank); ++i) blocks *= static_cast<uint64_t>(from.shape[i]);
+    const auto side = [&](const TensorType &type, int32_t row) {
+        const uint64_t bytes = type.bytes() / static_cast<uint64_t>(type.shape.front());
+        return StateCopy::Side{plan::none, static_cast<uint64_t>(row) * bytes, bytes / blocks};
+    };
+    StateCopy out{side(from, sequence.from), side(to, sequence.to), blocks, 0};
+    out.bytes = std::min(out.from.stride, out.to.stride);
+    return out;
+}
+
+// Whether the shapes differ at most in the number of sequences and along one more axis.
+bool are_alike(const TensorType &a, const TensorType &b) {
+    if (a.dtype != b.dtype || a.shape.size() != b.shape.size() || a.shape.empty()) return false;
+    size_t differing = 0;
+    for (size_t i = 1; i < a.shape.size(); ++i) differing += a.shape[i] == b.shape[i] ? 0 : 1;
+    return differing <= 1;
+}
+
+} // namespace
+
+void Program::take_states(Program &from, std::span<const SequenceCopy> sequences) {
     std::vector<StateCopy> copies;
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         if (plan_.tensors[t].kind != Kind::state) continue;
         const int32_t other = from.plan_.tensor(plan_.tensors[t].name);
-        const Shape &shorter = from.tensor(other).type.shape, &longer = plan_.tensors[t].type.shape;
-        const auto [differs, there] = std::ranges::mismatch(shorter, longer);
-        const auto axis = static_cast<size_t>(differs - shorter.begin());
-        if (shorter.size() != longer.size() || from.tensor(other).type.dtype != plan_.tensors[t].type.dtype ||
-            (differs != shorter.end() && (*differs > *there || !std::equal(differs + 1, shorter.end(), there + 1))))
-            throw Error(ErrorCode::input, "state '" + plan_.tensors[t].name + "': expected " + to_string(longer) +
-                                              ", shorter along one axis, found " + to_string(shorter));
-        if (shorter == longer) continue; // the same memory, which programs share
-        uint64_t blocks = 1;
-        for (size_t i = 0; i < std::min(axis, shorter.size()); ++i) blocks *= static_cast<uint64_t>(shorter[i]);
-        if (blocks == 0) continue;
-        copies.push_back({other, static_cast<int32_t>(t), blocks, from.tensor(other).type.bytes() / blocks,
-                          plan_.tensors[t].type.bytes() / blocks});
+        const TensorType &theirs = from.tensor(other).type, &mine = plan_.tensors[t].type;
+        const auto missing = [&](const SequenceCopy &s) {
+            return s.from < 0 || s.from >= theirs.shape.front() || s.to < 0 || s.to >= mine.shape.front();
+        };
+        if (!are_alike(theirs, mine) || std::ranges::any_of(sequences, missing))
+            throw Error(ErrorCode::input, "state '" + plan_.tensors[t].name + "': expected sequences of one like " +
+                                              to_string(mine.shape) + ", another length of one axis at most; found " +
+                                              to_string(theirs.shape));
+        if (theirs.shape == mine.shape || theirs.bytes() == 0 || mine.bytes() == 0) continue;
+        for (const SequenceCopy &sequence : sequences) {
+            copies.push_back(copy_of(theirs, mine, sequence));
+            copies.back().from.tensor = other;
+            copies.back().to.tensor = static_cast<int32_t>(t);
+        }
     }
-    copy_states(from, copies);
+    if (!copies.empty()) copy_states(from, copies);
 }
 
 void Program::expect_size(int32_t index, size_t found) const {

@@ -16,10 +16,19 @@
 
 namespace lamina::plan {
 
-// A state that goes to the beginning of a longer one: so many blocks, which lie further apart there.
+// Sequence `from` of all states of a program becomes sequence `to` of another's.
+struct SequenceCopy {
+    int32_t from, to;
+};
+
+// The same in bytes, for one state: so many blocks.
 struct StateCopy {
-    int32_t from, to; // tensors of the two plans
-    uint64_t blocks, bytes, to_stride;
+    struct Side {
+        int32_t tensor; // of the plan
+        uint64_t offset, stride;
+    };
+    Side from, to;
+    uint64_t blocks, bytes; // of each
 };
 
 // When a run began, and how long each dispatch took. On the CPU, and on a device without timestamps, a step counts as
@@ -59,9 +68,10 @@ class Program {
     // per sequence.
     void reorder_states(std::span<const int32_t> rows);
 
-    // Copies all states of another program of the same graph and backend to the beginning of these, which are longer
-    // along one axis. Throws Error(input) if the other has no such states.
-    void take_states(Program &from);
+    // Copies sequences (first axis) from all states of another program of the same graph and backend to these. States
+    // of the same shape are the same memory, and stay as they are. Others may differ in length along one axis: the
+    // beginning is copied. Throws Error(input) if the other has no such states or sequences.
+    void take_states(Program &from, std::span<const SequenceCopy> sequences);
 
     // With `guard`: the name of a tensor or scratch block beyond whose bounds the last run wrote; empty if there is
     // none.

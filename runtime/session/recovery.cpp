@@ -25,6 +25,7 @@ void SessionState::connect() {
 void SessionState::let_go() {
     programs = {};
     cached = {};
+    decoding = nullptr;
     roomy = 0;
     backend.reset();
     admission.reset();

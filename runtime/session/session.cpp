@@ -100,6 +100,7 @@ std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std
 
 TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
     cached = {}; // this graph may write to the caches
+    decoding = nullptr;
     plan::GraphShapes shapes;
     for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
     const auto held = this->program(graph, shapes);

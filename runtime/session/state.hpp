@@ -77,9 +77,10 @@ struct SessionState {
     std::unique_ptr<plan::Backend> backend;
     std::shared_ptr<admission::Admission> admission; // null for "reference"
     ProgramCache programs;
-    Exclusive turn;     // held by whoever uses the session
-    CachedTexts cached; // while nothing is being decoded
-    uint64_t roomy = 0; // tokens of caches, in all rows, that are known to fit
+    Exclusive turn;                 // held by whoever uses the session
+    CachedTexts cached;             // while nothing is being decoded
+    const void *decoding = nullptr; // whoever decodes with the caches now
+    uint64_t roomy = 0;             // tokens of caches, in all rows, that are known to fit
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] std::shared_ptr<plan::Program> program(const std::string &graph, plan::GraphShapes shapes);

@@ -1,4 +1,4 @@
-// Moves sequences within the states of a program, as beam search keeps, drops and splits beams, and into longer states.
+// Moves sequences within the states of a program, as beam search keeps, drops and splits beams, and between programs.
 #include "vulkan/program.hpp"
 
 namespace lamina::vulkan {
@@ -52,10 +52,11 @@ void VulkanProgram::copy_states(plan::Program &from, std::span<const plan::State
     pool.run_once([&](VkCommandBuffer commands) {
         place(*device_, commands, before_download);
         for (const plan::StateCopy &each : copies) {
-            const Region &shorter = other.memory_.tensor(each.from), &longer = memory_.tensor(each.to);
+            const Region &from_state = other.memory_.tensor(each.from.tensor), &state = memory_.tensor(each.to.tensor);
             for (uint64_t block = 0; block < each.blocks; ++block)
-                copy(*device_, commands, *shorter.buffer, shorter.offset + block * each.bytes, *longer.buffer,
-                     longer.offset + block * each.to_stride, each.bytes);
+                copy(*device_, commands, *from_state.buffer,
+                     from_state.offset + each.from.offset + block * each.from.stride, *state.buffer,
+                     state.offset + each.to.offset + block * each.to.stride, each.bytes);
         }
         place(*device_, commands, after_copy);
     });

@@ -59,7 +59,7 @@ class ChangedProgram final : public plan::Program {
         change_(runs_, bytes);
     }
     void reorder(std::span<const int32_t> rows) override { inner_->reorder_states(rows); }
-    void copy_states(plan::Program &from, std::span<const plan::StateCopy>) override { inner_->take_states(from); }
+    void copy_states(plan::Program &, std::span<const plan::StateCopy>) override {} // cases take no states
 
     std::unique_ptr<plan::Program> inner_;
     Change change_;

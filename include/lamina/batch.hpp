@@ -1,0 +1,69 @@
+// Generates texts that come and go, as a server needs it: a text may join while others are being written, and each has
+// options of its own.
+//
+//     lamina::Batch batch(session, {.slots = 8});
+//     batch.add("The capital of France is");
+//     batch.add("Roses are red,", {.temperature = 0.7});
+//     while (!batch.empty())
+//         for (const lamina::Batch::Progress &text : batch.step()) std::cout << text.id << ": " << text.piece << '\n';
+//
+// A text that ends makes room for one that waits. (The texts of a model with an encoder begin together, when the ones
+// before have ended.) Each gets the same answer as from Session::generate() with its options.
+//
+// Any thread may use a batch. add(), cancel() and empty() do not wait for a step that another thread is taking.
+#pragma once
+
+#include <lamina/lamina.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lamina {
+
+namespace detail {
+struct BatchState;
+}
+
+struct BatchOptions {
+    size_t slots = 8;   // texts that are written at the same time; others wait
+    int64_t length = 0; // tokens that a text may have, its prompt included; 0: as many as the model has positions for
+};
+
+class Batch {
+  public:
+    // Throws Error(memory) if there is no room for as many texts of this length, Error(input) for a model that takes no
+    // text.
+    explicit Batch(const Session &session, const BatchOptions &options = {});
+    Batch(const Batch &) = default;
+    Batch &operator=(const Batch &) = default;
+    ~Batch() = default;
+
+    // A text to be continued, or for a model with an encoder to be read. Returns its id. Throws Error(input) for a text
+    // that Session::generate() refuses or that is longer than BatchOptions::length, and Error(usage) for options that
+    // it refuses and for beams, hypotheses, cached, progress and stream, which must be as they are by default; the
+    // other texts are not affected.
+    uint64_t add(const std::string &text, const GenerateOptions &options = {});
+    // The text ends without a result. False if no text has this id, or has it any more.
+    bool cancel(uint64_t id);
+
+    // What a step has brought a text.
+    struct Progress {
+        uint64_t id = 0;
+        std::string piece;                  // new, in whole characters; often empty
+        std::optional<Hypothesis> finished; // the whole text, when it has ended
+    };
+    // Computes the next token of every text that has a slot. If it throws, no text is lost: the next step tries again.
+    [[nodiscard]] std::vector<Progress> step();
+
+    // Whether all texts have ended.
+    [[nodiscard]] bool empty() const;
+
+  private:
+    std::shared_ptr<detail::BatchState> state_;
+};
+
+} // namespace lamina

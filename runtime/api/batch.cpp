@@ -1,0 +1,139 @@
+// lamina::Batch.
+#include <lamina/batch.hpp>
+
+#include "api/access.hpp"
+#include "generation/answer.hpp"
+#include "generation/generation.hpp"
+#include "generation/slots.hpp"
+#include "generation/texts.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace lamina {
+namespace {
+
+void check_options_of_batch(const GenerateOptions &o) {
+    generation::check_options(o);
+    const auto refuse = [](const std::string &what) {
+        throw Error(ErrorCode::usage, what + ": expected the default, because the text is one of a batch");
+    };
+    if (o.beams != 1) refuse("beams");
+    if (!o.cached) refuse("cached");
+    if (o.progress) refuse("progress");
+    if (o.stream) refuse("stream");
+}
+
+} // namespace
+
+namespace detail {
+
+struct BatchState {
+    BatchState(const Session &s, const BatchOptions &options)
+        : session(s), of_session(Access::state(session)),
+          positions(generation::longest_target(*of_session.model, *of_session.runtime->plugins)),
+          length(options.length == 0 ? positions : std::min(static_cast<size_t>(options.length), positions)),
+          slots(std::in_place, of_session, generation::Slots::Shape{.texts = options.slots, .length = length}) {}
+    BatchState(const BatchState &) = delete;
+    BatchState &operator=(const BatchState &) = delete;
+    ~BatchState() {
+        try {
+            const std::scoped_lock turn(of_session.turn);
+            slots.reset();
+        } catch (const Error &) { // this thread has the turn: a callback destroys the batch
+            slots.reset();
+        }
+    }
+
+    struct Text {
+        Text(const model::Model &model, generation::Source s, std::shared_ptr<const GenerateOptions> o)
+            : source(std::move(s)), options(std::move(o)), answer(*model.generation, source, options->stop) {}
+        generation::Source source;
+        std::shared_ptr<const GenerateOptions> options;
+        generation::Answer answer;
+    };
+
+    Session session;
+    SessionState &of_session;
+    size_t positions, length;               // tokens that a text may have: in the model, and here
+    std::optional<generation::Slots> slots; // of whoever has the session's turn
+
+    std::mutex mutex; // of what follows; never held for long
+    uint64_t last_id = 0;
+    std::map<uint64_t, std::unique_ptr<Text>> texts; // that have not ended
+    std::vector<std::pair<uint64_t, generation::Task>> arrived;
+    std::vector<uint64_t> cancelled;
+};
+
+} // namespace detail
+
+Batch::Batch(const Session &session, const BatchOptions &options) {
+    Session copy = session;
+    const model::Model &model = *detail::Access::state(copy).model;
+    if (!model.generation || model.generation->audio)
+        throw Error(ErrorCode::input, model.folder.string() + ": expected a model that continues or translates texts");
+    if (options.slots < 1 || options.length < 0)
+        throw Error(ErrorCode::usage, "a batch: expected at least one slot, and a length of 0 or above; found " +
+                                          std::to_string(options.slots) + " and " + std::to_string(options.length));
+    state_ = std::make_shared<detail::BatchState>(session, options);
+    const std::scoped_lock turn(state_->of_session.turn);
+    state_->slots->prepare();
+}
+
+uint64_t Batch::add(const std::string &text, const GenerateOptions &options) {
+    check_options_of_batch(options);
+    const detail::SessionState &session = state_->of_session;
+    const model::Model &model = *session.model;
+    generation::Source source =
+        generation::tokenize(model, *session.runtime->plugins, {text}, options.special_tokens).front();
+    if (!model.generation->encode.empty() && generation::length_of(source) == 0)
+        throw Error(ErrorCode::input, "an empty text has no answer");
+    const auto shared = std::make_shared<const GenerateOptions>(options);
+    generation::Task task = generation::task_of(model, source, options.first, state_->length, shared);
+    if (task.prefix.size() > state_->length)
+        throw Error(ErrorCode::input, "a text of " + std::to_string(task.prefix.size()) + " tokens: expected at most " +
+                                          std::to_string(state_->length) + ", the length that the batch was made for");
+    auto added = std::make_unique<detail::BatchState::Text>(model, std::move(source), shared);
+    const std::scoped_lock lock(state_->mutex);
+    const uint64_t id = ++state_->last_id;
+    state_->texts.emplace(id, std::move(added));
+    state_->arrived.emplace_back(id, std::move(task));
+    return id;
+}
+
+bool Batch::cancel(uint64_t id) {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->texts.erase(id) == 0) return false;
+    state_->cancelled.push_back(id);
+    return true;
+}
+
+bool Batch::empty() const {
+    const std::scoped_lock lock(state_->mutex);
+    return state_->texts.empty();
+}
+
+std::vector<Batch::Progress> Batch::step() {
+    const std::scoped_lock turn(state_->of_session.turn);
+    generation::Slots &slots = *state_->slots;
+    {
+        const std::scoped_lock lock(state_->mutex);
+        for (auto &[id, task] : std::exchange(state_->arrived, {})) slots.add(id, std::move(task));
+        for (const uint64_t id : std::exchange(state_->cancelled, {})) (void)slots.cancel(id);
+    }
+    std::vector<generation::Slots::Progress> found = slots.step();
+    std::vector<Progress> out;
+    const std::scoped_lock lock(state_->mutex);
+    for (generation::Slots::Progress &progress : found) {
+        const auto text = state_->texts.find(progress.id);
+        if (text == state_->texts.end()) continue; // cancelled during the step
+        generation::Answer &answer = text->second->answer;
+        Progress &to = out.emplace_back(progress.id, answer.grow(progress.tokens, progress.found.has_value()));
+        if (!progress.found) continue;
+        to.finished = answer.hypothesis(progress.found->front(), progress.reused);
+        state_->texts.erase(text);
+    }
+    return out;
+}
+
+} // namespace lamina

@@ -1,0 +1,36 @@
+#include "generation/answer.hpp"
+
+#include "generation/stop.hpp"
+
+#include <algorithm>
+
+namespace lamina::generation {
+
+// A tokenizer's text depends on what comes before: a continuation begins with a blank, a text does not.
+std::unique_ptr<model::TextStream> Answer::begin() const {
+    auto stream = model_.target->stream();
+    if (model_.encode.empty() && model_.target->split() == model::TextCodec::Split::tokenizer)
+        for (const int32_t token : std::get<Ids>(source_)) (void)stream->push(token);
+    return stream;
+}
+
+std::string Answer::grow(const Ids &tokens, bool last) {
+    if (!stream_) stream_ = begin();
+    for (; taken_ < tokens.size(); ++taken_) text_ += stream_->push(tokens[taken_]);
+    if (last) text_ += stream_->finish();
+    const size_t safe = std::max(last ? first_stop(text_, stops_) : safe_length(text_, stops_), shown_);
+    std::string piece = text_.substr(shown_, safe - shown_);
+    shown_ = safe;
+    return piece;
+}
+
+Hypothesis Answer::hypothesis(const Candidate &c, size_t reused) const {
+    const auto stream = begin();
+    std::string text;
+    for (const int32_t token : c.tokens) text += stream->push(token);
+    text += stream->finish();
+    text.resize(first_stop(text, stops_));
+    return {text, c.tokens, c.log_probability, c.score, c.finish, reused};
+}
+
+} // namespace lamina::generation

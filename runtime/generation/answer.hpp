@@ -1,0 +1,38 @@
+// The text that tokens stand for, piece by piece.
+#pragma once
+
+#include "generation/search.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lamina::generation {
+
+class Answer {
+  public:
+    // Both must outlive this.
+    Answer(const model::Generation &model, const Source &source, const std::vector<std::string> &stops)
+        : model_(model), source_(source), stops_(stops) {}
+
+    // What these tokens add to the text that was returned before: whole characters, and nothing that a stop text may
+    // begin with. `last`: nothing follows.
+    [[nodiscard]] std::string grow(const Ids &tokens, bool last);
+
+    [[nodiscard]] Hypothesis hypothesis(const Candidate &candidate, size_t reused) const;
+
+  private:
+    [[nodiscard]] std::unique_ptr<model::TextStream> begin() const;
+
+    const model::Generation &model_;
+    const Source &source_;
+    const std::vector<std::string> &stops_;
+    std::unique_ptr<model::TextStream> stream_;
+    size_t taken_ = 0; // tokens
+    std::string text_; // of these
+    size_t shown_ = 0; // of its bytes
+};
+
+} // namespace lamina::generation

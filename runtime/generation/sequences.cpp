@@ -1,0 +1,135 @@
+#include "generation/sequences.hpp"
+
+#include "generation/generation_shapes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace lamina::generation {
+namespace {
+
+constexpr int32_t filler = 0; // any id: nothing comes of rows and positions that have it
+
+} // namespace
+
+plan::GraphShapes decode_shapes(const model::Generation &model, const TensorMap &given, size_t rows, size_t length,
+                                size_t capacity) {
+    TensorTypes encoded;
+    for (const std::string &name : model.encoded) encoded[name] = given.at(name).type();
+    return decode_shapes(model, static_cast<int64_t>(rows), static_cast<int64_t>(length), encoded,
+                         static_cast<int64_t>(capacity));
+}
+
+Sequences::Sequences(detail::SessionState &session, const TensorMap &given, const Shape &shape)
+    : taken(shape.rows), session_(session), model_(*session.model->generation), given_(given), shape_(shape) {}
+
+// The program for so many tokens a row, with caches that hold `needed` of them. Caches that are too short get room for
+// twice as many as before, or for what is needed, but no more than ever may be.
+void Sequences::use_program(size_t length, Gives gives, size_t needed) {
+    if (length == length_ && gives == gives_ && needed <= shape_.capacity) return;
+    const size_t shorter = shape_.capacity;
+    if (needed > shorter)
+        shape_.capacity = std::max(needed, std::min(shape_.longest, std::max(2 * shorter, std::bit_ceil(needed))));
+    plan::GraphShapes wanted = decode_shapes(model_, given_, shape_.rows, length, shape_.capacity);
+    wanted.states_only = gives == Gives::nothing;
+    const auto before = std::exchange(program_, session_.program(model_.decode, std::move(wanted)));
+    length_ = length;
+    gives_ = gives;
+    for (const auto &[name, tensor] : given_) program_->write(program_->plan().inputs.at(name), tensor.bytes());
+    if (shape_.capacity == shorter) return;
+    std::vector<plan::SequenceCopy> all;
+    for (int32_t r = 0; r < static_cast<int32_t>(shape_.rows); ++r) all.push_back({r, r});
+    program_->take_states(*before, all);
+    session_.forget(model_.decode, static_cast<int64_t>(shorter));
+}
+
+void Sequences::fill(const Tokens &tokens) {
+    size_t longest = 1;
+    for (const auto ids : tokens) longest = std::max(longest, ids.size());
+    for (size_t first = 0; first + 1 < longest;) {
+        // A block may be longer than what is left of the tokens, but not than what is left of the positions.
+        size_t most = longest_block;
+        for (size_t r = 0; r < tokens.size(); ++r)
+            if (!tokens[r].empty()) most = std::min(most, shape_.positions - taken[r].size());
+        const size_t left = longest - 1 - first, whole = std::bit_floor(left);
+        const bool filled_up = left - whole > whole / 2; // rather than one more block: a quarter of it is filler
+        const size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(most));
+        run_block(tokens, first, length);
+        first += length;
+    }
+}
+
+// Gives every row the tokens [first, first + length) of its own, less its last one. What follows them is computed from
+// filler; the next token takes its place in the caches.
+void Sequences::run_block(const Tokens &tokens, size_t first, size_t length) {
+    Tokens block(tokens.size());
+    std::vector<int32_t> ids(shape_.rows * length, filler);
+    for (size_t r = 0; r < tokens.size(); ++r) {
+        if (first + 1 < tokens[r].size())
+            block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, length));
+        std::ranges::copy(block[r], ids.begin() + static_cast<std::ptrdiff_t>(r * length));
+    }
+    use_program(length, Gives::nothing, longest_of(tokens) + length);
+    run(ids, positions(length));
+    for (size_t r = 0; r < tokens.size(); ++r) taken[r].insert(taken[r].end(), block[r].begin(), block[r].end());
+}
+
+void Sequences::step(const Tokens &tokens) {
+    std::vector<int32_t> ids(shape_.rows, filler);
+    for (size_t r = 0; r < tokens.size(); ++r)
+        if (!tokens[r].empty()) ids[r] = tokens[r].back();
+    use_program(1, Gives::scores, longest_of(tokens) + 1);
+    run(ids, positions(1));
+    for (size_t r = 0; r < tokens.size(); ++r)
+        if (!tokens[r].empty()) taken[r].push_back(tokens[r].back());
+}
+
+void Sequences::run_whole(std::span<const Ids> tokens) {
+    std::vector<int32_t> ids(shape_.rows * shape_.longest, filler);
+    for (size_t r = 0; r < shape_.rows; ++r) {
+        if (r < tokens.size()) taken[r].insert(taken[r].end(), tokens[r].begin(), tokens[r].end());
+        std::ranges::copy(taken[r], ids.begin() + static_cast<std::ptrdiff_t>(r * shape_.longest));
+    }
+    run(ids, std::vector<int32_t>(shape_.rows, 0));
+}
+
+// How many tokens the longest row has of those that take more.
+size_t Sequences::longest_of(const Tokens &tokens) const {
+    size_t longest = 0;
+    for (size_t r = 0; r < tokens.size(); ++r)
+        if (!tokens[r].empty()) longest = std::max(longest, taken[r].size());
+    return longest;
+}
+
+// Where the next tokens of each row go. A row that rests may be so long that filler takes the place of its last ones.
+std::vector<int32_t> Sequences::positions(size_t length) {
+    std::vector<int32_t> out;
+    for (Ids &ids : taken) {
+        if (ids.size() + length > shape_.capacity) ids.resize(shape_.capacity - length);
+        out.push_back(static_cast<int32_t>(ids.size()));
+    }
+    return out;
+}
+
+void Sequences::run(std::span<const int32_t> ids, std::span<const int32_t> positions) {
+    program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(ids));
+    program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(positions));
+    program_->run();
+}
+
+void Sequences::copy(size_t row, Sequences &from, size_t from_row) {
+    taken[row] = from.taken[from_row];
+    if (taken[row].empty()) return;
+    make_room(taken[row].size());
+    const plan::SequenceCopy one{static_cast<int32_t>(from_row), static_cast<int32_t>(row)};
+    program_->take_states(*from.program_, {&one, 1});
+}
+
+void Sequences::reorder(std::span<const int32_t> rows) {
+    const std::vector<Ids> before = taken;
+    for (size_t r = 0; r < rows.size(); ++r) taken[r] = before[static_cast<size_t>(rows[r])];
+    if (shape_.capacity != 0) program_->reorder_states(rows);
+}
+
+} // namespace lamina::generation

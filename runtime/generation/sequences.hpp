@@ -1,0 +1,78 @@
+// Sequences that go through the programs of the decode graph side by side, each at its own position, and the key-value
+// caches that these programs share.
+#pragma once
+
+#include "generation/sources.hpp"
+#include "plan/graph_plan.hpp"
+#include "session/state.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lamina::generation {
+
+inline constexpr size_t longest_block = 256;  // tokens of a prompt that go through a program at once
+inline constexpr size_t first_capacity = 256; // of caches, in tokens; they grow when they are full
+
+using Tokens = std::vector<std::span<const int32_t>>; // of each row; none: the row rests
+
+class Sequences {
+  public:
+    struct Shape {
+        size_t rows = 0;      // as programs have them
+        size_t longest = 0;   // tokens that a sequence may have here
+        size_t positions = 0; // tokens that the model has positions for
+        size_t capacity = 0;  // of the caches, in tokens; 0: there are none
+    };
+    // `given`: what programs take beside tokens and their positions. It must outlive this.
+    Sequences(detail::SessionState &session, const TensorMap &given, const Shape &shape);
+
+    // Makes the program that gives scores, if it is not in use.
+    void prepare() { use_program(shape_.capacity != 0 ? 1 : shape_.longest, Gives::scores, 0); }
+    // The tokens of each row before its last one go into the caches, in blocks, through programs without the layers
+    // that only scores need.
+    void fill(const Tokens &tokens);
+    // Then the last ones: program() has the scores of what follows them.
+    void step(const Tokens &tokens);
+    // Without caches: whole sequences, from their first token.
+    void run_whole(std::span<const Ids> tokens);
+
+    // Caches have room for so many tokens a row.
+    void make_room(size_t tokens) {
+        if (program_ == nullptr || tokens > shape_.capacity) use_program(1, Gives::nothing, tokens);
+    }
+    // The row gets the tokens and the part of the caches that a row of others has.
+    void copy(size_t row, Sequences &from, size_t from_row);
+    // Row r continues from the tokens of row rows[r].
+    void reorder(std::span<const int32_t> rows);
+
+    // The tokens that each row has in the caches. To shorten a list is to forget tokens.
+    std::vector<Ids> taken;
+    [[nodiscard]] plan::Program &program() const { return *program_; }
+    [[nodiscard]] size_t capacity() const { return shape_.capacity; }
+    // Tokens of each row that a program without caches takes.
+    [[nodiscard]] size_t whole_length() const { return shape_.longest; }
+
+  private:
+    enum class Gives { scores, nothing };
+    void use_program(size_t length, Gives gives, size_t needed);
+    void run_block(const Tokens &tokens, size_t first, size_t length);
+    void run(std::span<const int32_t> ids, std::span<const int32_t> positions);
+    [[nodiscard]] size_t longest_of(const Tokens &tokens) const;
+    [[nodiscard]] std::vector<int32_t> positions(size_t length);
+
+    detail::SessionState &session_;
+    const model::Generation &model_;
+    const TensorMap &given_;
+    Shape shape_;
+    std::shared_ptr<plan::Program> program_; // in use: of so many tokens a row
+    size_t length_ = 0;
+    Gives gives_ = Gives::scores;
+};
+
+// The shapes of the decode graph for so many rows and tokens a row.
+[[nodiscard]] plan::GraphShapes decode_shapes(const model::Generation &model, const TensorMap &given, size_t rows,
+                                              size_t length, size_t capacity);
+
+} // namespace lamina::generation

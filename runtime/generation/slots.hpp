@@ -1,0 +1,68 @@
+// Texts that are generated side by side.
+#pragma once
+
+#include "generation/decoder.hpp"
+#include "generation/search.hpp"
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace lamina::generation {
+
+// A text has a slot: as many rows of a decoder as it has beams. When it is done, the next text takes the slot while the
+// others go on. With an encoder, whose outputs have a row for each text and are as long as the longest source, the next
+// texts begin when all have ended.
+class Slots {
+  public:
+    struct Shape {
+        size_t texts = 0;  // side by side
+        size_t beams = 1;  // of every text
+        size_t length = 0; // tokens that a text may have, prefix included
+        bool cached = true;
+        size_t sure = 0; // as Decoder::Shape
+    };
+    Slots(detail::SessionState &session, const Shape &shape) : session_(session), shape_(shape) {}
+
+    // Refuses what does not fit into memory, and makes what does not depend on the texts.
+    void prepare();
+
+    // The text waits for a slot. Its options have shape.beams beams.
+    void add(uint64_t id, Task task);
+    // Forgets a text. Returns false if there is none of this id.
+    bool cancel(uint64_t id);
+    [[nodiscard]] bool empty() const { return waiting_.empty() && !is_running(); }
+
+    // What a step has brought a text.
+    struct Progress {
+        uint64_t id = 0;
+        Ids tokens;                                  // of its first beam so far; at the end, of its best candidate
+        std::optional<std::vector<Candidate>> found; // set when it is done
+        size_t reused = 0;                           // tokens of the prefix that were in the caches
+    };
+    // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these. After
+    // an error, or when somebody else has used the session, the texts continue from the tokens that they have.
+    std::vector<Progress> step();
+
+  private:
+    struct Text {
+        uint64_t id;
+        Search search;
+    };
+    [[nodiscard]] bool is_running() const;
+    void withdraw();
+    void seat();
+    void make_decoder();
+    void take_slot(Text text);
+    std::vector<Progress> advance();
+
+    detail::SessionState &session_;
+    Shape shape_;
+    std::list<Text> waiting_;
+    std::vector<std::optional<Text>> slots_; // of the decoder
+    std::unique_ptr<Decoder> decoder_;
+};
+
+} // namespace lamina::generation

@@ -1,0 +1,202 @@
+// Texts that join others while these are being written.
+#include "catch.hpp"
+
+#include "places.hpp"
+#include "plugin_runtime.hpp"
+#include "vulkan_devices.hpp"
+
+#include <lamina/batch.hpp>
+#include <lamina/transformer.hpp>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+using namespace lamina;
+using matchers::contains;
+using test::runtime;
+
+namespace {
+
+// An untrained language model over letters. `ends`: how likely its texts are to end.
+Session letters(float ends, const Device &device) {
+    std::vector<std::string> tokens{"<s>", "</s>"};
+    for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
+    const DecoderOnly model{.embedding = {.d_model = 16, .vocabulary = 28},
+                            .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
+                            .generator = {.d_model = 16, .vocabulary = 28}};
+    const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
+    ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
+    built.weights.at("generator.bias").f32()[1] = ends;
+    return runtime().session(runtime().load(built), device);
+}
+
+std::vector<Device> devices() {
+    std::vector<Device> out{runtime().device("cpu")};
+    const std::vector<Device> vulkan = test::vulkan_devices(runtime());
+    if (!vulkan.empty()) out.push_back(vulkan.front());
+    return out;
+}
+
+// Prompts of 1 to 60 letters in no order.
+std::vector<std::string> prompts(size_t count) {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < count; ++i) {
+        std::string text;
+        for (size_t k = 0; k <= i * 23 % 60; ++k) text += static_cast<char>('a' + (i * 7 + k * (i + 3)) % 26);
+        out.push_back(text);
+    }
+    return out;
+}
+
+void check_same(const Hypothesis &found, const Hypothesis &expected) {
+    CHECK(found.text == expected.text);
+    CHECK(found.tokens == expected.tokens);
+    CHECK(found.finish == expected.finish);
+    CHECK_THAT(found.log_probability, matchers::within_abs(expected.log_probability, 1e-4));
+}
+
+struct Written {
+    std::string pieces;
+    std::optional<Hypothesis> finished;
+};
+
+using Texts = std::map<uint64_t, Written>;
+
+void step(Batch &batch, Texts &texts) {
+    for (Batch::Progress &text : batch.step()) {
+        texts[text.id].pieces += text.piece;
+        if (text.finished) texts[text.id].finished = std::move(text.finished);
+    }
+}
+
+// Steps until all texts have ended.
+Texts write(Batch &batch, Texts texts = {}) {
+    while (!batch.empty()) step(batch, texts);
+    return texts;
+}
+
+} // namespace
+
+TEST_CASE("more texts of unequal lengths than slots: each gets the same answer as alone") {
+    const std::vector<std::string> texts = prompts(11);
+    for (const Device &device : devices()) {
+        Session session = letters(0.5F, device), alone = letters(0.5F, runtime().device("cpu"));
+        for (const int64_t beams : {1, 2}) {
+            INFO(device.id << ", beams " << beams);
+            GenerateOptions options;
+            options.batch = 4;
+            options.beams = beams;
+            options.stop = {"qq", "e"};
+            const auto together = session.hypotheses(texts, options);
+            std::set<size_t> lengths;
+            for (size_t i = 0; i < texts.size(); ++i) {
+                const auto expected = alone.hypotheses({texts[i]}, options).front();
+                REQUIRE(together[i].size() == expected.size());
+                for (size_t h = 0; h < expected.size(); ++h) check_same(together[i][h], expected[h]);
+                lengths.insert(expected.front().tokens.size());
+            }
+            CHECK(lengths.size() > 2); // so texts joined others in the middle of their work
+        }
+    }
+}
+
+TEST_CASE("a sampled text is the same in any company") {
+    const std::vector<std::string> texts = prompts(9);
+    Session session = letters(0, runtime().device("cpu"));
+    GenerateOptions options;
+    options.temperature = 1;
+    options.beams = 2;
+    options.seed = 11;
+    options.batch = 3;
+    const auto together = session.hypotheses(texts, options);
+    for (size_t i = 0; i < texts.size(); ++i) {
+        options.first = i;
+        check_same(together[i].front(), session.hypotheses({texts[i]}, options).front().front());
+    }
+}
+
+TEST_CASE("texts of a batch have their own options, come at any time and give the answers of generate()") {
+    for (const Device &device : devices()) {
+        INFO(device.id);
+        Session session = letters(0, device), alone = letters(0, runtime().device("cpu"));
+        Batch batch(session, {.slots = 2, .length = 100});
+        GenerateOptions sampled, stopped, longer;
+        sampled.temperature = 1.3, sampled.seed = 4, sampled.top_k = 5;
+        stopped.stop = {"zz", "q"};
+        longer.max_length = 37;
+        std::map<uint64_t, Hypothesis> expected;
+        const auto add = [&](const std::string &text, const GenerateOptions &options) {
+            expected[batch.add(text, options)] = alone.hypotheses({text}, options).front().front();
+        };
+        add("lamina", {});
+        add("vulkan", longer);
+        add("transformer", sampled);
+        Texts found;
+        for (int i = 0; i < 3; ++i) step(batch, found);
+        CHECK(found[1].pieces.size() == 3);
+        add("plugin", stopped);
+        add("it", sampled);
+        found = write(batch, std::move(found));
+        CHECK(found.size() == expected.size());
+        for (auto &[id, hypothesis] : expected) {
+            INFO("text " << id);
+            REQUIRE(found[id].finished);
+            check_same(*found[id].finished, hypothesis);
+            CHECK(found[id].pieces == hypothesis.text);
+        }
+    }
+}
+
+TEST_CASE("a text that is cancelled, or refused, leaves the others as they are") {
+    Session session = letters(-1e4F, runtime().device("cpu"));
+    Batch batch(session, {.slots = 2, .length = 30});
+    const uint64_t first = batch.add("lamina"), second = batch.add("vulkan"), third = batch.add("hello");
+    (void)batch.step();
+    CHECK_THAT(message_of([&] { (void)batch.add("Upper"); }), contains("text 1"));
+    CHECK_THAT(message_of([&] { (void)batch.add(std::string(30, 'a')); }), contains("expected at most 30"));
+    const auto with = [&](const std::function<void(GenerateOptions &)> &change) {
+        GenerateOptions options;
+        change(options);
+        return message_of([&] { (void)batch.add("a", options); });
+    };
+    CHECK_THAT(with([](auto &o) { o.temperature = -1; }), contains("temperature"));
+    CHECK_THAT(with([](auto &o) { o.beams = 2; }), contains("beams: expected the default"));
+    CHECK_THAT(with([](auto &o) { o.stream = [](size_t, std::string_view) {}; }), contains("stream"));
+    CHECK(batch.cancel(second));
+    CHECK_FALSE(batch.cancel(second));
+    Texts found = write(batch);
+    CHECK(found.size() == 2);
+    check_same(*found[first].finished, session.hypotheses({"lamina"}).front().front());
+    check_same(*found[third].finished, session.hypotheses({"hello"}).front().front());
+    CHECK_FALSE(batch.cancel(first));
+    CHECK_THAT(message_of([&] { Batch(session, {.slots = 0}); }), contains("at least one slot"));
+}
+
+TEST_CASE("a session that is used between the steps of a batch does not change its texts") {
+    Session session = letters(-1e4F, runtime().device("cpu"));
+    const auto expected = session.hypotheses({"lamina", "vulkan"});
+    Batch batch(session, {.slots = 2});
+    (void)batch.add("lamina");
+    (void)batch.add("vulkan");
+    for (int step = 0; step < 5; ++step) (void)batch.step();
+    (void)session.generate({"something", "else"});
+    Texts found = write(batch);
+    check_same(*found[1].finished, expected[0].front());
+    check_same(*found[2].finished, expected[1].front());
+}
+
+TEST_CASE("a text that begins like one that was there before is not computed again") {
+    Session session = letters(-1e4F, runtime().device("cpu"));
+    Batch batch(session, {.slots = 3});
+    GenerateOptions reuse;
+    reuse.reuse = true;
+    const uint64_t a = batch.add("lamina", reuse), b = batch.add("vulkan", reuse);
+    Texts turn = write(batch);
+    const uint64_t other = batch.add("vulkan" + turn[b].finished->text + "so", reuse);
+    const uint64_t again = batch.add("lamina" + turn[a].finished->text + "and", reuse);
+    Texts next = write(batch);
+    CHECK(next[again].finished->reused == 26); // with <s>, and without the last letter, which was never computed
+    CHECK(next[other].finished->reused == 26);
+    check_same(*next[again].finished, session.hypotheses({"lamina" + turn[a].finished->text + "and"}).front().front());
+}
