@@ -46,6 +46,7 @@ bool is_wait(const char *function) {
 std::optional<VkResult> fault_of(const char *function, VkDevice device) {
     Faults &f = faults();
     const std::lock_guard lock(f.mutex);
+    ++f.called[function];
     const bool works = is_wait(function) || std::strcmp(function, "vkQueueSubmit") == 0;
     if (works && lost().devices.contains(device)) return VK_ERROR_DEVICE_LOST;
     if (f.function.empty() || f.function == function) {

@@ -21,8 +21,9 @@ struct Faults {
     uint64_t nth = 0; // 0: none
     VkResult answer = VK_SUCCESS;
     bool again = false;
-    uint64_t calls = 0; // of `function` so far
-    bool opens = true;  // false: vkCreateDevice returns VK_ERROR_INITIALIZATION_FAILED
+    uint64_t calls = 0;                     // of `function` so far
+    std::map<std::string, uint64_t> called; // how often, by function: all that may fail
+    bool opens = true;                      // false: vkCreateDevice returns VK_ERROR_INITIALIZATION_FAILED
     // Waits return VK_TIMEOUT at once, as if the time had passed.
     bool fences_hang = false;
 
