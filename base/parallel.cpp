@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 namespace lamina {
 
-size_t cores() { return std::max(1u, std::thread::hardware_concurrency()); }
+size_t cores() {
+    cpu_set_t usable;
+    const bool known = ::sched_getaffinity(0, sizeof usable, &usable) == 0; // fails beyond 1,024 processors
+    return std::max(1u, known ? static_cast<unsigned>(CPU_COUNT(&usable)) : std::thread::hardware_concurrency());
+}
 
 void in_parallel(size_t pieces, size_t threads, const std::function<void(size_t piece, size_t thread)> &work) {
     std::atomic<size_t> next{0};
@@ -26,7 +33,10 @@ void in_parallel(size_t pieces, size_t threads, const std::function<void(size_t 
     };
     {
         std::vector<std::jthread> others; // joined at the end of this block
-        for (size_t thread = 1; thread < std::min(pieces, threads); ++thread) others.emplace_back(run, thread);
+        try {
+            for (size_t thread = 1; thread < std::min(pieces, threads); ++thread) others.emplace_back(run, thread);
+        } catch (const std::system_error &) { // a limit of threads or of memory: fewer do, too
+        }
         run(0);
     }
     for (const std::exception_ptr &failure : failures)

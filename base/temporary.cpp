@@ -27,7 +27,12 @@ bool is_temporary(std::string_view name, std::string_view target) {
     if (!name.starts_with(target) || !name.ends_with(ending)) return false;
     name.remove_prefix(target.size());
     name.remove_suffix(std::min(name.size(), ending.size()));
-    return name.starts_with(".") && name.find_first_not_of("0123456789-", 1) == std::string_view::npos;
+    const size_t dash = name.find('-');
+    const auto digits = [](std::string_view text) {
+        return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    return name.starts_with(".") && dash != std::string_view::npos && digits(name.substr(1, dash - 1)) &&
+           digits(name.substr(dash + 1));
 }
 
 // A file system without locks makes this fail; then everything counts as in use.
