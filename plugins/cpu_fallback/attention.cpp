@@ -14,9 +14,6 @@
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-// Where the search for the greatest score begins: finite, so that a score of -infinity counts as masked.
-constexpr float least_score = -1.7e38F;
-
 class Attention {
   public:
     explicit Attention(const Call &call)
@@ -91,9 +88,9 @@ class Attention {
         std::fill_n(scores, count * n, 0.0F);
         std::fill_n(o, count * head_dim_, 0.0F);
         if (head_dim_ % group == 0)
-            add_products(stored_rows(keys_, b, kv_head), {q, nullptr, count, head_dim_}, scores, n);
+            add_products(stored_head(keys_, b, kv_head), {q, nullptr, count, head_dim_}, scores, n);
         else
-            add_products(stored_rows(keys_, b, kv_head), FewRows(q, count, head_dim_).rows(), scores, n);
+            add_products(stored_head(keys_, b, kv_head), FewRows(q, count, head_dim_).rows(), scores, n);
         for (int64_t h = 0; h < count; ++h) {
             float *const row = scores + h * n;
             scale(row, n, score_factor_);
@@ -101,10 +98,10 @@ class Attention {
             const double total = exponentials(row, n, std::max(greatest(row, n), least_score));
             scale(row, n, static_cast<float>(total == 0 ? 0 : 1 / total));
         }
-        add_weighted(stored_rows(values_, b, kv_head), scores, n, count, o, head_dim_);
+        add_weighted(stored_head(values_, b, kv_head), scores, n, count, o, head_dim_);
     }
     // Of all keys or values, those of a head that the query of a sequence may attend to.
-    [[nodiscard]] WeightRows stored_rows(const Tensor &all, int64_t b, int64_t kv_head) const {
+    [[nodiscard]] WeightRows stored_head(const Tensor &all, int64_t b, int64_t kv_head) const {
         const auto [begin, end] = keys_of(b);
         const StorageType &type = storage_type(all.dtype());
         const int64_t first = cached_ ? b * key_rows_ + begin : k_.row(b, begin);

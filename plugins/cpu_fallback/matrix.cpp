@@ -36,8 +36,12 @@ class Kept {
         all_ -= out.bytes;
         return out;
     }
-    void give_back(Block block) {
-        blocks_.push_back(block);
+    void give_back(Block block) noexcept {
+        try {
+            blocks_.push_back(block);
+        } catch (const std::bad_alloc &) {
+            return ::operator delete(block.at, line);
+        }
         all_ += block.bytes;
         for (; all_ > most_kept; blocks_.erase(blocks_.begin())) {
             all_ -= blocks_.front().bytes;
@@ -62,8 +66,6 @@ Matrix::Matrix(int64_t rows, int64_t cols) {
     values_ = static_cast<float *>(block.at), bytes_ = block.bytes;
 }
 
-Matrix::~Matrix() {
-    if (values_ != nullptr) kept().give_back({values_, bytes_});
-}
+Matrix::~Matrix() { kept().give_back({values_, bytes_}); }
 
 } // namespace lamina::plugin::cpu_fallback

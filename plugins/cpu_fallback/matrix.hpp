@@ -12,7 +12,6 @@ namespace lamina::plugin::cpu_fallback {
 class Matrix {
   public:
     Matrix(int64_t rows, int64_t cols);
-    Matrix(Matrix &&other) noexcept : values_(other.values_), bytes_(other.bytes_) { other.values_ = nullptr; }
     Matrix(const Matrix &) = delete;
     Matrix &operator=(const Matrix &) = delete;
     ~Matrix();

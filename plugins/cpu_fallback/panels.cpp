@@ -26,7 +26,7 @@ constexpr int most_vectors = 4; // of a row of a panel
 // first cache.
 constexpr int64_t summed = 64;
 
-constexpr int64_t line = 16; // floats of a cache line
+constexpr int64_t line_floats = 16; // of a cache line
 
 // A few rows of the product. Each value of a is multiplied with a row of x.
 template <int Rows, int Vectors>
@@ -57,10 +57,10 @@ HWY_ATTR void multiply(const Strided &a, int64_t rows, int64_t inner, const floa
         float *out = y;
         // What follows in memory is needed next: the next values, or the next panel.
         const float *next = x + (begin + count) * columns;
-        const int64_t share = summed * columns / line * together / std::max<int64_t>(rows, 1) + 1;
+        const int64_t share = summed * columns / line_floats * together / std::max<int64_t>(rows, 1) + 1;
         int64_t r = 0;
         for (; r + together <= rows; r += together, part.values += together * a.row_step, out += together * columns) {
-            for (int64_t i = 0; i < share; ++i, next += line) hwy::Prefetch(next);
+            for (int64_t i = 0; i < share; ++i, next += line_floats) hwy::Prefetch(next);
             multiply_rows<together, Vectors>(part, count, x + begin * columns, out, add || begin != 0);
         }
         for (; r < rows; ++r, part.values += a.row_step, out += columns)
@@ -88,7 +88,7 @@ template <class F> HWY_INLINE void transpose_4x4(const float *rows, int64_t step
 
 // Softmax of the columns of one vector.
 HWY_INLINE void softmax_columns(float *values, int64_t rows, int64_t step) {
-    Floats greatest = hn::Set(floats, -1.7e38F); // finite, so that a score of -infinity counts as masked
+    Floats greatest = hn::Set(floats, least_score);
     for (int64_t r = 0; r < rows; ++r) greatest = hn::Max(greatest, hn::LoadU(floats, values + r * step));
     Floats total = hn::Zero(floats);
     for (int64_t begin = 0; begin < rows; begin += summed) {

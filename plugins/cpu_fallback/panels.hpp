@@ -33,6 +33,9 @@ struct Strided {
 void multiply_panel(const Strided &a, int64_t rows, int64_t inner, const float *x, float *y, int64_t columns,
                     bool add = false);
 
+// Where the search for a greatest score begins: finite, so that a score of -infinity counts as masked.
+inline constexpr float least_score = -1.7e38F;
+
 // Softmax over each column. A value of -infinity is masked: its weight is 0, and columns without any other become
 // zeros.
 void softmax_panel(float *values, int64_t rows, int64_t columns);

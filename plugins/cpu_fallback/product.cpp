@@ -15,7 +15,7 @@ constexpr int64_t few_rows = 8;     // up to this many rows of x, packing them w
 constexpr int64_t block_rows = 512; // of x, packed at a time
 // Rows of a weight that are multiplied together (a multiple of what multiply_panel() takes at once), and their values
 // up to here: they stay in the second cache.
-constexpr int64_t group_rows = 60, group_values = 512;
+constexpr int64_t tile_rows = 60, tile_values = 512;
 
 WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end) {
     return {weight.dtype, weight.first + first * weight.step, end - first, weight.values, weight.step};
@@ -64,14 +64,14 @@ class PackedRows {
         });
     }
 
-    // y (rows, cols) = the product with a group of rows of a weight, from column `first` on, + bias + residual.
-    // `sums`: memory for group_rows values of each row.
+    // y (rows, cols) = the product with a tile of rows of a weight, from column `first` on, + bias + residual.
+    // `sums`: memory for tile_rows values of each row.
     void multiply(const float *weight, int64_t count, const float *bias, const float *residual, float *y, int64_t cols,
                   int64_t first, float *sums) const {
-        const int64_t step = group_rows * columns_;
-        for (int64_t i = 0; i < inner_; i += group_values)
+        const int64_t step = tile_rows * columns_;
+        for (int64_t i = 0; i < inner_; i += tile_values)
             for (int64_t p = 0; p < panels_; ++p)
-                multiply_panel({weight + i, inner_, 1}, count, std::min(group_values, inner_ - i),
+                multiply_panel({weight + i, inner_, 1}, count, std::min(tile_values, inner_ - i),
                                panel(p) + i * columns_, sums + p * step, columns_, i != 0);
         for (int64_t p = 0; p < panels_; ++p) {
             const int64_t at = p * columns_ * cols + first;
@@ -96,13 +96,13 @@ void product_by_panels(int64_t rows, const float *x, const WeightRows &weight, c
     const int64_t cols = weight.rows, inner = weight.values;
     const bool words = weight.dtype == LAMINA_F32;
     const PackedRows packed(x, rows, inner);
-    // Groups of the same size, and as many for each thread.
-    const int64_t threads = thread_count(), groups = ceil_div(ceil_div(cols, group_rows), threads) * threads;
-    const int64_t group = std::min(ceil_div(ceil_div(cols, groups), 6) * 6, group_rows);
-    in_ranges(ceil_div(cols, group), 1, [&](int64_t begin, int64_t end) {
-        const Matrix sums(packed.padded_rows(), group_rows), widened(words ? 0 : group, inner);
-        for (int64_t first = begin * group; first < std::min(end * group, cols); first += group) {
-            const int64_t count = std::min(group, cols - first);
+    // Tiles of the same size, and as many for each thread.
+    const int64_t threads = thread_count(), tiles = ceil_div(ceil_div(cols, tile_rows), threads) * threads;
+    const int64_t tile = std::min(ceil_div(ceil_div(cols, tiles), 6) * 6, tile_rows);
+    in_ranges(ceil_div(cols, tile), 1, [&](int64_t begin, int64_t end) {
+        const Matrix sums(packed.padded_rows(), tile_rows), widened(words ? 0 : tile, inner);
+        for (int64_t first = begin * tile; first < std::min(end * tile, cols); first += tile) {
+            const int64_t count = std::min(tile, cols - first);
             const WeightRows part = part_of(weight, first, first + count);
             if (!words) widen(part, widened.data());
             packed.multiply(words ? reinterpret_cast<const float *>(part.first) : widened.data(), count,

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
@@ -139,7 +141,11 @@ Helpers &helpers() {
 } // namespace
 
 int thread_count() {
-    static const int count = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+    static const int count = [] {
+        cpu_set_t usable;
+        const bool known = ::sched_getaffinity(0, sizeof usable, &usable) == 0; // fails beyond 1,024 processors
+        return std::max(known ? CPU_COUNT(&usable) : static_cast<int>(std::thread::hardware_concurrency()), 1);
+    }();
     return count;
 }
 

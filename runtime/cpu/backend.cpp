@@ -315,13 +315,11 @@ void CpuProgram::execute_timed(plan::RunTimes &times) {
 void CpuProgram::reorder(std::span<const int32_t> rows) {
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         if (plan_.tensors[t].kind != Kind::state) continue;
-        auto *state = static_cast<float *>(memory_[t]);
-        const size_t size = plan_.tensors[t].type.bytes() / sizeof(float);
-        const size_t row = size / rows.size();
-        const std::vector<float> before(state, state + size);
+        auto *const state = static_cast<std::byte *>(memory_[t]);
+        const size_t bytes = plan_.tensors[t].type.bytes(), row = bytes / rows.size();
+        const std::vector<std::byte> before(state, state + bytes);
         for (size_t b = 0; b < rows.size(); ++b)
-            std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(rows[b]) * row), row,
-                        state + b * row);
+            std::memcpy(state + b * row, before.data() + static_cast<size_t>(rows[b]) * row, row);
     }
 }
 
