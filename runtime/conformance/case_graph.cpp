@@ -95,11 +95,10 @@ int64_t capacity_of(const abi::LayerCall &call) {
     return out;
 }
 
-// Throws if the case is too large. Values are generated for all of its tensors; then the reference and the device have
-// copies.
+// Throws if the case is too large.
 void expect_reasonable(const abi::LayerCall &call) {
-    const double values = values_of(call), bytes = 3 * 4 * values;
-    if (values > most_values)
+    const double bytes = host_bytes(call);
+    if (values_of(call) > most_values)
         throw Error(ErrorCode::input,
                     call.where() + ": too large: a case may have at most 2^30 values in total; choose smaller sizes");
     const auto free = available_memory();
@@ -111,6 +110,8 @@ void expect_reasonable(const abi::LayerCall &call) {
 }
 
 } // namespace
+
+double host_bytes(const abi::LayerCall &call) { return 3 * sizeof(float) * values_of(call); }
 
 CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of) {
     return Builder(std::move(call), value_of).run();

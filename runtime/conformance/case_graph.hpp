@@ -21,6 +21,10 @@ struct CaseGraph {
     std::vector<int64_t> rows;        // of the outputs, if only a sample of them is compared
 };
 
+// What a case takes of the host's memory: the values of all its tensors, and the copies that the reference and a device
+// may have of them.
+[[nodiscard]] double host_bytes(const abi::LayerCall &call);
+
 // Returns the value of a port of the call. Weights must have the dtype of `type`.
 using PortValue = std::function<Tensor(abi::PortList list, uint32_t port, const TensorType &type)>;
 [[nodiscard]] CaseGraph make_case_graph(abi::LayerCall call, const PortValue &value_of);
