@@ -50,7 +50,6 @@ class Types {
     void add(std::span<const uint32_t> instruction, const Layout &layout, uint32_t length);
     // Adds the type of matrices that the invocations of a subgroup hold together.
     void add_matrix(uint32_t id, uint32_t component, uint32_t rows, uint32_t cols, uint32_t invocations);
-    [[nodiscard]] bool has(uint32_t id) const { return types_.contains(id); }
     [[nodiscard]] const Type &operator[](uint32_t id) const { return types_.at(id); }
 
     // Whether a value consists of numbers of 16 bits.

@@ -31,8 +31,8 @@ struct StateCopy {
     uint64_t blocks, bytes; // of each
 };
 
-// When a run began, and how long each dispatch took. On the CPU, and on a device without timestamps, a step counts as
-// one dispatch.
+// When a run began, and how long each dispatch took. On the CPU, a step counts as one dispatch. Without timestamps, a
+// dispatch is timed together with its submission.
 struct RunTimes {
     struct Dispatch {
         size_t step = 0;
