@@ -1,9 +1,9 @@
 #include "admission/admission.hpp"
 
+#include "admission/timing.hpp"
 #include "conformance/check.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <utility>
@@ -13,29 +13,9 @@ namespace {
 
 constexpr double least_room = 0x1p20; // values: if there is no memory for these, there is none for anything
 
-// What a step's speed depends on.
-std::string shapes_of(const plan::Step &step) {
-    std::string key;
-    for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state}) {
-        for (const TensorType &type : step.call.types(list)) key += name_of(type.dtype) + lamina::to_string(type.shape);
-        key += ";";
-    }
-    for (const double p : step.call.params()) key += " " + std::to_string(p);
-    return key;
-}
-
-// Values that give a kernel its full work: every key counts, every id is in range.
-Tensor busy_values(const plan::Step &step, size_t port) {
-    Tensor t(step.call.types(abi::PortList::in)[port]);
-    if (t.dtype() == DType::i32) {
-        const auto range = step.call.values(static_cast<uint32_t>(port));
-        const int64_t high = range ? std::min<int64_t>(range->second - 1, INT32_MAX) : 0;
-        std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
-    } else {
-        for (size_t i = 0; i < t.f32().size(); ++i) t.f32()[i] = static_cast<float>(i % 7) * 0.25f - 0.75f;
-    }
-    return t;
-}
+// How long a process measures which variant is fastest, beside options.proving_time. On a GPU that is enough for all
+// steps of a model. On a software driver, whose kernels take long to compile, each process measures one more step.
+constexpr std::chrono::milliseconds usual_measuring{100};
 
 // Calls a function at the end of the scope, even if something is thrown.
 class AtEnd {
@@ -54,6 +34,13 @@ class AtEnd {
     std::function<void()> call_;
 };
 
+// Steps with equal texts have the same layer, parameters, ports and shapes.
+std::string kind_of(const plan::Step &step) {
+    std::string text = std::string(step.call.layer().id()) + shapes_of(step);
+    for (const uint32_t port : step.call.bound(abi::PortList::in)) text += " " + std::to_string(port);
+    return text;
+}
+
 // What is proved, for people: "attention, tiled: case 3 of 17".
 std::string title_of(const Trial &trial) {
     const std::span cases(trial.layer->contract->cases, trial.layer->contract->n_cases);
@@ -68,62 +55,53 @@ std::string title_of(const Trial &trial) {
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
                      const std::filesystem::path &file, const RuntimeOptions &options)
     : plugins_(std::move(plugins)), target_(std::move(target)), trials_(std::make_unique<Trials>(plugins_, target_)),
-      verdicts_(file), options_(options) {
-    // What is proved beside the work is of use to later processes, which read it from the file.
+      options_(options), findings_(file, options, target_.name) {
+    // What is proved in the background is of use to later processes, which read it from the file.
     if (target_.another && !file.empty())
-        beside_ = std::make_unique<Beside>([this](const Trial &trial) { try_beside(trial); });
+        background_ = std::make_unique<Background>([this](const Trial &trial) { try_in_background(trial); });
 }
 
 void Admission::move_to(conformance::CheckTarget target) {
     const std::lock_guard lock(mutex_);
     target_ = std::move(target);
     trials_ = std::make_unique<Trials>(plugins_, target_);
-    trials_beside_.reset();
-}
-
-Verdicts::Admitted Admission::known(const abi::Layer &layer, const std::string &variant) const {
-    const Verdicts::Admitted *found = verdicts_.find(layer, variant);
-    Verdicts::Admitted out = found != nullptr ? *found : Verdicts::Admitted{};
-    out.cases = layer.contract->n_cases; // also for a variant that was never tried
-    return out;
+    background_trials_.reset();
 }
 
 void Admission::try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on) {
     Trials::Caller caller;
     caller.begin = [&](const Trial &t) {
-        if (!is_open(t) || !go_on()) return false;
+        if (!findings_.is_open(t) || !go_on()) return false;
+        progress_shown_ = true;
         if (options_.proving) options_.proving(title_of(t));
-        saying_ = true;
         return true;
     };
-    caller.end = [&](const Trial &t, const CaseResult *result) {
-        if (record(t, result)) newly_barred_.emplace(t.layer->id(), t.variant);
+    caller.end = [&](const Trial &t, const CaseResult *result) { findings_.record(t, result); };
+    caller.failed = [&](const Trial &t, const Error &e) {
+        findings_.record(t, e);
+        findings_.tell_barred(*t.layer);
     };
-    caller.failed = [&](const Trial &t, const Error &e) { record_loss(t, e); };
     trials_->run(trials, caller);
 }
 
-// On the thread of beside_. The lock is not held while the case runs.
-void Admission::try_beside(const Trial &trial) {
+// On the thread of background_. While a run waits for proofs, this waits, too.
+void Admission::try_in_background(const Trial &trial) {
     std::shared_ptr<Trials> trials;
     {
         const std::lock_guard lock(mutex_);
-        if (trials_beside_ == nullptr) trials_beside_ = std::make_shared<Trials>(plugins_, target_.another());
-        trials = trials_beside_;
+        if (background_trials_ == nullptr) background_trials_ = std::make_shared<Trials>(plugins_, target_.another());
+        trials = background_trials_;
     }
     Trials::Caller caller;
-    caller.begin = [&](const Trial &t) {
-        const std::lock_guard lock(mutex_);
-        return is_open(t);
-    };
+    caller.begin = [&](const Trial &t) { return findings_.is_open(t); };
     caller.end = [&](const Trial &t, const CaseResult *result) {
-        const std::lock_guard lock(mutex_);
-        if (record(t, result)) tell_barred(*t.layer, t.variant);
-        save();
+        findings_.record(t, result);
+        findings_.tell_barred(*t.layer);
+        findings_.save();
     };
     caller.failed = [&](const Trial &t, const Error &e) {
-        const std::lock_guard lock(mutex_);
-        record_loss(t, e);
+        findings_.record(t, e);
+        findings_.tell_barred(*t.layer);
     };
     try {
         trials->run({trial}, caller);
@@ -132,63 +110,10 @@ void Admission::try_beside(const Trial &trial) {
     }
 }
 
-// Whether a trial would add something to what is known of its variant.
-bool Admission::is_open(const Trial &trial) const {
-    const Verdicts::Admitted verdict = known(*trial.layer, trial.variant);
-    if (verdict.barred()) return false;
-    if (!trial.declared) return !verdict.shapes.contains(trial.text);
-    const std::span tried(trial.layer->contract->cases, verdict.tried);
-    return std::find(tried.begin(), tried.end(), trial.text) == tried.end();
-}
-
-// True if that bars the variant.
-bool Admission::record(const Trial &trial, const CaseResult *result) {
-    Verdicts::Admitted verdict = known(*trial.layer, trial.variant);
-    if (result == nullptr || verdict.barred()) return false;
-    if (trial.declared && (verdict.tried >= verdict.cases || trial.text != trial.layer->contract->cases[verdict.tried]))
-        return false; // recorded meanwhile
-    const bool passed = result->status == CaseResult::Status::passed;
-    if (result->status == CaseResult::Status::failed) verdict.why = result->why, verdict.replay = result->replay;
-    if (trial.declared)
-        ++verdict.tried, verdict.passed += passed ? 1 : 0;
-    else if (passed || verdict.barred())
-        verdict.shapes.insert(trial.text);
-    settle(*trial.layer, trial.variant, verdict);
-    return verdict.barred();
-}
-
-// A trial in which the device was lost. Whatever the cause, a faster variant is not worth losing it again.
-void Admission::record_loss(const Trial &trial, const Error &e) {
-    if (e.code() != ErrorCode::device_lost || trial.variant == trial.layer->contract->variants[0].name) return;
-    Verdicts::Admitted verdict = known(*trial.layer, trial.variant);
-    verdict.why = e.what();
-    settle(*trial.layer, trial.variant, verdict);
-    tell_barred(*trial.layer, trial.variant);
-}
-
-// Saves what is known every second, so that a process that is killed loses little.
-void Admission::settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict) {
-    verdicts_.set(layer, variant, verdict);
-    if (Clock::now() - saved_ > std::chrono::seconds(1)) save();
-}
-
-void Admission::save() {
-    const std::string why = verdicts_.save();
-    saved_ = Clock::now();
-    if (!why.empty() && !std::exchange(unwritable_, true) && options_.notify)
-        options_.notify("what was proved is not remembered: " + why);
-}
-
-void Admission::end_of_proof() {
-    if (saying_ && options_.proving) options_.proving({});
-    saying_ = false;
-}
-
-void Admission::tell_barred(const abi::Layer &layer, const std::string &variant) const {
-    if (!options_.notify) return;
-    const Verdicts::Admitted verdict = known(layer, variant);
-    options_.notify("layer '" + std::string(layer.id()) + "': variant '" + variant + "' is barred on " + target_.name +
-                    ": " + verdict.why + (verdict.replay.empty() ? "" : "; replay: " + verdict.replay));
+// At the end of a proof, however it ends.
+void Admission::finish() {
+    findings_.save();
+    if (std::exchange(progress_shown_, false) && options_.proving) options_.proving({});
 }
 
 // Why a variant cannot compute this step's shapes here; empty if it can. A plan that breaks its contract bars the
@@ -198,10 +123,7 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
         return target_.why_not(step.call, variant).why;
     } catch (const Error &e) {
         if (e.code() != ErrorCode::plugin) throw;
-        Verdicts::Admitted verdict = known(step.call.layer(), variant);
-        if (!verdict.barred()) newly_barred_.emplace(step.call.layer().id(), variant);
-        verdict.why = e.what();
-        settle(step.call.layer(), variant, verdict);
+        findings_.bar(step.call.layer(), variant, e.what());
         return e.what();
     }
 }
@@ -220,7 +142,7 @@ StepCases Admission::cases_of(const plan::Step &step, const std::string &variant
 // What a variant has not passed yet of the cases like a step, and if `declared`, of those that its layer declares.
 std::vector<Trial> Admission::missing(const plan::Step &step, const std::string &variant, bool declared) const {
     const abi::Layer &layer = step.call.layer();
-    const Verdicts::Admitted verdict = known(layer, variant);
+    const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
     std::vector<Trial> out;
     for (const conformance::Case &c : cases_of(step, variant).cases)
         if (Trial trial{&layer, variant, to_string(c), false}; !verdict.shapes.contains(trial.text))
@@ -254,19 +176,19 @@ bool Admission::may_begin(const plan::Step &step, const conformance::CheckVarian
     return variant.baseline && cases_of(step, variant.name).alike;
 }
 
-// Proves what must be proved for the steps of a plan all at once, and the largest kernels first, because those take
+// Proves what must be proved for these steps all at once, and the largest kernels first, because those take
 // drivers longest to compile.
-void Admission::prove_first_variants(const plan::GraphPlan &plan,
+void Admission::prove_first_variants(const std::vector<const plan::Step *> &steps,
                                      const std::map<std::string, std::string, std::less<>> &asked) {
-    std::set<Trial> known;
+    std::set<Trial> listed;
     std::vector<std::pair<size_t, Trial>> sized;
-    for (const plan::Step &step : plan.steps) {
-        if (asked.contains(step.call.layer().id())) continue;
-        for (const conformance::CheckVariant &variant : target_.variants(step.call.layer())) {
-            if (!why_not_fit(step, variant.name).empty()) continue;
-            for (Trial &trial : missing(step, variant.name, !may_begin(step, variant)))
-                if (known.insert(trial).second)
-                    sized.emplace_back(target_.code_size(step.call, variant.name), std::move(trial));
+    for (const plan::Step *step : steps) {
+        if (asked.contains(step->call.layer().id())) continue;
+        for (const conformance::CheckVariant &variant : target_.variants(step->call.layer())) {
+            if (!why_not_fit(*step, variant.name).empty()) continue;
+            for (Trial &trial : missing(*step, variant.name, !may_begin(*step, variant)))
+                if (listed.insert(trial).second)
+                    sized.emplace_back(target_.code_size(step->call, variant.name), std::move(trial));
             break;
         }
     }
@@ -288,7 +210,7 @@ bool Admission::proved(const plan::Step &step, const conformance::CheckVariant &
     const auto began = Clock::now();
     prove(step, variant.name, true, [&] { return proving_ + (Clock::now() - began) < options_.proving_time; });
     proving_ += Clock::now() - began;
-    const Verdicts::Admitted verdict = known(step.call.layer(), variant.name);
+    const Verdicts::Verdict verdict = findings_.verdict(step.call.layer(), variant.name);
     if (verdict.barred() || (verdict.tried == verdict.cases && verdict.passed == 0)) return false;
     return missing(step, variant.name, !may_begin).empty();
 }
@@ -296,7 +218,7 @@ bool Admission::proved(const plan::Step &step, const conformance::CheckVariant &
 // `who` may not run a step, because `variant` failed its proof.
 Error Admission::failed_proof(const plan::Step &step, const std::string &who, const std::string &variant) const {
     const abi::Layer &layer = step.call.layer();
-    const Verdicts::Admitted verdict = known(layer, variant);
+    const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
     std::string text =
         step.call.where() + ": " + who + " may not run on " + target_.name + ", because variant '" + variant + "' " +
         (verdict.barred() ? "failed its proof:\n  " + verdict.why : "can run no case that would prove it");
@@ -309,7 +231,7 @@ Error Admission::failed_proof(const plan::Step &step, const std::string &who, co
 void Admission::expect_proved(const plan::Step &step, const std::string &variant) {
     const abi::Layer &layer = step.call.layer();
     prove(step, variant, true, [] { return true; });
-    const Verdicts::Admitted verdict = known(layer, variant);
+    const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
     if (verdict.barred() || (verdict.passed == 0 && verdict.shapes.empty()))
         throw failed_proof(step, "the variant that was requested", variant);
 }
@@ -324,7 +246,8 @@ std::vector<std::string> Admission::candidates(const plan::Step &step, std::set<
         const std::string misfit = why_not_fit(step, variant.name);
         if (misfit.empty()) fit.push_back(variant.name);
         if (misfit.empty() && proved(step, variant, out.empty())) out.push_back(variant.name);
-        if (known(layer, variant.name).barred() || (misfit.empty() && out.empty())) failed.push_back(variant.name);
+        if (findings_.verdict(layer, variant.name).barred() || (misfit.empty() && out.empty()))
+            failed.push_back(variant.name);
         reasons += "; " + variant.name + ": " + misfit;
     }
     if (out.empty() && !target_.fallback.empty()) out.push_back(target_.fallback);
@@ -333,81 +256,74 @@ std::vector<std::string> Admission::candidates(const plan::Step &step, std::set<
     if (out.empty())
         throw Error(ErrorCode::no_device,
                     step.call.where() + ": no variant of '" + id + "' can run on " + target_.name + reasons);
-    for (const conformance::CheckVariant &variant : target_.variants(layer))
-        if (newly_barred_.erase({id, variant.name}) != 0) tell_barred(layer, variant.name);
+    findings_.tell_barred(layer);
     return out;
 }
 
 std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Backend &backend,
                                const std::vector<std::string> &candidates) {
-    const plan::Step &step = plan.steps[s];
     if (candidates.size() == 1) return candidates.front();
-    const std::string shapes = shapes_of(step);
-    const std::string known = verdicts_.fastest(step.call.layer(), shapes);
-    if (std::find(candidates.begin(), candidates.end(), known) != candidates.end()) return known;
-    if (measuring_ > options_.proving_time) return candidates.front();
-
+    const abi::Layer &layer = plan.steps[s].call.layer();
+    const std::string shapes = shapes_of(plan.steps[s]), measured = findings_.fastest(layer, shapes);
+    if (std::ranges::find(candidates, measured) != candidates.end()) return measured;
+    if (measuring_ >= usual_measuring + options_.proving_time) return candidates.front();
     const auto began = Clock::now();
-    std::string best;
-    auto best_time = Clock::duration::max();
-    for (const std::string &variant : candidates) {
-        plan::ProgramOptions options;
-        options.variants = {variant};
-        const auto program = backend.compile(plan::isolate(plan, s), options);
-        const plan::Step &alone = program->plan().steps.front();
-        for (size_t port = 0; port < alone.in.size(); ++port)
-            if (alone.in[port] != plan::none && alone.call.bound(abi::PortList::in)[port] == port)
-                program->write(alone.in[port], busy_values(alone, port).bytes());
-        program->run(); // the first run is slower than the others
-        for (int i = 0; i < 3; ++i) {
-            const auto start = Clock::now();
-            program->run();
-            if (const auto time = Clock::now() - start; time < best_time) best_time = time, best = variant;
-        }
-    }
+    const std::string best = measure_fastest(plan, s, backend, candidates);
     measuring_ += Clock::now() - began;
-    verdicts_.set_fastest(step.call.layer(), shapes, best);
+    findings_.set_fastest(layer, shapes, best);
     return best;
 }
 
 // Variants that may be faster come first; the baseline runs already.
-void Admission::prove_rest_beside(const plan::GraphPlan &plan) {
-    if (beside_ == nullptr) return;
+void Admission::prove_rest_in_background(const std::vector<const plan::Step *> &steps) {
+    if (background_ == nullptr) return;
     for (const bool baseline : {false, true})
-        for (const plan::Step &step : plan.steps)
-            for (const conformance::CheckVariant &v : target_.variants(step.call.layer()))
-                if (v.baseline == baseline && why_not_fit(step, v.name).empty())
-                    beside_->add(missing(step, v.name, true));
+        for (const plan::Step *step : steps)
+            for (const conformance::CheckVariant &v : target_.variants(step->call.layer()))
+                if (v.baseline == baseline && why_not_fit(*step, v.name).empty())
+                    background_->add(missing(*step, v.name, true));
+}
+
+// The variant for one step: the one that was asked for, or the fastest of those that may run.
+std::string Admission::variant_for(const plan::GraphPlan &plan, size_t s, plan::Backend &backend,
+                                   const std::string &asked, std::set<std::string> *unproven) {
+    const plan::Step &step = plan.steps[s];
+    if (asked.empty()) return fastest(plan, s, backend, candidates(step, unproven));
+    const auto variants = target_.variants(step.call.layer());
+    if (std::ranges::find(variants, asked, &conformance::CheckVariant::name) != variants.end())
+        expect_proved(step, asked); // for other names, compile() throws and lists the variants
+    return asked;
 }
 
 std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend,
                                            const std::map<std::string, std::string, std::less<>> &asked,
                                            std::set<std::string> *unproven) {
     const std::lock_guard lock(mutex_);
-    const AtEnd saved([&] { save(); });
-    prove_first_variants(plan, asked);
+    const AtEnd finished([&] { finish(); });
+    // Steps of the same kind, as in all blocks of a model, need the same proofs and get the same variant.
+    std::map<std::string, size_t> kinds; // the first step of each
+    std::vector<size_t> first_alike;
+    std::vector<const plan::Step *> distinct;
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+        first_alike.push_back(kinds.emplace(kind_of(plan.steps[s]), s).first->second);
+        if (first_alike.back() == s) distinct.push_back(&plan.steps[s]);
+    }
+    prove_first_variants(distinct, asked);
     std::vector<std::string> out;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
-        const plan::Step &step = plan.steps[s];
-        const auto named = asked.find(step.call.layer().id());
-        if (named == asked.end() || named->second.empty()) {
-            out.push_back(fastest(plan, s, backend, candidates(step, unproven)));
-            continue;
-        }
-        out.push_back(named->second);
-        const auto variants = target_.variants(step.call.layer());
-        if (std::any_of(variants.begin(), variants.end(), [&](const auto &v) { return v.name == named->second; }))
-            expect_proved(step, named->second); // for other names, compile() throws and lists the variants
+        const auto named = asked.find(plan.steps[s].call.layer().id());
+        out.push_back(first_alike[s] != s
+                          ? out[first_alike[s]]
+                          : variant_for(plan, s, backend, named == asked.end() ? "" : named->second, unproven));
     }
-    end_of_proof();
-    prove_rest_beside(plan);
+    prove_rest_in_background(distinct);
     return out;
 }
 
 std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
                                               const std::function<void(const Proof &)> &progress) {
     const std::lock_guard lock(mutex_);
-    const AtEnd saved([&] { save(); });
+    const AtEnd finished([&] { finish(); });
     for (const std::string &id : layers) (void)plugins_->layer(id); // throws if there is none
     std::vector<Proof> out;
     for (const auto &[id, layer] : plugins_->layers()) {
@@ -417,19 +333,19 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
             std::vector<Trial> &trials = of_variants.emplace_back();
             for (const char *text : std::span(layer.contract->cases, layer.contract->n_cases))
                 trials.push_back({&layer, v.name, text, true});
-            for (const std::string &text : known(layer, v.name).shapes) trials.push_back({&layer, v.name, text, false});
+            for (const std::string &text : findings_.verdict(layer, v.name).shapes)
+                trials.push_back({&layer, v.name, text, false});
         }
-        verdicts_.forget(layer);
+        findings_.forget(layer);
         for (const std::vector<Trial> &trials : of_variants) {
             try_all(trials, [] { return true; });
             const std::string &variant = trials.front().variant;
-            out.push_back({id, variant, known(layer, variant)});
-            save(); // now, because proving all takes minutes and a driver may crash
+            out.push_back({id, variant, findings_.verdict(layer, variant)});
+            findings_.save(); // now, because proving all takes minutes and a driver may crash
             if (progress) progress(out.back());
         }
     }
-    newly_barred_.clear(); // the caller has heard of them
-    end_of_proof();
+    findings_.told_all();
     return out;
 }
 

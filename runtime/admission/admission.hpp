@@ -2,10 +2,10 @@
 #pragma once
 
 #include "abi/library.hpp"
-#include "admission/beside.hpp"
+#include "admission/background.hpp"
+#include "admission/findings.hpp"
 #include "admission/step_case.hpp"
 #include "admission/trials.hpp"
-#include "admission/verdicts.hpp"
 #include "conformance/target.hpp"
 #include "plan/graph_plan.hpp"
 #include "plan/program.hpp"
@@ -30,8 +30,8 @@ namespace lamina::admission {
 //
 // Proving takes time, mostly in the driver's compiler. So the baseline runs as soon as it has passed the cases like the
 // step; those of all steps of a plan run at once, on all cores. If the baseline cannot run, the first variant that can
-// is proved at once. Everything else is proved beside the work, in this process and in later ones. A variant that could
-// not run any case is not proved, and does not run.
+// is proved at once. Everything else is proved in the background, in this process and in later ones. A variant that
+// could not run any case is not proved, and does not run.
 //
 // If the device is lost while a variant is proved, Error(device_lost) is thrown and the variant is barred, unless it is
 // the baseline, which nothing can replace.
@@ -56,32 +56,25 @@ class Admission {
     // models that were run here, however long it takes.
     struct Proof {
         std::string layer, variant;
-        Verdicts::Admitted verdict;
+        Verdicts::Verdict verdict;
     };
     std::vector<Proof> redo(const std::vector<std::string> &layers,
                             const std::function<void(const Proof &)> &progress = {});
 
   private:
     using Clock = std::chrono::steady_clock;
-    void settle(const abi::Layer &layer, const std::string &variant, const Verdicts::Admitted &verdict);
-    void save();
-    void end_of_proof();
-    void tell_barred(const abi::Layer &layer, const std::string &variant) const;
-    [[nodiscard]] Verdicts::Admitted known(const abi::Layer &layer, const std::string &variant) const;
+    void finish();
     // Runs trials of variants that are not barred, as long as `go_on` returns true, and adds the results to the
     // verdicts.
     void try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on);
-    void try_beside(const Trial &trial);
-    [[nodiscard]] bool is_open(const Trial &trial) const;
-    bool record(const Trial &trial, const CaseResult *result);
-    void record_loss(const Trial &trial, const Error &e);
+    void try_in_background(const Trial &trial);
     [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared) const;
     void prove(const plan::Step &step, const std::string &variant, bool declared, const std::function<bool()> &go_on);
     [[nodiscard]] bool may_begin(const plan::Step &step, const conformance::CheckVariant &variant) const;
-    void prove_first_variants(const plan::GraphPlan &plan,
+    void prove_first_variants(const std::vector<const plan::Step *> &steps,
                               const std::map<std::string, std::string, std::less<>> &asked);
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
-    void prove_rest_beside(const plan::GraphPlan &plan);
+    void prove_rest_in_background(const std::vector<const plan::Step *> &steps);
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
     [[nodiscard]] bool proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed);
     void expect_proved(const plan::Step &step, const std::string &variant);
@@ -89,21 +82,20 @@ class Admission {
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step, std::set<std::string> *unproven);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                       const std::vector<std::string> &candidates);
+    [[nodiscard]] std::string variant_for(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
+                                          const std::string &asked, std::set<std::string> *unproven);
 
-    std::mutex mutex_; // guards all below
+    std::mutex mutex_; // guards all below but the findings
     std::shared_ptr<const abi::Registry> plugins_;
     conformance::CheckTarget target_;
-    std::unique_ptr<Trials> trials_;        // on the target
-    std::shared_ptr<Trials> trials_beside_; // on another, from when the first one runs
-    Verdicts verdicts_;
+    std::unique_ptr<Trials> trials_;            // on the target
+    std::shared_ptr<Trials> background_trials_; // on another, from when the first one runs
     const RuntimeOptions options_;
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
     Clock::duration proving_{}, measuring_{};               // time that runs have waited in this process
-    Clock::time_point saved_ = Clock::now();
-    bool saying_ = false;     // RuntimeOptions::proving has been called, and not yet for the end
-    bool unwritable_ = false; // it was said that the file cannot be written
-    std::set<std::pair<std::string, std::string>, std::less<>> newly_barred_; // layers and variants, to be told of
-    std::unique_ptr<Beside> beside_;                                          // last, so that its thread ends first
+    bool progress_shown_ = false;                           // options_.proving was called, and not yet for the end
+    Findings findings_;
+    std::unique_ptr<Background> background_; // last, so that its thread ends first
 };
 
 } // namespace lamina::admission

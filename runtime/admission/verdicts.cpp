@@ -18,13 +18,13 @@ std::string key_of(const abi::Layer &layer) {
     return std::string(layer.id()) + hash;
 }
 
-Verdicts::Admitted read_admitted(JsonView v) {
+Verdicts::Verdict read_verdict(JsonView v) {
     const auto count = [&](const char *key) { return static_cast<size_t>(v.at(key).integer(0, INT64_MAX)); };
-    Verdicts::Admitted out{.tried = count("tried"),
-                           .passed = count("passed"),
-                           .cases = count("cases"),
-                           .why = std::string(v.at("why").string()),
-                           .replay = std::string(v.at("replay").string())};
+    Verdicts::Verdict out{.tried = count("tried"),
+                          .passed = count("passed"),
+                          .cases = count("cases"),
+                          .why = std::string(v.at("why").string()),
+                          .replay = std::string(v.at("replay").string())};
     for (const JsonView shapes : v.at("shapes").items()) out.shapes.emplace(shapes.string());
     return out;
 }
@@ -42,8 +42,7 @@ Verdicts::Layers Verdicts::read() const {
         Layers out;
         for (const JsonView layer : json.root().at("layers").members()) {
             OfLayer &of = out[std::string(layer.key())];
-            for (const JsonView v : layer.at("variants").members())
-                of.variants[std::string(v.key())] = read_admitted(v);
+            for (const JsonView v : layer.at("variants").members()) of.variants[std::string(v.key())] = read_verdict(v);
             for (const JsonView fastest : layer.at("fastest").members())
                 of.fastest.emplace(fastest.key(), fastest.string());
         }
@@ -67,16 +66,15 @@ void Verdicts::write(const Layers &layers) const {
     write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.in_lines(0) + "\n");
 }
 
-const Verdicts::Admitted *Verdicts::find(const abi::Layer &layer, const std::string &variant) const {
+const Verdicts::Verdict *Verdicts::find(const abi::Layer &layer, const std::string &variant) const {
     const auto of = layers_.find(key_of(layer));
     if (of == layers_.end()) return nullptr;
     const auto found = of->second.variants.find(variant);
     return found == of->second.variants.end() ? nullptr : &found->second;
 }
 
-const Verdicts::Admitted &Verdicts::set(const abi::Layer &layer, const std::string &variant, Admitted admitted) {
-    own_[key_of(layer)].variants[variant] = admitted;
-    return layers_[key_of(layer)].variants[variant] = std::move(admitted);
+void Verdicts::set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict) {
+    own_[key_of(layer)].variants[variant] = layers_[key_of(layer)].variants[variant] = verdict;
 }
 
 void Verdicts::forget(const abi::Layer &layer) {
@@ -96,9 +94,9 @@ void Verdicts::set_fastest(const abi::Layer &layer, const std::string &shapes, c
     layers_[key_of(layer)].fastest[shapes] = own_[key_of(layer)].fastest[shapes] = variant;
 }
 
-Verdicts::Admitted Verdicts::merge(const Admitted &theirs, const Admitted &own) {
-    Admitted out = own.tried < theirs.tried ? theirs : own; // all try the same cases in the same order
-    const Admitted &barred = theirs.barred() ? theirs : own;
+Verdicts::Verdict Verdicts::merge(const Verdict &theirs, const Verdict &own) {
+    Verdict out = own.tried < theirs.tried ? theirs : own; // all try the same cases in the same order
+    const Verdict &barred = theirs.barred() ? theirs : own;
     out.why = barred.why, out.replay = barred.replay;
     out.shapes = theirs.shapes;
     out.shapes.insert(own.shapes.begin(), own.shapes.end());

@@ -16,7 +16,7 @@ namespace lamina::admission {
 
 class Verdicts {
   public:
-    struct Admitted {
+    struct Verdict {
         size_t tried = 0, passed = 0, cases = 0; // of the layer's own cases; a skipped case counts as tried only
         std::string why{};                       // if barred: what was wrong
         std::string replay{};                    // and the command that runs the case again, if a case showed it
@@ -30,8 +30,8 @@ class Verdicts {
     explicit Verdicts(std::filesystem::path file);
 
     // Null if nothing is known. The plugin's bytes are part of the key, so a rebuilt plugin is proved again.
-    [[nodiscard]] const Admitted *find(const abi::Layer &layer, const std::string &variant) const;
-    const Admitted &set(const abi::Layer &layer, const std::string &variant, Admitted admitted);
+    [[nodiscard]] const Verdict *find(const abi::Layer &layer, const std::string &variant) const;
+    void set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict);
     void forget(const abi::Layer &layer);
 
     // The fastest variant for a layer on these shapes; "" if not measured.
@@ -44,14 +44,14 @@ class Verdicts {
 
   private:
     struct OfLayer {
-        std::map<std::string, Admitted> variants;
+        std::map<std::string, Verdict> variants;
         std::map<std::string, std::string> fastest; // by shapes
     };
     using Layers = std::map<std::string, OfLayer>; // by id and hash of the plugin
 
     [[nodiscard]] Layers read() const;
     void write(const Layers &layers) const;
-    [[nodiscard]] static Admitted merge(const Admitted &theirs, const Admitted &own);
+    [[nodiscard]] static Verdict merge(const Verdict &theirs, const Verdict &own);
     void add_own_to(Layers &layers) const;
 
     std::filesystem::path file_;

@@ -15,7 +15,7 @@ std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
                                           ": layers run their references there; name a Vulkan device or cpu");
     std::vector<AdmittedVariant> out;
     (void)admission->redo(layers, [&](const admission::Admission::Proof &proof) {
-        const admission::Verdicts::Admitted &verdict = proof.verdict;
+        const admission::Verdicts::Verdict &verdict = proof.verdict;
         const std::string replay = verdict.replay.empty() ? "" : "; replay: " + verdict.replay;
         out.push_back({proof.layer, proof.variant, verdict.passed, verdict.complete(), verdict.why + replay});
         if (progress) progress(out.back());

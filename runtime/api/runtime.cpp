@@ -3,8 +3,10 @@
 
 #include "api/model_check.hpp"
 #include "architectures/open.hpp"
+#include "base/parallel.hpp"
 
-#include <thread>
+#include <mutex>
+#include <utility>
 
 namespace lamina {
 namespace {
@@ -43,7 +45,7 @@ Device describe(const vulkan::DeviceInfo &info) {
 Device describe_cpu(const abi::Executor *executor) {
     Device d;
     d.id = "cpu";
-    d.name = "CPU, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+    d.name = "CPU, " + std::to_string(cores()) + " threads";
     d.kind = "cpu";
     if (executor == nullptr)
         d.unusable = {"no executor plugin was found (cpu_fallback): give --plugin-dir or LAMINA_PLUGIN_PATH"};
@@ -94,6 +96,16 @@ Device choose(const std::vector<Device> &all, const std::string &no_vulkan) {
     return cpu;
 }
 
+// The function, called by one thread at a time.
+std::function<void(const std::string &)> in_turn(std::function<void(const std::string &)> call,
+                                                 const std::shared_ptr<std::mutex> &turn) {
+    if (!call) return {};
+    return [call = std::move(call), turn](const std::string &text) {
+        const std::lock_guard lock(*turn);
+        call(text);
+    };
+}
+
 } // namespace
 
 namespace detail {
@@ -116,6 +128,9 @@ const std::string &Model::name() const { return state_->model->name; }
 
 Runtime::Runtime(const RuntimeOptions &options) : state_(std::make_shared<detail::RuntimeState>()) {
     state_->options = options;
+    const auto turn = std::make_shared<std::mutex>();
+    state_->options.notify = in_turn(options.notify, turn);
+    state_->options.proving = in_turn(options.proving, turn);
     state_->plugins = abi::Registry::discover(abi::Registry::search_path(options.plugin_folders));
 }
 

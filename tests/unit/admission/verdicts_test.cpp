@@ -18,17 +18,17 @@ struct Cache {
     test::TestLayer made;
     abi::Layer layer = made.layer();
 
-    [[nodiscard]] Verdicts::Admitted now(const std::string &variant = "tiled") const {
+    [[nodiscard]] Verdicts::Verdict now(const std::string &variant = "tiled") const {
         const Verdicts verdicts(file);
         const auto *found = verdicts.find(layer, variant);
-        return found != nullptr ? *found : Verdicts::Admitted{};
+        return found != nullptr ? *found : Verdicts::Verdict{};
     }
 };
 
-Verdicts::Admitted passed(size_t cases, std::set<std::string> shapes = {}) {
+Verdicts::Verdict passed(size_t cases, std::set<std::string> shapes = {}) {
     return {.tried = cases, .passed = cases, .cases = 9, .why = {}, .shapes = std::move(shapes)};
 }
-Verdicts::Admitted barred(const std::string &why) {
+Verdicts::Verdict barred(const std::string &why) {
     return {.tried = 1, .passed = 0, .cases = 9, .why = why, .shapes = {}};
 }
 

@@ -1,17 +1,15 @@
-#include "admission/beside.hpp"
+#include "admission/background.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <exception>
+#include <system_error>
 
 namespace lamina::admission {
 namespace {
 
-// A process spends at most this part of its time here, so that it does not keep the work from its cores.
-constexpr int one_in = 5;
-// What a trial takes at most, until one has taken longer. A run of a second ends before the first trial begins,
-// and need not wait for it.
-constexpr std::chrono::milliseconds usual{200};
+// A run of a second ends before the first trial begins, and need not wait for it.
+constexpr std::chrono::seconds before_first{1};
+// After a trial there is a pause of so many times its length, so that the work does not lack cores.
+constexpr int pause = 4;
 
 // At the end of a process, drivers destroy what they need to work. No trial may be running then.
 std::mutex at_work;
@@ -27,32 +25,35 @@ void stop_at_exit() {
 
 } // namespace
 
-Beside::Beside(std::function<void(const Trial &)> run) : run_(std::move(run)), longest_(usual) {}
+Background::Background(std::function<void(const Trial &)> run) : run_(std::move(run)) {}
 
-Beside::~Beside() = default; // the thread is asked to stop, and joined
+Background::~Background() = default; // the thread is asked to stop, and joined
 
-void Beside::add(const std::vector<Trial> &trials) {
+void Background::add(const std::vector<Trial> &trials) {
     const std::lock_guard lock(mutex_);
     for (const Trial &trial : trials)
         if (known_.insert(trial).second) waiting_.push_back(trial);
     changed_.notify_all();
     if (waiting_.empty() || thread_.joinable()) return;
-    began_ = Clock::now();
-    thread_ = std::jthread([this](const std::stop_token &stop) { work(stop); });
+    next_turn_ = Clock::now() + before_first;
+    try {
+        thread_ = std::jthread([this](const std::stop_token &stop) { work(stop); });
+    } catch (const std::system_error &) { // a limit of threads or of memory: later processes prove it
+    }
 }
 
-bool Beside::wait_for_turn(const std::stop_token &stop, Trial &next) {
+bool Background::wait_for_turn(const std::stop_token &stop, Trial &next) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait(lock, stop, [&] { return !waiting_.empty(); })) return false;
-    const auto turn = began_ + one_in * (spent_ + longest_);
-    changed_.wait_until(lock, stop, turn, [&] { return Clock::now() >= turn; });
+    changed_.wait_until(lock, stop, next_turn_, [&] { return Clock::now() >= next_turn_; });
     if (stop.stop_requested()) return false;
     next = std::move(waiting_.front());
     waiting_.pop_front();
     return true;
 }
 
-void Beside::work(const std::stop_token &stop) {
+void Background::work(const std::stop_token &stop) {
+    stop_at_exit();
     try {
         for (Trial trial; wait_for_turn(stop, trial);) {
             const auto began = Clock::now();
@@ -62,11 +63,10 @@ void Beside::work(const std::stop_token &stop) {
                 run_(trial);
             }
             stop_at_exit();
-            const auto took = Clock::now() - began;
-            spent_ += took;
-            longest_ = std::max(longest_, took);
+            const auto ended = Clock::now();
+            next_turn_ = ended + pause * (ended - began);
         }
-    } catch (const std::exception &) { // the device is lost, or the user has heard of it: later processes continue
+    } catch (...) { // the device is lost, or the user has heard of it: later processes continue
     }
 }
 

@@ -1,4 +1,4 @@
-// Proves variants beside the work: on a thread of its own, for a small part of the time.
+// Proves variants in the background: on a thread of its own, in a fifth of the time at most.
 #pragma once
 
 #include "admission/trials.hpp"
@@ -15,13 +15,13 @@
 
 namespace lamina::admission {
 
-class Beside {
+class Background {
   public:
     // `run` runs a trial, and throws if no further one should.
-    explicit Beside(std::function<void(const Trial &)> run);
-    ~Beside(); // ends the trial that is running; the others are left to later processes
-    Beside(const Beside &) = delete;
-    Beside &operator=(const Beside &) = delete;
+    explicit Background(std::function<void(const Trial &)> run);
+    ~Background(); // ends the trial that is running; the others are left to later processes
+    Background(const Background &) = delete;
+    Background &operator=(const Background &) = delete;
 
     // Trials that were added before are not run again.
     void add(const std::vector<Trial> &trials);
@@ -32,13 +32,12 @@ class Beside {
     [[nodiscard]] bool wait_for_turn(const std::stop_token &stop, Trial &next);
 
     const std::function<void(const Trial &)> run_;
-    std::mutex mutex_; // guards the next four
+    std::mutex mutex_; // guards the next three
     std::condition_variable_any changed_;
     std::set<Trial> known_;
     std::deque<Trial> waiting_;
-    Clock::time_point began_; // when there was work for the first time
-    Clock::duration spent_{}, longest_;
-    std::jthread thread_; // started when there is work
+    Clock::time_point next_turn_; // when the next trial may begin; of the thread, once it runs
+    std::jthread thread_;         // started when there is work
 };
 
 } // namespace lamina::admission

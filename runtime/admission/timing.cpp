@@ -1,0 +1,58 @@
+#include "admission/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace lamina::admission {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Values that give a kernel its full work: every key counts, every id is in range.
+Tensor busy_values(const plan::Step &step, size_t port) {
+    Tensor t(step.call.types(abi::PortList::in)[port]);
+    if (t.dtype() == DType::i32) {
+        const auto range = step.call.values(static_cast<uint32_t>(port));
+        const int64_t high = range ? std::min<int64_t>(range->second - 1, INT32_MAX) : 0;
+        std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
+    } else {
+        for (size_t i = 0; i < t.f32().size(); ++i) t.f32()[i] = static_cast<float>(i % 7) * 0.25f - 0.75f;
+    }
+    return t;
+}
+
+} // namespace
+
+std::string shapes_of(const plan::Step &step) {
+    std::string key;
+    for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state}) {
+        for (const TensorType &type : step.call.types(list)) key += name_of(type.dtype) + lamina::to_string(type.shape);
+        key += ";";
+    }
+    for (const double p : step.call.params()) key += " " + std::to_string(p);
+    return key;
+}
+
+std::string measure_fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
+                            const std::vector<std::string> &variants) {
+    std::string best;
+    auto best_time = Clock::duration::max();
+    for (const std::string &variant : variants) {
+        plan::ProgramOptions options;
+        options.variants = {variant};
+        const auto program = backend.compile(plan::isolate(plan, step), options);
+        const plan::Step &alone = program->plan().steps.front();
+        for (size_t port = 0; port < alone.in.size(); ++port)
+            if (alone.in[port] != plan::none && alone.call.bound(abi::PortList::in)[port] == port)
+                program->write(alone.in[port], busy_values(alone, port).bytes());
+        program->run(); // the first run is slower than the others
+        for (int i = 0; i < 3; ++i) {
+            const auto start = Clock::now();
+            program->run();
+            if (const auto time = Clock::now() - start; time < best_time) best_time = time, best = variant;
+        }
+    }
+    return best;
+}
+
+} // namespace lamina::admission

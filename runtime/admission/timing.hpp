@@ -1,0 +1,19 @@
+// Which of several variants computes a step fastest.
+#pragma once
+
+#include "plan/graph_plan.hpp"
+#include "plan/program.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lamina::admission {
+
+// What a step's speed depends on, beside its layer.
+[[nodiscard]] std::string shapes_of(const plan::Step &step);
+
+// Runs a step of a plan alone, a few times with each variant.
+[[nodiscard]] std::string measure_fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
+                                          const std::vector<std::string> &variants);
+
+} // namespace lamina::admission
