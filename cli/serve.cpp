@@ -20,7 +20,7 @@ struct ServeArguments {
     std::vector<std::string> models, keys;
     std::filesystem::path key_file;
     std::string host = "127.0.0.1";
-    int64_t port = 8000, queue = 256, timeout = 600, largest_body = 32;
+    int64_t port = 8000, queue = 256, timeout = 600, largest_body = 32, slots = 8, context = 4096;
     SessionArguments session;
 };
 
@@ -78,6 +78,7 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .queue = static_cast<size_t>(arguments.queue),
             .largest_body = static_cast<size_t>(arguments.largest_body) << 20u,
             .longest = std::chrono::seconds(arguments.timeout),
+            .batch = {.slots = static_cast<size_t>(arguments.slots), .length = arguments.context},
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
 }
 
@@ -145,6 +146,13 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--queue", arguments->queue, "N", "the most requests that wait or run; others are told to come later")
         .shows_default()
         .within(int64_t{1}, int64_t{4096});
+    app.option("--slots", arguments->slots, "N", "how many answers a model writes side by side; others wait")
+        .shows_default()
+        .within(int64_t{1}, int64_t{1024});
+    app.option("--context", arguments->context, "N",
+               "the most tokens of a text with its answer; 0: as many as the model has positions for")
+        .shows_default()
+        .within(int64_t{0}, int64_t{1 << 20});
     app.option("--timeout", arguments->timeout, "SECONDS", "the longest that a request may take")
         .shows_default()
         .within(int64_t{1}, int64_t{86400});

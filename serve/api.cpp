@@ -60,6 +60,8 @@ const std::vector<Api::Route> &Api::routes() {
         {"GET", "/metrics", &Api::show_metrics},
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},
+        {"POST", "/v1/completions", &Api::completions, key, true},
+        {"POST", "/v1/chat/completions", &Api::chat_completions, key, true},
         {"POST", "/v1/embeddings", &Api::embeddings, key, true},
         {"POST", "/v1/audio/transcriptions", &Api::transcriptions, key, true},
         {"GET", "/v2", &Api::server_metadata},
@@ -155,9 +157,9 @@ Work::Clock::time_point Api::soon(const Work &work) const {
     return std::min(work.asked + options_.longest, Clock::now() + often);
 }
 
-void Api::expect_client(Work &work, const Request &request) const {
+void Api::expect_client(Work &work, const std::function<bool()> &left) const {
     const bool late = Clock::now() >= work.asked + options_.longest;
-    if (!late && !request.left()) return;
+    if (!late && !left()) return;
     work.leave();
     if (late)
         throw Refusal(504,
@@ -170,7 +172,7 @@ void Api::await(Work &work, const Request &request) const {
         if (work.wait(soon(work)))
             (void)work.take_pieces();
         else
-            expect_client(work, request);
+            expect_client(work, request.left);
     work.expect_success();
 }
 

@@ -17,11 +17,14 @@
 
 namespace lamina::serve {
 
+struct AnswerRequest;
+
 struct ApiOptions {
     std::vector<std::string> keys;     // any of them opens the door; none: it is open
     bool local = true;                 // only this machine can connect
     size_t most = 256;                 // requests that wait or run
     std::chrono::seconds longest{600}; // that a request may take
+    BatchOptions batch;                // of the answers that a model writes side by side
     std::string version;               // of Lamina
 };
 
@@ -31,7 +34,7 @@ class Api {
 
     // Models are added before the first request.
     void add(const std::string &name, const Runtime &runtime, const Model &model, const SessionOptions &options) {
-        engines_.emplace_back(name, runtime, model, device_, options, metrics_);
+        engines_.emplace_back(name, runtime, model, device_, options, options_.batch, metrics_);
     }
 
     // Never throws. Any number of threads may call it at once.
@@ -56,6 +59,16 @@ class Api {
     [[nodiscard]] Response show_model(const Call &call);
     [[nodiscard]] Response embeddings(const Call &call);
     [[nodiscard]] Json as_json(const Engine &engine) const;
+
+    // ---- In openai_answers.cpp ----
+    struct Writing;
+    [[nodiscard]] Response completions(const Call &call);
+    [[nodiscard]] Response chat_completions(const Call &call);
+    [[nodiscard]] Response write(const Call &call, const AnswerRequest &request,
+                                 const std::vector<std::string> &prompts, bool chat);
+    [[nodiscard]] Response whole(const Request &request, Writing &writing);
+    [[nodiscard]] Response stream(const Request &request, const std::shared_ptr<Writing> &writing);
+    void send_events(Writing &writing, const std::function<bool()> &left, const Send &send);
 
     // ---- In transcription_api.cpp ----
     [[nodiscard]] Response transcriptions(const Call &call);
@@ -84,7 +97,7 @@ class Api {
     // ---- Waiting for an engine, while looking whether the client is still there ----
     [[nodiscard]] Work::Clock::time_point soon(const Work &work) const; // when to look next
     // Throws Refusal if the client has left or time is up. The work is left then, too.
-    void expect_client(Work &work, const Request &request) const;
+    void expect_client(Work &work, const std::function<bool()> &left) const;
     // Returns when the work is done. Throws what the engine threw, and what expect_client() throws.
     void await(Work &work, const Request &request) const;
 

@@ -11,12 +11,24 @@ namespace {
 
 struct EverybodyLeft {};
 
+bool has_chat_template(const Model &model) {
+    try {
+        (void)chat_prompt(model, {{"user", "Hello"}});
+        return true;
+    } catch (const Error &) {
+        return false;
+    }
+}
+
 } // namespace
 
 Engine::Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
-               const SessionOptions &options, Metrics &metrics)
-    : name_(std::move(name)), model_(model), contents_(inspect(model)), metrics_(metrics),
-      session_(runtime.session(model, device, options)), thread_([this] { run(); }) {}
+               const SessionOptions &options, const BatchOptions &batch, Metrics &metrics)
+    : name_(std::move(name)), model_(model), contents_(inspect(model)), converses_(has_chat_template(model)),
+      metrics_(metrics), session_(runtime.session(model, device, options)) {
+    if (writes()) writer_.emplace(session_, batch, name_, metrics_);
+    thread_ = std::thread([this] { run(); });
+}
 
 Engine::~Engine() {
     {
@@ -32,6 +44,8 @@ void Engine::run() {
         together<Embedding>(take_all<Embedding>(), [this](const auto &group) { embed_all(group); });
         for (const auto &call : take_all<GraphCall>())
             together<GraphCall>({call}, [this](const auto &group) { run_graph(*group.front()); });
+        for (auto &answer : take_all<Answer>()) writer_->add(std::move(answer));
+        if (writer_) writer_->step();
         // Options apply to all that is transcribed together.
         std::map<std::pair<Choices, double>, Group<Transcription>> alike;
         for (auto &each : take_all<Transcription>())
@@ -47,8 +61,9 @@ bool Engine::wait_for_work() {
     const auto something = [this] {
         return std::apply([](const auto &...queues) { return (!queues.empty() || ...); }, waiting_);
     };
-    changed_.wait(lock, [&] { return closing_ || something(); });
-    return something();
+    const auto writing = [this] { return writer_ && !writer_->empty(); };
+    changed_.wait(lock, [&] { return closing_ || something() || writing(); });
+    return something() || writing();
 }
 
 // What nobody waits for any more is left out.

@@ -3,6 +3,7 @@
 
 #include "metrics.hpp"
 #include "work.hpp"
+#include "writer.hpp"
 
 #include <lamina/inspect.hpp>
 
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -22,7 +24,7 @@ class Engine {
   public:
     // `name` is what clients call the model. `metrics` must outlive the engine.
     Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
-           const SessionOptions &options, Metrics &metrics);
+           const SessionOptions &options, const BatchOptions &batch, Metrics &metrics);
     ~Engine(); // after all work has ended
     Engine(const Engine &) = delete;
     Engine &operator=(const Engine &) = delete;
@@ -35,6 +37,8 @@ class Engine {
     [[nodiscard]] bool embeds() const {
         return contents_.reading && contents_.reading->gives == TextReading::Gives::embedding;
     }
+    [[nodiscard]] bool writes() const { return contents_.generation && !contents_.generation->audio; }
+    [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
     [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
 
     // Of any kind in work.hpp. The engine ends it, sooner or later.
@@ -59,11 +63,13 @@ class Engine {
     const std::string name_;
     const Model model_;
     const ModelContents contents_;
+    const bool converses_;
     Metrics &metrics_;
     Session session_;
+    std::optional<Writer> writer_; // if the model writes
 
     std::mutex mutex_; // guards the next two
-    std::tuple<Queue<Embedding>, Queue<GraphCall>, Queue<Transcription>> waiting_;
+    std::tuple<Queue<Embedding>, Queue<GraphCall>, Queue<Transcription>, Queue<Answer>> waiting_;
     bool closing_ = false;
     std::condition_variable changed_;
     std::thread thread_; // last, so that it sees all of the above

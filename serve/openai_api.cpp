@@ -2,29 +2,13 @@
 #include "openai_request.hpp"
 #include "openai_result.hpp"
 #include "route.hpp"
-
-#include <lamina/texts.hpp>
+#include "tokens.hpp"
 
 namespace lamina::serve {
-namespace {
-
-// How many tokens the texts have. `field` is where the request has them.
-size_t tokens_in(const Engine &engine, const std::vector<std::string> &texts, const std::string &field) {
-    const TextIds found = tokenize(engine.model(), texts);
-    if (found.refused)
-        throw Refusal(400,
-                      "request: /" + field + (texts.size() > 1 ? "/" + std::to_string(found.refused->text) : "") +
-                          ": " + found.refused->why,
-                      field);
-    size_t out = 0;
-    for (const std::vector<int32_t> &ids : found.ids) out += ids.size();
-    return out;
-}
-
-} // namespace
-
 Json endpoints_of(const Engine &engine) {
     Json out = Json::array();
+    if (engine.converses()) out.push_back("/v1/chat/completions");
+    if (engine.writes()) out.push_back("/v1/completions");
     if (engine.embeds()) out.push_back("/v1/embeddings");
     if (engine.transcribes()) out.push_back("/v1/audio/transcriptions");
     return out;
@@ -52,7 +36,7 @@ Response Api::embeddings(const Call &call) {
     if (!engine.embeds())
         throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",
                       "model");
-    const size_t tokens = tokens_in(engine, request.texts, "input");
+    const size_t tokens = tokens_in(engine.model(), request.texts, "input");
     const auto work = std::make_shared<Embedding>();
     work->texts = std::move(request.texts);
     engine.submit(work);

@@ -18,6 +18,7 @@ class HttpApi : public Server {
                                                       .local = is_local(options.host),
                                                       .most = options.queue,
                                                       .longest = options.longest,
+                                                      .batch = options.batch,
                                                       .version = options.version},
                                                      device) {}
 

@@ -34,9 +34,15 @@ bool Work::left() const {
     return left_;
 }
 
+bool Work::begun() const {
+    const std::scoped_lock lock(mutex_);
+    return begun_;
+}
+
 void Work::add(std::string_view piece) {
     const std::scoped_lock lock(mutex_);
     pieces_ += piece;
+    begun_ = true;
     changed_.notify_all();
 }
 

@@ -35,6 +35,7 @@ class Work {
     // ---- For the engine ----
 
     [[nodiscard]] bool left() const;
+    [[nodiscard]] bool begun() const; // has had a piece
     void add(std::string_view piece);
     void end(std::exception_ptr why = nullptr);
 
@@ -44,7 +45,7 @@ class Work {
     mutable std::mutex mutex_; // guards all below
     std::condition_variable changed_;
     std::string pieces_;
-    bool ended_ = false, left_ = false;
+    bool ended_ = false, left_ = false, begun_ = false;
     std::exception_ptr why_;
 };
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import urllib.parse
 
-from server import Server, with_words
+from server import Server, lamina_json, talking, with_words
 
 lamina = sys.argv[1]
 browser = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -38,7 +38,12 @@ def shown(url, folder):
 
 
 with tempfile.TemporaryDirectory() as folder:
+    chat = talking(pathlib.Path(folder) / "llama")
     vectors = with_words("sentences", pathlib.Path(folder) / "sentences")
+    wanted = lamina_json(lamina, "chat", chat, "w7 w9", "--max-length", "30")[-1]["content"]
+    with Server(lamina, [chat]) as server: # the answer is shown as it is written
+        page = shown(server.url + "/#text=" + urllib.parse.quote("w7 w9"), folder)
+        assert page["answer"].startswith(wanted), (page["answer"], wanted)
     with Server(lamina, [vectors]) as server:
         page = shown(server.url + "/#text=" + urllib.parse.quote("w7 <b>w9</b>"), folder)
         assert page["device"].startswith("cpu"), page

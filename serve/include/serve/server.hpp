@@ -7,6 +7,7 @@
 //     server->finish();
 #pragma once
 
+#include <lamina/batch.hpp>
 #include <lamina/lamina.hpp>
 
 #include <chrono>
@@ -23,6 +24,7 @@ struct ServerOptions {
     size_t queue = 256;                     // requests that wait or run
     size_t largest_body = size_t{32} << 20; // bytes
     std::chrono::seconds longest{600};      // that a request may take
+    BatchOptions batch;                     // of the answers that a model writes side by side
     std::string version;                    // of Lamina
 };
 

@@ -1,0 +1,141 @@
+// What answers /v1/completions and /v1/chat/completions: whole, or as events while the model writes.
+#include "openai_request.hpp"
+#include "openai_result.hpp"
+#include "route.hpp"
+#include "tokens.hpp"
+
+#include <lamina/texts.hpp>
+
+#include <array>
+#include <cstdio>
+#include <random>
+
+namespace lamina::serve {
+namespace {
+
+uint64_t random_number() {
+    static thread_local std::random_device source;
+    return uint64_t{source()} << 32u | source();
+}
+
+std::string id_of(const char *prefix) {
+    std::array<char, 17> text{};
+    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(random_number()));
+    return prefix + std::string(text.data());
+}
+
+// How many tokens the prompts have. A conversation has its special tokens in its text.
+size_t prompt_tokens(const Engine &engine, const std::vector<std::string> &prompts, bool chat) {
+    const size_t out = tokens_in(engine.model(), prompts, chat ? "messages" : "prompt");
+    if (!chat) return out;
+    const TextIds nothing = tokenize(engine.model(), {""});
+    return nothing.ids.empty() ? out : out - std::min(out, nothing.ids.front().size());
+}
+
+} // namespace
+
+// The answers of one request. Those that nobody waits for any more are not written to their end.
+struct Api::Writing {
+    Writing() = default;
+    Writing(const Writing &) = delete;
+    Writing &operator=(const Writing &) = delete;
+    ~Writing() {
+        for (const auto &each : answers) each->leave();
+    }
+
+    AnswerHead head;
+    size_t prompt_tokens = 0;
+    bool usage = false; // as the last event
+    std::vector<std::shared_ptr<Answer>> answers;
+
+    [[nodiscard]] Usage used() const {
+        Usage out{.prompt = prompt_tokens};
+        for (const auto &each : answers) out.answer += each->hypothesis.tokens.size();
+        return out;
+    }
+};
+
+Response Api::completions(const Call &call) {
+    const AnswerRequest request = completion_request(call.request.body);
+    return write(call, request, request.prompts, false);
+}
+
+Response Api::chat_completions(const Call &call) {
+    const AnswerRequest request = chat_request(call.request.body);
+    const Engine &engine = engine_called(request.model);
+    return write(call, request, {chat_prompt(engine.model(), request.messages)}, true);
+}
+
+Response Api::write(const Call &call, const AnswerRequest &request, const std::vector<std::string> &prompts,
+                    bool chat) {
+    Engine &engine = engine_called(request.model);
+    if (!engine.writes())
+        throw Refusal(400, request.model + " does not write texts; /v1/models says what each model does", "model");
+    GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
+    options.special_tokens = !chat;
+    const auto writing = std::make_shared<Writing>();
+    writing->head = {chat, id_of(chat ? "chatcmpl-" : "cmpl-"), request.model, std::time(nullptr)};
+    writing->usage = request.stream_usage;
+    writing->prompt_tokens = prompt_tokens(engine, prompts, chat);
+    for (const std::string &prompt : prompts)
+        for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
+            const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());
+            answer->prompt = prompt;
+            answer->options = options;
+            engine.submit(answer);
+        }
+    return request.stream ? stream(call.request, writing) : whole(call.request, *writing);
+}
+
+Response Api::whole(const Request &request, Writing &writing) {
+    std::vector<Choice> choices;
+    for (const auto &each : writing.answers) {
+        await(*each, request);
+        choices.push_back({each->hypothesis.text, each->hypothesis.finish});
+    }
+    metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
+    return {.body = answer_json(writing.head, choices, writing.used())};
+}
+
+// What fails before the first token is an error of HTTP, what fails later an event.
+Response Api::stream(const Request &request, const std::shared_ptr<Writing> &writing) {
+    for (Work &first = *writing->answers.front(); !first.wait(soon(first));) expect_client(first, request.left);
+    for (const auto &each : writing->answers)
+        if (each->ended()) each->expect_success();
+    Response out{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
+    out.stream = [this, writing, left = request.left](const Send &send) {
+        try {
+            send_events(*writing, left, send);
+        } catch (const std::exception &why) {
+            (void)send(error_event(openai_error(status_of(why), why.what(), "")));
+        }
+    };
+    return out;
+}
+
+void Api::send_events(Writing &writing, const std::function<bool()> &left, const Send &send) {
+    const std::vector<std::shared_ptr<Answer>> &answers = writing.answers;
+    for (size_t i = 0; writing.head.chat && i < answers.size(); ++i) (void)send(role_event(writing.head, i));
+    std::vector<bool> over(answers.size());
+    for (size_t open = answers.size(); open > 0;) {
+        for (size_t i = 0; i < answers.size(); ++i) {
+            if (over[i]) continue;
+            Answer &answer = *answers[i];
+            if (!answer.wait(open == 1 ? soon(answer) : Work::Clock::now())) expect_client(answer, left);
+            over[i] = answer.ended(); // before the pieces are taken, so that none is left behind
+            if (const std::string piece = answer.take_pieces();
+                !piece.empty() && !send(piece_event(writing.head, i, piece)))
+                return;
+            if (!over[i]) continue;
+            answer.expect_success();
+            if (!send(finish_event(writing.head, i, answer.hypothesis.finish))) return;
+            --open;
+        }
+        if (open > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // no single one can be waited for
+    }
+    metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
+    if (writing.usage) (void)send(usage_event(writing.head, writing.used()));
+    (void)send(last_event);
+}
+
+} // namespace lamina::serve

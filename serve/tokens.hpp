@@ -1,0 +1,14 @@
+// How many tokens texts have.
+#pragma once
+
+#include <lamina/lamina.hpp>
+
+#include <string>
+#include <vector>
+
+namespace lamina::serve {
+
+// Throws Refusal if the model cannot take one of them. `field` is where the request has them.
+[[nodiscard]] size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field);
+
+} // namespace lamina::serve

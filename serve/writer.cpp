@@ -1,0 +1,55 @@
+#include "writer.hpp"
+
+#include <algorithm>
+
+namespace lamina::serve {
+
+void Writer::add(std::shared_ptr<Answer> answer) {
+    try {
+        const uint64_t id = batch_.add(answer->prompt, answer->options);
+        answers_.emplace(id, std::move(answer));
+    } catch (...) {
+        answer->end(std::current_exception());
+    }
+}
+
+void Writer::step() {
+    drop_those_left();
+    if (answers_.empty()) return;
+    metrics_.batch(model_, std::min(answers_.size(), slots_));
+    try {
+        for (Batch::Progress &progress : batch_.step()) tell(std::move(progress));
+    } catch (...) { // the device or memory fails all of them
+        for (const auto &[id, answer] : answers_) {
+            batch_.cancel(id);
+            answer->end(std::current_exception());
+        }
+        answers_.clear();
+    }
+}
+
+void Writer::drop_those_left() {
+    std::erase_if(answers_, [this](const auto &entry) {
+        const auto &[id, answer] = entry;
+        if (!answer->left()) return false;
+        batch_.cancel(id);
+        answer->end();
+        return true;
+    });
+}
+
+void Writer::tell(Batch::Progress progress) {
+    const auto found = answers_.find(progress.id);
+    if (found == answers_.end()) return;
+    Answer &answer = *found->second;
+    if (!progress.piece.empty()) {
+        if (!answer.begun()) metrics_.first_token(model_, Work::Clock::now() - answer.asked);
+        answer.add(progress.piece);
+    }
+    if (!progress.finished) return;
+    answer.hypothesis = std::move(*progress.finished);
+    answer.end();
+    answers_.erase(found);
+}
+
+} // namespace lamina::serve

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Asks `lamina serve` with the clients that people use: openai and tritonclient[http], of PyPI.
+
+They are installed into a virtual environment in FOLDER the first time. The exit status is 77 if that is impossible,
+unless $LAMINA_REQUIRE_CLIENTS is set.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import venv
+
+lamina, environment = sys.argv[1], pathlib.Path(sys.argv[2])
+packages = ["openai==3.54.0", "tritonclient[http]==2.73.0"]
+
+
+def enter():
+    """Goes on in the virtual environment."""
+    python = environment / "bin" / "python"
+    try:
+        if not (environment / "done").exists():
+            venv.create(environment, with_pip=True, clear=True)
+            subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages],
+                           check=True, timeout=600)
+            (environment / "done").write_text("\n".join(packages))
+    except (subprocess.SubprocessError, OSError) as why:
+        print(f"SKIPPED: clients openai and tritonclient cannot be installed: {why}")
+        sys.exit(1 if "LAMINA_REQUIRE_CLIENTS" in os.environ else 77)
+    os.execv(python, [python, __file__, *sys.argv[1:]])
+
+
+if sys.prefix == sys.base_prefix:
+    enter()
+
+import numpy  # noqa: E402
+import openai  # noqa: E402
+import tritonclient.http  # noqa: E402
+
+from server import Server, lamina_json, repository, talking, with_words  # noqa: E402
+
+
+def check_openai(server, models):
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="secret", max_retries=0)
+    assert [each.id for each in client.models.list()] == ["sentences", "llama", "g2p"]
+
+    wanted = lamina_json(lamina, "run", models["sentences"], "w3 w4", "w7")
+    found = client.embeddings.create(model="sentences", input=["w3 w4", "w7"]) # as base64, which the client asks for
+    assert [each.embedding for each in found.data] == [each["embedding"] for each in wanted]
+
+    found = client.completions.create(model="g2p", prompt=["hello", "vulkan"])
+    assert [each.text for each in found.choices] == ["HH EH1 L OW0", "V AH1 L K AH0 N"]
+    assert found.usage.completion_tokens == 10
+
+    wanted = lamina_json(lamina, "chat", models["llama"], "w7 w9", "--max-length", "5")[-1]["content"]
+    messages = [{"role": "user", "content": "w7 w9"}]
+    found = client.chat.completions.create(model="llama", messages=messages, max_completion_tokens=5, user="me")
+    assert found.choices[0].message.content == wanted
+    pieces = list(client.chat.completions.create(model="llama", messages=messages, max_tokens=5, stream=True,
+                                                 stream_options={"include_usage": True}))
+    assert "".join(each.choices[0].delta.content or "" for each in pieces if each.choices) == wanted
+    assert pieces[-1].usage.completion_tokens == 5
+
+    for wrong, kind in [({"model": "llamb"}, openai.NotFoundError), ({"logprobs": True}, openai.BadRequestError)]:
+        try:
+            client.chat.completions.create(**{"model": "llama", "messages": messages, **wrong})
+            raise AssertionError(f"{wrong} was taken")
+        except kind as error:
+            assert next(iter(wrong)) in (error.body["param"], "model"), error.body
+    try:
+        openai.OpenAI(base_url=server.url + "/v1", api_key="wrong", max_retries=0).models.list()
+        raise AssertionError("a wrong key was taken")
+    except openai.AuthenticationError:
+        pass
+
+
+def check_tritonclient(server):
+    client = tritonclient.http.InferenceServerClient(server.url.removeprefix("http://"))
+    key = {"Authorization": "Bearer secret"}
+    assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("g2p.encode")
+    assert client.get_server_metadata(headers=key)["name"] == "lamina"
+    metadata = client.get_model_metadata("g2p.encode", headers=key)
+    values = {each["name"]: numpy.array([[4, 5, 6]] if len(each["shape"]) == 2 else [3], dtype=numpy.int32)
+              for each in metadata["inputs"]}
+    results = []
+    for binary in [True, False]:
+        inputs = []
+        for name, value in values.items():
+            inputs.append(tritonclient.http.InferInput(name, list(value.shape), "INT32"))
+            inputs[-1].set_data_from_numpy(value, binary_data=binary)
+        outputs = [tritonclient.http.InferRequestedOutput(each["name"], binary_data=binary)
+                   for each in metadata["outputs"]]
+        result = client.infer("g2p.encode", inputs, outputs=outputs, headers=dict(key)) # it adds to them
+        results.append({each["name"]: result.as_numpy(each["name"]) for each in metadata["outputs"]})
+    assert results[0].keys() == results[1].keys() and len(results[0]) > 0
+    for name, tensor in results[0].items():
+        assert tensor.dtype == numpy.float32 and tensor.size > 0
+        assert (tensor == results[1][name]).all()
+    try:
+        client.infer("g2p.nothing", [], headers=key)
+        raise AssertionError("an unknown model was taken")
+    except tritonclient.utils.InferenceServerException as error:
+        assert "there is no model 'g2p.nothing'" in str(error)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    made = {"sentences": with_words("sentences", pathlib.Path(folder) / "sentences"),
+            "llama": talking(pathlib.Path(folder) / "llama"), "g2p": repository / "models" / "g2p"}
+    with Server(lamina, made.values(), "--api-key", "secret") as running:
+        check_openai(running, made)
+        check_tritonclient(running)
+print(f"openai {openai.__version__} and tritonclient agree with the command")
