@@ -1,4 +1,5 @@
-// Compares the reference of the layer skeleton with known numbers, and every device with the reference.
+// Compares the reference of the layer skeleton with known numbers, and every device and the interpreter of kernels with
+// the reference.
 #include <lamina/testing.hpp>
 
 #include <array>
@@ -15,4 +16,8 @@ TEST_CASE("skeleton: the reference gives numbers that were worked out by hand") 
 
 TEST_CASE("skeleton agrees with its reference on every device") {
     CHECK_THAT("skeleton", lamina::testing::agrees_on_every_device());
+}
+
+TEST_CASE("skeleton has no race, leaves no array, and reads nothing that was not written") { // needs no GPU
+    CHECK_THAT("skeleton", lamina::testing::agrees_on("interpreter"));
 }
