@@ -316,10 +316,19 @@ void CpuProgram::reorder(std::span<const int32_t> rows) {
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         if (plan_.tensors[t].kind != Kind::state) continue;
         auto *const state = static_cast<std::byte *>(memory_[t]);
-        const size_t bytes = plan_.tensors[t].type.bytes(), row = bytes / rows.size();
-        const std::vector<std::byte> before(state, state + bytes);
-        for (size_t b = 0; b < rows.size(); ++b)
-            std::memcpy(state + b * row, before.data() + static_cast<size_t>(rows[b]) * row, row);
+        const size_t row = plan_.tensors[t].type.bytes() / rows.size();
+        std::vector<std::byte> moved; // copies, because other moves may need the data that a row replaces
+        const auto for_moved = [&](const auto &action) {
+            for (size_t b = 0; b < rows.size(); ++b)
+                if (static_cast<size_t>(rows[b]) != b)
+                    action(state + b * row, state + static_cast<size_t>(rows[b]) * row);
+        };
+        for_moved([&](std::byte *, const std::byte *from) { moved.insert(moved.end(), from, from + row); });
+        const std::byte *next = moved.data();
+        for_moved([&](std::byte *to, const std::byte *) {
+            std::memcpy(to, next, row);
+            next += row;
+        });
     }
 }
 
