@@ -1,7 +1,7 @@
 #include "bench_chart.hpp"
 
+#include "base/svg.hpp"
 #include "sheet.hpp"
-#include "svg.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 #include "chart.hpp"
 
-#include "palette.hpp"
-#include "svg.hpp"
+#include "base/palette.hpp"
+#include "base/svg.hpp"
 
 #include <algorithm>
 #include <array>

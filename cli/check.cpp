@@ -64,27 +64,6 @@ std::vector<Line> lines_of(const CheckReport &report) {
     return lines;
 }
 
-std::string count_of(size_t n, const char *one, const char *many) {
-    return grouped(static_cast<int64_t>(n)) + " " + (n == 1 ? one : many);
-}
-
-std::string summary(const CheckReport &report, const Device &device) {
-    const size_t failed = report.count(Status::failed), skipped = report.count(Status::skipped);
-    const std::string place = device.id + (device.name.empty() ? "" : " (" + device.name + ")");
-    if (report.results.empty())
-        return "nothing to check on " + place +
-               ": these layers run their references there; name a GPU with --device vulkan:N";
-    const std::string beside = skipped == 0 ? "" : ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
-    if (const auto unproved = report.unproved(); failed == 0 && !unproved.empty())
-        return "nothing is known about " + unproved.front() + ": it skipped every case on " + place;
-    if (!report.passed() && failed == 0) return "nothing was checked on " + place + ": every case was skipped";
-    if (failed == 0)
-        return count_of(report.count(Status::passed), "case", "cases") + " on " + place + " agree with the references" +
-               beside;
-    return count_of(failed, "case", "cases") + " of " + grouped(static_cast<int64_t>(report.results.size())) + " on " +
-           place + " failed" + beside;
-}
-
 std::string as_text(const CheckReport &report, const Device &device, const Output &output) {
     Table table({"LAYER",
                  "VARIANT",
@@ -105,7 +84,7 @@ std::string as_text(const CheckReport &report, const Device &device, const Outpu
             out += output.styled(r.layer + ", " + r.variant, Style::red) + ": " + r.why + "\n  " + r.replay + "\n\n";
         else if (r.status == Status::skipped && report.count(Status::passed) == 0)
             out += output.styled(r.layer + ", " + r.variant, Style::yellow) + " skipped: " + r.why + "\n\n";
-    return out + output.styled(summary(report, device), report.passed() ? Style::green : Style::red) + "\n";
+    return out + output.styled(report.summary(device), report.passed() ? Style::green : Style::red) + "\n";
 }
 
 // --admit: checks again, in full, which variants may run on this device, and saves the result.

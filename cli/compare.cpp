@@ -1,6 +1,5 @@
 // lamina compare: compares a model on a device with the layers' references, layer by layer.
 #include "command.hpp"
-#include "comparison_chart.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
@@ -102,9 +101,6 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);
-    if (device.id == options.against)
-        throw Error(ErrorCode::usage, "--device " + device.id + " and --reference " + options.against +
-                                          " are the same: there is nothing to compare");
     note_device(device, output);
 
     CompareOptions how;
@@ -124,7 +120,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
         output.print_json(as_json(comparison));
     else
         output.print(as_text(comparison, output) + repeated(comparison, options.repeat));
-    if (!options.svg.empty()) write_file(options.svg, draw(comparison));
+    if (!options.svg.empty()) write_file(options.svg, comparison.svg());
     for (const std::string &layer : comparison.unproven)
         output.note("'lamina run' refuses layer '" + layer + "', because no kernel of it passed its proof");
     if (!comparison.unproven.empty()) output.note("to prove it again: " + comparison.proof_command);

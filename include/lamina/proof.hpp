@@ -81,6 +81,8 @@ struct CheckReport {
     // Nothing is known about it.
     [[nodiscard]] std::vector<std::string> unproved() const;
     [[nodiscard]] bool passed() const; // something ran, nothing failed, and no variant is unproved
+    // One line: "124 cases on vulkan:0 (...) agree with the references, 3 skipped", or what is wrong.
+    [[nodiscard]] std::string summary(const Device &device) const;
 };
 
 // A case passes if the outputs and states agree with the reference, a second run gives the same bits, and nothing was
@@ -152,6 +154,10 @@ struct Comparison {
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
     // One line: "all 46 layers on vulkan:0 (...) agree with the reference", or the first that does not.
     [[nodiscard]] std::string summary() const;
+    // A picture, as the text of an SVG file: a row for each layer, with its own and the accumulated error as fractions
+    // of their limits. Blue is far below the limit, white at it, red above it; the scale is logarithmic, with four
+    // decades on either side.
+    [[nodiscard]] std::string svg() const;
 };
 
 struct CompareOptions {
@@ -170,7 +176,8 @@ struct CompareOptions {
 };
 
 // If no variant of a layer has passed its proof, the first one that can run is compared. Throws Error(usage) for a
-// graph that the model does not have, or if it takes no text and no inputs are given.
+// graph that the model does not have, if it takes no text and no inputs are given, and if the device is the one that
+// it would be compared with.
 [[nodiscard]] Comparison compare(const Runtime &runtime, const Model &model, const Device &device,
                                  const CompareOptions &options = {});
 

@@ -19,6 +19,23 @@ bool CheckReport::passed() const {
     return count(CaseResult::Status::passed) != 0 && count(CaseResult::Status::failed) == 0 && unproved().empty();
 }
 
+std::string CheckReport::summary(const Device &device) const {
+    const size_t failed = count(CaseResult::Status::failed), skipped = count(CaseResult::Status::skipped);
+    const std::string place = device.id + (device.name.empty() ? "" : " (" + device.name + ")");
+    if (results.empty())
+        return "nothing to check on " + place + ": these layers run their references there; name a GPU, like vulkan:0";
+    const std::string beside = skipped == 0 ? "" : ", " + std::to_string(skipped) + " skipped";
+    if (failed != 0)
+        return std::to_string(failed) + (failed == 1 ? " case of " : " cases of ") + std::to_string(results.size()) +
+               " on " + place + " failed" + beside;
+    if (const auto unknown = unproved(); !unknown.empty())
+        return "nothing is known about " + unknown.front() + ": it skipped every case on " + place;
+    const size_t agree = count(CaseResult::Status::passed);
+    if (agree == 0) return "nothing was checked on " + place + ": every case was skipped";
+    return std::to_string(agree) + (agree == 1 ? " case on " : " cases on ") + place + " agree with the references" +
+           beside;
+}
+
 std::vector<std::string> CheckReport::unproved() const {
     struct Count {
         size_t all = 0, skipped = 0;

@@ -7,6 +7,9 @@
 namespace lamina {
 
 Comparison compare(const Runtime &runtime, const Model &model, const Device &device, const CompareOptions &options) {
+    if (device.id == options.against)
+        throw Error(ErrorCode::usage,
+                    "there is nothing to compare: the device and the reference are both '" + device.id + "'");
     SessionOptions session_options;
     session_options.cache = options.cache;
     Session on_device = runtime.session(model, device, session_options);

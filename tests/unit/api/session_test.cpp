@@ -1,5 +1,6 @@
 // Sessions and runtimes with invalid arguments.
 #include <lamina/lamina.hpp>
+#include <lamina/proof.hpp>
 
 #include "catch.hpp"
 #include "places.hpp"
@@ -50,6 +51,13 @@ TEST_CASE("an input of another dtype is refused, also when its shape has run bef
     CHECK_THAT(refusal(), matchers::contains("expected f32, found i32"));
     CHECK(session.run("run", {{"x", right}}).at("p").f32()[0] == 1.0f / 3);
     CHECK_THAT(refusal(), matchers::contains("expected f32, found i32"));
+}
+
+TEST_CASE("a comparison with itself is refused") {
+    const Runtime runtime(options());
+    const Model model = softmax_in(runtime);
+    CHECK_THAT(message_of([&] { (void)compare(runtime, model, runtime.device("cpu"), {.against = "cpu"}); }),
+               matchers::contains("nothing to compare"));
 }
 
 TEST_CASE("an invented device is an error") {

@@ -1,11 +1,11 @@
-#include "svg.hpp"
+#include "base/svg.hpp"
 
 #include "base/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-namespace lamina::cli {
+namespace lamina {
 namespace {
 
 // Escapes text for XML. Control characters and invalid UTF-8, which XML does not allow, become U+FFFD.
@@ -82,4 +82,4 @@ void Svg::text(Point at, std::string_view words, std::string_view attributes) {
              escape(words) + "</text>\n";
 }
 
-} // namespace lamina::cli
+} // namespace lamina

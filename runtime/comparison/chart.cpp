@@ -1,7 +1,8 @@
-#include "comparison_chart.hpp"
+// Comparison::svg() of proof.hpp.
+#include <lamina/proof.hpp>
 
-#include "palette.hpp"
-#include "svg.hpp"
+#include "base/palette.hpp"
+#include "base/svg.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,7 @@
 #include <sstream>
 #include <vector>
 
-namespace lamina::cli {
+namespace lamina {
 namespace {
 
 constexpr std::string_view comparison_style =
@@ -80,7 +81,8 @@ void draw_legend(Svg &svg, double x, double y) {
 
 } // namespace
 
-std::string draw(const Comparison &comparison) {
+std::string Comparison::svg() const {
+    const Comparison &comparison = *this;
     const double name_width = width_of(comparison, &LayerComparison::layer, 240);
     const double type_width = width_of(comparison, &LayerComparison::type, 130);
     const double variant_width = width_of(comparison, &LayerComparison::variant, 100);
@@ -125,4 +127,4 @@ std::string draw(const Comparison &comparison) {
     return svg.str();
 }
 
-} // namespace lamina::cli
+} // namespace lamina

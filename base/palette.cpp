@@ -1,4 +1,4 @@
-#include "palette.hpp"
+#include "base/palette.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <span>
 
-namespace lamina::cli {
+namespace lamina {
 namespace {
 
 struct Rgb {
@@ -50,4 +50,4 @@ std::string line_style(size_t i) {
 
 std::string diverging_colour(double unit) { return hex(along(rd_bu, unit)); }
 
-} // namespace lamina::cli
+} // namespace lamina

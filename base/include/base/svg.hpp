@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lamina::cli {
+namespace lamina {
 
 struct Point {
     double x, y;
@@ -32,4 +32,4 @@ class Svg {
     std::string body_;
 };
 
-} // namespace lamina::cli
+} // namespace lamina
