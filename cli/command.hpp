@@ -23,11 +23,15 @@ struct GlobalOptions {
 
     // The runtime writes its messages to `output`, which must outlive it.
     [[nodiscard]] RuntimeOptions runtime(Output &output) const {
-        return {plugin_folders, validation, !no_cache, [&output](const std::string &line) { output.note(line); },
+        return {plugin_folders,
+                validation,
+                !no_cache,
+                [&output](const std::string &line) { output.note(line); },
                 [&output](const std::string &what) {
                     stop_if_interrupted();
                     what.empty() ? output.clear_progress() : output.progress("proving " + what);
-                }};
+                },
+                stop_if_interrupted};
     }
 };
 

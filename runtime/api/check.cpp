@@ -54,9 +54,14 @@ std::vector<std::string> CheckReport::unproved() const {
     return out;
 }
 
-CheckReport check(const Runtime &runtime, const Device &device, const CheckOptions &options,
+CheckReport check(const Runtime &runtime, const Device &device, const CheckOptions &wanted,
                   const std::function<void(const CaseResult &)> &progress) {
     detail::RuntimeState &state = *detail::Access::state(runtime);
+    CheckOptions options = wanted;
+    options.begin = [&](const std::string &what, size_t done, size_t all) {
+        state.working();
+        if (wanted.begin) wanted.begin(what, done, all);
+    };
     if (device.kind == "interpreter")
         return conformance::check(state.plugins, conformance::interpreted(state.plugins), options, progress);
     if (device.kind == "cpu")

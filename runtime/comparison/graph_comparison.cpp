@@ -134,6 +134,7 @@ void GraphComparison::repeat_whole() {
 }
 
 bool GraphComparison::compare_layer(size_t s) {
+    device_.runtime->working();
     const plan::Step &step = plan().steps[s];
     const lamina_layer &contract = *step.call.layer().contract;
     LayerComparison &layer = layers_[s];

@@ -45,6 +45,7 @@ void Decoder::encode(const std::vector<Source> &sources) {
     const auto held = session_.program(model_.encode, shapes);
     plan::Program &program = *held;
     for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
+    session_.runtime->working();
     program.run();
     for (const std::string &name : model_.encoded) {
         const int32_t output = program.plan().outputs.at(name);

@@ -113,6 +113,7 @@ std::vector<int32_t> Sequences::positions(size_t length) {
 }
 
 void Sequences::run(std::span<const int32_t> ids, std::span<const int32_t> positions) {
+    session_.runtime->working();
     program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(ids));
     program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(positions));
     program_->run();

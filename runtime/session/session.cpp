@@ -99,6 +99,7 @@ std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std
 }
 
 TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
+    runtime->working();
     cached = {}; // this graph may write to the caches
     decoding = nullptr;
     plan::GraphShapes shapes;

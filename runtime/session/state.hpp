@@ -23,6 +23,11 @@ struct RuntimeState {
     RuntimeOptions options;
     std::shared_ptr<const abi::Registry> plugins;
 
+    // Before a piece of work: the program may want to stop.
+    void working() const {
+        if (options.working) options.working();
+    }
+
     // Vulkan is loaded at the first call, so a session on the CPU never touches it. Null if there is none.
     [[nodiscard]] vulkan::Instance *vulkan();
     [[nodiscard]] const std::string &no_vulkan(); // why vulkan() is null

@@ -7,8 +7,10 @@
 #include "temporary_folder.hpp"
 #include "vulkan_devices.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 using namespace lamina;
 
@@ -51,6 +53,45 @@ TEST_CASE("an input of another dtype is refused, also when its shape has run bef
     CHECK_THAT(refusal(), matchers::contains("expected f32, found i32"));
     CHECK(session.run("run", {{"x", right}}).at("p").f32()[0] == 1.0f / 3);
     CHECK_THAT(refusal(), matchers::contains("expected f32, found i32"));
+}
+
+TEST_CASE("`working` is called before each piece of work, on the caller's thread, and may stop it") {
+    struct Stopped {};
+    size_t pieces = 0, most = SIZE_MAX;
+    const std::thread::id caller = std::this_thread::get_id();
+    RuntimeOptions watched = options();
+    watched.working = [&] {
+        CHECK(std::this_thread::get_id() == caller);
+        if (++pieces > most) throw Stopped();
+    };
+    const Runtime runtime(watched);
+    const auto pieces_of = [&](const std::function<void()> &call) { return pieces = 0, call(), pieces; };
+    const auto stops_at = [&](size_t piece, const std::function<void()> &call) {
+        pieces = 0, most = piece;
+        CHECK_THROWS_AS(call(), Stopped);
+        CHECK(pieces == piece + 1);
+        most = SIZE_MAX;
+    };
+    const Model g2p = runtime.load(std::string(LAMINA_SOURCE_DIR) + "/models/g2p");
+    Session session = runtime.session(g2p, runtime.device("cpu"));
+    std::string phones;
+    const auto generate = [&] { phones = session.generate({"vulkan"}).front(); };
+    CHECK(pieces_of(generate) == 8); // the encoder, six phones and the end
+    stops_at(4, generate);
+    phones.clear();
+    CHECK(pieces_of(generate) == 8); // and works as before
+    CHECK(phones == "V AH1 L K AH0 N");
+
+    const Model softmax = softmax_in(runtime);
+    Session numbers = runtime.session(softmax, runtime.device("cpu"));
+    const TensorMap inputs{{"x", Tensor(TensorType{DType::f32, {3}})}};
+    CHECK(pieces_of([&] { (void)numbers.run("run", inputs); }) == 1);
+    CHECK(pieces_of([&] { (void)compare(runtime, softmax, runtime.device("cpu"), {.inputs = inputs}); }) == 1);
+    const auto check_cases = [&] {
+        (void)check(runtime, runtime.device("cpu"), {.layers = {"softmax"}, .own_cases_only = true});
+    };
+    CHECK(pieces_of(check_cases) > 3);
+    stops_at(2, check_cases);
 }
 
 TEST_CASE("a comparison with itself is refused") {
