@@ -1,0 +1,83 @@
+#include "call.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lamina::python {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Taking the lock may take milliseconds if another thread of Python computes, so it is not done for every token.
+constexpr auto between_looks = std::chrono::milliseconds(100);
+
+// What runtimes say on any thread, also on those that Python does not know, until a thread of Python logs it.
+struct Messages {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+    std::string proving;
+};
+Messages &messages() {
+    static Messages *const kept = new Messages; // never destroyed: threads of a runtime may outlive static objects
+    return *kept;
+}
+
+thread_local int calls = 0; // of Python that wait on this thread; a callback may make another
+thread_local Clock::time_point looked;
+
+// Looks for signals. A handler that throws, as that of Ctrl-C does, ends the call.
+void look() {
+    if (calls == 0 || Clock::now() - looked < between_looks) return;
+    looked = Clock::now();
+    const nb::gil_scoped_acquire locked;
+    log_messages();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+void proving(const std::string &what) {
+    {
+        const std::lock_guard lock(messages().mutex);
+        messages().proving = what.empty() ? "" : "proving " + what;
+    }
+    look();
+}
+
+void notify(const std::string &line) {
+    const std::lock_guard lock(messages().mutex);
+    messages().lines.push_back(line);
+}
+
+} // namespace
+
+Unlocked::Unlocked() {
+    ++calls;
+    looked = Clock::now();
+}
+Unlocked::~Unlocked() { --calls; }
+
+void log_messages() {
+    std::vector<std::string> lines;
+    std::string proving;
+    {
+        const std::lock_guard lock(messages().mutex);
+        lines.swap(messages().lines);
+        proving.swap(messages().proving);
+    }
+    if (lines.empty() && proving.empty()) return;
+    const nb::object logger = nb::module_::import_("logging").attr("getLogger")("lamina");
+    for (const std::string &line : lines) logger.attr("warning")("%s", line.c_str());
+    if (!proving.empty()) logger.attr("info")("%s", proving.c_str());
+}
+
+RuntimeOptions runtime_options() {
+    RuntimeOptions out;
+    out.notify = notify;
+    out.proving = proving;
+    out.working = look;
+    return out;
+}
+
+} // namespace lamina::python

@@ -1,0 +1,47 @@
+// How Python calls Lamina: without the interpreter lock, so that other threads of Python run meanwhile; and so that
+// Ctrl-C ends the call.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <lamina/lamina.hpp>
+
+namespace lamina::python {
+
+namespace nb = nanobind;
+
+// The options of a runtime whose messages go to Python's logging.
+[[nodiscard]] RuntimeOptions runtime_options();
+
+// While one exists, this thread does not hold the interpreter lock.
+class Unlocked {
+  public:
+    Unlocked();
+    ~Unlocked();
+    Unlocked(const Unlocked &) = delete;
+    Unlocked &operator=(const Unlocked &) = delete;
+
+  private:
+    nb::gil_scoped_release released_;
+};
+
+// Logs what the runtime has said, on this thread, which holds the lock.
+void log_messages();
+
+// Returns work(), done without the lock. Nothing in it may touch a Python object.
+template <class Work> auto unlocked(const Work &work) {
+    const auto call = [&] {
+        const Unlocked now;
+        return work();
+    };
+    try {
+        auto result = call();
+        log_messages();
+        return result;
+    } catch (...) {
+        log_messages(); // which may say more about the error
+        throw;
+    }
+}
+
+} // namespace lamina::python

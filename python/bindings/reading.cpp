@@ -1,0 +1,67 @@
+// Vectors, classes and token ids of texts, of texts.hpp.
+#include "call.hpp"
+#include "module.hpp"
+#include "tensors.hpp"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <lamina/texts.hpp>
+
+namespace lamina::python {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::vector<std::vector<int32_t>> ids_of(const Model &model, const Texts &texts) {
+    TextIds found = tokenize(model, texts);
+    if (found.refused)
+        throw Error(ErrorCode::input, "text " + std::to_string(found.refused->text + 1) + ": " + found.refused->why);
+    return std::move(found.ids);
+}
+
+} // namespace
+
+void add_reading(nb::module_ &m) {
+    nb::class_<ReadOptions>(m, "ReadOptions")
+        .def(nb::init<>())
+        .def_rw("batch", &ReadOptions::batch)
+        .def_rw("truncate", &ReadOptions::truncate)
+        .def_rw("progress", &ReadOptions::progress);
+    nb::class_<LabelScore>(m, "LabelScore", "A class that a model knows, and how likely it is.")
+        .def_ro("label", &LabelScore::label)
+        .def_ro("score", &LabelScore::score, "A probability, or the value itself for regression.")
+        .def("__repr__", [](const LabelScore &s) { return nb::str("({!r}, {:.6g})").format(s.label, s.score); });
+    nb::class_<TokenLabels>(m, "TokenLabels", "A token of a text, and its classes.")
+        .def_ro("token", &TokenLabels::token)
+        .def_prop_ro(
+            "begin", [](const TokenLabels &t) { return t.characters.begin; }, "Its first character.")
+        .def_prop_ro(
+            "end", [](const TokenLabels &t) { return t.characters.end; }, "The character behind it.")
+        .def_ro("labels", &TokenLabels::labels, "Best first.")
+        .def("__repr__", [](const TokenLabels &t) { return nb::str("<{!r}: {}>").format(t.token, t.labels.front()); });
+
+    m.def(
+        "embed",
+        [](Session &session, const Texts &texts, const ReadOptions &options) {
+            return array_of(unlocked([&] { return embed(session, texts, options); }));
+        },
+        nb::arg("session"), nb::arg("texts"), nb::arg("options"));
+    m.def(
+        "classify",
+        [](Session &session, const Texts &texts, const ReadOptions &options) {
+            return unlocked([&] { return classify(session, texts, options); });
+        },
+        nb::arg("session"), nb::arg("texts"), nb::arg("options"));
+    m.def(
+        "label_tokens",
+        [](Session &session, const Texts &texts, const ReadOptions &options) {
+            return unlocked([&] { return label_tokens(session, texts, options); });
+        },
+        nb::arg("session"), nb::arg("texts"), nb::arg("options"));
+    m.def("tokenize", &ids_of, nb::arg("model"), nb::arg("texts"));
+}
+
+} // namespace lamina::python

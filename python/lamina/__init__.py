@@ -1,0 +1,88 @@
+"""Lamina runs transformer models on any Vulkan GPU, and on the CPU where there is no GPU.
+
+>>> import lamina
+>>> model = lamina.load(lamina.models / "g2p")
+>>> model.generate("vulkan")
+'V AH1 L K AH0 N'
+
+`load` gives a `Model`, which generates, embeds, classifies, transcribes, or runs its graphs on arrays. `devices` lists
+what it can run on. `check` proves the kernels of layers against their references, and `compare` a whole model.
+
+Errors are `lamina.Error`. Messages go to the logger "lamina".
+"""
+
+from pathlib import Path as _Path
+
+from ._errors import (
+    DeviceLostError,
+    Error,
+    InputError,
+    NoDeviceError,
+    OutOfMemoryError,
+    PluginError,
+    ToleranceError,
+    UnprovenError,
+    UsageError,
+)
+from ._lamina import (
+    Audio,
+    CaseResult,
+    Device,
+    Graph,
+    Hypothesis,
+    LabelScore,
+    LayerComparison,
+    ModelTensor,
+    TokenLabels,
+    Transcript,
+    TranscriptPart,
+    Verdict,
+    read_audio,
+)
+from ._model import Model, load
+from ._options import GenerateOptions, ReadOptions
+from ._proof import CheckReport, Comparison, check, compare
+from ._runtime import Devices, devices
+
+models = _Path(__file__).parent / "models"
+"""The folder of the models that come with Lamina."""
+
+__all__ = [
+    "Audio",
+    "CaseResult",
+    "CheckReport",
+    "Comparison",
+    "Device",
+    "DeviceLostError",
+    "Devices",
+    "Error",
+    "GenerateOptions",
+    "Graph",
+    "Hypothesis",
+    "InputError",
+    "LabelScore",
+    "LayerComparison",
+    "Model",
+    "ModelTensor",
+    "NoDeviceError",
+    "OutOfMemoryError",
+    "PluginError",
+    "ReadOptions",
+    "TokenLabels",
+    "ToleranceError",
+    "Transcript",
+    "TranscriptPart",
+    "UnprovenError",
+    "UsageError",
+    "Verdict",
+    "check",
+    "compare",
+    "devices",
+    "load",
+    "models",
+    "read_audio",
+]
+
+for _name in __all__:  # where people find them, in messages and in pickles
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__

@@ -1,0 +1,96 @@
+"""Keyword arguments that several functions take."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Callable, Mapping, Sequence, TypedDict
+
+
+class GenerateOptions(TypedDict, total=False):
+    """How text is generated: greedily, unless `beams` or `temperature` are given.
+
+    batch
+        How many texts are decoded together; 64.
+    beams
+        Number of beams; with a temperature, of independent samples. 1.
+    hypotheses
+        How many hypotheses of each text `Model.hypotheses` returns; one per beam.
+    length_penalty
+        Hypotheses are ranked by log probability / tokens ** length_penalty; 1.
+    temperature
+        Above 0: sample; 0.
+    top_k, top_p, min_p
+        Sample among the k most likely tokens; among the fewest that together have this probability; among those with
+        at least this fraction of the likeliest one's probability.
+    repetition_penalty
+        Above 1: make tokens that have occurred less likely.
+    seed
+        Of the samples; 0. The same seed gives the same texts.
+    first
+        Number of the first text, so that texts passed in parts get the same samples as all at once.
+    max_length
+        Tokens of a text; by default as many as the model suggests.
+    choices
+        Settings that the model takes: {"language": "en", "task": "translate"}.
+    stop
+        The output ends before the first of these strings.
+    special_tokens
+        Add the model's special tokens to a prompt; True.
+    cached
+        False: no key-value cache, so every step computes the whole sequence. Slow; for comparisons.
+    reuse
+        Do not compute again what a prompt has in common with the text before, as in a conversation.
+    progress
+        Called as progress(done, all) after every batch.
+    stream
+        Called as stream(text, piece) with each new piece of a text: its number and whole characters. Only for one beam.
+    """
+
+    batch: int
+    beams: int
+    hypotheses: int
+    length_penalty: float
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repetition_penalty: float
+    seed: int
+    first: int
+    max_length: int
+    choices: Mapping[str, str]
+    stop: Sequence[str]
+    special_tokens: bool
+    cached: bool
+    reuse: bool
+    progress: Callable[[int, int], None]
+    stream: Callable[[int, str], None]
+
+
+class ReadOptions(TypedDict, total=False):
+    """How texts are turned into vectors or classes.
+
+    batch
+        How many texts are processed together; 32.
+    truncate
+        Cut a text that is too long for the model; False: it is an error.
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
+    batch: int
+    truncate: bool
+    progress: Callable[[int, int], None]
+
+
+def filled(options: Any, given: Mapping[str, Any]) -> Any:
+    """Sets the attributes of options; anything else is a TypeError, as for a misspelled keyword argument."""
+    for name, value in given.items():
+        if name.startswith("_") or not hasattr(type(options), name):
+            close = difflib.get_close_matches(name, dir(type(options)), 1)
+            raise TypeError(f"no option '{name}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+        try:
+            setattr(options, name, value)
+        except TypeError:
+            raise TypeError(f"{name}={value!r} has the wrong type") from None
+    return options

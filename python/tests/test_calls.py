@@ -1,0 +1,144 @@
+"""Errors, Ctrl-C, threads, and the end of the process."""
+
+import concurrent.futures
+import logging
+import pickle
+import signal
+import threading
+import time
+
+import pytest
+
+import lamina
+
+MANY = ["synchronization", "transformer", "vulkan", "pronunciation"] * 200
+
+
+def test_errors_have_types_and_codes(g2p, tmp_path):
+    with pytest.raises(lamina.InputError, match="nowhere") as raised:
+        lamina.load(tmp_path / "nowhere")
+    assert raised.value.code == 3 and isinstance(raised.value, (lamina.Error, ValueError))
+    with pytest.raises(lamina.NoDeviceError, match="no device 'vulkan:99'; there are:") as raised:
+        lamina.load(lamina.models / "g2p", device="vulkan:99")
+    assert raised.value.code == 4
+    with pytest.raises(lamina.UsageError):
+        g2p.embed("vulkan")
+    with pytest.raises(lamina.PluginError, match="did you mean") as raised:
+        lamina.check("sofmax", device="cpu")
+    assert raised.value.code == 8
+    assert lamina.InputError.__module__ == "lamina"
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+def test_paths_need_not_be_utf8(tmp_path):
+    with pytest.raises(lamina.InputError, match="nowhere"):
+        lamina.load(str(tmp_path / "nowhere\udcff"))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "model.generate(['synchronization'] * 1000000)",
+        "list(model.stream('w7', max_length=1000000))",
+        "lamina.check(device='interpreter', thorough=True)",
+        "lamina.compare(model, ['synchronization'] * 30, repeat=100000)",
+    ],
+)
+def test_ctrl_c_ends_the_call_and_nothing_else(script, fixture_model, work):
+    endless = fixture_model("llama", {"eos_token_id": None, "max_position_embeddings": 1000000})
+    folder = f"{str(endless)!r}" if "stream" in work else "lamina.models / 'g2p'"
+    program = script(f"""
+import lamina
+model = lamina.load({folder}, device="cpu")
+first = "w7" if "llama" in {folder!r} else "vulkan"
+before = model.generate(first, max_length=3)
+print("begins")
+try:
+    {work}
+    print("was not interrupted")
+except KeyboardInterrupt:
+    print("interrupted", model.generate(first, max_length=3) == before)
+""")
+    assert program.stdout.readline() == "begins\n"
+    time.sleep(1)
+    program.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    out, errors = program.communicate(timeout=60)
+    assert out == "interrupted True\n", errors
+    assert program.returncode == 0 and errors == ""
+    assert time.monotonic() - sent < 20  # mostly the machine's load
+
+
+def test_other_threads_run_while_the_device_works(g2p):
+    g2p.generate(MANY)  # everything is proved
+    gaps = []
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        began = last = time.monotonic()
+        work = pool.submit(g2p.generate, MANY)
+        while not work.done():
+            time.sleep(0.001)
+            now = time.monotonic()
+            gaps.append(now - last)
+            last = now
+    assert len(gaps) > 20
+    assert max(gaps) < (last - began) / 4
+
+
+def test_threads_take_turns_at_a_model_and_work_at_the_same_time_with_several(g2p):
+    expected = g2p.generate(MANY[:40])
+    other = lamina.load(lamina.models / "g2p", device="cpu")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda i: (g2p, other)[i % 2].generate(MANY[:40]), range(8)):
+            assert found == expected
+
+
+def test_a_thread_that_waits_for_its_turn_can_be_interrupted(script):
+    program = script("""
+import lamina, threading
+model = lamina.load(lamina.models / "g2p", device="cpu")
+model.generate("vulkan")
+stop = threading.Event()
+def go_on(text, piece):
+    if stop.is_set(): raise StopIteration
+def other():
+    try: model.generate(["synchronization"] * 1000000, stream=go_on)
+    except (StopIteration, RuntimeError): pass
+thread = threading.Thread(target=other)
+thread.start()
+while not model._turn._is_owned() and model._turn.acquire(blocking=False): model._turn.release()
+print("begins")
+try: model.generate("vulkan")
+except KeyboardInterrupt: print("interrupted")
+stop.set()
+thread.join()
+""")
+    assert program.stdout.readline() == "begins\n"
+    time.sleep(0.5)
+    program.send_signal(signal.SIGINT)
+    out, errors = program.communicate(timeout=60)
+    assert out == "interrupted\n" and program.returncode == 0, errors
+
+
+def test_messages_go_to_logging(tmp_path, monkeypatch, caplog):
+    unwritable = tmp_path / "file"
+    unwritable.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(unwritable))
+    model = lamina.load(lamina.models / "g2p", device="cpu", plugin_folders=[tmp_path])  # a runtime of its own
+    with caplog.at_level(logging.INFO, "lamina"):
+        assert model.generate("vulkan") == "V AH1 L K AH0 N"
+    assert any("what was proved is not remembered" in r.message for r in caplog.records if r.levelname == "WARNING")
+
+
+def test_a_process_ends_while_a_model_is_in_use(script):
+    program = script("""
+import lamina, threading
+model = lamina.load(lamina.models / "g2p", device="cpu")
+thread = threading.Thread(target=lambda: model.generate(["vulkan"] * 200))
+thread.start()
+again = model
+stream = model.stream("vulkan")
+print(next(stream))
+raise SystemExit(3)
+""")
+    out, errors = program.communicate(timeout=60)
+    assert (out, errors, program.returncode) == ("V\n", "", 3)
