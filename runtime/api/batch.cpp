@@ -128,7 +128,8 @@ std::vector<Batch::Progress> Batch::step() {
         const auto text = state_->texts.find(progress.id);
         if (text == state_->texts.end()) continue; // cancelled during the step
         generation::Answer &answer = text->second->answer;
-        Progress &to = out.emplace_back(progress.id, answer.grow(progress.tokens, progress.found.has_value()));
+        out.push_back({progress.id, answer.grow(progress.tokens, progress.found.has_value()), {}});
+        Progress &to = out.back();
         if (!progress.found) continue;
         to.finished = answer.hypothesis(progress.found->front(), progress.reused);
         state_->texts.erase(text);
