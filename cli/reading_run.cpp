@@ -83,10 +83,10 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
         stop_if_interrupted();
         output_.progress("texts", done, all);
     };
-    if (!files_.empty() && model_.gives != TextReading::Gives::embedding)
+    if (!files_.empty() && reading_.gives != TextReading::Gives::embedding)
         throw Error(ErrorCode::usage,
                     "--output and --output-dir need a model that gives vectors; --json prints all classes");
-    switch (model_.gives) {
+    switch (reading_.gives) {
     case TextReading::Gives::embedding:
         return embeddings(texts);
     case TextReading::Gives::classes:
@@ -96,43 +96,66 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
     }
 }
 
-void ReadingRun::lines(LineReader lines) {
+int ReadingRun::lines(LineReader lines) {
     constexpr size_t many = 4096;
-    std::vector<std::string> all;
-    for (auto some = lines.next(many); !some.empty(); some = lines.next(many))
-        all.insert(all.end(), some.begin(), some.end());
-    texts(all);
+    std::vector<std::string> good;
+    for (auto some = lines.next(many); !some.empty(); some = lines.next(many)) {
+        for (size_t i = 0; i < some.size(); ++i) {
+            const std::optional<RefusedText> refused =
+                options_.truncate ? std::nullopt : tokenize(model_, {some[i]}).refused;
+            if (!refused) {
+                good.push_back(some[i]);
+                continue;
+            }
+            lines.refuse(i, refused->why);
+            refused_.push_back({good.size(), some[i], refused->why});
+        }
+    }
+    texts(good);
+    return lines.status(output_);
+}
+
+void ReadingRun::add_refused(size_t before) {
+    for (; !refused_.empty() && refused_.front().before <= before; refused_.pop_front())
+        json_.push_back({{"text", refused_.front().text}, {"error", refused_.front().why}});
+}
+
+void ReadingRun::add(size_t i, Json answer) {
+    add_refused(i);
+    json_.push_back(std::move(answer));
+}
+
+void ReadingRun::print_json() {
+    add_refused(SIZE_MAX);
+    output_.print_json(json_);
 }
 
 void ReadingRun::embeddings(const std::vector<std::string> &texts) {
     const Tensor vectors = embed(session_, texts, options_);
-    write(files_, {{model_.output, vectors}}, output_);
+    write(files_, {{reading_.output, vectors}}, output_);
     if (!output_.json()) {
         output_.print(vectors_as_text(texts, vectors, output_) + cosines_as_text(vectors, output_));
         return;
     }
-    Json out = Json::array();
     for (size_t i = 0; i < texts.size(); ++i) {
         const auto row = row_of(vectors, i);
-        out.push_back({{"text", texts[i]}, {"embedding", std::vector<float>(row.begin(), row.end())}});
+        add(i, {{"text", texts[i]}, {"embedding", std::vector<float>(row.begin(), row.end())}});
     }
-    output_.print_json(out);
+    print_json();
 }
 
 void ReadingRun::classes(const std::vector<std::string> &texts) {
     const auto found = classify(session_, texts, options_);
-    Json all = Json::array();
     Table table({"TEXT", "CLASSES"});
     for (size_t i = 0; i < texts.size(); ++i) {
-        all.push_back({{"text", texts[i]}, {"labels", labels_as_json(found[i])}});
+        add(i, {{"text", texts[i]}, {"labels", labels_as_json(found[i])}});
         table.row({{texts[i], Style::bold}, labels_as_text(found[i], shown_labels)});
     }
-    output_.json() ? output_.print_json(all) : output_.print(table.str(output_));
+    output_.json() ? print_json() : output_.print(table.str(output_));
 }
 
 void ReadingRun::token_classes(const std::vector<std::string> &texts) {
     const auto found = label_tokens(session_, texts, options_);
-    Json all = Json::array();
     Table table({"TOKEN", "CHARACTERS", "CLASS"});
     for (size_t i = 0; i < texts.size(); ++i) {
         Json tokens = Json::array();
@@ -145,9 +168,9 @@ void ReadingRun::token_classes(const std::vector<std::string> &texts) {
                        std::to_string(each.characters.begin) + "-" + std::to_string(each.characters.end),
                        labels_as_text(each.labels, 1)});
         }
-        all.push_back({{"text", texts[i]}, {"tokens", tokens}});
+        add(i, {{"text", texts[i]}, {"tokens", tokens}});
     }
-    output_.json() ? output_.print_json(all) : output_.print(table.str(output_));
+    output_.json() ? print_json() : output_.print(table.str(output_));
 }
 
 } // namespace lamina::cli

@@ -8,6 +8,7 @@
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,13 @@ namespace lamina::cli {
 // As JSON, prints everything.
 class ReadingRun {
   public:
-    ReadingRun(TextReading model, Session session, Output &output, ReadOptions options)
-        : model_(std::move(model)), session_(std::move(session)), output_(output), options_(std::move(options)) {}
+    ReadingRun(Model model, Session session, Output &output, ReadOptions options)
+        : model_(std::move(model)), reading_(*inspect(model_).reading), session_(std::move(session)), output_(output),
+          options_(std::move(options)) {}
 
     void texts(const std::vector<std::string> &texts);
-    void lines(LineReader lines); // all of them at once
+    // All of them at once. Returns the exit status.
+    [[nodiscard]] int lines(LineReader lines);
     // Also writes the vectors, (N, C), to these files.
     void write_to(std::vector<Destination> files) { files_ = std::move(files); }
 
@@ -30,11 +33,23 @@ class ReadingRun {
     void classes(const std::vector<std::string> &texts);
     void token_classes(const std::vector<std::string> &texts);
 
-    TextReading model_;
+    // Adds answer i to the list that is printed as JSON, after the lines before it that were refused.
+    void add(size_t i, Json answer);
+    void add_refused(size_t before);
+    void print_json();
+
+    Model model_;
+    TextReading reading_;
     Session session_;
     Output &output_;
     ReadOptions options_;
     std::vector<Destination> files_;
+    struct Refused {
+        size_t before; // which answer
+        std::string text, why;
+    };
+    std::deque<Refused> refused_;
+    Json json_ = Json::array();
 };
 
 } // namespace lamina::cli

@@ -147,18 +147,21 @@ void tap_texts(const RunOptions &options, const Model &model, Session session, O
 
 // ---- Vectors and classes ----
 
-void read_texts(const RunOptions &options, const TextReading &model, Session session, Output &output) {
+int read_texts(const RunOptions &options, const Model &model, Session session, LineReader lines, Output &output) {
+    const std::string vectors = inspect(model).reading->output;
     ReadingRun run(model, std::move(session), output, {.truncate = options.truncate});
     std::vector<Destination> files;
-    for (const auto &[name, file] : files_of(options, {model.output})) {
-        if (name != model.output)
+    for (const auto &[name, file] : files_of(options, {vectors})) {
+        if (name != vectors)
             throw Error(ErrorCode::usage,
-                        "--output " + name + ": texts give only '" + model.output + "'; --tap shows other tensors");
+                        "--output " + name + ": texts give only '" + vectors + "'; --tap shows other tensors");
         files.push_back({name, file});
     }
     if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     run.write_to(std::move(files));
-    options.texts.empty() ? run.lines(LineReader(STDIN_FILENO)) : run.texts(options.texts);
+    if (options.texts.empty()) return run.lines(std::move(lines));
+    run.texts(options.texts);
+    return 0;
 }
 
 // ---- The command ----
@@ -206,16 +209,14 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         tap_texts(options, model, runtime.session(model, device, how), output);
         return 0;
     }
-    if (const std::optional<TextReading> reading = inspect(model).reading) {
+    const LineReader lines(STDIN_FILENO, options.on_error == "skip" ? OnError::skip : OnError::stop);
+    if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
-        refuse_given(app, {"--on-error"}, "cannot be used with this model, which reads all lines together");
-        read_texts(options, *reading, runtime.session(model, device, how), output);
-        return 0;
+        return read_texts(options, model, runtime.session(model, device, how), lines, output);
     }
     if (!options.outputs.empty() || !options.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
-    const LineReader lines(STDIN_FILENO, options.on_error == "skip" ? OnError::skip : OnError::stop);
     GenerateOptions generate = options.generate;
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;

@@ -1,4 +1,5 @@
 // Lines on stdin that cannot be answered.
+#include "../architectures/with_tokenizer.hpp"
 #include "catch.hpp"
 #include "process.hpp"
 
@@ -44,6 +45,30 @@ TEST_CASE("run --on-error skip: without a bad line it changes nothing; as JSON, 
     CHECK(all[1]["text"] == "w0rd");
     CHECK_THAT(all[1]["error"].get<std::string>(), matchers::contains("'0'"));
     CHECK(all[2]["output"] == "V AH1 L K AH0 N");
+}
+
+TEST_CASE("run --on-error skip: a model that gives vectors leaves out bad lines, too") {
+    const WithTokenizer model("sentences");
+    std::string too_long = "w3";
+    for (size_t i = 0; i < 40; ++i) too_long += " w4";
+    const auto run = [&](const std::string &on_error) {
+        return run_lamina({"run", model.path().string(), "--device", "cpu", "--json", "--on-error", on_error},
+                          {.input = "w5\n" + too_long + "\nw7 w9\n" + too_long + "\n"});
+    };
+    const Finished f = run("skip");
+    CHECK(f.status == 3);
+    CHECK_THAT(f.err, matchers::contains("error: stdin, line 2: 43 tokens; expected at most 32") &&
+                          matchers::contains("error: stdin, line 4: ") && matchers::contains("skipped 2 of 4 lines"));
+    const json all = json::parse(f.out);
+    REQUIRE(all.size() == 4);
+    CHECK(all[0]["embedding"].size() == 36);
+    CHECK_THAT(all[1]["error"].get<std::string>(), matchers::contains("43 tokens"));
+    CHECK(all[2]["text"] == "w7 w9");
+    CHECK(all[3]["text"] == too_long);
+    const Finished stopped = run("stop");
+    CHECK(stopped.status == 3);
+    CHECK(stopped.out.empty());
+    CHECK_THAT(stopped.err, matchers::contains("error: stdin, line 2: 43 tokens; expected at most 32"));
 }
 
 TEST_CASE("run --on-error is refused where it would change nothing") {
