@@ -47,8 +47,12 @@ void watch_interrupts() {
     std::signal(SIGXFSZ, SIG_IGN); // a write beyond ulimit -f then fails with EFBIG
 }
 
-void wait_for_work() { patience_s = 0; }
-
 int interrupted() noexcept { return caught; }
+
+void stop_if_interrupted() {
+    if (interrupted() != 0 && patience_s != 0) throw Interrupted();
+}
+
+void wait_for_work() { patience_s = 0; }
 
 } // namespace lamina::cli

@@ -8,11 +8,9 @@ namespace lamina::cli {
 struct Interrupted {}; // main() turns this exception into the exit status 128 + the signal, as shells do
 
 void watch_interrupts();
-// From now on a step may take as long as it needs; the second signal still ends the process at once.
-void wait_for_work();
 [[nodiscard]] int interrupted() noexcept; // the signal, or 0
-inline void stop_if_interrupted() {
-    if (interrupted() != 0) throw Interrupted();
-}
+void stop_if_interrupted();
+// From now on the first signal stops no work: the caller asks for interrupted(), and ends when its work is done.
+void wait_for_work();
 
 } // namespace lamina::cli
