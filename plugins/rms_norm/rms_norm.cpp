@@ -51,7 +51,7 @@ struct RmsNorm {
         const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
         const Tensor weight = call.weight("weight");
         const double eps = call.real("eps"), offset = call.real("weight_offset");
-        const std::span<const float> weights = weight.f32(); // empty: left out
+        const std::span<const float> factors = weight.f32(); // empty: left out
         const auto cols = static_cast<size_t>(x.cols() / call.integer("groups"));
         for (const int64_t r : call.wanted(y)) {
             const auto row = x.row(r), added = residual ? residual.row(r) : std::span<float>();
@@ -61,7 +61,7 @@ struct RmsNorm {
                 for (const double v : in) square += v * v;
                 const double scale = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
                 for (size_t c = 0; c < cols; ++c)
-                    out[c] = static_cast<float>(in[c] * scale * (weights.empty() ? 1.0 : offset + weights[c]) +
+                    out[c] = static_cast<float>(in[c] * scale * (factors.empty() ? 1.0 : offset + factors[c]) +
                                                 (added.empty() ? 0.0 : added[first + c]));
             }
         }
