@@ -1,5 +1,5 @@
 // Broken model folders: whatever the bytes are, loading returns a model or throws lamina::Error. With
-// -DLAMINA_ASAN=ON, a read beyond the file also fails here.
+// AddressSanitizer (preset asan), a read beyond the file also fails here.
 #include "model/model.hpp"
 #include "model/safetensors.hpp"
 
