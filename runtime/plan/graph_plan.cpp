@@ -89,17 +89,20 @@ GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const
     GraphWalk walk(model, graph, plugins, solver, inputs, {capacity, shapes.state_dtype});
     GraphPlan plan;
     plan.graph = graph.name;
+    plan.steps.reserve(graph.nodes.size());
     while (auto step = walk.next()) {
         plan.steps.push_back({std::move(step->name), abi::LayerCall(step->call, solver), std::move(step->in),
                               std::move(step->weight), std::move(step->out), std::move(step->state)});
         plan.steps.back().call.check();
     }
+    plan.tensors.reserve(walk.tensors().size());
     for (const WalkedTensor &tensor : walk.tensors())
         plan.tensors.push_back({tensor.name, tensor.type.known(solver), tensor.kind, false});
     plan.inputs = walk.inputs();
     plan.outputs = walk.outputs();
     for (const auto &[name, tensor] : plan.outputs) plan.tensors[static_cast<size_t>(tensor)].output = true;
-    return shapes.states_only ? only_states(plan) : plan;
+    if (shapes.states_only) return only_states(plan);
+    return plan;
 }
 
 GraphPlan isolate(const GraphPlan &plan, size_t step) {

@@ -21,7 +21,7 @@ uint32_t hash_of(std::string_view token) { return static_cast<uint32_t>(std::has
 void Vocabulary::reserve(size_t tokens, size_t bytes) {
     bytes_.reserve(bytes);
     places_.reserve(tokens);
-    slots_.assign(std::bit_ceil(tokens + tokens / 3), Slot{});
+    slots_.assign(std::bit_ceil(tokens + tokens / 3), vacant);
 }
 
 void Vocabulary::add(std::string_view token, int64_t id) {
@@ -35,20 +35,20 @@ void Vocabulary::add(std::string_view token, int64_t id) {
     if (4 * (size_ + 1) > 3 * slots_.size()) grow();
     const uint32_t hash = hash_of(token);
     Slot &slot = slots_[slot_of(token, hash)];
-    if (slot.id != vacant) refuse("the token already has the id " + std::to_string(slot.id));
+    if (slot != vacant) refuse("the token already has the id " + std::to_string(slot & id_mask));
     const auto index = static_cast<size_t>(id);
     if (index >= places_.size()) places_.resize(index + 1);
     if (places_[index].length != absent) refuse("the id is already used by " + in_quotes(text_of(places_[index])));
     places_[index] = {static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(token.size())};
     bytes_ += token;
-    slot = {hash, static_cast<int32_t>(id)};
+    slot = (hash & ~id_mask) | static_cast<uint32_t>(id);
     ++size_;
 }
 
 std::optional<int32_t> Vocabulary::id(std::string_view token) const {
     if (slots_.empty()) return std::nullopt;
-    const int32_t found = slots_[slot_of(token, hash_of(token))].id;
-    return found == vacant ? std::nullopt : std::optional(found);
+    const Slot found = slots_[slot_of(token, hash_of(token))];
+    return found == vacant ? std::nullopt : std::optional(static_cast<int32_t>(found & id_mask));
 }
 
 std::optional<std::string_view> Vocabulary::token(int32_t id) const {
@@ -60,18 +60,21 @@ std::optional<std::string_view> Vocabulary::token(int32_t id) const {
 size_t Vocabulary::slot_of(std::string_view token, uint32_t hash) const {
     const size_t mask = slots_.size() - 1;
     size_t at = hash & mask;
-    const auto is_it = [&](const Slot &slot) { // the hash first: comparing text is a cache miss
-        return slot.hash == hash && text_of(places_[static_cast<size_t>(slot.id)]) == token;
+    const auto is_it = [&](Slot slot) {
+        return ((slot ^ hash) & ~id_mask) == 0 && text_of(places_[slot & id_mask]) == token;
     };
-    while (slots_[at].id != vacant && !is_it(slots_[at])) at = (at + 1) & mask;
+    while (slots_[at] != vacant && !is_it(slots_[at])) at = (at + 1) & mask;
     return at;
 }
 
 void Vocabulary::grow() {
     const std::vector<Slot> before = std::move(slots_);
-    slots_.assign(std::max<size_t>(64, 2 * before.size()), Slot{});
-    for (const Slot &slot : before)
-        if (slot.id != vacant) slots_[slot_of(text_of(places_[static_cast<size_t>(slot.id)]), slot.hash)] = slot;
+    slots_.assign(std::max<size_t>(64, 2 * before.size()), vacant);
+    for (const Slot slot : before) {
+        if (slot == vacant) continue;
+        const std::string_view token = text_of(places_[slot & id_mask]);
+        slots_[slot_of(token, hash_of(token))] = slot;
+    }
 }
 
 } // namespace lamina::tokenizer

@@ -25,15 +25,14 @@ class Vocabulary {
         uint32_t begin = 0, length = absent;
     };
     static constexpr uint32_t absent = UINT32_MAX;
-    static constexpr int32_t vacant = -1;
 
     [[nodiscard]] std::string_view text_of(const Place &place) const {
         return std::string_view(bytes_).substr(place.begin, place.length);
     }
-    struct Slot {
-        uint32_t hash = 0;
-        int32_t id = vacant;
-    };
+    // An id, and the bits of the token's hash that an id leaves: comparing text is a cache miss.
+    using Slot = uint32_t;
+    static constexpr uint32_t id_bits = 27, id_mask = (1u << id_bits) - 1;
+    static constexpr Slot vacant = UINT32_MAX;
     [[nodiscard]] size_t slot_of(std::string_view token, uint32_t hash) const;
     void grow();
 
