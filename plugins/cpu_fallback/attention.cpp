@@ -94,7 +94,7 @@ class Attention {
         for (int64_t h = 0; h < count; ++h) {
             float *const row = scores + h * n;
             scale(row, n, score_factor_);
-            finish_scores({b, kv_head * count + h, 0, 1}, {begin, end}, row, 1);
+            finish_scores(b, kv_head * count + h, 0, {begin, end}, row, 1);
             const double total = exponentials(row, n, std::max(greatest(row, n), least_score));
             scale(row, n, static_cast<float>(total == 0 ? 0 : 1 / total));
         }
@@ -133,11 +133,19 @@ class Attention {
 
     // ---- Several queries a sequence ----
 
-    struct Panel { // `count` queries of a head
+    // The scores of a panel and so many keys stay in the second cache, beside the keys and their values, which serve a
+    // few panels before they are left. So what a thread needs does not grow with the sequence.
+    static constexpr int64_t key_block = 512, most_panels = 8;
+
+    struct Panel { // `count` queries of a head, and the keys that some of them may attend to
         int64_t b, head, first, count;
+        Keys keys;
+        float *q, *o; // (head_dim, columns)
+        Softmax softmax;
     };
-    struct Scratch { // of one thread
-        Matrix queries, scores, out;
+    struct Scratch { // of one thread, for most_panels
+        Matrix queries, out, greatest, total;
+        Matrix scores;                   // of one panel and key_block
         std::vector<float> keys, values; // widened, if the caches are in f16
     };
 
@@ -145,34 +153,81 @@ class Attention {
         for (int64_t b = 0; b < q_.batch; ++b)
             if (masks_within(b)) expect_finite_values(b);
         const int64_t columns = panel_columns(q_.length), panels = ceil_div(q_.length, columns);
+        const int64_t of_keys = heads_ / kv_heads_ * panels; // panels that have the same keys are neighbours
         const int64_t work = std::max<int64_t>(columns * key_rows_ * head_dim_, 1);
         in_ranges(q_.batch * heads_ * panels, part_values / work + 1, [&](int64_t begin, int64_t end) {
-            Scratch scratch{{head_dim_, columns}, {key_rows_, columns}, {head_dim_, columns}, {}, {}};
-            for (int64_t at = begin; at < end; ++at) {
-                const int64_t first = at % panels * columns, head = at / panels;
-                attend({head / heads_, head % heads_, first, std::min(columns, q_.length - first)}, columns, scratch);
+            const int64_t most = std::min(most_panels, end - begin);
+            Scratch scratch{{most * head_dim_, columns},
+                            {most * head_dim_, columns},
+                            {most, columns},
+                            {most, columns},
+                            {std::min(key_rows_, key_block), columns},
+                            {},
+                            {}};
+            for (int64_t at = begin, next = begin; at < end; at = next) {
+                next = std::min({end, at + most, (at / of_keys + 1) * of_keys});
+                std::vector<Panel> group;
+                for (int64_t i = at; i < next; ++i)
+                    group.push_back(begin_panel(i / panels, i % panels * columns, columns, i - at, scratch));
+                attend(group, columns, scratch);
             }
         });
     }
 
-    void attend(const Panel &panel, int64_t columns, Scratch &scratch) const {
-        const int64_t kv_head = panel.head / (heads_ / kv_heads_);
-        const Keys all = keys_of(panel.b), keys{keys_of_query(panel.b, panel.first, all).begin,
-                                                keys_of_query(panel.b, panel.first + panel.count - 1, all).end};
-        const int64_t n = keys.end - keys.begin, step = q_.time_stride * heads_ * head_dim_;
-        const int64_t at = (q_.row(panel.b, panel.first) * heads_ + panel.head) * head_dim_; // in q and y
-        float *const q = scratch.queries.data(), *const scores = scratch.scores.data(), *const o = scratch.out.data();
-        pack_panel({queries_.f32().data() + at, panel.count, step}, head_dim_, q, columns);
-        scale(q, head_dim_ * columns, score_factor_);
-        multiply_panel(rows_of(keys_, panel.b, kv_head, keys, scratch.keys), n, head_dim_, q, scores, columns);
+    [[nodiscard]] Panel begin_panel(int64_t head, int64_t first, int64_t columns, int64_t i, Scratch &scratch) const {
+        Panel out{head / heads_, head % heads_, first, std::min(columns, q_.length - first), {}, {}, {}, {}};
+        const Keys all = keys_of(out.b);
+        out.keys = {keys_of_query(out.b, first, all).begin, keys_of_query(out.b, first + out.count - 1, all).end};
+        out.q = scratch.queries.data() + i * head_dim_ * columns, out.o = scratch.out.data() + i * head_dim_ * columns;
+        out.softmax = {scratch.greatest.data() + i * columns, scratch.total.data() + i * columns};
+        pack_panel({queries_.f32().data() + place_of(out), out.count, query_step()}, head_dim_, out.q, columns);
+        scale(out.q, head_dim_ * columns, score_factor_);
+        std::fill_n(out.o, head_dim_ * columns, 0.0F);
+        std::fill_n(out.softmax.greatest, columns, least_score);
+        std::fill_n(out.softmax.total, columns, 0.0F);
+        return out;
+    }
+    [[nodiscard]] int64_t query_step() const { return q_.time_stride * heads_ * head_dim_; }
+    [[nodiscard]] int64_t place_of(const Panel &panel) const { // in q and y
+        return (q_.row(panel.b, panel.first) * heads_ + panel.head) * head_dim_;
+    }
+
+    // Panels of one sequence, and of heads that share keys.
+    void attend(const std::vector<Panel> &panels, int64_t columns, Scratch &scratch) const {
+        const int64_t b = panels.front().b, kv_head = panels.front().head / (heads_ / kv_heads_);
+        const int64_t first = std::ranges::min(panels, {}, [](const Panel &p) { return p.keys.begin; }).keys.begin;
+        const int64_t last = std::ranges::max(panels, {}, [](const Panel &p) { return p.keys.end; }).keys.end;
+        // Blocks begin at multiples, so that results do not depend on which panels are together.
+        for (int64_t at = first / key_block * key_block; at < last; at += key_block) {
+            const Keys block{std::max(at, first), std::min(at + key_block, last)};
+            const Strided k = rows_of(keys_, b, kv_head, block, scratch.keys);
+            const Strided v = rows_of(values_, b, kv_head, block, scratch.values);
+            for (const Panel &panel : panels) {
+                const Keys mine{std::max(block.begin, panel.keys.begin), std::min(block.end, panel.keys.end)};
+                if (mine.begin >= mine.end) continue;
+                const int64_t skipped = mine.begin - block.begin;
+                attend_block(panel, mine, {k.values + skipped * k.row_step, k.row_step, 1},
+                             {v.values + skipped * v.row_step, 1, v.row_step}, scratch.scores.data(), columns);
+            }
+        }
+        for (const Panel &panel : panels) {
+            divide_by_totals(panel.o, head_dim_, columns, panel.softmax.total);
+            unpack_panel(panel.o, head_dim_, columns, nullptr, nullptr, out_.f32().data() + place_of(panel),
+                         panel.count, query_step());
+        }
+    }
+
+    void attend_block(const Panel &panel, Keys keys, const Strided &k, const Strided &transposed_v, float *scores,
+                      int64_t columns) const {
+        const int64_t n = keys.end - keys.begin;
+        const Keys all = keys_of(panel.b);
+        multiply_panel(k, n, head_dim_, panel.q, scores, columns);
         for (int64_t c = 0; c < panel.count; ++c) {
-            finish_scores({panel.b, panel.head, panel.first + c, 1}, keys, scores + c, columns);
+            finish_scores(panel.b, panel.head, panel.first + c, keys, scores + c, columns);
             hide_keys(panel.b, panel.first + c, all, keys, scores + c, columns);
         }
-        softmax_panel(scores, n, columns);
-        const Strided v = rows_of(values_, panel.b, kv_head, keys, scratch.values);
-        multiply_panel({v.values, v.inner_step, v.row_step}, head_dim_, n, scores, o, columns);
-        unpack_panel(o, head_dim_, columns, nullptr, nullptr, out_.f32().data() + at, panel.count, step);
+        softmax_block(scores, n, columns, panel.softmax, panel.o, head_dim_);
+        multiply_panel(transposed_v, head_dim_, n, scores, panel.o, columns, true);
     }
 
     // Some keys or values of a head: a row each. Halves of a cache are widened.
@@ -191,26 +246,26 @@ class Attention {
 
     // ---- Scores ----
 
-    // What the contract does with the products of a query and its keys, which are `step` apart.
-    void finish_scores(const Panel &query, Keys keys, float *scores, int64_t step) const {
-        const int64_t n = keys.end - keys.begin, i = query.first;
+    // What the contract does with the products of query i and its keys, which are `step` apart.
+    void finish_scores(int64_t b, int64_t head, int64_t i, Keys keys, float *scores, int64_t step) const {
+        const int64_t n = keys.end - keys.begin;
         if (softcap_ != 0)
             for (int64_t j = 0; j < n; ++j) scores[j * step] = softcap_ * std::tanh(scores[j * step]);
         if (bias_) {
             const float *const row =
-                bias_.f32().data() + ((query.b * heads_ + query.head) * q_.length + i) * k_.length + keys.begin;
+                bias_.f32().data() + ((b * heads_ + head) * q_.length + i) * k_.length + keys.begin;
             for (int64_t j = 0; j < n; ++j) scores[j * step] += row[j];
         }
         if (by_distance_)
             for (int64_t j = 0; j < n; ++j)
-                scores[j * step] +=
-                    of_distance(by_distance_.row(query.head), keys.begin + j - first_position(query.b) - i);
+                scores[j * step] += of_distance(by_distance_.row(head), keys.begin + j - first_position(b) - i);
     }
 
     // Keys that a query may not attend to get the weight 0.
     void hide_keys(int64_t b, int64_t i, Keys all, Keys keys, float *scores, int64_t step) const {
         const auto hide = [&](int64_t j) { scores[(j - keys.begin) * step] = -std::numeric_limits<float>::infinity(); };
-        const Keys own = keys_of_query(b, i, all);
+        Keys own = keys_of_query(b, i, all);
+        own = {std::clamp(own.begin, keys.begin, keys.end), std::clamp(own.end, keys.begin, keys.end)};
         for (int64_t j = keys.begin; j < own.begin; ++j) hide(j);
         for (int64_t j = own.end; j < keys.end; ++j) hide(j);
         if (!mask_) return;

@@ -86,11 +86,21 @@ template <class F> HWY_INLINE void transpose_4x4(const float *rows, int64_t step
     f(3, hn::BitCast(quad, hn::InterleaveUpper(pairs, c, d)));
 }
 
-// Softmax of the columns of one vector.
-HWY_INLINE void softmax_columns(float *values, int64_t rows, int64_t step) {
-    Floats greatest = hn::Set(floats, least_score);
+// Multiplies the columns of one vector.
+HWY_INLINE void scale_columns(float *values, int64_t rows, int64_t step, Floats factor) {
+    for (int64_t r = 0; r < rows; ++r)
+        hn::StoreU(hn::Mul(hn::LoadU(floats, values + r * step), factor), floats, values + r * step);
+}
+
+// softmax_block() of the columns of one vector.
+HWY_INLINE void softmax_columns(float *values, int64_t rows, int64_t step, float *greatest_so_far, float *total_so_far,
+                                float *sums, int64_t inner) {
+    const Floats before = hn::LoadU(floats, greatest_so_far);
+    Floats greatest = before;
     for (int64_t r = 0; r < rows; ++r) greatest = hn::Max(greatest, hn::LoadU(floats, values + r * step));
-    Floats total = hn::Zero(floats);
+    const Floats scale = hn::Exp(floats, hn::Sub(before, greatest));
+    scale_columns(sums, inner, step, scale);
+    Floats total = hn::Mul(hn::LoadU(floats, total_so_far), scale);
     for (int64_t begin = 0; begin < rows; begin += summed) {
         Floats part = hn::Zero(floats);
         for (int64_t r = begin; r < std::min(begin + summed, rows); ++r) {
@@ -101,9 +111,8 @@ HWY_INLINE void softmax_columns(float *values, int64_t rows, int64_t step) {
         }
         total = hn::Add(total, part);
     }
-    const Floats share = hn::IfThenZeroElse(hn::Eq(total, hn::Zero(floats)), hn::Div(hn::Set(floats, 1.0F), total));
-    for (int64_t r = 0; r < rows; ++r)
-        hn::StoreU(hn::Mul(hn::LoadU(floats, values + r * step), share), floats, values + r * step);
+    hn::StoreU(greatest, floats, greatest_so_far);
+    hn::StoreU(total, floats, total_so_far);
 }
 
 } // namespace
@@ -157,8 +166,18 @@ HWY_ATTR void multiply_panel(const Strided &a, int64_t rows, int64_t inner, cons
     return multiply<most_vectors>(a, rows, inner, x, y, add);
 }
 
-HWY_ATTR void softmax_panel(float *values, int64_t rows, int64_t columns) {
-    for (int64_t c = 0; c < columns; c += lanes) softmax_columns(values + c, rows, columns);
+HWY_ATTR void softmax_block(float *values, int64_t rows, int64_t columns, const Softmax &softmax, float *sums,
+                            int64_t inner) {
+    for (int64_t c = 0; c < columns; c += lanes)
+        softmax_columns(values + c, rows, columns, softmax.greatest + c, softmax.total + c, sums + c, inner);
+}
+
+HWY_ATTR void divide_by_totals(float *sums, int64_t inner, int64_t columns, const float *total) {
+    for (int64_t c = 0; c < columns; c += lanes) {
+        const Floats sum = hn::LoadU(floats, total + c);
+        const Floats share = hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(floats)), hn::Div(hn::Set(floats, 1.0F), sum));
+        scale_columns(sums + c, inner, columns, share);
+    }
 }
 
 } // namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE
@@ -171,7 +190,8 @@ HWY_EXPORT(panel_columns);
 HWY_EXPORT(pack_panel);
 HWY_EXPORT(unpack_panel);
 HWY_EXPORT(multiply_panel);
-HWY_EXPORT(softmax_panel);
+HWY_EXPORT(softmax_block);
+HWY_EXPORT(divide_by_totals);
 
 int64_t panel_columns(int64_t rows) { return HWY_DYNAMIC_DISPATCH(panel_columns)(rows); }
 void pack_panel(const FloatRows &rows, int64_t inner, float *panel, int64_t columns) {
@@ -185,8 +205,11 @@ void multiply_panel(const Strided &a, int64_t rows, int64_t inner, const float *
                     bool add) {
     HWY_DYNAMIC_DISPATCH(multiply_panel)(a, rows, inner, x, y, columns, add);
 }
-void softmax_panel(float *values, int64_t rows, int64_t columns) {
-    HWY_DYNAMIC_DISPATCH(softmax_panel)(values, rows, columns);
+void softmax_block(float *values, int64_t rows, int64_t columns, const Softmax &softmax, float *sums, int64_t inner) {
+    HWY_DYNAMIC_DISPATCH(softmax_block)(values, rows, columns, softmax, sums, inner);
+}
+void divide_by_totals(float *sums, int64_t inner, int64_t columns, const float *total) {
+    HWY_DYNAMIC_DISPATCH(divide_by_totals)(sums, inner, columns, total);
 }
 
 } // namespace lamina::plugin::cpu_fallback

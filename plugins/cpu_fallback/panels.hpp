@@ -36,8 +36,17 @@ void multiply_panel(const Strided &a, int64_t rows, int64_t inner, const float *
 // Where the search for a greatest score begins: finite, so that a score of -infinity counts as masked.
 inline constexpr float least_score = -1.7e38F;
 
-// Softmax over each column. A value of -infinity is masked: its weight is 0, and columns without any other become
-// zeros.
-void softmax_panel(float *values, int64_t rows, int64_t columns);
+// What the columns of a matrix, which comes in blocks of rows, have so far: the greatest value, which begins as
+// least_score, and the sum of the exponentials relative to it, which begins as 0.
+struct Softmax {
+    float *greatest, *total;
+};
+
+// Replaces a block of values (rows, columns) by its exponentials, and scales `sums` (inner, columns), to which the
+// exponentials of earlier blocks have been added, to the same greatest value (online softmax: Milakov and Gimelshein,
+// arXiv:1805.02867). A value of -infinity is masked: its exponential is 0.
+void softmax_block(float *values, int64_t rows, int64_t columns, const Softmax &softmax, float *sums, int64_t inner);
+// After all blocks: the sums, divided by the totals; zeros in columns that are masked throughout.
+void divide_by_totals(float *sums, int64_t inner, int64_t columns, const float *total);
 
 } // namespace lamina::plugin::cpu_fallback

@@ -70,28 +70,45 @@ TEST_CASE("cpu_fallback: products of panels") {
     });
 }
 
-TEST_CASE("cpu_fallback: softmax of columns, some of them masked") {
+TEST_CASE("cpu_fallback: softmax of columns in blocks of rows, some of them masked") {
     const auto rows = GENERATE(int64_t{1}, int64_t{5}, int64_t{64}, int64_t{200});
+    const auto block = GENERATE(int64_t{3}, int64_t{64}, int64_t{200});
     for_instruction_sets([&] {
-        const int64_t columns = cpu_fallback::panel_columns(64);
+        const int64_t columns = cpu_fallback::panel_columns(64), inner = 2;
         std::vector<float> x = numbers(rows * columns);
         for (int64_t r = 0; r < rows; ++r) {
             x[at(r, columns, 1)] = -infinity;                 // a column of masked scores
             if (r % 2 == 1) x[at(r, columns, 2)] = -infinity; // every second one
             x[at(r, columns, 3)] += 80;
+            if (r < rows / 2) x[at(r, columns, 4)] = -infinity; // whole blocks
+            x[at(r, columns, 5)] += static_cast<float>(r);      // the greatest value is the last
         }
-        x[at(rows - 1, columns, 0)] = std::numeric_limits<float>::quiet_NaN();
+        x[at(0, columns, 0)] = std::numeric_limits<float>::quiet_NaN();
+        const std::vector<float> weights = numbers(inner * rows);
+
+        std::vector<float> greatest(static_cast<size_t>(columns), cpu_fallback::least_score);
+        std::vector<float> total(static_cast<size_t>(columns)), sums(static_cast<size_t>(inner * columns));
         std::vector<float> y = x;
-        cpu_fallback::softmax_panel(y.data(), rows, columns);
+        for (int64_t begin = 0; begin < rows; begin += block) {
+            const int64_t n = std::min(block, rows - begin);
+            float *const values = y.data() + begin * columns;
+            cpu_fallback::softmax_block(values, n, columns, {greatest.data(), total.data()}, sums.data(), inner);
+            cpu_fallback::multiply_panel({weights.data() + begin, rows, 1}, inner, n, values, sums.data(), columns,
+                                         true);
+        }
+        cpu_fallback::divide_by_totals(sums.data(), inner, columns, total.data());
+
         for (int64_t c = 1; c < columns; ++c) {
-            double total = 0, most = -1e30;
+            double most = -1e30, divisor = 0;
             for (int64_t r = 0; r < rows; ++r) most = std::max<double>(most, x[at(r, columns, c)]);
-            for (int64_t r = 0; r < rows; ++r) total += std::exp(x[at(r, columns, c)] - most);
-            for (int64_t r = 0; r < rows; ++r) {
-                const double expected = c == 1 ? 0 : std::exp(x[at(r, columns, c)] - most) / total;
-                CHECK(std::fabs(y[at(r, columns, c)] - expected) <= 1e-6);
+            for (int64_t r = 0; r < rows; ++r) divisor += std::exp(x[at(r, columns, c)] - most);
+            for (int64_t i = 0; i < inner; ++i) {
+                double expected = 0;
+                for (int64_t r = 0; r < rows && c != 1; ++r)
+                    expected += weights[at(i, rows, r)] * std::exp(x[at(r, columns, c)] - most) / divisor;
+                CHECK(std::fabs(sums[at(i, columns, c)] - expected) <= 2e-6);
             }
         }
-        CHECK(std::isnan(y[at(rows - 1, columns, 0)]));
+        CHECK(std::isnan(sums[at(0, columns, 0)]));
     });
 }
