@@ -1,6 +1,6 @@
 #include "base/file.hpp"
 
-#include "base/temporary.hpp"
+#include "base/open_file.hpp"
 
 #include <lamina/error.hpp>
 
@@ -9,10 +9,6 @@
 #include <new>
 #include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace lamina {
 namespace {
@@ -28,40 +24,28 @@ std::string reason(int error) { return std::generic_category().message(error); }
     throw Error(ErrorCode::failure, file.string() + ": cannot be written: " + reason(error));
 }
 
-// Returns 0 or the errno.
-int write_all(int descriptor, std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(descriptor, bytes.data(), std::min<size_t>(bytes.size(), 1u << 30));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno;
-        bytes = bytes.subspan(static_cast<size_t>(n));
-    }
-    return 0;
+// Why a file of this kind is not read; empty if it is.
+std::string refusal(const OpenFile &file, FileReader::Kind kind) {
+    if (file.kind == FileKind::folder) return "is a folder; expected a file";
+    if (file.number < 0) return reason(errno);
+    if (kind == FileReader::Kind::any || file.kind == FileKind::ordinary) return {};
+    return file.kind == FileKind::pipe ? "is a pipe; expected an ordinary file"
+                                       : "is a device; expected an ordinary file";
 }
 
 } // namespace
 
-FileReader::FileReader(const fs::path &file, Kind kind)
-    // Non-blocking, because opening a pipe would wait for its writer. This has no effect on an ordinary file.
-    : file_(file), descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | (kind == Kind::ordinary ? O_NONBLOCK : 0))) {
-    if (descriptor_ < 0) cannot_read(file, reason(errno));
-    struct stat status {};
-    std::string refusal;
-    if (::fstat(descriptor_, &status) != 0)
-        refusal = reason(errno);
-    else if (S_ISDIR(status.st_mode))
-        refusal = "is a folder; expected a file";
-    else if (kind == Kind::ordinary && !S_ISREG(status.st_mode))
-        refusal = S_ISFIFO(status.st_mode) ? "is a pipe; expected an ordinary file"
-                                           : "is a device; expected an ordinary file";
-    if (!refusal.empty()) {
-        ::close(descriptor_);
-        cannot_read(file, refusal);
+FileReader::FileReader(const fs::path &file, Kind kind) : file_(file) {
+    const OpenFile opened = open_to_read(file, kind == Kind::any);
+    if (const std::string why = refusal(opened, kind); !why.empty()) {
+        if (opened.number >= 0) close_file(opened.number);
+        cannot_read(file, why);
     }
-    rest_ = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+    number_ = opened.number;
+    rest_ = opened.size;
 }
 
-FileReader::~FileReader() { ::close(descriptor_); }
+FileReader::~FileReader() { close_file(number_); }
 
 std::vector<std::byte> FileReader::read(uint64_t most) {
     try {
@@ -70,8 +54,7 @@ std::vector<std::byte> FileReader::read(uint64_t most) {
         while (length < most) {
             if (length == bytes.size()) // one byte more than the file's size, so that this round also finds the end
                 bytes.resize(std::min<uint64_t>(most, std::max<uint64_t>({length * 2, length + rest_ + 1, 4096})));
-            const ssize_t n =
-                ::read(descriptor_, bytes.data() + length, std::min<size_t>(bytes.size() - length, 1u << 30));
+            const ptrdiff_t n = read_some(number_, std::span(bytes).subspan(length));
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) cannot_read(file_, reason(errno));
             if (n == 0) break;
@@ -100,34 +83,39 @@ FileWriter::FileWriter(const fs::path &file) : file_(file) {
     std::error_code ignored; // opening the path gives a better error
     if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
         // Renaming to a pipe or a device (/dev/stdout) would replace it with an ordinary file.
-        descriptor_ = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
-    } else {
-        // Follows a link, so that the link stays and its target is replaced.
-        const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
-        target_ = (target.empty() ? file : target).string();
-        descriptor_ = create_temporary_file(target_, temporary_);
+        direct_ = open_to_write(file);
+        if (direct_ < 0) cannot_write(file, errno);
+        return;
     }
-    if (descriptor_ < 0) cannot_write(file, errno);
+    // Follows a link, so that the link stays and its target is replaced.
+    const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
+    try {
+        temporary_.emplace(target.empty() ? file : target, Temporary::Kind::file);
+    } catch (const std::system_error &e) {
+        cannot_write(file, e.code().value());
+    }
 }
 
 FileWriter::~FileWriter() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (direct_ >= 0) close_file(direct_);
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
-    if (const int error = write_all(descriptor_, bytes); error != 0) cannot_write(file_, error);
+    if (const int error = write_bytes(temporary_ ? temporary_->number() : direct_, bytes); error != 0)
+        cannot_write(file_, error);
 }
 
 void FileWriter::commit() {
-    if (!temporary_.empty() && ::fsync(descriptor_) != 0) cannot_write(file_, errno);
-    const int lock = ::dup(descriptor_); // on the temporary file, until it has its final name
-    // Closing may report a delayed error, such as a full quota on a network file system.
-    int error = ::close(std::exchange(descriptor_, -1)) != 0 ? errno : 0;
-    if (error == 0 && !temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;
-    if (lock >= 0) ::close(lock);
+    // Both report a delayed error, such as a full quota on a network file system.
+    const int error = temporary_ ? flush_to_disk(temporary_->number()) : close_file(std::exchange(direct_, -1));
     if (error != 0) cannot_write(file_, error);
-    temporary_.clear();
+    if (!temporary_) return;
+    try {
+        temporary_->rename();
+    } catch (const std::system_error &e) {
+        cannot_write(file_, e.code().value());
+    }
+    temporary_.reset();
 }
 
 void write_file(const fs::path &file, std::span<const std::byte> bytes) {

@@ -7,15 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <sched.h>
-
 namespace lamina {
-
-size_t cores() {
-    cpu_set_t usable;
-    const bool known = ::sched_getaffinity(0, sizeof usable, &usable) == 0; // fails beyond 1,024 processors
-    return std::max(1u, known ? static_cast<unsigned>(CPU_COUNT(&usable)) : std::thread::hardware_concurrency());
-}
 
 void in_parallel(size_t pieces, size_t threads, const std::function<void(size_t piece, size_t thread)> &work) {
     std::atomic<size_t> next{0};

@@ -1,14 +1,14 @@
 #include "base/temporary.hpp"
 
+#include "base/open_file.hpp"
+#include "platform/held_file.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <string>
+#include <string_view>
 #include <system_error>
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace lamina {
 namespace {
@@ -17,9 +17,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view ending = ".tmp";
 
-std::string new_name(const fs::path &target) {
+fs::path new_name(const fs::path &target) {
     static std::atomic<unsigned> count = 0;
-    return target.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(++count) + std::string(ending);
+    fs::path name = target;
+    name += "." + std::to_string(process_number()) + "-" + std::to_string(++count) + std::string(ending);
+    return name;
 }
 
 // Whether a name is one that new_name() gives for a target of this name.
@@ -35,56 +37,37 @@ bool is_temporary(std::string_view name, std::string_view target) {
            digits(name.substr(dash + 1));
 }
 
-// A file system without locks makes this fail; then everything counts as in use.
-bool lock(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
-
 void remove_abandoned(const fs::path &target) {
     std::error_code failed;
     const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
     for (auto entry = fs::directory_iterator(folder, failed); !failed && entry != fs::directory_iterator();
-         entry.increment(failed)) {
-        if (!is_temporary(entry->path().filename().native(), target.filename().native())) continue;
-        const int descriptor = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (descriptor < 0) continue;
-        std::error_code ignored;
-        if (lock(descriptor)) fs::remove_all(entry->path(), ignored);
-        ::close(descriptor);
-    }
-}
-
-// Whether what was just created is still there: another process may have removed it before it was locked.
-bool keep(int descriptor) {
-    struct stat status {};
-    const bool in_use_elsewhere = !lock(descriptor) && errno == EWOULDBLOCK;
-    return !in_use_elsewhere && ::fstat(descriptor, &status) == 0 && status.st_nlink != 0;
+         entry.increment(failed))
+        if (is_temporary(entry->path().filename().string(), target.filename().string()))
+            remove_unless_held(entry->path());
 }
 
 } // namespace
 
-// Its permissions are those of any new file; mkstemp would make it readable by its owner only.
-int create_temporary_file(const fs::path &target, std::string &name) {
-    remove_abandoned(target);
-    for (;;) {
-        name = new_name(target);
-        const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor < 0 && errno == EEXIST) continue;
-        if (descriptor < 0 || keep(descriptor)) return descriptor;
-        ::close(descriptor);
-    }
+Temporary::Temporary(fs::path target, Kind kind) : target_(std::move(target)) {
+    remove_abandoned(target_);
+    do {
+        path_ = new_name(target_);
+        number_ = kind == Kind::file ? create_held_file(path_) : create_held_folder(path_);
+    } while (number_ < 0 && errno == EEXIST);
+    if (number_ < 0) throw std::system_error(errno, std::generic_category());
 }
 
-int create_temporary_folder(const fs::path &target, std::string &name) {
-    remove_abandoned(target);
-    for (;;) {
-        name = new_name(target);
-        if (::mkdir(name.c_str(), 0777) != 0) {
-            if (errno == EEXIST) continue;
-            return -1;
-        }
-        const int descriptor = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (descriptor < 0 || keep(descriptor)) return descriptor;
-        ::close(descriptor);
-    }
+Temporary::~Temporary() {
+    if (in_place_)
+        close_file(number_);
+    else
+        discard_held(number_, path_);
+}
+
+void Temporary::rename() {
+    if (const int error = rename_held(number_, path_, target_); error != 0)
+        throw std::system_error(error, std::generic_category());
+    in_place_ = true;
 }
 
 } // namespace lamina

@@ -2,9 +2,10 @@
 
 #include "interrupt.hpp"
 
+#include "base/peak_memory.hpp"
+
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <functional>
 
 namespace lamina::cli {
@@ -44,15 +45,6 @@ Spread spread_over(const std::vector<Round> &rounds, const Value &value) {
     std::vector<double> values;
     for (const Round &r : rounds) values.push_back(value(r));
     return spread_of(std::move(values));
-}
-
-// The most memory that this process has had since the last reset, in MiB. (getrusage() cannot be reset.)
-void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << 5; }
-double peak_memory() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024;
-    return 0;
 }
 
 Entry rounded(double value) { return {Json(value), significant(value, 4)}; }
@@ -109,7 +101,8 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
         add("time of a run", "s", all, share_of(least[0], all));
         break;
     }
-    out.push_back({model.name(), "peak memory of the process", "MiB", spread_of({peak_memory()}), 0});
+    out.push_back({model.name(), "peak memory of the process", "MiB",
+                   spread_of({static_cast<double>(peak_memory()) / (1 << 20)}), 0});
     return out;
 }
 

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <map>
-#include <sys/utsname.h>
 #include <thread>
 
 namespace lamina::cli {
@@ -40,15 +39,12 @@ std::string line(const std::string &name, const std::string &value) {
 }
 
 std::string machine(const Device &device, const Limits &limits) {
-    utsname system{};
-    uname(&system);
     return "| | |\n| --- | --- |\n" + line("device", device.name + " (" + device.kind + ")") +
            line("driver", device.driver) + line("Vulkan", device.api_version) +
            line("memory", device.memory_bytes == 0 ? "" : binary_size(device.memory_bytes)) +
            line("processor",
                 processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads") +
-           line("system", std::string(system.sysname) + " " + system.release + " " + system.machine) +
-           line("Lamina", LAMINA_VERSION) +
+           line("system", system_name()) + line("Lamina", LAMINA_VERSION) +
            line("copy", significant(limits.bytes_per_second * 1e-9, 3) + " GB/s: " + limits.copy) +
            line("product", significant(limits.operations_per_second * 1e-9, 3) + " GFLOP/s: " + limits.product);
 }

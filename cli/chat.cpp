@@ -6,9 +6,9 @@
 #include "table.hpp"
 #include "text_run.hpp"
 
-#include <lamina/texts.hpp>
+#include "base/standard_streams.hpp"
 
-#include <unistd.h>
+#include <lamina/texts.hpp>
 
 namespace lamina::cli {
 namespace {
@@ -66,8 +66,8 @@ class Conversation {
 
 // Lines on stdin, each a message; on a terminal behind a prompt.
 void talk(Conversation &conversation, Output &output) {
-    const bool asks = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !output.json();
-    LineReader reader(STDIN_FILENO);
+    const bool asks = is_terminal(standard_input) && is_terminal(standard_output) && !output.json();
+    LineReader reader(standard_input);
     while (true) {
         if (asks) output.print(output.styled("> ", Style::bold));
         const std::vector<std::string> lines = reader.next(1);

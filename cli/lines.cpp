@@ -2,14 +2,15 @@
 
 #include "interrupt.hpp"
 
+#include "base/open_file.hpp"
+#include "base/standard_streams.hpp"
+
 #include <lamina/error.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <poll.h>
-#include <unistd.h>
 #include <utility>
 
 namespace lamina::cli {
@@ -32,7 +33,7 @@ std::vector<std::string> LineReader::next(size_t most) {
         }
         if (take_line(line))
             lines.push_back(line);
-        else if (end_ || (!lines.empty() && !ready()))
+        else if (end_ || (!lines.empty() && !has_input(file_)))
             break;
         else
             read();
@@ -68,17 +69,12 @@ int LineReader::status(Output &output) const {
 
 void LineReader::read() {
     std::array<char, 65536> block;
-    const ssize_t n = ::read(file_, block.data(), block.size());
+    const ptrdiff_t n = read_some(file_, std::as_writable_bytes(std::span(block)));
     stop_if_interrupted();
     if (n < 0 && errno != EINTR)
         throw Error(ErrorCode::input, std::string("cannot read stdin: ") + std::strerror(errno));
     if (n == 0) end_ = true;
     if (n > 0) rest_.append(block.data(), static_cast<size_t>(n));
-}
-
-bool LineReader::ready() const {
-    pollfd events{file_, POLLIN, 0};
-    return poll(&events, 1, 0) > 0;
 }
 
 bool LineReader::too_long() const { return std::min(rest_.find('\n'), rest_.size()) > longest_line; }

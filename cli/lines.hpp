@@ -33,7 +33,6 @@ class LineReader {
     bool first_ = true, end_ = false;
 
     void read();
-    [[nodiscard]] bool ready() const; // whether reading would not wait
     [[nodiscard]] bool too_long() const;
     bool take_line(std::string &line);
     void report(size_t line, const std::string &why);

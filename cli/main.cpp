@@ -3,6 +3,9 @@
 #include "command_line.hpp"
 #include "interrupt.hpp"
 
+#include "base/dynamic_library.hpp"
+#include "base/standard_streams.hpp"
+
 #include <lamina/plugin.h>
 
 #include <algorithm>
@@ -24,9 +27,10 @@ void add_global_options(const Arguments &lamina, GlobalOptions &global) {
         .shows_default();
     lamina
         .option("--plugin-dir", global.plugin_folders, "DIR",
-                "folder to search for plugins, before $LAMINA_PLUGIN_PATH and Lamina's own; may be repeated, or "
-                "list several separated by ':'")
-        .separated_by(':');
+                std::string("folder to search for plugins, before $LAMINA_PLUGIN_PATH and Lamina's own; may be "
+                            "repeated, or list several separated by '") +
+                    path_list_separator + "'")
+        .separated_by(path_list_separator);
     lamina.flag("--validate", global.validation,
                 "run with Vulkan's validation layers, and print their messages on stderr");
     lamina.flag("--no-cache", global.no_cache, "do not use or save the proofs and timings of earlier runs");
@@ -81,7 +85,7 @@ int run_and_report(int argc, char **argv) {
 } // namespace lamina::cli
 
 int main(int argc, char **argv) {
-    lamina::cli::keep_closed_streams();
+    lamina::prepare_streams();
     lamina::cli::watch_interrupts();
     return lamina::cli::run_and_report(argc, argv);
 }

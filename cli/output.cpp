@@ -1,22 +1,20 @@
 #include "output.hpp"
 
+#include "base/open_file.hpp"
+#include "base/standard_streams.hpp"
 #include "base/utf8.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 namespace lamina::cli {
 namespace {
 
-bool colours(int file) {
-    const char *no_color = std::getenv("NO_COLOR"), *term = std::getenv("TERM");
-    const bool refused = no_color != nullptr && *no_color != '\0';
-    return isatty(file) != 0 && !refused && term != nullptr && std::string_view(term) != "dumb";
+bool colours(int stream) {
+    const char *no_color = std::getenv("NO_COLOR");
+    return knows_escapes(stream) && (no_color == nullptr || *no_color == '\0');
 }
 
 const char *escape_of(Style style) {
@@ -37,21 +35,8 @@ const char *escape_of(Style style) {
     return "";
 }
 
-// Writes all of it; returns 0 or the errno. std::cout would hide which write failed, and why.
-int write_all(int file, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t n = ::write(file, text.data(), text.size());
-        if (n < 0 && errno != EINTR) return errno;
-        if (n > 0) text.remove_prefix(static_cast<size_t>(n));
-    }
-    return 0;
-}
-
-// The width of a terminal.
-size_t columns(int file) {
-    winsize size{};
-    return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
+// Returns 0 or the errno. std::cout would hide which write failed, and why.
+int write_text(int stream, std::string_view text) { return write_bytes(stream, std::as_bytes(std::span(text))); }
 
 // Text from a model or a file name may be invalid UTF-8, which JSON cannot hold. It is replaced with U+FFFD.
 std::string repaired(std::string_view text) {
@@ -67,11 +52,11 @@ std::string repaired(std::string_view text) {
 } // namespace
 
 Output::Output(bool json, bool quiet)
-    : json_(json), quiet_(quiet), colour_(colours(STDOUT_FILENO)), bar_(!quiet && colours(STDERR_FILENO)) {}
+    : json_(json), quiet_(quiet), colour_(colours(standard_output)), bar_(!quiet && colours(standard_error)) {}
 
 void Output::print(std::string_view text) {
     clear_progress();
-    const int failed = write_all(STDOUT_FILENO, text);
+    const int failed = write_text(standard_output, text);
     if (failed == EPIPE) throw ClosedPipe();
     if (failed != 0) throw Error(ErrorCode::failure, std::string("cannot write to stdout: ") + std::strerror(failed));
 }
@@ -81,13 +66,13 @@ void Output::print_json(const Json &value) { print(repaired(value.in_lines(2)) +
 void Output::note(std::string_view line) {
     if (quiet_) return;
     clear_progress();
-    write_all(STDERR_FILENO, "lamina: " + std::string(line) + "\n"); // if stderr is closed, nothing can be reported
+    write_text(standard_error, "lamina: " + std::string(line) + "\n"); // if stderr is closed, nothing can be reported
 }
 
 void Output::progress(std::string_view what, size_t done, size_t all) {
     if (!bar_) return;
     if (all != 0 && done >= all) return clear_progress(); // the last part is over
-    const size_t width = columns(STDERR_FILENO) - 1;      // a line that wraps could not be cleared
+    const size_t width = columns_of(standard_error) - 1;  // a line that wraps could not be cleared
     const std::string count = all != 0    ? " " + std::to_string(done) + "/" + std::to_string(all)
                               : done != 0 ? " " + std::to_string(done)
                                           : "";
@@ -98,22 +83,17 @@ void Output::progress(std::string_view what, size_t done, size_t all) {
         for (size_t i = 0; i < most; ++i) bar += i < done * most / all ? "█" : "░";
     }
     const size_t left = width > count.size() ? width - count.size() : 0;
-    write_all(STDERR_FILENO, "\r\033[K" + std::string(what.substr(0, left)) + bar + count.substr(0, width));
+    write_text(standard_error, "\r\033[K" + std::string(what.substr(0, left)) + bar + count.substr(0, width));
     bar_shown_ = true;
 }
 
 void Output::clear_progress() {
-    if (bar_shown_.exchange(false)) write_all(STDERR_FILENO, "\r\033[K");
+    if (bar_shown_.exchange(false)) write_text(standard_error, "\r\033[K");
 }
 
 std::string Output::styled(std::string_view text, Style style) const {
     if (!colour_ || style == Style::plain) return std::string(text);
     return escape_of(style) + std::string(text) + "\033[0m";
-}
-
-void keep_closed_streams() {
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) // open() takes the lowest free number
-        if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 void check_output_file(const std::filesystem::path &file, const std::string &option, const std::string &ending) {
@@ -130,9 +110,9 @@ void check_output_file(const std::filesystem::path &file, const std::string &opt
 }
 
 void print_error(std::string_view message) {
-    const bool colour = colours(STDERR_FILENO);
-    write_all(STDERR_FILENO, std::string("lamina: ") + (colour ? escape_of(Style::red) : "") +
-                                 "error:" + (colour ? "\033[0m " : " ") + std::string(message) + "\n");
+    const bool colour = colours(standard_error);
+    write_text(standard_error, std::string("lamina: ") + (colour ? escape_of(Style::red) : "") +
+                                   "error:" + (colour ? "\033[0m " : " ") + std::string(message) + "\n");
 }
 
 } // namespace lamina::cli

@@ -44,10 +44,6 @@ class Output {
     std::atomic<bool> bar_shown_ = false; // the runtime may write notes from any thread
 };
 
-// Call this first. A stream that is closed would otherwise be the number of the next file that is opened, and messages
-// would be written into it. Reading and writing such streams fails.
-void keep_closed_streams();
-
 // Checks a file that an option names before long work whose results it will hold; an empty name is no file. Throws
 // Error(usage) if its name promises another format than `ending`, such as ".svg", and Error(failure) if its folder does
 // not exist. Files without an ending, and devices, take anything.

@@ -10,13 +10,13 @@
 #include "text_run.hpp"
 
 #include "base/nearest.hpp"
+#include "base/standard_streams.hpp"
 
 #include <lamina/inspect.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unistd.h>
 
 namespace lamina::cli {
 namespace {
@@ -178,7 +178,7 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
         throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
     if (!options.taps.empty() && options.inputs.empty() && options.texts.empty())
         throw Error(ErrorCode::usage, "--tap needs TEXT or --input, because it shows a single run");
-    if (options.inputs.empty() && options.texts.empty() && isatty(STDIN_FILENO) != 0)
+    if (options.inputs.empty() && options.texts.empty() && is_terminal(standard_input))
         throw Error(ErrorCode::usage, "nothing to run on: give words, lines on stdin, or --input NAME=FILE.npy");
 
     if (!options.inputs.empty() || !options.texts.empty())
@@ -209,7 +209,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         tap_texts(options, model, runtime.session(model, device, how), output);
         return 0;
     }
-    const LineReader lines(STDIN_FILENO, options.on_error == "skip" ? OnError::skip : OnError::stop);
+    const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
     if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
         return read_texts(options, model, runtime.session(model, device, how), lines, output);

@@ -5,11 +5,11 @@
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 
+#include "base/dynamic_library.hpp"
 #include "base/file.hpp"
 #include "base/joined.hpp"
 
 #include <chrono>
-#include <dlfcn.h>
 #include <sstream>
 #include <thread>
 
@@ -84,9 +84,10 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
 
 std::unique_ptr<serve::Server> new_server(const serve::ServerOptions &options, const Runtime &runtime,
                                           const Device &device) {
-    void *library = dlopen("liblamina_serve.so", RTLD_NOW); // stays open
-    void *symbol = library != nullptr ? dlsym(library, "lamina_new_server") : nullptr;
-    if (symbol == nullptr) throw Error(ErrorCode::failure, std::string("the server is not installed: ") + dlerror());
+    const DynamicLibrary library = open_library("liblamina_serve" + library_ending);
+    if (library.handle == nullptr) throw Error(ErrorCode::failure, "the server is not installed: " + library.fault);
+    void *symbol = symbol_in(library.handle, "lamina_new_server");
+    if (symbol == nullptr) throw Error(ErrorCode::failure, "liblamina_serve" + library_ending + " is not a server");
     return std::unique_ptr<serve::Server>(reinterpret_cast<serve::NewServer *>(symbol)(options, runtime, device));
 }
 

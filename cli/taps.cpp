@@ -1,6 +1,7 @@
 #include "taps.hpp"
 
 #include "base/nearest.hpp"
+#include "base/wildcard.hpp"
 
 #include <lamina/npy.hpp>
 #include <lamina/texts.hpp>
@@ -8,14 +9,8 @@
 #include <filesystem>
 #include <set>
 
-#include <fnmatch.h>
-
 namespace lamina::cli {
 namespace {
-
-bool matches(const std::string &pattern, const std::string &name) {
-    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-}
 
 std::string with_name(std::string file, const std::string &name) {
     const size_t at = file.find('*');

@@ -20,7 +20,8 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/LaminaConfig.cmake.in ${
   INSTALL_DESTINATION ${package} PATH_VARS LAMINA_INSTALL_SHADERS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
-install(TARGETS lamina_library lamina_plugin_headers EXPORT LaminaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS lamina_library lamina_plugin_headers EXPORT LaminaTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT LaminaTargets NAMESPACE Lamina:: DESTINATION ${package})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/LaminaLayer.cmake ${CMAKE_CURRENT_LIST_DIR}/LaminaTest.cmake

@@ -1,5 +1,7 @@
 #include "http.hpp"
 
+#include "base/connections.hpp"
+
 #include <lamina/error.hpp>
 
 #include <httplib.h>
@@ -9,57 +11,10 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <dirent.h>
-#include <netdb.h>
-#include <optional>
-#include <sys/socket.h>
 #include <thread>
 
 namespace lamina::serve {
 namespace {
-
-// ---- Sockets: cpp-httplib does not hand them out, so they are found among the process's descriptors ----
-
-struct Peer {
-    std::string address;
-    int port = 0;
-    bool operator==(const Peer &) const = default;
-};
-
-std::optional<Peer> as_peer(const sockaddr_storage &from, socklen_t length) {
-    char address[NI_MAXHOST], port[NI_MAXSERV];
-    if (from.ss_family != AF_INET && from.ss_family != AF_INET6) return std::nullopt;
-    if (getnameinfo(reinterpret_cast<const sockaddr *>(&from), length, address, sizeof address, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return std::nullopt;
-    return Peer{address, std::atoi(port)};
-}
-
-template <class Name> std::optional<Peer> named(Name name, int descriptor) {
-    sockaddr_storage from{};
-    socklen_t length = sizeof from;
-    if (name(descriptor, reinterpret_cast<sockaddr *>(&from), &length) != 0) return std::nullopt;
-    return as_peer(from, length);
-}
-
-// Calls `use` with every descriptor that is one of our connections.
-void for_each_connection(const std::function<void(int descriptor, const Peer &client)> &use, int our_port) {
-    const std::unique_ptr<DIR, int (*)(DIR *)> open(opendir("/proc/self/fd"), closedir);
-    if (!open) return;
-    while (const dirent *entry = readdir(open.get())) {
-        const int descriptor = std::atoi(entry->d_name); // 0 for "." and ".."
-        const std::optional<Peer> client = named(getpeername, descriptor);
-        if (!client) continue;
-        if (const std::optional<Peer> us = named(getsockname, descriptor); us && us->port == our_port)
-            use(descriptor, *client);
-    }
-}
-
-bool closed_by_client(int descriptor) {
-    char next = 0;
-    const ssize_t n = recv(descriptor, &next, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-}
 
 // ---- Requests and responses ----
 
@@ -130,13 +85,11 @@ struct HttpServer::Parts {
     [[nodiscard]] Request head_of(const httplib::Request &from) const {
         Request out{from.method, from.path};
         for (const auto &[name, value] : from.headers) out.headers.emplace(in_lower_case(name), value);
-        int descriptor = -1;
-        for_each_connection(
-            [&](int each, const Peer &client) {
-                if (client == Peer{from.remote_addr, from.remote_port}) descriptor = each;
-            },
-            port);
-        if (descriptor >= 0) out.left = [descriptor] { return closed_by_client(descriptor); };
+        // cpp-httplib does not hand out its sockets, so this one is found among the process's.
+        for_each_connection(port, [&](Socket socket, const Peer &client) {
+            if (client == Peer{from.remote_addr, from.remote_port})
+                out.left = [socket] { return closed_by_client(socket); };
+        });
         return out;
     }
 
@@ -178,12 +131,10 @@ HttpServer::HttpServer(const HttpOptions &options, Answer answer, Refuse refuse)
     p.server.set_read_timeout(options.patience);
     p.server.set_write_timeout(options.patience);
     p.server.set_keep_alive_max_count(SIZE_MAX);
-    p.server.set_keep_alive_timeout(5);              // seconds
-    p.server.set_tcp_nodelay(true);                  // a token is a small packet that should not wait for others
-    p.server.set_socket_options([](int descriptor) { // the library's own would let two servers share a port
-        const int yes = 1;
-        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
+    p.server.set_keep_alive_timeout(5); // seconds
+    p.server.set_tcp_nodelay(true);     // a token is a small packet that should not wait for others
+    p.server.set_socket_options(        // the library's own would let two servers share a port
+        [](socket_t socket) { listen_alone(static_cast<Socket>(socket)); });
     errno = 0;
     if (options.port == 0)
         p.port = p.server.bind_to_any_port(options.host);
@@ -208,7 +159,7 @@ void HttpServer::stop() {
     while (!p.server.is_running() && !p.ended) std::this_thread::yield(); // stop() does nothing before
     p.server.stop();
     // Idle connections would be kept for some seconds. Responses that are being sent are not affected.
-    for_each_connection([](int descriptor, const Peer &) { shutdown(descriptor, SHUT_RD); }, p.port);
+    for_each_connection(p.port, [](Socket socket, const Peer &) { stop_reading(socket); });
     p.thread.join();
 }
 

@@ -4,15 +4,13 @@
 #include "route.hpp"
 
 #include "base/joined.hpp"
+#include "base/memory_file.hpp"
 #include "base/nearest.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <span>
 
 namespace lamina::serve {
 namespace {
@@ -71,40 +69,16 @@ void read_field(const FormField &field, TranscriptionRequest &out) {
         refuse_field(field, "unknown field; supported are file, model, language, response_format, temperature");
 }
 
-// A file in memory, because audio is read from files.
-class MemoryFile {
-  public:
-    explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("upload", MFD_CLOEXEC)) {
-        while (descriptor_ >= 0 && !bytes.empty()) {
-            const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) break;
-            bytes.remove_prefix(static_cast<size_t>(n));
-        }
-        if (descriptor_ >= 0 && bytes.empty()) return;
-        const int why = errno;
-        if (descriptor_ >= 0) close(descriptor_);
-        throw Error(ErrorCode::memory, std::string("no memory for an uploaded file: ") + std::strerror(why));
-    }
-    MemoryFile(const MemoryFile &) = delete;
-    MemoryFile &operator=(const MemoryFile &) = delete;
-    ~MemoryFile() { close(descriptor_); }
-
-    [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
-  private:
-    int descriptor_;
-};
-
 // Messages name the file as the client does.
 Audio read_upload(const TranscriptionRequest &request) {
-    const MemoryFile file(request.audio);
+    const MemoryFile file(std::as_bytes(std::span(request.audio))); // audio is read from files
+    const std::string path = file.path().string();
     try {
         return read_audio(file.path());
     } catch (const Error &why) {
         std::string message = why.what();
-        if (message.starts_with(file.path()))
-            message.replace(0, file.path().size(), request.file.empty() ? "the file" : request.file);
+        if (message.starts_with(path))
+            message.replace(0, path.size(), request.file.empty() ? "the file" : request.file);
         throw Error(why.code(), "request: /file: " + message);
     }
 }

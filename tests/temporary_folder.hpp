@@ -3,18 +3,18 @@
 
 #include <lamina/error.hpp>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 #include <string_view>
 
 class TemporaryFolder {
   public:
     TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "lamina-test-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
-        path_ = name;
+        std::random_device random;
+        do path_ = std::filesystem::temp_directory_path() / ("lamina-test-" + std::to_string(random()));
+        while (!std::filesystem::create_directory(path_)); // taken
     }
     TemporaryFolder(const TemporaryFolder &) = delete;
     TemporaryFolder &operator=(const TemporaryFolder &) = delete;

@@ -1,5 +1,7 @@
 #include "threads.hpp"
 
+#include "base/processor.hpp"
+
 #include <lamina/plugin/plan.hpp> // ceil_div()
 
 #include <hwy/cache_control.h>
@@ -13,8 +15,6 @@
 #include <system_error>
 #include <thread>
 #include <vector>
-
-#include <sched.h>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -141,11 +141,7 @@ Helpers &helpers() {
 } // namespace
 
 int thread_count() {
-    static const int count = [] {
-        cpu_set_t usable;
-        const bool known = ::sched_getaffinity(0, sizeof usable, &usable) == 0; // fails beyond 1,024 processors
-        return std::max(known ? CPU_COUNT(&usable) : static_cast<int>(std::thread::hardware_concurrency()), 1);
-    }();
+    static const int count = static_cast<int>(cores());
     return count;
 }
 

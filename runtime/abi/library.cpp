@@ -2,12 +2,10 @@
 
 #include "abi/contract.hpp"
 #include "abi/descriptor.hpp"
+#include "base/dynamic_library.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/nearest.hpp"
-
-#include <dlfcn.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,11 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool world_writable(const fs::path &path) {
-    struct stat s {};
-    return stat(path.c_str(), &s) == 0 && (s.st_mode & S_IWOTH) != 0 && (s.st_mode & S_ISVTX) == 0;
-}
-
 struct Loaded {
     void *library = nullptr; // null if it cannot be used
     uint64_t hash = 0;       // of the bytes that it was loaded from
@@ -34,11 +27,8 @@ struct Loaded {
 
 std::vector<std::byte> bytes_of(const fs::path &path) { return read_file(path, 1u << 30, FileReader::Kind::ordinary); }
 
-// If a library is already loaded, dlopen returns it again, even if the file has been replaced, so the first hash stays
-// with the code. The file is read before and after loading: if it changed in between, it is not known which build runs
-// in this process.
-// RTLD_LOCAL: plugins do not see each other's symbols. A library is never closed, so descriptors and code live as long
-// as the process.
+// If a library is already loaded, its code stays, even if the file has been replaced, and so does the first hash. The
+// file is read before and after loading: if it changed in between, it is not known which build runs in this process.
 // Throws Error(memory): the library is not at fault.
 Loaded load_library(const fs::path &path, std::string &fault) {
     static std::mutex mutex;
@@ -46,18 +36,16 @@ Loaded load_library(const fs::path &path, std::string &fault) {
     const std::lock_guard lock(mutex);
     try {
         const uint64_t before = hash_of(bytes_of(path));
-        void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (library == nullptr) {
-            fault = dlerror();
-            // errno is not part of what dlopen promises; its words are all there is.
-            for (const char *words : {"failed to map segment", "cannot allocate memory", "Cannot allocate memory"})
-                if (fault.find(words) != std::string::npos)
-                    throw Error(ErrorCode::memory, "memory has no room for the plugin " + path.string() + ": " + fault);
+        const DynamicLibrary library = open_library(path);
+        if (library.no_memory)
+            throw Error(ErrorCode::memory, "memory has no room for the plugin " + path.string() + ": " + library.fault);
+        if (library.handle == nullptr) {
+            fault = library.fault;
             return {};
         }
-        const auto [known, fresh] = hashes.try_emplace(library);
+        const auto [known, fresh] = hashes.try_emplace(library.handle);
         if (fresh && hash_of(bytes_of(path)) == before) known->second = before;
-        if (known->second) return {library, *known->second};
+        if (known->second) return {library.handle, *known->second};
         fault = "it was replaced while it was being loaded: restart the program";
     } catch (const Error &e) {
         if (e.code() == ErrorCode::memory) throw;
@@ -67,7 +55,7 @@ Loaded load_library(const fs::path &path, std::string &fault) {
 }
 
 const lamina_prefix *query(void *library, std::string &fault) {
-    void *symbol = dlsym(library, "lamina_plugin_query");
+    void *symbol = symbol_in(library, "lamina_plugin_query");
     if (symbol == nullptr) {
         fault = "it exports no lamina_plugin_query: not a Lamina plugin";
         return nullptr;
@@ -89,7 +77,7 @@ std::vector<fs::path> libraries_in(const fs::path &folder) {
     std::vector<fs::path> out;
     for (const auto &entry : fs::directory_iterator(folder, error)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with("lamina_") && entry.path().extension() == ".so") out.push_back(entry.path());
+        if (name.starts_with("lamina_") && entry.path().extension() == library_ending) out.push_back(entry.path());
     }
     if (error) throw Error(ErrorCode::plugin, "plugin folder " + folder.string() + ": " + error.message());
     std::sort(out.begin(), out.end());
@@ -101,14 +89,13 @@ std::vector<fs::path> libraries_in(const fs::path &folder) {
 std::vector<fs::path> own_folders() {
     std::error_code error;
     std::vector<fs::path> candidates;
-    Dl_info library{};
     // A relative path would search the current folder, which must never happen.
-    if (dladdr(reinterpret_cast<const void *>(&own_folders), &library) != 0 &&
-        fs::path(library.dli_fname).is_absolute())
-        candidates.push_back(fs::path(library.dli_fname).parent_path() / "lamina/plugins");
-    if (const fs::path program = fs::read_symlink("/proc/self/exe", error); !error)
+    if (const auto library = library_with(reinterpret_cast<const void *>(&own_folders));
+        library && library->is_absolute())
+        candidates.push_back(library->parent_path() / "lamina/plugins");
+    if (const auto program = this_program())
         for (const fs::path &relative : {fs::path("lib/lamina/plugins"), fs::path(LAMINA_INSTALL_PLUGINS)})
-            candidates.push_back(program.parent_path().parent_path() / relative);
+            candidates.push_back(program->parent_path().parent_path() / relative);
     for (const fs::path &folder : candidates)
         if (fs::is_directory(folder, error)) return {folder};
     return {};
@@ -129,7 +116,7 @@ std::vector<fs::path> Registry::search_path(const std::vector<fs::path> &first) 
     if (const char *variable = std::getenv("LAMINA_PLUGIN_PATH")) {
         std::string_view rest = variable;
         while (!rest.empty()) {
-            const std::string_view part = rest.substr(0, rest.find(':'));
+            const std::string_view part = rest.substr(0, rest.find(path_list_separator));
             if (!part.empty()) out.emplace_back(part);
             rest.remove_prefix(std::min(rest.size(), part.size() + 1));
         }
@@ -145,7 +132,7 @@ class Registry::Finder {
 
     void search(const fs::path &folder) {
         ++folder_;
-        if (world_writable(folder))
+        if (writable_by_everyone(folder))
             throw Error(ErrorCode::plugin, "plugin folder " + folder.string() +
                                                " is writable by every user: code from it is not loaded; chmod o-w it");
         for (const fs::path &path : libraries_in(folder)) load(path);
@@ -154,7 +141,7 @@ class Registry::Finder {
   private:
     void load(const fs::path &path) {
         std::string fault = "it is writable by every user: chmod o-w it";
-        const Loaded loaded = world_writable(path) ? Loaded{} : load_library(path, fault);
+        const Loaded loaded = writable_by_everyone(path) ? Loaded{} : load_library(path, fault);
         const lamina_prefix *prefix = loaded.library == nullptr ? nullptr : query(loaded.library, fault);
         if (prefix == nullptr)
             reject(path, fault);

@@ -2,6 +2,7 @@
 
 #include "base/available_memory.hpp"
 #include "base/parallel.hpp"
+#include "base/processor.hpp"
 #include "conformance/case_graph.hpp"
 #include "conformance/check.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "api/model_check.hpp"
 #include "architectures/open.hpp"
-#include "base/parallel.hpp"
+#include "base/processor.hpp"
 
 #include <mutex>
 #include <utility>

@@ -6,14 +6,12 @@
 #include "base/temporary.hpp"
 #include "model/safetensors.hpp"
 
-#include <cerrno>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
 #include <vector>
-
-#include <unistd.h>
 
 namespace lamina {
 namespace {
@@ -42,29 +40,28 @@ class Workshop {
              around = around.parent_path())
             around_.push_back(around);
         fs::create_directories(folder.parent_path(), error);
-        std::string name;
-        if (!error && (lock_ = create_temporary_folder(folder, name)) < 0) error = {errno, std::generic_category()};
-        path_ = name;
+        try {
+            if (!error) temporary_.emplace(folder, Temporary::Kind::folder);
+        } catch (const std::system_error &e) {
+            error = e.code();
+        }
         if (!error) return;
         clean();
         cannot_write(folder, error);
     }
     Workshop(const Workshop &) = delete;
     Workshop &operator=(const Workshop &) = delete;
-    ~Workshop() {
-        clean();
-        ::close(lock_);
-    }
-    [[nodiscard]] const fs::path &path() const { return path_; }
+    ~Workshop() { clean(); }
+    [[nodiscard]] const fs::path &path() const { return temporary_->path(); }
+    void rename() { temporary_->rename(); }
 
   private:
-    fs::path path_;
-    int lock_ = -1;
+    std::optional<Temporary> temporary_;
     std::vector<fs::path> around_; // innermost first
 
-    void clean() const {
+    void clean() {
+        temporary_.reset();
         std::error_code ignored;
-        if (!path_.empty()) fs::remove_all(path_, ignored);
         for (const fs::path &folder : around_) fs::remove(folder, ignored); // keeps folders that are not empty
     }
 };
@@ -126,7 +123,7 @@ void ModelDescription::save(const fs::path &folder, bool replace,
                     target.string() +
                         ": not empty; choose another folder, empty this one, or have save() replace the model in it");
 
-    const Workshop workshop(target);
+    Workshop workshop(target);
     model::write_safetensors(workshop.path() / "model.safetensors", weights, {}, progress);
     for (const auto &[file, text] : vocabularies) {
         if (fs::path(file).filename() != file)
@@ -136,8 +133,11 @@ void ModelDescription::save(const fs::path &folder, bool replace,
     write_file(workshop.path() / "model.json", json);
     // An existing folder is kept, even if empty, because a shell may have it as its current folder.
     if (fs::is_directory(status)) return replace_files(workshop.path(), target);
-    fs::rename(workshop.path(), target, error);
-    if (error) cannot_write(target, error);
+    try {
+        workshop.rename();
+    } catch (const std::system_error &e) {
+        cannot_write(target, e.code());
+    }
 }
 
 } // namespace lamina

@@ -1,6 +1,7 @@
 #include "measure/memory_speed.hpp"
 
 #include "base/parallel.hpp"
+#include "base/processor.hpp"
 #include "measure/repeat.hpp"
 
 #include <cstddef>

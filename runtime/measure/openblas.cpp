@@ -1,10 +1,10 @@
 #include "measure/openblas.hpp"
 
+#include "base/dynamic_library.hpp"
 #include "measure/repeat.hpp"
 
 #include <algorithm>
 #include <climits>
-#include <dlfcn.h>
 #include <vector>
 
 namespace lamina::measure {
@@ -15,8 +15,10 @@ using Sgemm = void (*)(int order, int trans_a, int trans_b, int m, int n, int k,
 
 // OpenBLAS is only a yardstick, so it is opened if it is there (on Debian, libopenblas0-pthread).
 Sgemm find_sgemm() {
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    return library == nullptr ? nullptr : reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
+    for (const char *name : {"libopenblas.so.0", "libopenblas.dll"})
+        if (void *library = open_library(name).handle)
+            return reinterpret_cast<Sgemm>(symbol_in(library, "cblas_sgemm"));
+    return nullptr;
 }
 
 std::vector<float> some_values(int64_t count) {

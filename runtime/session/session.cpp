@@ -4,8 +4,7 @@
 #include "session/profile.hpp"
 
 #include "base/nearest.hpp"
-
-#include <fnmatch.h>
+#include "base/wildcard.hpp"
 
 namespace lamina::detail {
 namespace {
@@ -37,7 +36,7 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
     for (const std::string &pattern : patterns) {
         bool found = false;
         for (const auto &[name, tensor] : named)
-            if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) out[name] = tensor, found = true;
+            if (matches(pattern, name)) out[name] = tensor, found = true;
         if (!found)
             throw Error(ErrorCode::input, "graph '" + plan.graph + "' has no tensor '" + pattern + "'" +
                                               instead_of(pattern, names_of(named)));

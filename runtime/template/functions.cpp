@@ -4,10 +4,12 @@
 #include "template/operators.hpp"
 #include "template/run.hpp"
 
+#include "base/local_time.hpp"
 #include "base/utf8.hpp"
 
 #include <array>
 #include <ctime>
+#include <optional>
 
 namespace lamina::jinja {
 namespace {
@@ -62,11 +64,10 @@ Value function_raise_exception(const Passed &passed) {
 Value function_strftime_now(const Passed &passed) {
     const std::string &format = passed.text(0);
     if (format.size() > 1000) passed.run.fail("strftime_now: expected a format of at most 1000 bytes");
-    const std::time_t now = passed.run.now();
-    std::tm local{};
-    if (localtime_r(&now, &local) == nullptr) passed.run.fail("strftime_now: the clock shows no time");
+    const std::optional<std::tm> local = local_time(passed.run.now());
+    if (!local) passed.run.fail("strftime_now: the clock shows no time");
     std::array<char, 64 * 1024> out{}; // no conversion of two bytes gives more than a hundred
-    const size_t length = std::strftime(out.data(), out.size(), format.c_str(), &local);
+    const size_t length = std::strftime(out.data(), out.size(), format.c_str(), &*local);
     return passed.run.text(std::string(out.data(), length));
 }
 

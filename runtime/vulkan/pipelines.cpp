@@ -1,6 +1,7 @@
 #include "vulkan/pipelines.hpp"
 
 #include "base/parallel.hpp"
+#include "base/processor.hpp"
 #include "vulkan/pipeline_cache.hpp"
 
 #include <exception>

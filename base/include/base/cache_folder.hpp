@@ -6,7 +6,8 @@
 
 namespace lamina {
 
-// $XDG_CACHE_HOME/lamina, else $HOME/.cache/lamina; nothing if neither variable holds an absolute path.
+// $XDG_CACHE_HOME/lamina, else $HOME/.cache/lamina, on Windows %LOCALAPPDATA%\lamina; nothing if neither variable
+// holds an absolute path.
 [[nodiscard]] std::optional<std::filesystem::path> cache_folder();
 
 } // namespace lamina

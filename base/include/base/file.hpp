@@ -1,9 +1,12 @@
 // Reads and writes whole files. No file is ever half written.
 #pragma once
 
+#include "base/temporary.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +36,7 @@ class FileReader {
 
   private:
     std::filesystem::path file_;
-    int descriptor_;
+    int number_ = -1;
     uint64_t rest_ = 0;
 };
 
@@ -56,8 +59,8 @@ class FileWriter {
 
   private:
     std::filesystem::path file_;
-    std::string target_, temporary_; // temporary_ is renamed to target_; both are empty if written directly
-    int descriptor_;
+    std::optional<Temporary> temporary_;
+    int direct_ = -1; // what is written directly has no temporary file
 };
 
 // Writes all at once, in the same way.

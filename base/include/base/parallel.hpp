@@ -6,9 +6,6 @@
 
 namespace lamina {
 
-// How many processors the process may use; at least 1.
-[[nodiscard]] size_t cores();
-
 // Calls work(piece, thread) for every piece below `pieces`, in this order, on the calling thread and on others,
 // `threads` in all at most, fewer if the system allows no more; `thread` tells them apart and is below `threads`. After
 // one has thrown, no other is begun, and when all threads are idle, the exception of the first piece that threw is

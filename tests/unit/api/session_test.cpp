@@ -3,6 +3,7 @@
 #include <lamina/proof.hpp>
 
 #include "catch.hpp"
+#include "environment.hpp"
 #include "places.hpp"
 #include "temporary_folder.hpp"
 #include "vulkan_devices.hpp"
@@ -118,7 +119,7 @@ TEST_CASE("an invented device is an error") {
 
 TEST_CASE("a runtime without a cache writes nothing") {
     const TemporaryFolder cache;
-    setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+    test::set_variable("XDG_CACHE_HOME", cache.path().string());
     {
         const Runtime runtime(options());
         const Model model = softmax_in(runtime);

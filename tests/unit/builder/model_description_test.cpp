@@ -9,8 +9,6 @@
 #include <functional>
 #include <set>
 
-#include <unistd.h>
-
 using namespace lamina;
 namespace fs = std::filesystem;
 

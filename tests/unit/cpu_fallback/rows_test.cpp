@@ -1,12 +1,10 @@
 // The SIMD code that reads weights as they are stored, with every instruction set that the processor has.
 #include "rows.hpp"
 
+#include "at_the_edge.hpp"
 #include "instruction_sets.hpp"
 
 #include <lamina/plugin/dtype.hpp>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,29 +12,9 @@
 #include <vector>
 
 using namespace lamina::plugin;
-using lamina::test::for_instruction_sets, lamina::test::numbers;
+using lamina::test::AtTheEdge, lamina::test::for_instruction_sets, lamina::test::numbers;
 
 namespace {
-
-// Bytes that end where readable memory ends.
-class AtTheEdge {
-  public:
-    explicit AtTheEdge(size_t bytes) : pages_((bytes + page - 1) / page * page), size_(bytes) {
-        void *memory = mmap(nullptr, pages_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        REQUIRE(memory != MAP_FAILED);
-        first_ = static_cast<std::byte *>(memory);
-        REQUIRE(mprotect(first_ + pages_, page, PROT_NONE) == 0);
-    }
-    AtTheEdge(const AtTheEdge &) = delete;
-    AtTheEdge &operator=(const AtTheEdge &) = delete;
-    ~AtTheEdge() { munmap(first_, pages_ + page); }
-    [[nodiscard]] std::byte *data() const { return first_ + pages_ - size_; }
-
-  private:
-    static inline const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    size_t pages_, size_;
-    std::byte *first_;
-};
 
 struct Weight {
     Weight(const StorageType &of, int64_t n, int64_t width)

@@ -103,11 +103,8 @@ TEST_CASE("model: the folder and its files must exist") {
     CHECK(message_of([&] { (void)Model::load(other.path()); }) ==
           other.path().string() + ": no model folder: there is no model.json in it; 'lamina init' makes one");
     const std::string file = other.write("v.txt", "a\n").string();
-    for (const std::string &given : {file, std::string("/dev/null")})
-        CHECK(message_of([&] { (void)Model::load(given); }) ==
-              given + ": is a file; expected a folder with model.json and model.safetensors");
-    std::filesystem::create_symlink("nowhere", other.path() / "model.json");
-    CHECK_THAT(message_of([&] { (void)Model::load(other.path()); }), contains("model.json: No such file"));
+    CHECK(message_of([&] { (void)Model::load(file); }) ==
+          file + ": is a file; expected a folder with model.json and model.safetensors");
     const ModelFolder folder;
     std::filesystem::remove(folder.path() / "letters.txt");
     CHECK_THAT(message_of([&] { (void)folder.load(); }), contains("letters.txt: No such file"));

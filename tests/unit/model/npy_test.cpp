@@ -4,12 +4,8 @@
 #include "temporary_folder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <thread>
-
-#include <unistd.h>
 
 using lamina::DType;
 using lamina::read_npy;
@@ -178,36 +174,6 @@ TEST_CASE("npy: the data is as long as the shape says") {
     CHECK_THAT(refusal(npy(header("<f4", "(2, 2)"), std::string(17, 'x'))),
                contains("expected 16 bytes of data for the shape (2, 2), found more"));
     CHECK_THAT(refusal(npy(header("<f4", "(1048576, 1048576, 1048576)"), "    ")), contains("found 4 (cut short?)"));
-}
-
-TEST_CASE("npy: an array is read from a pipe without waiting for more data") {
-    const auto through_a_pipe = [](const std::string &bytes, bool closed) {
-        std::array<int, 2> ends{};
-        REQUIRE(::pipe(ends.data()) == 0);
-        std::thread writer([&] { // more than a pipe holds
-            for (size_t at = 0; at < bytes.size();)
-                at += static_cast<size_t>(::write(ends[1], &bytes[at], bytes.size() - at));
-            if (closed) ::close(ends[1]);
-        });
-        std::string message;
-        size_t read = 0;
-        try {
-            read = read_npy("/dev/fd/" + std::to_string(ends[0])).i32().size();
-        } catch (const lamina::Error &e) {
-            message = e.what();
-        }
-        writer.join();
-        ::close(ends[0]);
-        if (!closed) ::close(ends[1]);
-        return message.empty() ? std::to_string(read) + " elements" : message;
-    };
-    const std::string array = npy(header("<i4", "(100000,)"), std::string(400000, '\0'));
-    CHECK(through_a_pipe(array, true) == "100000 elements");
-    CHECK_THAT(through_a_pipe(array + "x", false), contains("expected 400000 bytes") && contains("found more"));
-}
-
-TEST_CASE("npy: an endless file is refused") {
-    CHECK_THAT(message_of([] { (void)read_npy("/dev/zero"); }), contains("/dev/zero: not a .npy file"));
 }
 
 TEST_CASE("npy: only F32 and I32 are written") {

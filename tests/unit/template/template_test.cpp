@@ -1,5 +1,6 @@
 // Chat templates, compared with jinja2 in the setup of transformers. oracle.py wrote the fixtures.
 #include "catch.hpp"
+#include "environment.hpp"
 #include "places.hpp"
 
 #include <lamina/chat_template.hpp>
@@ -46,7 +47,7 @@ void check(const std::string &text, const Json &variables, const Json &expected)
 }
 
 void check_all(const std::string &name, size_t least) {
-    setenv("TZ", "UTC", 1);
+    test::set_variable("TZ", "UTC");
     tzset();
     const Json file = fixture(name);
     REQUIRE(file["cases"].size() >= least);

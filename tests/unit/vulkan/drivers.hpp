@@ -1,14 +1,14 @@
-// The Vulkan devices of this machine, for tests; and scratch folders.
+// The Vulkan devices of this machine, for tests.
 #pragma once
 
 #include "vulkan/instance.hpp"
 
 #include "absent_driver.hpp"
 #include "catch.hpp"
+#include "temporary_folder.hpp"
 
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 namespace test {
 
@@ -35,22 +35,6 @@ inline std::vector<uint32_t> usable_devices(const lamina::vulkan::Instance &inst
     if (usable.empty()) report_absent("any", "no usable device");
     return usable;
 }
-
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "lamina-vulkan-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder &) = delete;
-    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-    std::filesystem::path path;
-};
 
 inline void write_bytes(const std::filesystem::path &file, const std::string &bytes) {
     std::filesystem::create_directories(file.parent_path());

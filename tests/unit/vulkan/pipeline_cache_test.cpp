@@ -37,8 +37,8 @@ std::vector<std::byte> driver_data(const PhysicalDevice &device) {
 } // namespace
 
 TEST_CASE("pipeline cache: it is read back only for the same device and driver") {
-    const test::TemporaryFolder folder;
-    const auto file = folder.path / "made" / "on" / "demand" / "pipelines";
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "made" / "on" / "demand" / "pipelines";
     const PhysicalDevice device = some_device();
     const auto data = driver_data(device);
     REQUIRE(write_pipeline_cache(file, data));
@@ -56,8 +56,8 @@ TEST_CASE("pipeline cache: it is read back only for the same device and driver")
 }
 
 TEST_CASE("pipeline cache: a file with any byte changed, cut short or grown is ignored") {
-    const test::TemporaryFolder folder;
-    const auto file = folder.path / "pipelines";
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "pipelines";
     const PhysicalDevice device = some_device();
     REQUIRE(write_pipeline_cache(file, driver_data(device)));
     const std::string sound = test::read_bytes(file);
@@ -79,12 +79,12 @@ TEST_CASE("pipeline cache: a file with any byte changed, cut short or grown is i
 }
 
 TEST_CASE("pipeline cache: a missing file, a folder in its place or an unwritable folder is not an error") {
-    const test::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const PhysicalDevice device = some_device();
-    CHECK(read_pipeline_cache(folder.path / "absent", device).empty());
-    CHECK(read_pipeline_cache(folder.path, device).empty());
-    test::write_bytes(folder.path / "file", "x");
-    CHECK_FALSE(write_pipeline_cache(folder.path / "file" / "pipelines", driver_data(device)));
+    CHECK(read_pipeline_cache(folder.path() / "absent", device).empty());
+    CHECK(read_pipeline_cache(folder.path(), device).empty());
+    test::write_bytes(folder.path() / "file", "x");
+    CHECK_FALSE(write_pipeline_cache(folder.path() / "file" / "pipelines", driver_data(device)));
 }
 
 TEST_CASE("pipeline cache: a damaged file is survived and replaced on every device") {
@@ -95,8 +95,8 @@ TEST_CASE("pipeline cache: a damaged file is survived and replaced on every devi
     const plan::Kernels kernels(layer);
     for (const uint32_t index : test::usable_devices(*instance)) {
         CAPTURE(instance->devices()[index].name);
-        const test::TemporaryFolder folder;
-        const auto file = folder.path / "pipelines";
+        const TemporaryFolder folder;
+        const auto file = folder.path() / "pipelines";
         const auto device = std::make_shared<LogicalDevice>(instance, instance->physical_devices()[index]);
         const auto build = [&](uint32_t dtype) {
             Pipelines pipelines(device, file);

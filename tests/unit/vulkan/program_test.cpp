@@ -1,5 +1,6 @@
 // Planned graphs on every Vulkan device of this machine, compared with the references, without validation messages.
 #include "drivers.hpp"
+#include "environment.hpp"
 #include "model/safetensors.hpp"
 #include "running_sum.hpp"
 
@@ -71,8 +72,8 @@ plan::ProgramOptions with_variant(const std::string &variant) {
 
 // Each usable device in turn, opened with validation and with its pipeline cache in a temporary folder.
 void on_every_device(const std::function<void(vulkan::Device &)> &body) {
-    const test::TemporaryFolder cache;
-    setenv("XDG_CACHE_HOME", cache.path.c_str(), 1);
+    const TemporaryFolder cache;
+    test::set_variable("XDG_CACHE_HOME", cache.path().string());
     const auto instance = test::validated_instance();
     if (instance == nullptr) return;
     for (const uint32_t index : test::usable_devices(*instance)) {
@@ -101,7 +102,7 @@ std::vector<float> read(plan::Program &program, int32_t tensor) {
 // Three norms in a row over (5, 37), with weights in all three dtypes, and the references' results.
 struct Norms {
     static constexpr int64_t rows = 5, cols = 37;
-    test::TemporaryFolder folder;
+    TemporaryFolder folder;
     std::shared_ptr<const abi::Registry> plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     GraphWriter writer;
     int32_t x, first, second, third;
@@ -133,8 +134,8 @@ struct Norms {
             std::memcpy(bf16.bytes().data() + 2 * i, &bfloat, 2);
         }
         tensors = {{"f32", f32}, {"f16", f16}, {"bf16", bf16}};
-        model::write_safetensors(folder.path / "weights.safetensors", tensors);
-        return model::open_safetensors(folder.path / "weights.safetensors").weights;
+        model::write_safetensors(folder.path() / "weights.safetensors", tensors);
+        return model::open_safetensors(folder.path() / "weights.safetensors").weights;
     }
 
     // Tensor by tensor, as the references compute them.
@@ -252,8 +253,8 @@ TEST_CASE("program: I32 inputs outside the range of their contract are refused b
     writer.graph.steps.push_back({"embed", std::move(call), {ids, plan::none}, {table}, {y}, {}});
     writer.output("y", y);
 
-    const test::TemporaryFolder folder;
-    const auto file = folder.path / "weights.safetensors";
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "weights.safetensors";
     model::write_safetensors(file, {{"table", Tensor::of({10, 4}, random_values(40, 3))}});
     on_every_device([&](vulkan::Device &device) {
         const auto program = device.backend(plugins, model::open_safetensors(file).weights)->compile(writer.graph, {});

@@ -1,5 +1,7 @@
 #include "base/mapped_file.hpp"
 
+#include "base/open_file.hpp"
+
 #include <lamina/error.hpp>
 
 #include <cerrno>
@@ -7,38 +9,27 @@
 #include <string>
 #include <system_error>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace lamina {
-namespace {
-
-struct Descriptor {
-    int number;
-    ~Descriptor() {
-        if (number >= 0) ::close(number);
-    }
-};
-
-} // namespace
 
 MappedFile MappedFile::open(const std::filesystem::path &file) {
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, file.string() + ": " + why); };
-    const auto system_reason = [] { return std::generic_category().message(errno); };
-    // Non-blocking, so that opening a pipe does not wait for its writer.
-    const Descriptor descriptor{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    struct stat status {};
-    if (descriptor.number < 0 || ::fstat(descriptor.number, &status) != 0) refuse(system_reason());
-    if (!S_ISREG(status.st_mode)) refuse("expected an ordinary file");
-    const auto size = static_cast<size_t>(status.st_size);
+    const auto reason = [](int error) { return std::generic_category().message(error); };
+    const OpenFile opened = open_to_read(file, false);
+    if (opened.number < 0) refuse(reason(errno));
+    const auto size = static_cast<size_t>(opened.size);
+    const bool ordinary = opened.kind == FileKind::ordinary;
+    void *at = ordinary && size != 0 ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened.number, 0) : nullptr;
+    const int error = errno;
+    close_file(opened.number);
+    if (!ordinary) refuse("expected an ordinary file");
     if (size == 0) return {}; // nothing to map
-    void *at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
-    if (at == MAP_FAILED && errno == ENOMEM)
+    if (at == MAP_FAILED && error == ENOMEM)
         throw Error(ErrorCode::memory,
                     file.string() + ": memory has no room for its " + std::to_string(size) + " bytes");
-    if (at == MAP_FAILED) refuse("cannot be mapped: " + system_reason());
+    if (at == MAP_FAILED) refuse("cannot be mapped: " + reason(error));
     return {{static_cast<const std::byte *>(at), size},
             std::shared_ptr<const void>(at, [size](const void *p) { ::munmap(const_cast<void *>(p), size); })};
 }

@@ -1,5 +1,7 @@
 #include "base/available_memory.hpp"
 
+#include "platform/linux/memory_texts.hpp"
+
 #include "catch.hpp"
 
 using lamina::available_memory;

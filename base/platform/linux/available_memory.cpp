@@ -1,14 +1,13 @@
 #include "base/available_memory.hpp"
 
-#include "base/file.hpp"
-
-#include <lamina/error.hpp>
+#include "platform/linux/memory_texts.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
-#include <vector>
 
 namespace lamina {
 namespace {
@@ -16,13 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Empty where it is not there: a sandbox without /proc, a system without control groups.
-std::string system_file(const char *file) {
-    try {
-        const std::vector<std::byte> bytes = read_file(file, 1u << 20);
-        return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
-    } catch (const Error &) {
-        return {};
-    }
+std::string system_file(const fs::path &file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::optional<uint64_t> number_at(std::string_view text) {
@@ -45,7 +40,7 @@ std::optional<uint64_t> available_memory() {
     std::optional<uint64_t> least = available_memory(system_file("/proc/meminfo"));
     for (fs::path group = control_group(system_file("/proc/self/cgroup"));; group = group.parent_path()) {
         const fs::path folder = fs::path("/sys/fs/cgroup") / group.relative_path();
-        const auto file = [&](const char *name) { return system_file((folder / name).c_str()); };
+        const auto file = [&](const char *name) { return system_file(folder / name); };
         const auto left = available_memory(file("memory.max"), file("memory.current"), file("memory.stat"));
         if (left && (!least || *left < *least)) least = left;
         if (!group.has_relative_path()) return least;

@@ -1,0 +1,10 @@
+#include "base/local_time.hpp"
+
+namespace lamina {
+
+std::optional<std::tm> local_time(std::time_t time) {
+    std::tm local{};
+    return ::localtime_r(&time, &local) == nullptr ? std::nullopt : std::optional(local);
+}
+
+} // namespace lamina

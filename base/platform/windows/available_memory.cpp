@@ -1,0 +1,17 @@
+#include "base/available_memory.hpp"
+
+#include <algorithm>
+
+#include <windows.h>
+
+namespace lamina {
+
+// Windows promises no more memory than it can provide, which may be less than what is free.
+std::optional<uint64_t> available_memory() {
+    MEMORYSTATUSEX status{};
+    status.dwLength = sizeof status;
+    if (GlobalMemoryStatusEx(&status) == 0) return std::nullopt;
+    return std::min<uint64_t>(status.ullAvailPhys, status.ullAvailPageFile);
+}
+
+} // namespace lamina

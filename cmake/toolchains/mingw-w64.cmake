@@ -1,0 +1,19 @@
+# Compiles for 64-bit Windows with Debian's mingw-w64 (g++-mingw-w64-x86-64-posix). Libraries come only from
+# LAMINA_WINDOWS_PREFIX, which scripts/windows fills.
+set(CMAKE_SYSTEM_NAME Windows)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
+set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
+set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
+
+set(CMAKE_CXX_FLAGS_INIT -Wa,-mbig-obj) # each library is compiled as one file
+set(CMAKE_CROSSCOMPILING_EMULATOR wine) # for ctest
+
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LAMINA_WINDOWS_PREFIX)
+set(CMAKE_FIND_ROOT_PATH ${LAMINA_WINDOWS_PREFIX})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_PREFIX_PATH ${LAMINA_WINDOWS_PREFIX})
+set(ENV{PKG_CONFIG_LIBDIR} ${LAMINA_WINDOWS_PREFIX}/lib/pkgconfig)
