@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 namespace lamina::serve {
 namespace {
@@ -24,8 +25,8 @@ bool has_chat_template(const Model &model) {
 
 Engine::Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
                const SessionOptions &options, const BatchOptions &batch, Metrics &metrics)
-    : name_(std::move(name)), model_(model), contents_(inspect(model)), converses_(has_chat_template(model)),
-      metrics_(metrics), session_(runtime.session(model, device, options)) {
+    : name_(std::move(name)), runtime_(runtime), device_(device), model_(model), contents_(inspect(model)),
+      converses_(has_chat_template(model)), metrics_(metrics), session_(runtime.session(model, device, options)) {
     if (writes()) writer_.emplace(session_, batch, name_, metrics_);
     thread_ = std::thread([this] { run(); });
 }
@@ -37,6 +38,14 @@ Engine::~Engine() {
         changed_.notify_one();
     }
     thread_.join();
+}
+
+std::vector<AdmittedVariant> Engine::proved() const {
+    if (device_.id == "reference") return {};
+    std::set<std::string> layers;
+    for (const auto &[name, graph] : contents_.graphs)
+        for (const ModelLayer &layer : graph.layers) layers.insert(layer.type);
+    return lamina::proved(runtime_, device_, {layers.begin(), layers.end()});
 }
 
 void Engine::run() {

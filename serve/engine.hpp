@@ -6,6 +6,7 @@
 #include "writer.hpp"
 
 #include <lamina/inspect.hpp>
+#include <lamina/proof.hpp>
 
 #include <condition_variable>
 #include <deque>
@@ -41,6 +42,9 @@ class Engine {
     [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
     [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
 
+    // What has been proved of its layers on its device. Empty if they run their references there.
+    [[nodiscard]] std::vector<AdmittedVariant> proved() const;
+
     // Of any kind in work.hpp. The engine ends it, sooner or later.
     template <class Kind> void submit(std::shared_ptr<Kind> work) {
         const std::scoped_lock lock(mutex_);
@@ -61,6 +65,8 @@ class Engine {
     void transcribe_all(const Group<Transcription> &group);
 
     const std::string name_;
+    const Runtime runtime_;
+    const Device device_;
     const Model model_;
     const ModelContents contents_;
     const bool converses_;

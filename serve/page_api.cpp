@@ -9,6 +9,20 @@ Json device_as_json(const Device &device) {
     return {{"id", device.id}, {"name", device.name}, {"kind", device.kind}, {"driver", device.driver}};
 }
 
+Json proved_as_json(const std::vector<AdmittedVariant> &variants) {
+    Json out = Json::array();
+    for (const AdmittedVariant &v : variants)
+        out.push_back({{"layer", v.layer},
+                       {"variant", v.variant},
+                       {"passed", v.passed},
+                       {"tried", v.tried},
+                       {"cases", v.cases},
+                       {"of_models", v.of_models},
+                       {"admitted", v.admitted},
+                       {"why", v.why}});
+    return out;
+}
+
 uint64_t parameters_of(const ModelContents &model) {
     uint64_t out = 0;
     for (const auto &[name, weight] : model.weights) out += static_cast<uint64_t>(element_count(weight.type.shape));
@@ -34,6 +48,7 @@ Response Api::show_status(const Call &) {
         models.push_back({{"name", engine.name()},
                           {"parameters", parameters_of(engine.contents())},
                           {"graphs", std::move(graphs)},
+                          {"proved", proved_as_json(engine.proved())},
                           {"endpoints", endpoints_of(engine)}});
     }
     return {.body =

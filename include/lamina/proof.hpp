@@ -110,7 +110,10 @@ struct AdmittedVariant {
     size_t passed = 0; // how many of the cases that the layer declares
     // Passed all declared cases that it handles, at least one, and those like the steps of models that ran here.
     bool admitted = false;
-    std::string why; // if it is barred: the case that failed, and the command that replays it; else empty
+    std::string why;      // if it is barred: the case that failed, and the command that replays it; else empty
+    size_t tried = 0;     // how many of the declared cases ran or were skipped so far
+    size_t cases = 0;     // how many the layer declares
+    size_t of_models = 0; // how many cases like the steps of models have passed
 };
 
 // Proves from scratch which variants of these layers (all, if empty) may run on a device. It runs every case
@@ -122,6 +125,12 @@ struct AdmittedVariant {
 std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
                                    const std::vector<std::string> &layers = {},
                                    const std::function<void(const AdmittedVariant &)> &progress = {});
+
+// What is known of the variants of these layers (all, if empty) on a device, without proving anything: what sessions
+// and admit() have found so far, in this process and in earlier ones. Does not wait for a proof that is running. A
+// layer that runs its reference there has no variants. Throws as admit() does.
+[[nodiscard]] std::vector<AdmittedVariant> proved(const Runtime &runtime, const Device &device,
+                                                  const std::vector<std::string> &layers = {});
 
 // ---- Models: which layer goes wrong first, and by how much ----
 

@@ -56,6 +56,8 @@ Admission::Admission(std::shared_ptr<const abi::Registry> plugins, conformance::
                      const std::filesystem::path &file, const RuntimeOptions &options)
     : plugins_(std::move(plugins)), target_(std::move(target)), trials_(std::make_unique<Trials>(plugins_, target_)),
       options_(options), findings_(file, options, target_.name) {
+    for (const auto &[id, layer] : plugins_->layers())
+        for (const conformance::CheckVariant &v : target_.variants(layer)) variants_.emplace_back(&layer, v.name);
     // What is proved in the background is of use to later processes, which read it from the file.
     if (target_.another && !file.empty())
         background_ = std::make_unique<Background>([this](const Trial &trial) { try_in_background(trial); });
@@ -346,6 +348,17 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
         }
     }
     findings_.told_all();
+    return out;
+}
+
+std::vector<Admission::Proof> Admission::known(const std::vector<std::string> &layers) const {
+    for (const std::string &id : layers) (void)plugins_->layer(id); // throws if there is none
+    std::vector<Proof> out;
+    for (const auto &[layer, variant] : variants_) {
+        const std::string id(layer->id());
+        if (layers.empty() || std::find(layers.begin(), layers.end(), id) != layers.end())
+            out.push_back({id, variant, findings_.verdict(*layer, variant)});
+    }
     return out;
 }
 

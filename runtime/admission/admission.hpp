@@ -19,6 +19,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::admission {
@@ -60,6 +61,8 @@ class Admission {
     };
     std::vector<Proof> redo(const std::vector<std::string> &layers,
                             const std::function<void(const Proof &)> &progress = {});
+    // What is known of them now. Does not wait for a proof that is running.
+    [[nodiscard]] std::vector<Proof> known(const std::vector<std::string> &layers) const;
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -85,8 +88,10 @@ class Admission {
     [[nodiscard]] std::string variant_for(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                           const std::string &asked, std::set<std::string> *unproven);
 
+    const std::shared_ptr<const abi::Registry> plugins_;
+    std::vector<std::pair<const abi::Layer *, std::string>> variants_; // all that the device has; never changes
+
     std::mutex mutex_; // guards all below but the findings
-    std::shared_ptr<const abi::Registry> plugins_;
     conformance::CheckTarget target_;
     std::unique_ptr<Trials> trials_;            // on the target
     std::shared_ptr<Trials> background_trials_; // on another, from when the first one runs

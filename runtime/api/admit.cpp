@@ -1,4 +1,4 @@
-// lamina::admit() of proof.hpp.
+// lamina::admit() and lamina::proved() of proof.hpp.
 #include <lamina/proof.hpp>
 
 #include "api/access.hpp"
@@ -6,20 +6,47 @@
 #include <functional>
 
 namespace lamina {
+namespace {
 
-std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device, const std::vector<std::string> &layers,
-                                   const std::function<void(const AdmittedVariant &)> &progress) {
-    const auto admission = detail::Access::state(runtime)->admission(device);
+std::shared_ptr<admission::Admission> admission_on(const Runtime &runtime, const Device &device) {
+    auto admission = detail::Access::state(runtime)->admission(device);
     if (admission == nullptr)
         throw Error(ErrorCode::usage, "there is nothing to admit on " + device.id +
                                           ": layers run their references there; name a Vulkan device or cpu");
+    return admission;
+}
+
+AdmittedVariant as_public(const admission::Admission::Proof &proof) {
+    const admission::Verdicts::Verdict &verdict = proof.verdict;
+    AdmittedVariant out;
+    out.layer = proof.layer;
+    out.variant = proof.variant;
+    out.passed = verdict.passed;
+    out.admitted = verdict.complete();
+    out.why = verdict.why + (verdict.replay.empty() ? "" : "; replay: " + verdict.replay);
+    out.tried = verdict.tried;
+    out.cases = verdict.cases;
+    out.of_models = verdict.barred() ? 0 : verdict.shapes.size(); // else the one that barred it is among them
+    return out;
+}
+
+} // namespace
+
+std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device, const std::vector<std::string> &layers,
+                                   const std::function<void(const AdmittedVariant &)> &progress) {
     std::vector<AdmittedVariant> out;
-    (void)admission->redo(layers, [&](const admission::Admission::Proof &proof) {
-        const admission::Verdicts::Verdict &verdict = proof.verdict;
-        const std::string replay = verdict.replay.empty() ? "" : "; replay: " + verdict.replay;
-        out.push_back({proof.layer, proof.variant, verdict.passed, verdict.complete(), verdict.why + replay});
+    (void)admission_on(runtime, device)->redo(layers, [&](const admission::Admission::Proof &proof) {
+        out.push_back(as_public(proof));
         if (progress) progress(out.back());
     });
+    return out;
+}
+
+std::vector<AdmittedVariant> proved(const Runtime &runtime, const Device &device,
+                                    const std::vector<std::string> &layers) {
+    std::vector<AdmittedVariant> out;
+    for (const admission::Admission::Proof &proof : admission_on(runtime, device)->known(layers))
+        out.push_back(as_public(proof));
     return out;
 }
 

@@ -30,7 +30,7 @@ def shown(url, folder):
                           capture_output=True, text=True, timeout=120)
     body = re.sub(r"<script>.*?</script>", "", done.stdout, flags=re.S)
     found = {}
-    for name in ["device", "models", "which", "answer", "time"]:
+    for name in ["device", "models", "proved", "which", "answer", "time"]:
         element = re.search(rf'<(\w+)[^>]*\bid="{name}"[^>]*>(.*?)</\1>', body, flags=re.S)
         assert element, f"the page has no {name}: {body[:500]} {done.stderr[-500:]}"
         found[name] = html.unescape(re.sub(r"<[^>]*>", " ", element.group(2)))
@@ -51,6 +51,14 @@ with tempfile.TemporaryDirectory() as folder:
             assert word in page["models"], page
         assert re.match(r"\d+ numbers: ", page["answer"]), page
         assert re.fullmatch(r"\d+\.\d\d s", page["time"]), page
+        # What ran has been proved at its sizes; a layer without a kernel of its own has no row.
+        status = server.ask("GET", "/status")[2]
+        proofs = {each["layer"]: each for each in status["models"][0]["proved"]}
+        assert proofs["linear"]["of_models"] > 0 and not proofs["linear"]["why"], proofs
+        page = shown(server.url, folder)
+        shown_proof = re.search(r"sentences\s+linear\s+\S+\s+(\d+)\s+(\d+) of (\d+)\s+proved", page["proved"])
+        assert shown_proof and int(shown_proof[1]) > 0 and int(shown_proof[3]) == proofs["linear"]["cases"], page["proved"]
+        assert "attention" in page["proved"] and "log_mel" not in page["proved"], page["proved"]
         # An error is shown, not swallowed.
         page = shown(server.url + "/#text=" + urllib.parse.quote("w7 " * 3000), folder)
         assert "/input" in page["answer"], page

@@ -133,6 +133,13 @@ TEST_CASE("a variant that cannot run any of its layer's cases is not admitted") 
     CHECK(variants[1].passed == 0);
     CHECK_FALSE(variants[1].admitted);
     CHECK(variants[1].why.empty()); // it is not barred either: nothing is known about it
+    const std::vector<AdmittedVariant> known = proved(runtime, *device, {"never_proved"}); // the same, without a run
+    REQUIRE(known.size() == 2);
+    CHECK(known[0].admitted);
+    CHECK(known[0].passed == variants[0].passed);
+    CHECK(known[0].cases == variants[0].cases);
+    CHECK_FALSE(known[1].admitted);
+    CHECK(known[1].tried == known[1].cases);
     CHECK_THAT(message_of([&] { (void)admit(runtime, runtime.device("reference")); }),
                matchers::contains("name a Vulkan device"));
     SessionOptions options;
