@@ -44,6 +44,13 @@ expect 'The test of row_scale is left out' cmake -G Ninja -S "$scratch/source/ro
 expect ' -O2 ' cat "$scratch/plain/compile_commands.json"
 
 expect '"layer_norm"' "$lamina" plugins --json
+# The server is a library of its own, and is found beside the command.
+mkfifo "$scratch/address"
+"$lamina" serve "$scratch/prefix/share/lamina/models/g2p" --port 0 --device cpu >"$scratch/address" &
+read -r address <"$scratch/address"
+kill $!
+wait $!
+expect http://127.0.0.1: echo "$address"
 vulkan=0
 "$lamina" run "$scratch/prefix/share/lamina/models/g2p" a --device vulkan:0 >"$scratch/vulkan.log" 2>&1 || vulkan=$?
 for layer in causal_conv lora_linear row_scale; do
