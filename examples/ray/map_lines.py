@@ -3,13 +3,13 @@
 
     examples/ray/map_lines.py words.txt phones --model models/g2p --replicas 2 --devices cpu
 
-Writes a folder of Parquet files with the columns line (its number, from 1), text, result and error. Read in the order of
-their names, they have the lines in the order of the input. A line that the model refuses has no result but an error.
+Writes a folder of Parquet files with the columns line (its number, from 1), text, result and error. Read in the order
+of their names, they have the lines in the order of the input. A line that the model refuses has no result but an error.
 
 The input is cut into parts of --rows lines, and each part becomes one file. It is written under a temporary name and
-renamed when it is complete. So a part that was begun by a replica that died is simply done again, by another; and if all
-of the job dies, the same command goes on with the parts that are missing. On a cluster, the input, the model and the
-output must be on storage that all machines see.
+renamed when it is complete. So a part that was begun by a replica that died is simply done again, by another; and if
+all of the job dies, the same command goes on with the parts that are missing. On a cluster, the input, the model and
+the output must be on storage that all machines see.
 """
 
 import argparse
@@ -115,7 +115,7 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--task", choices=["generate", "embed"], default="generate")
     parser.add_argument("--replicas", type=int, default=1)
-    parser.add_argument("--devices", default="auto", help="of a machine, one for each of its replicas: vulkan:0,vulkan:1")
+    parser.add_argument("--devices", default="auto", help="of a machine, one for each replica: vulkan:0,vulkan:1")
     parser.add_argument("--cores", type=int, default=1, help="of a replica")
     parser.add_argument("--gpus", type=float, default=0, help="of a replica, as Ray counts them")
     parser.add_argument("--rows", type=int, default=10_000, help="of a part")

@@ -4,8 +4,8 @@ and answers the probes that they name.
 
     manifests_test.py LAMINA FOLDER
 
-The schemas are those of the PyPI packages kubernetes-validate and kserve, which are installed into FOLDER the first time.
-The exit status is 77 if that is impossible, unless $LAMINA_REQUIRE_CLIENTS is set. The variants with a GPU are checked
+The schemas are those of the PyPI packages kubernetes-validate and kserve, which are installed into FOLDER the first
+time. The exit status is 77 if that is impossible, unless $LAMINA_REQUIRE_CLIENTS is set. The variants with a GPU are checked
 where there is `kubectl`.
 """
 
@@ -168,7 +168,7 @@ def main():
         print("not checked: the variants with a GPU, because there is no kubectl")
         return
     for vendor, resource in {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/i915"}.items():
-        text = subprocess.run(["kubectl", "kustomize", manifests / vendor], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(["kubectl", "kustomize", manifests / vendor], check=True, capture_output=True).stdout
         for manifest in yaml.safe_load_all(text):
             check(manifest)
             if manifest["kind"] == "Deployment":

@@ -3,8 +3,8 @@
 
     ray_test.py LAMINA FOLDER
 
-What the replicas write and answer is compared with what the command `lamina run` prints, in one process. $LAMINA_RAY_PYTHON
-is a Python that has lamina and ray[data,serve]; without it the exit status is 77.
+What the replicas write and answer is compared with what the command `lamina run` prints, in one process.
+$LAMINA_RAY_PYTHON is a Python that has lamina and ray[data,serve]; without it the exit status is 77.
 """
 
 import concurrent.futures
@@ -32,7 +32,8 @@ lamina, folder = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
 repository = pathlib.Path(__file__).resolve().parents[2]
 example, model = repository / "examples" / "ray", repository / "models" / "g2p"
 cache = folder / "cache"
-environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": "/tmp/lamina-ray-test"} # sockets: a short path
+# Ray has its sockets in the folder, so the path must be short.
+environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": "/tmp/lamina-ray-test"}
 
 
 def words(count):
@@ -158,7 +159,8 @@ def check_serve_model():
     assert [result for result, _, _ in found] == [result for result, _ in wanted]
     errors = [i for i, (_, error, _) in enumerate(found) if error]
     assert errors == [1000] and found[1000][1].startswith("text 1: 'v4'"), found[1000]
-    print(f"serve_model: {len(lines)} requests, one of two replicas killed, {sum(again for *_, again in found)} asked again")
+    again = sum(again for *_, again in found)
+    print(f"serve_model: {len(lines)} requests, one of two replicas killed, {again} asked again: as one process")
 
 
 sys.stdout.reconfigure(line_buffering=True)
