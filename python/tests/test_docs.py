@@ -27,5 +27,5 @@ def test_section(section, g2p, trained, tmp_path, monkeypatch):
     pathlib.Path("speech.wav").symlink_to(source / "tests" / "real_models" / "expected" / "speech.wav")
     test = doctest.DocTestParser().get_doctest(section, {"lamina": lamina, "model": g2p}, "python.md", None, 0)
     said = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
     assert not said, "".join(said)
