@@ -10,6 +10,11 @@
 namespace lamina {
 namespace {
 
+bool is_folder(const std::filesystem::path &path) {
+    const DWORD attributes = GetFileAttributesW(path.c_str());
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+}
+
 OpenFile opened(HANDLE handle, int how) {
     if (handle == INVALID_HANDLE_VALUE) {
         errno = errno_of(GetLastError());
@@ -28,8 +33,7 @@ OpenFile opened(HANDLE handle, int how) {
 } // namespace
 
 OpenFile open_to_read(const std::filesystem::path &file, bool) {
-    const DWORD attributes = GetFileAttributesW(file.c_str());
-    if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0) {
+    if (is_folder(file)) {
         errno = EISDIR;
         return {-1, FileKind::folder, 0};
     }
@@ -40,6 +44,10 @@ OpenFile open_to_read(const std::filesystem::path &file, bool) {
 }
 
 int open_to_write(const std::filesystem::path &file) {
+    if (is_folder(file)) {
+        errno = EISDIR;
+        return -1;
+    }
     return opened(CreateFileW(file.c_str(), GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING,
                               FILE_ATTRIBUTE_NORMAL, nullptr),
                   _O_WRONLY)

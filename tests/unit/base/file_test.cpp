@@ -79,12 +79,3 @@ TEST_CASE("file: pieces become a file when all are written, and nothing when the
     CHECK(folder.read("f") == "new text");
     CHECK(files_in(folder) == 1);
 }
-
-TEST_CASE("file: a link stays a link, and what it points to is replaced") {
-    const TemporaryFolder folder;
-    folder.write("real", "old");
-    fs::create_symlink("real", folder.path() / "link");
-    write_file(folder.path() / "link", "new");
-    CHECK(fs::is_symlink(folder.path() / "link"));
-    CHECK(folder.read("real") == "new");
-}

@@ -67,3 +67,12 @@ TEST_CASE("file: a device may be endless") {
     FileReader endless("/dev/zero");
     CHECK(endless.read(100000).size() == 100000);
 }
+
+TEST_CASE("file: a link stays a link, and what it points to is replaced") {
+    const TemporaryFolder folder;
+    folder.write("real", "old");
+    fs::create_symlink("real", folder.path() / "link");
+    write_file(folder.path() / "link", "new");
+    CHECK(fs::is_symlink(folder.path() / "link"));
+    CHECK(folder.read("real") == "new");
+}
