@@ -45,7 +45,7 @@ void mix(const std::filesystem::path &file, std::span<const float> frames, int c
 Audio read_audio(const std::filesystem::path &file) {
     audio::expect_complete(file);
     SF_INFO info{};
-    const AudioFile in(sf_open(file.c_str(), SFM_READ, &info));
+    const AudioFile in(sf_open(file.string().c_str(), SFM_READ, &info));
     if (!in)
         refuse(file, std::string("expected audio, such as WAV, FLAC, OGG or MP3; libsndfile says: ") +
                          sf_strerror(nullptr) + "; 'ffmpeg -i INPUT OUTPUT.wav' converts most others");

@@ -3,6 +3,8 @@
 
 #include <samplerate.h>
 
+#include <algorithm>
+#include <climits>
 #include <cmath>
 
 namespace lamina {
@@ -16,6 +18,9 @@ Audio resampled(const Audio &audio, int64_t rate) {
                                           ": the rates may differ by a factor of at most 256");
     Audio out{.rate = rate};
     out.samples.resize(static_cast<size_t>(std::ceil(static_cast<double>(audio.samples.size()) * ratio)));
+    if (std::max(audio.samples.size(), out.samples.size()) > LONG_MAX) // on Windows, 2^31 - 1
+        throw Error(ErrorCode::input, "audio of " + std::to_string(audio.samples.size()) +
+                                          " samples is too long to be resampled: cut it into several parts");
     SRC_DATA data{};
     data.data_in = audio.samples.data(), data.input_frames = static_cast<long>(audio.samples.size());
     data.data_out = out.samples.data(), data.output_frames = static_cast<long>(out.samples.size());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace lamina::jinja {
@@ -168,10 +169,12 @@ void append_hex(std::string &out, char32_t code, int digits) {
 size_t find_text(std::string_view text, std::string_view part, size_t from) {
     if (from > text.size()) return std::string_view::npos;
     if (part.empty()) return from;
-    // A hostile template can make std::string_view::find() take quadratic time.
-    const void *found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
-    return found == nullptr ? std::string_view::npos
-                            : static_cast<size_t>(static_cast<const char *>(found) - text.data());
+    // The time of find() grows with the product of both lengths, so a hostile template could make it quadratic.
+    constexpr size_t few = 32;
+    if (part.size() <= few) return text.find(part, from);
+    const auto found = std::search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(),
+                                   std::boyer_moore_searcher(part.begin(), part.end()));
+    return found == text.end() ? std::string_view::npos : static_cast<size_t>(found - text.begin());
 }
 
 std::vector<std::string_view> split(std::string_view text, const std::string *separator, int64_t most) {

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
+#include <cstdint>
 
 namespace lamina::tokenizer {
 namespace {
@@ -18,7 +20,7 @@ constexpr int most_repeats = 100'000;
 // Limits on backtracking. Patterns that split words backtrack once or twice per character, both within one match (a run
 // of spaces) and over a whole text.
 constexpr unsigned long steps_of_match = 10'000'000;
-constexpr unsigned long steps_a_byte = 2'000, steps_at_least = 10'000'000;
+constexpr uint64_t steps_a_byte = 2'000, steps_at_least = 10'000'000;
 constexpr unsigned stack_of_match = 4'000'000; // entries of 24 bytes
 
 const OnigUChar *units(const char *text) { return reinterpret_cast<const OnigUChar *>(text); }
@@ -130,7 +132,8 @@ std::vector<Span> Regex::find_all(std::string_view text) const {
     onig_initialize_match_param(limits.get());
     onig_set_match_stack_limit_size_of_match_param(limits.get(), stack_of_match);
     onig_set_retry_limit_in_match_of_match_param(limits.get(), steps_of_match);
-    onig_set_retry_limit_in_search_of_match_param(limits.get(), steps_at_least + steps_a_byte * subject.size());
+    const uint64_t steps = std::min<uint64_t>(steps_at_least + steps_a_byte * subject.size(), ULONG_MAX);
+    onig_set_retry_limit_in_search_of_match_param(limits.get(), static_cast<unsigned long>(steps));
 
     const OnigUChar *begin = units(subject.data()), *end = begin + subject.size();
     std::vector<Span> found;

@@ -34,7 +34,7 @@ std::filesystem::path write_encoded(const TemporaryFolder &folder, const std::st
     const std::filesystem::path path = folder.path() / name;
     SF_INFO info{};
     info.samplerate = 16000, info.channels = 1, info.format = format;
-    SNDFILE *file = sf_open(path.c_str(), SFM_WRITE, &info);
+    SNDFILE *file = sf_open(path.string().c_str(), SFM_WRITE, &info);
     REQUIRE(file != nullptr);
     const auto frames = static_cast<sf_count_t>(samples.size());
     CHECK(sf_writef_float(file, samples.data(), frames) == frames);
