@@ -71,7 +71,8 @@ try:
     print("| --- | --- | --- | --- | --- | --- |")
     for model in json.loads(connection.getresponse().read())["data"]:
         path = next(each for each in model["endpoints"] if each in ("/v1/chat/completions", "/v1/embeddings"))
-        ask(connection, path, body_of(model["id"], path, 0)) # plans are made
+        # Plans are made. The connection from above may have been closed meanwhile.
+        ask(http.client.HTTPConnection("127.0.0.1", port), path, body_of(model["id"], path, 0))
         for clients in map(int, arguments.clients.split(",")):
             times, seconds, tokens = measure(port, model["id"], path, clients)
             worst = statistics.quantiles(times, n=20)[-1]
