@@ -1,11 +1,17 @@
 #include "arguments.hpp"
 
+#include "help.hpp"
+
+#include "base/joined.hpp"
+#include "base/nearest.hpp"
+
 #include <lamina/error.hpp>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -78,11 +84,6 @@ Argument Argument::not_empty() {
     return *this;
 }
 
-Argument Argument::one_of(const std::vector<std::string> &words) {
-    option_->check(CLI::IsMember(words).description(""));
-    return *this;
-}
-
 Argument Argument::within(int64_t least, int64_t most) {
     option_->check(bounds(least, most));
     return *this;
@@ -100,6 +101,11 @@ Argument Argument::within(double least, double most) {
 
 Arguments Arguments::command(const std::string &name, const std::string &description) const {
     return Arguments(*command_->add_subcommand(name, description));
+}
+
+Arguments Arguments::hidden() const {
+    command_->group("");
+    return *this;
 }
 
 void Arguments::require_command() const { command_->require_subcommand(1); }
@@ -149,6 +155,15 @@ Argument Arguments::option(const std::string &names, double &value, const std::s
     return Argument(add(*command_, names, value, type, description));
 }
 
+Argument Arguments::choice(const std::string &names, std::string &value, const std::vector<std::string> &words,
+                           const std::string &description) const {
+    const auto refusal = [words](const std::string &given) {
+        if (std::find(words.begin(), words.end(), given) != words.end()) return std::string();
+        return "expected one of " + joined(words) + ", found '" + given + "'" + did_you_mean(given, words);
+    };
+    return Argument(add(*command_, names, value, joined(words, "|"), description)->check(CLI::Validator(refusal, "")));
+}
+
 Argument Arguments::option(const std::string &names, std::vector<std::string> &values, const std::string &type,
                            const std::string &description) const {
     return Argument(add_repeated(*command_, names, values, type, description));
@@ -158,6 +173,8 @@ Argument Arguments::option(const std::string &names, std::vector<std::filesystem
                            const std::string &type, const std::string &description) const {
     return Argument(add_repeated(*command_, names, values, type, description));
 }
+
+CommandDescription Arguments::description() const { return describe(*command_); }
 
 // ---- After parsing ----
 

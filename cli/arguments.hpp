@@ -2,6 +2,8 @@
 // the files that implement this include it.
 #pragma once
 
+#include "description.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -26,7 +28,6 @@ class Argument {
 
     // ---- What its value may be ----
     Argument not_empty(); // for options whose empty value means that they were left out
-    Argument one_of(const std::vector<std::string> &words);
     // A decimal number; both bounds are inclusive. If they are integers, so is the number.
     Argument within(int64_t least, int64_t most);
     Argument within(uint64_t least, uint64_t most);
@@ -43,6 +44,7 @@ class Arguments {
     explicit Arguments(CLI::App &command) : command_(&command) {}
 
     [[nodiscard]] Arguments command(const std::string &name, const std::string &description) const; // a subcommand
+    [[nodiscard]] Arguments hidden() const; // this command is neither in --help nor in the manual
     void require_command() const;
     void footer(const std::string &text) const; // of --help
 
@@ -62,11 +64,16 @@ class Arguments {
                     const std::string &description) const;
     Argument option(const std::string &names, double &value, const std::string &type,
                     const std::string &description) const;
+    // One of these words; --help shows all of them as its type.
+    Argument choice(const std::string &names, std::string &value, const std::vector<std::string> &words,
+                    const std::string &description) const;
     // May be repeated.
     Argument option(const std::string &names, std::vector<std::string> &values, const std::string &type,
                     const std::string &description) const;
     Argument option(const std::string &names, std::vector<std::filesystem::path> &values, const std::string &type,
                     const std::string &description) const;
+
+    [[nodiscard]] CommandDescription description() const;
 
     // ---- After parsing ----
     [[nodiscard]] std::string name() const; // "plot pe"

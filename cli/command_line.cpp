@@ -24,8 +24,7 @@ std::string full_name(const CLI::App &app) {
 
 std::vector<std::string> options_of(const CLI::App &app) {
     std::vector<std::string> names;
-    for (const CLI::Option *option : app.get_options())
-        for (const std::string &name : option->get_lnames()) names.push_back("--" + name);
+    for (const ArgumentDescription &option : describe(app).options) names.push_back(option.names.back());
     if (app.get_parent() == nullptr) return names;
     for (std::string &name : options_of(*app.get_parent())) names.push_back(std::move(name));
     return names;
@@ -45,7 +44,7 @@ std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error) {
         return "unknown option '" + name + "'" + did_you_mean(name, options_of(command)) + help;
     }
     std::vector<std::string> commands;
-    for (const CLI::App *each : command.get_subcommands({})) commands.push_back(each->get_name());
+    for (const CommandDescription &each : describe(command).commands) commands.push_back(each.last_name());
     if (commands.empty()) return "unexpected argument '" + word + "'" + help;
     return "unknown command '" + word + "'" + instead_of(word, commands) + help;
 }

@@ -144,11 +144,9 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     app.option("-i,--input", options->inputs, "NAME=FILE.npy",
                "run a graph on this tensor instead of words; may be repeated");
     app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
-    app.option(
-           "--reference", options->against, "DEVICE",
-           "what to compare with: reference (the layers' references) or cpu (the CPU's fast kernels, for large models)")
-        .shows_default()
-        .one_of({"reference", "cpu"});
+    app.choice("--reference", options->against, {"reference", "cpu"},
+               "what to compare with: the layers' references, or the CPU's fast kernels, for large models")
+        .shows_default();
     add_session_options(app, options->session);
     app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
     app.option(

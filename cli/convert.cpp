@@ -109,8 +109,7 @@ Command add_convert(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("FOLDER", command->folder, "the model folder to write, which must be new or empty")
         .required()
         .not_empty();
-    app.option("--weights", command->weights, "DTYPE", "dtype of matrices; default: each keeps its own")
-        .one_of(weight_dtype_names());
+    app.choice("--weights", command->weights, weight_dtype_names(), "dtype of matrices; default: each keeps its own");
     return {app, [command, &global](Output &output) { return convert(*command, global, output); }};
 }
 

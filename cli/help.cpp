@@ -1,5 +1,7 @@
 #include "help.hpp"
 
+#include "base/joined.hpp"
+
 #include <algorithm>
 #include <sstream>
 #include <vector>
@@ -7,20 +9,42 @@
 namespace lamina::cli {
 namespace {
 
-constexpr size_t page = 80; // the width of most terminals
+// ---- From CLI11 to data ----
 
-// "-d, --device ID", "    --max-len N", "MODEL"
-std::string name_of(const CLI::Option *option) {
-    if (option->get_positional()) return option->get_name(true);
-    std::string out = option->get_snames().empty() ? "    " : "-" + option->get_snames().front() + ", ";
-    out += "--" + option->get_lnames().front();
-    if (option->get_items_expected_max() > 0) out += " " + option->get_type_name();
+ArgumentDescription describe(const CLI::Option &option) {
+    ArgumentDescription out;
+    if (option.get_positional()) {
+        out.names = {option.get_name(true)};
+        out.value = option.get_name(true);
+    } else {
+        for (const std::string &name : option.get_snames()) out.names.push_back("-" + name);
+        for (const std::string &name : option.get_lnames()) out.names.push_back("--" + name);
+        if (option.get_items_expected_max() > 0) out.value = option.get_type_name();
+    }
+    out.text = option.get_description();
+    if (!option.get_default_str().empty()) out.text += " [default: " + option.get_default_str() + "]";
+    out.required = option.get_required();
+    out.many = option.get_items_expected_max() > 1;
     return out;
 }
 
-std::string description_of(const CLI::Option *option) {
-    std::string out = option->get_description();
-    if (!option->get_default_str().empty()) out += " [default: " + option->get_default_str() + "]";
+// The name after that of the program, which is left out.
+std::string full_name_of(const CLI::App &command) {
+    const CLI::App *parent = command.get_parent();
+    return parent == nullptr || parent->get_parent() == nullptr ? command.get_name()
+                                                                : full_name_of(*parent) + " " + command.get_name();
+}
+
+// ---- From data to text ----
+
+constexpr size_t page = 80; // the width of most terminals
+
+// "-d, --device ID", "    --max-len N", "MODEL"
+std::string name_of(const ArgumentDescription &argument) {
+    if (!argument.names.front().starts_with("-")) return argument.names.front();
+    std::string out = argument.names.front().starts_with("--") ? "    " : "";
+    out += joined(argument.names);
+    if (!argument.value.empty()) out += " " + argument.value;
     return out;
 }
 
@@ -69,53 +93,39 @@ std::string section(const std::string &title, const std::vector<std::pair<std::s
     return out;
 }
 
-enum class Shown { positionals, options, settings }; // settings: options except --help and --version
-
-std::string options(const std::string &title, const CLI::App *app, Shown shown) {
+std::string section(const std::string &title, const std::vector<ArgumentDescription> &arguments) {
     std::vector<std::pair<std::string, std::string>> entries;
-    for (const CLI::Option *option : app->get_options())
-        if (option->get_positional() == (shown == Shown::positionals) &&
-            !(shown == Shown::settings && (option->check_lname("help") || option->check_lname("version"))))
-            entries.emplace_back(name_of(option), description_of(option));
+    for (const ArgumentDescription &argument : arguments) entries.emplace_back(name_of(argument), argument.text);
     return section(title, entries);
 }
 
-std::string usage(const CLI::App *app, const std::string &name) {
-    std::string out = "Usage: " + name;
-    if (!app->get_subcommands({}).empty()) out += " COMMAND";
-    out += " [OPTION]...";
-    for (const CLI::Option *option : app->get_options())
-        if (option->get_positional()) {
-            const std::string many = option->get_items_expected_max() > 1 ? "..." : "";
-            out += option->get_required() ? " " + option->get_name(true) + many
-                                          : " [" + option->get_name(true) + many + "]";
-        }
-    return out + "\n";
-}
-
-std::string commands(const CLI::App *app) {
+std::string section(const std::string &title, const std::vector<CommandDescription> &commands) {
     std::vector<std::pair<std::string, std::string>> entries;
-    for (const CLI::App *command : app->get_subcommands({}))
-        entries.emplace_back(command->get_name(), command->get_description());
-    return section("Commands", entries);
+    for (const CommandDescription &command : commands) entries.emplace_back(command.last_name(), command.text);
+    return section(title, entries);
 }
 
 } // namespace
 
-std::string HelpFormatter::make_help(const CLI::App *app, std::string, CLI::AppFormatMode) const {
-    std::string name = app->get_name();
-    const CLI::App *root = app;
-    while (root->get_parent() != nullptr) {
-        root = root->get_parent();
-        name = root->get_name() + " " + name;
-    }
-    std::string out = paragraphs(app->get_description()) + "\n" + usage(app, name) + commands(app);
-    if (app == root)
-        return out + options("Global options", root, Shown::options) + "\n" + paragraphs(app->get_footer());
-    out += options("Arguments", app, Shown::positionals) + options("Options", app, Shown::options) +
-           options("Global options", root, Shown::settings);
-    if (!app->get_footer().empty()) out += "\n" + paragraphs(app->get_footer());
+CommandDescription describe(const CLI::App &command) {
+    CommandDescription out{full_name_of(command), command.get_description(), command.get_footer(), {}, {}, {}};
+    for (const CLI::Option *option : command.get_options())
+        (option->get_positional() ? out.positionals : out.options).push_back(describe(*option));
+    for (const CLI::App *each : command.get_subcommands({}))
+        if (!each->get_group().empty()) out.commands.push_back(describe(*each));
     return out;
+}
+
+std::string HelpFormatter::make_help(const CLI::App *app, std::string, CLI::AppFormatMode) const {
+    const CommandDescription command = describe(*app);
+    const std::string footer = command.footer.empty() ? "" : "\n" + paragraphs(command.footer);
+    const std::string head =
+        paragraphs(command.text) + "\nUsage: " + usage(command) + "\n" + section("Commands", command.commands);
+    if (app->get_parent() == nullptr) return head + section("Global options", command.options) + footer;
+    const CLI::App *root = app;
+    while (root->get_parent() != nullptr) root = root->get_parent();
+    return head + section("Arguments", command.positionals) + section("Options", command.options) +
+           section("Global options", settings(describe(*root))) + footer;
 }
 
 } // namespace lamina::cli

@@ -1,5 +1,7 @@
-// The format of --help.
+// Commands as CLI11 has them: their description as data, and the format of --help.
 #pragma once
+
+#include "description.hpp"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -8,6 +10,9 @@
 #include <string>
 
 namespace lamina::cli {
+
+// Of a command and those below it.
+[[nodiscard]] CommandDescription describe(const CLI::App &command);
 
 // Description, usage, arguments, options, and for a command the global options, too.
 class HelpFormatter : public CLI::Formatter {

@@ -35,17 +35,18 @@ struct InitOptions {
 
 template <class Value> using Choices = std::vector<std::pair<std::string, Value>>;
 
-template <class Value>
-Value chosen(const std::string &option, const std::string &given, const Choices<Value> &choices) {
-    std::vector<std::string> names;
-    std::string all;
-    for (const auto &[name, value] : choices) {
-        if (name == given) return value;
-        names.push_back(name);
-        all += (all.empty() ? "" : ", ") + name;
-    }
-    throw Error(ErrorCode::usage, option + " " + given + ": expected one of " + all + did_you_mean(given, names));
-}
+const Choices<Activation> activation_names{{"relu", Activation::relu},
+                                           {"gelu", Activation::gelu},
+                                           {"gelu_tanh", Activation::gelu_tanh},
+                                           {"silu", Activation::silu}};
+const Choices<Mask> mask_names{
+    {"lengths", Mask::lengths}, {"keys", Mask::keys}, {"keep", Mask::keep}, {"none", Mask::none}};
+const Choices<Generator::Output> output_names{{"probabilities", Generator::Output::probabilities},
+                                              {"log-probabilities", Generator::Output::log_probabilities},
+                                              {"logits", Generator::Output::logits}};
+using Positions = EmbeddingsWithPositionalEncoding::Positions;
+const Choices<Positions> position_names{
+    {"interleaved", Positions::interleaved}, {"halves", Positions::halves}, {"learned", Positions::learned}};
 
 Choices<DType> weight_dtypes() {
     Choices<DType> out;
@@ -54,47 +55,34 @@ Choices<DType> weight_dtypes() {
     return out;
 }
 
+// The command line has been checked, so the name is one of them.
+template <class Value> Value chosen(const Choices<Value> &choices, const std::string &name) {
+    return std::find_if(choices.begin(), choices.end(), [&](const auto &choice) { return choice.first == name; })
+        ->second;
+}
+
 TransformerLayer layer_of(const InitOptions &o) {
     return {.d_model = o.d_model,
             .heads = o.heads,
             .ffn = o.ffn != 0 ? o.ffn : 4 * o.d_model,
             .dropout = o.dropout,
             .eps = o.eps,
-            .activation = chosen<Activation>("--activation", o.activation,
-                                             {{"relu", Activation::relu},
-                                              {"gelu", Activation::gelu},
-                                              {"gelu_tanh", Activation::gelu_tanh},
-                                              {"silu", Activation::silu}}),
+            .activation = chosen(activation_names, o.activation),
             .norm_first = !o.post_norm,
             .batch_first = !o.sequence_first};
 }
 
-Mask mask_of(const InitOptions &o) {
-    return chosen<Mask>("--mask", o.mask,
-                        {{"none", Mask::none}, {"lengths", Mask::lengths}, {"keys", Mask::keys}, {"keep", Mask::keep}});
-}
-
 Generator generator_of(const InitOptions &o, int64_t vocabulary) {
-    using Kind = Generator::Output;
-    return {.d_model = o.d_model,
-            .vocabulary = vocabulary,
-            .output = chosen<Kind>("--generator", o.generator,
-                                   {{"probabilities", Kind::probabilities},
-                                    {"log-probabilities", Kind::log_probabilities},
-                                    {"logits", Kind::logits}})};
+    return {.d_model = o.d_model, .vocabulary = vocabulary, .output = chosen(output_names, o.generator)};
 }
 
 EmbeddingsWithPositionalEncoding embedding_of(const InitOptions &o, int64_t vocabulary) {
-    using Positions = EmbeddingsWithPositionalEncoding::Positions;
-    return {
-        .d_model = o.d_model,
-        .vocabulary = vocabulary,
-        .max_len = o.max_len,
-        .positions = chosen<Positions>(
-            "--positions", o.positions,
-            {{"interleaved", Positions::interleaved}, {"halves", Positions::halves}, {"learned", Positions::learned}}),
-        .dropout = o.dropout,
-        .batch_first = !o.sequence_first};
+    return {.d_model = o.d_model,
+            .vocabulary = vocabulary,
+            .max_len = o.max_len,
+            .positions = chosen(position_names, o.positions),
+            .dropout = o.dropout,
+            .batch_first = !o.sequence_first};
 }
 
 // ---- Vocabularies ----
@@ -119,7 +107,7 @@ ModelDescription make_encoder(const InitOptions &o, const BuildOptions &build_op
     if (!o.target_file.empty())
         throw Error(ErrorCode::usage, "--target-vocab cannot be used with --arch encoder, which generates no text");
     return build(EncoderOnly{.embedding = embedding_of(o, size_of(tokens_of(o.source_file), o)),
-                             .encoder = {.layer = layer_of(o), .layers = o.layers, .mask = mask_of(o)}},
+                             .encoder = {.layer = layer_of(o), .layers = o.layers, .mask = chosen(mask_names, o.mask)}},
                  build_options);
 }
 
@@ -154,7 +142,7 @@ void refuse_without_text(const InitOptions &o) {
 
 TextVocabularies text_options(const InitOptions &o, const Tokens &source, const Tokens &target) {
     refuse_without_text(o);
-    const bool characters = chosen<bool>("--split", o.split, {{"characters", true}, {"words", false}});
+    const bool characters = o.split == "characters";
     if (o.start == o.end)
         throw Error(ErrorCode::usage, "--start and --end are both '" + o.start +
                                           "': expected different tokens, since " +
@@ -179,7 +167,7 @@ ModelDescription make_decoder(const InitOptions &o, const BuildOptions &given) {
     const int64_t vocabulary = size_of(target, o);
     if (!target.empty()) build_options.text = text_options(o, {}, target);
     // Padding after a causal sequence changes nothing before it, so lengths would have no effect.
-    const Mask mask = mask_of(o) == Mask::keep ? Mask::keep : Mask::none;
+    const Mask mask = chosen(mask_names, o.mask) == Mask::keep ? Mask::keep : Mask::none;
     return build(DecoderOnly{.embedding = embedding_of(o, vocabulary),
                              .decoder = {.layer = layer_of(o), .layers = o.layers, .mask = mask},
                              .generator = generator_of(o, vocabulary)},
@@ -194,7 +182,7 @@ ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &
     const int64_t source_size = size_of(source, o), target_size = size_of(target, o);
     if (!target.empty()) build_options.text = text_options(o, source, target);
     const TransformerLayer layer = layer_of(o);
-    const Mask mask = mask_of(o);
+    const Mask mask = chosen(mask_names, o.mask);
     return build(EncoderDecoder{.source_embedding = embedding_of(o, source_size),
                                 .encoder = {.layer = layer, .layers = o.layers, .mask = mask},
                                 .target_embedding = embedding_of(o, target_size),
@@ -205,6 +193,10 @@ ModelDescription make_encoder_decoder(const InitOptions &o, const BuildOptions &
                                 .generator = generator_of(o, target_size)},
                  build_options);
 }
+
+using Make = ModelDescription (*)(const InitOptions &, const BuildOptions &);
+const Choices<Make> makers{
+    {"encoder", make_encoder}, {"decoder", make_decoder}, {"encoder-decoder", make_encoder_decoder}};
 
 // ---- The command ----
 
@@ -248,7 +240,7 @@ int init(const InitOptions &o, const Arguments &app, Output &output) {
     refuse_filled(o);
     BuildOptions build_options;
     build_options.seed = o.seed;
-    build_options.dtype = chosen<DType>("--dtype", o.dtype, weight_dtypes());
+    build_options.dtype = chosen(weight_dtypes(), o.dtype);
     const std::filesystem::path folder = o.folder.has_filename() ? o.folder : o.folder.parent_path();
     build_options.name = o.name.empty() ? name_at(o.folder) : o.name;
     const auto progress_of = [&](const char *what) {
@@ -258,12 +250,7 @@ int init(const InitOptions &o, const Arguments &app, Output &output) {
         };
     };
     build_options.progress = progress_of("weights");
-    using Make = ModelDescription (*)(const InitOptions &, const BuildOptions &);
-    const Make make =
-        chosen<Make>("--arch", o.arch,
-                     {{"encoder", make_encoder}, {"decoder", make_decoder}, {"encoder-decoder", make_encoder_decoder}});
-
-    const ModelDescription model = make(o, build_options);
+    const ModelDescription model = chosen(makers, o.arch)(o, build_options);
     model.save(folder, o.force, progress_of("saving"));
     int64_t parameters = 0;
     uint64_t bytes = 0;
@@ -290,12 +277,16 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
                           const std::string &description) {
         app.option(name, value, type, description).shows_default().not_empty();
     };
+    const auto choice = [&](const std::string &name, std::string &value, const std::vector<std::string> &words,
+                            const std::string &description) {
+        app.choice(name, value, words, description).shows_default();
+    };
     const auto number = [&](const std::string &name, int64_t &value, const std::string &description) {
         Argument option = app.option(name, value, "N", description);
         option.within(int64_t{1}, largest_number);
         if (value != 0) option.shows_default(); // 0: derived from other options
     };
-    word("--arch", o->arch, "NAME", "encoder, decoder or encoder-decoder");
+    choice("--arch", o->arch, names_of(makers), "what the model is made of");
     number("--d-model", o->d_model, "width of tokens; must be even");
     number("--heads", o->heads, "attention heads; must divide --d-model");
     number("--layers", o->layers, "layers of the encoder, and of the decoder");
@@ -303,21 +294,22 @@ Command add_init(const Arguments &lamina, const GlobalOptions &) {
     number("--vocab", o->vocabulary, "number of tokens, if no file lists them");
     app.option("--source-vocab", o->source_file, "FILE", "tokens of the encoder").not_empty();
     app.option("--target-vocab", o->target_file, "FILE", "tokens of the decoder").not_empty();
-    word("--split", o->split, "NAME", "how text is split into tokens: words (separated by spaces) or characters");
+    choice("--split", o->split, {"words", "characters"},
+           "how text is split into tokens; words are separated by spaces");
     word("--start", o->start, "TOKEN", "token of --target-vocab that generation begins with");
     word("--end", o->end, "TOKEN", "token of --target-vocab that ends generation");
     number("--max-length", o->max_length,
            "maximum number of tokens to generate; default: 64, or what --max-len allows");
     number("--max-len", o->max_len, "number of positions: the maximum length of a sequence");
-    word("--positions", o->positions, "NAME",
-         "what is added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or a learned "
-         "table");
+    choice("--positions", o->positions, names_of(position_names),
+           "what is added to embeddings: sinusoids, interleaved (sin, cos, sin, cos, ...) or in halves; or a learned "
+           "table");
     add_seed(app, o->seed, "seed of the weights");
-    word("--dtype", o->dtype, "NAME", "dtype of matrices: " + plugin::dtype_names(plugin::weight_dtypes));
-    word("--activation", o->activation, "NAME", "relu, gelu, gelu_tanh or silu");
-    word("--generator", o->generator, "NAME", "output of the decoder: probabilities, log-probabilities or logits");
-    word("--mask", o->mask, "NAME",
-         "how padding is given: lengths, keys (a 1 or 0 for each token), keep (for each query and key) or none");
+    choice("--dtype", o->dtype, names_of(weight_dtypes()), "dtype of matrices");
+    choice("--activation", o->activation, names_of(activation_names), "activation of the feed-forward networks");
+    choice("--generator", o->generator, names_of(output_names), "output of the decoder");
+    choice("--mask", o->mask, names_of(mask_names),
+           "how padding is given: as lengths, as a 1 or 0 for each token (keys), or for each query and key (keep)");
     app.option("--dropout", o->dropout, "P", "dropout probability, only stored in the model; inference drops nothing")
         .shows_default();
     app.option("--eps", o->eps, "X", "eps of the norms").shows_default();

@@ -63,10 +63,9 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
 }
 
 void add_session_options(const Arguments &app, SessionArguments &session) {
-    app.option("--cache", session.cache, "f32|f16",
+    app.choice("--cache", session.cache, {"f32", "f16"},
                "dtype of the keys and values of earlier tokens; f16 takes half the memory")
-        .shows_default()
-        .one_of({"f32", "f16"});
+        .shows_default();
     app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
 }
 

@@ -181,8 +181,8 @@ Command add_plot(const Arguments &lamina, const GlobalOptions &global) {
         .within(int64_t{1}, most_values);
     app.option("--dims", options->dims, "LIST", "dimensions, like 4-7 or 0,2,4-7; default: all, or 4-7 for lines")
         .not_empty();
-    app.option("--layout", options->layout, "NAME", "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
-        .one_of({"interleaved", "halves"})
+    app.choice("--layout", options->layout, {"interleaved", "halves"},
+               "interleaved: sin, cos, sin, ...; halves: all sin, then all cos")
         .shows_default();
     app.option("--title", options->title, "TEXT", "title of the picture").shows_default();
     app.option("-o,--output", options->file, "FILE", "write to this file instead of stdout").not_empty();

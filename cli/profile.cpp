@@ -163,8 +163,8 @@ Command add_profile(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("MODEL", options->model, "model folder").required();
     app.positional("TEXT", options->work.texts, "texts, or audio files; if there are none, a text is made up");
     add_workload_options(app, options->work);
-    app.option("--by", options->by, "WHAT", "what a line is about: type (of layers), layer or dispatch")
-        .one_of({"type", "layer", "dispatch"})
+    app.choice("--by", options->by, {"type", "layer", "dispatch"},
+               "what a line is about: a type of layers, a layer or a dispatch")
         .shows_default();
     app.option("--trace", options->trace, "FILE", "write every dispatch as a Chrome trace, for Perfetto").not_empty();
     add_session_options(app, options->session);

@@ -267,10 +267,9 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
-    app.option("--on-error", options->on_error, "stop|skip",
+    app.choice("--on-error", options->on_error, {"stop", "skip"},
                "when a line on stdin cannot be used: end there, or report it, go on, and end with status 3")
-        .shows_default()
-        .one_of({"stop", "skip"});
+        .shows_default();
     add_search_options(app, options->generate);
     add_answer_options(app, options->generate);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};

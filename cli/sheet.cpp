@@ -24,7 +24,7 @@ std::string markdown_cell(const std::string &text) {
 } // namespace
 
 void add_format_option(const Arguments &app, std::string &format) {
-    app.option("--format", format, "FORMAT", "table, csv or md").one_of({"table", "csv", "md"}).shows_default();
+    app.choice("--format", format, {"table", "csv", "md"}, "how to print the results").shows_default();
 }
 
 Format format_named(const std::string &name) {

@@ -98,7 +98,7 @@ TEST_CASE("plot pe: invalid arguments are refused before anything is written") {
     refused({"--dims", "7-4"}, 2, "write 4-7");
     refused({"--dims", "x"}, 2, "found 'x'");
     refused({"--dims", ","}, 2, "found ''");
-    refused({"--layout", "half"}, 2, "interleaved,halves");
+    refused({"--layout", "half"}, 2, "interleaved, halves");
     refused({"--max-len", "0"}, 2, "expected a whole number from 1 to 268435456, found '0'");
     refused({"--d-model", "64", "--dims", "0-63"}, 2, "64 lines cannot be distinguished");
     refused({"--d-model", "100000", "--max-len", "100000"}, 2, "choose fewer");
