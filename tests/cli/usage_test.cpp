@@ -145,3 +145,34 @@ TEST_CASE("commands that use no device refuse --device") {
         CHECK_THAT(f.err, matchers::contains("--device cannot be used with " + command.front()));
     }
 }
+
+TEST_CASE("usage: a word that is none of the choices gets them and the nearest one as an answer") {
+    const Finished f = run_lamina({"run", g2p(), "a", "--on-error", "skpi"});
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, matchers::contains("--on-error: expected one of stop, skip, found 'skpi'; did you mean 'skip'?"));
+}
+
+TEST_CASE("complete: commands, options of all kinds, their values, and names of files") {
+    const auto complete = [](std::vector<std::string> words) {
+        words.insert(words.begin(), {"complete", "--"});
+        const Finished f = run_lamina(words);
+        CHECK(f.status == 0);
+        std::vector<std::string> out;
+        for (const std::string &line : lines_of(f.out)) out.push_back(line.substr(0, line.find('\t')));
+        return out;
+    };
+    using Words = std::vector<std::string>;
+    CHECK(complete({"de"}) == Words{"devices"});
+    CHECK(complete({"comp"}) == Words{"compare"}); // and not the hidden command
+    CHECK(complete({"plot", ""}) == Words{"pe"});
+    CHECK(complete({"run", "m", "--on-error", ""}) == Words{"stop", "skip"});
+    CHECK(complete({"run", "m", "--on-error=s"}) == Words{"--on-error=stop", "--on-error=skip"});
+    CHECK(complete({"--json", "check", "--dev"}) == Words{"--device"});
+    CHECK(complete({"run", ""}) == Words{":files"});
+    CHECK(complete({"run", "m", "--output-dir", ""}) == Words{":folders"});
+    CHECK(complete({"run", "m", "--", "--on"}) == Words{":files"}); // no option any more
+    CHECK(complete({"check", "soft"}) == Words{"softmax"});
+    CHECK(complete({"plugins", "softmax", ""}).empty()); // it takes one
+    CHECK(complete({"check", "--device", "int"}) == Words{"interpreter"});
+    CHECK(complete({"run", "m", "--variant", "softmax=b"}) == Words{"softmax=baseline"});
+}
