@@ -50,6 +50,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global);
 Command add_chat(const Arguments &lamina, const GlobalOptions &global);
 Command add_serve(const Arguments &lamina, const GlobalOptions &global);
 Command add_devices(const Arguments &lamina, const GlobalOptions &global);
+Command add_doctor(const Arguments &lamina, const GlobalOptions &global);
 Command add_plugins(const Arguments &lamina, const GlobalOptions &global);
 Command add_inspect(const Arguments &lamina, const GlobalOptions &global);
 Command add_tokenize(const Arguments &lamina, const GlobalOptions &global);
@@ -63,6 +64,7 @@ Command add_plot(const Arguments &lamina, const GlobalOptions &global);
 Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global);
 // For shells and packages; hidden.
 Command add_complete(const Arguments &lamina, const GlobalOptions &global);
+Command add_open_library(const Arguments &lamina, const GlobalOptions &global);
 Command add_manual(const Arguments &lamina, const GlobalOptions &global);
 
 } // namespace lamina::cli
