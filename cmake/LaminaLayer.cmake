@@ -138,7 +138,7 @@ function(lamina_add_plugin NAME)
     lamina_internal_target(lamina_plugin_${NAME})
     if(LAMINA_INSTALL_PLUGINS) # empty for the tests' own plugins
       add_dependencies(plugins lamina_plugin_${NAME})
-      install(TARGETS lamina_plugin_${NAME} LIBRARY DESTINATION ${LAMINA_INSTALL_PLUGINS})
+      install(TARGETS lamina_plugin_${NAME} LIBRARY DESTINATION ${LAMINA_INSTALL_PLUGINS} COMPONENT plugins)
     endif()
   endif()
 endfunction()

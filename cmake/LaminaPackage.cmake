@@ -1,5 +1,6 @@
-# What `cmake --install` installs besides the command and the plugins: liblamina, the headers, and the CMake package,
-# with which other projects use the host API (Lamina::lamina) and build layers (Lamina::plugin, lamina_add_layer()).
+# What `cmake --install` installs besides the command and the plugins: liblamina, the headers, the models, and what other
+# projects find Lamina by: the CMake package, with the host API (Lamina::lamina) and what builds layers (Lamina::plugin,
+# lamina_add_layer()), and lamina.pc, the host API for pkg-config.
 include(CMakePackageConfigHelpers)
 
 # The runtime as one shared library. It exports only the public API: see liblamina.map.
@@ -11,7 +12,8 @@ target_link_libraries(lamina_library PUBLIC lamina_plugin_headers PRIVATE lamina
                       lamina_template lamina_audio)
 target_link_options(lamina_library PRIVATE -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/liblamina.map)
 set_target_properties(lamina_library PROPERTIES
-  OUTPUT_NAME lamina EXPORT_NAME lamina VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  OUTPUT_NAME lamina EXPORT_NAME lamina VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # before 1.0 a minor version may change the C++ API
   LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/liblamina.map)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Lamina)
@@ -20,12 +22,21 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/LaminaConfig.cmake.in ${
   INSTALL_DESTINATION ${package} PATH_VARS LAMINA_INSTALL_SHADERS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
+# The folders relative to the file, so that it is right wherever the prefix is moved to.
+file(RELATIVE_PATH LAMINA_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" LAMINA_PREFIX ${LAMINA_PREFIX})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/lamina.pc.in ${CMAKE_CURRENT_BINARY_DIR}/lamina.pc @ONLY)
+
+# As Debian has it: programs need only the library's own name, compilers the one without a version.
 install(TARGETS lamina_library lamina_plugin_headers EXPORT LaminaTargets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(EXPORT LaminaTargets NAMESPACE Lamina:: DESTINATION ${package})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
+install(EXPORT LaminaTargets NAMESPACE Lamina:: DESTINATION ${package} COMPONENT development)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/LaminaConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/LaminaLayer.cmake ${CMAKE_CURRENT_LIST_DIR}/LaminaTest.cmake
-        DESTINATION ${package})
-install(DIRECTORY include/lamina DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY shaders/common shaders/product DESTINATION ${LAMINA_INSTALL_SHADERS})
-install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/lamina PATTERN "*.py" EXCLUDE PATTERN "evaluate" EXCLUDE)
+        DESTINATION ${package} COMPONENT development)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lamina.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+install(DIRECTORY include/lamina DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(DIRECTORY shaders/common shaders/product DESTINATION ${LAMINA_INSTALL_SHADERS} COMPONENT development)
+install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/lamina COMPONENT models
+        PATTERN "*.py" EXCLUDE PATTERN "evaluate" EXCLUDE)
