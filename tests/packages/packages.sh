@@ -33,6 +33,7 @@ expect "$library (= $version-1~" dpkg-deb -f "$(package lamina)" Depends
 expect libcpp-httplib dpkg-deb -f "$(package lamina)" Depends # found by dpkg-shlibdeps
 expect 'lamina-plugins (>= ' dpkg-deb -f "$(package "$library")" Depends
 expect libspirv-cross dpkg-deb -f "$(package "$library")" Depends
+expect "liblamina ${version%.*} $library" dpkg-deb -I "$(package "$library")" shlibs
 expect 'libvulkan1, mesa-vulkan-drivers | vulkan-icd' dpkg-deb -f "$(package "$library")" Recommends
 expect libhwy dpkg-deb -f "$(package lamina-plugins)" Depends
 expect "$library (= $version-1~" dpkg-deb -f "$(package liblamina-dev)" Depends
@@ -46,7 +47,7 @@ for file in bin/lamina lib/liblamina.so lib/liblamina.so.${version%.*} lib/lamin
     lib/lamina/liblamina_serve.so lib/pkgconfig/lamina.pc lib/cmake/Lamina/LaminaConfig.cmake \
     include/lamina/lamina.hpp share/lamina/shaders/common share/lamina/models/g2p/model.json \
     share/bash-completion/completions/lamina share/fish/vendor_completions.d/lamina.fish \
-    share/doc/lamina/copyright "share/doc/$library/copyright"; do
+    share/doc/lamina/copyright share/doc/lamina/changelog.gz "share/doc/$library/copyright"; do
     [ -e "$scratch/root/usr/$file" ] || { echo "no package holds /usr/$file" >&2; exit 1; }
 done
 
