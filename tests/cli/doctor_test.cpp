@@ -78,3 +78,16 @@ TEST_CASE("doctor: a driver that cannot be opened is named with the reason") {
     CHECK_FALSE(driver.at("why_not").get<std::string>().empty());
     CHECK_THAT(problems_of(f), matchers::contains("the driver of " + manifest + " cannot be opened"));
 }
+
+TEST_CASE("doctor: a driver that crashes is reported, and the report is complete") {
+    const TemporaryFolder folder;
+    const std::string manifest = folder
+                                     .write("icd.json", R"({"file_format_version": "1.0.0",
+                                  "ICD": {"library_path": ")" LAMINA_CRASHING_DRIVER R"(", "api_version": "1.1.0"}})")
+                                     .string();
+    const Finished f = doctor({{"VK_DRIVER_FILES", manifest}, {"VK_ICD_FILENAMES", manifest}}, {"--device", "cpu"});
+    CHECK(f.status == 7);
+    CHECK_THAT(problems_of(f),
+               matchers::contains("the driver of " + manifest + " cannot be opened: was ended by signal"));
+    CHECK(json::parse(f.out).at("self_check").size() == 2);
+}
