@@ -1,6 +1,9 @@
 #include "matrix.hpp"
 
+#include "base/thread_end.hpp"
+
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -55,8 +58,13 @@ class Kept {
 };
 
 Kept &kept() {
-    thread_local Kept all;
-    return all;
+    thread_local Kept *all = nullptr;
+    if (all == nullptr) {
+        auto made = std::make_unique<Kept>();
+        at_thread_end([](void *object) { delete static_cast<Kept *>(object); }, made.get());
+        all = made.release();
+    }
+    return *all;
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "threads.hpp"
 
 #include "base/processor.hpp"
+#include "base/thread_end.hpp"
 
 #include <lamina/plugin/plan.hpp> // ceil_div()
 
@@ -64,6 +65,10 @@ class Helpers {
     Helpers(const Helpers &) = delete;
     Helpers &operator=(const Helpers &) = delete;
     ~Helpers() {
+        if (threads_have_ended()) {
+            for (std::thread &thread : threads_) thread.detach();
+            return;
+        }
         {
             const std::lock_guard lock(mutex_);
             ending_ = true;
