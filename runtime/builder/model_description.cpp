@@ -88,7 +88,7 @@ std::set<std::string> vocabularies_of(const fs::path &folder) {
 
 // model.json is removed first and written last, because without it the folder is not a model. The old model's
 // vocabularies are removed, too; files that it does not name are not touched.
-void replace_files(const fs::path &from, const fs::path &folder) {
+void replace_files(const fs::path &from, const std::set<std::string> &files, const fs::path &folder) {
     std::error_code error;
     const auto move = [&](const fs::path &name) {
         fs::rename(from / name, folder / name, error);
@@ -97,9 +97,9 @@ void replace_files(const fs::path &from, const fs::path &folder) {
     std::set<std::string> stale = vocabularies_of(folder);
     fs::remove(folder / "model.json", error);
     if (error) cannot_write(folder, error);
-    for (const fs::directory_entry &file : fs::directory_iterator(from)) {
-        stale.erase(file.path().filename().string());
-        if (file.path().filename() != "model.json") move(file.path().filename());
+    for (const std::string &file : files) {
+        stale.erase(file);
+        if (file != "model.json") move(file);
     }
     for (const std::string &file : stale) {
         if (fs::is_directory(fs::symlink_status(folder / file, error))) continue;
@@ -125,14 +125,16 @@ void ModelDescription::save(const fs::path &folder, bool replace,
 
     Workshop workshop(target);
     model::write_safetensors(workshop.path() / "model.safetensors", weights, {}, progress);
+    std::set<std::string> files{"model.safetensors"};
     for (const auto &[file, text] : vocabularies) {
         if (fs::path(file).filename() != file)
             throw Error(ErrorCode::usage, "vocabulary '" + file + "': expected the name of a file in the folder");
         write_file(workshop.path() / file, text);
+        files.insert(file);
     }
     write_file(workshop.path() / "model.json", json);
     // An existing folder is kept, even if empty, because a shell may have it as its current folder.
-    if (fs::is_directory(status)) return replace_files(workshop.path(), target);
+    if (fs::is_directory(status)) return replace_files(workshop.path(), files, target);
     try {
         workshop.rename();
     } catch (const std::system_error &e) {
