@@ -121,7 +121,8 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
         for (size_t i = 0; i < answers.size(); ++i) {
             if (over[i]) continue;
             Answer &answer = *answers[i];
-            if (!answer.wait(open == 1 ? soon(answer) : Work::Clock::now())) expect_client(answer, left);
+            (void)answer.wait(open == 1 ? soon(answer) : Work::Clock::now());
+            if (!answer.ended()) expect_client(answer, left);
             over[i] = answer.ended(); // before the pieces are taken, so that none is left behind
             if (const std::string piece = answer.take_pieces();
                 !piece.empty() && !send(piece_event(writing.head, i, piece)))

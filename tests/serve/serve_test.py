@@ -238,10 +238,12 @@ class Answers(unittest.TestCase):
         self.assertIn("no chat template", body["error"]["message"])
 
     def test_are_not_written_for_a_client_that_left(self):
-        work_for_minutes = {"model": "long", "prompt": ["w7"] * 500, "max_tokens": 1000}
-        for stream in [True, False]:
+        # Tokens that come slowly, and some that come faster than anybody looks for the client.
+        work_for_minutes = {"model": "long", "max_tokens": 30000}
+        for stream, tokens in [(True, 500), (False, 500), (False, 1)]:
             connection = self.server.connection()
-            connection.request("POST", "/v1/completions", json.dumps({**work_for_minutes, "stream": stream}))
+            connection.request("POST", "/v1/completions",
+                               json.dumps({**work_for_minutes, "prompt": ["w7"] * tokens, "stream": stream}))
             if stream: # the first pieces come long before the last
                 self.assertTrue(connection.getresponse().readline().startswith(b"data: {"))
             else:
