@@ -14,8 +14,8 @@ namespace lamina::vulkan {
 struct PhysicalDevice {
     VkPhysicalDevice handle = VK_NULL_HANDLE;
     DeviceInfo info;
-    uint32_t api_version = 0;  // the lower of the device's and the instance's
-    uint32_t queue_family = 0; // the first with compute support
+    uint32_t api_version = 0;    // the lower of the device's and the instance's
+    uint32_t queue_family = 0;   // the first with compute support
     uint32_t timestamp_bits = 0; // valid bits of the queue's timestamps; 0: it has none
     VkPhysicalDeviceLimits limits{};
     uint64_t max_allocation_bytes = 0;
