@@ -177,19 +177,35 @@ class CpuBackend final : public plan::Backend {
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override {
-        const std::string graph = plan.graph;
+        const char *const advice = "Use smaller batches or shorter inputs.";
+        const std::string what = "graph '" + plan.graph + "'";
+        // The system would grant more than there is, and end the process when it is used.
+        plan::expect_room(need(plan, options), what, "cpu", advice);
         try {
             return std::make_unique<CpuProgram>(std::move(plan), options, *this);
-        } catch (const std::bad_alloc &) {
-        } catch (const std::length_error &) { // more than a vector can ever hold
+        } catch (const std::bad_alloc &) { // of what this process may have
         }
-        throw Error(ErrorCode::memory, "the tensors of graph '" + graph +
-                                           "' do not fit in the host's memory. Use smaller batches or shorter inputs.");
+        throw Error(ErrorCode::memory, what + " does not fit into the memory that this process may have. " + advice);
     }
 
+    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override { return need(plan, {}); }
+
+    [[nodiscard]] const std::shared_ptr<CpuWeights> &weights() const { return weights_; }
+
+    [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {
+        return states_.get(requests, [](const std::vector<plan::MemoryRequest> &missing) {
+            std::vector<Memory> made;
+            for (const plan::MemoryRequest &r : missing) made.emplace_back(r.bytes);
+            return made;
+        });
+    }
+
+    [[nodiscard]] const abi::Executor *executor() const { return executor_; }
+
+  private:
     // Weights that are read where they are mapped take no memory that the system could not have back.
-    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override {
-        plan::MemoryNeed out = plan::need_of(plan);
+    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan, const plan::ProgramOptions &options) const {
+        plan::MemoryNeed out = plan::need_of(plan, options);
         out.free = available_memory();
         std::map<std::string, uint64_t> widened;
         for (const plan::Step &step : plan.steps) {
@@ -210,19 +226,6 @@ class CpuBackend final : public plan::Backend {
         return out;
     }
 
-    [[nodiscard]] const std::shared_ptr<CpuWeights> &weights() const { return weights_; }
-
-    [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {
-        return states_.get(requests, [](const std::vector<plan::MemoryRequest> &missing) {
-            std::vector<Memory> made;
-            for (const plan::MemoryRequest &r : missing) made.emplace_back(r.bytes);
-            return made;
-        });
-    }
-
-    [[nodiscard]] const abi::Executor *executor() const { return executor_; }
-
-  private:
     std::shared_ptr<const abi::Registry> plugins_; // keeps the layers' contracts alive
     std::shared_ptr<CpuWeights> weights_;
     const abi::Executor *executor_;

@@ -15,7 +15,9 @@ uint64_t saturated_sum(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UIN
 
 } // namespace
 
-MemoryNeed need_of(const GraphPlan &plan) {
+MemoryNeed need_of(const GraphPlan &plan) { return need_of(plan, {}); }
+
+MemoryNeed need_of(const GraphPlan &plan, const ProgramOptions &options) {
     MemoryNeed out;
     for (const PlannedTensor &tensor : plan.tensors) {
         const MemoryRequest request{tensor.name, padded(tensor.type.bytes())};
@@ -23,7 +25,7 @@ MemoryNeed need_of(const GraphPlan &plan) {
         if (tensor.kind == Kind::state) out.states.push_back(request);
         if (tensor.kind == Kind::input) out.others.push_back(request);
     }
-    const MemoryLayout layout = lay_out_memory(plan, {}, {}, 256);
+    const MemoryLayout layout = lay_out_memory(plan, {}, options, 256);
     for (const Block &block : layout.blocks)
         if (!block.at) out.others.push_back({plan.tensors[static_cast<size_t>(block.tensor)].name, block.bytes});
     out.others.push_back({"activations", layout.arena});

@@ -12,6 +12,7 @@
 namespace lamina::plan {
 
 struct GraphPlan;
+struct ProgramOptions;
 
 // What a program takes beside what is there already, and what is free for it.
 struct MemoryNeed {
@@ -21,6 +22,7 @@ struct MemoryNeed {
 
 // All tensors of a plan, each once, without the scratch of variants.
 [[nodiscard]] MemoryNeed need_of(const GraphPlan &plan);
+[[nodiscard]] MemoryNeed need_of(const GraphPlan &plan, const ProgramOptions &options);
 
 // Throws Error(memory) if it does not fit: what is needed and free, the largest tensors, and `advice`.
 void expect_room(const MemoryNeed &need, const std::string &what, const std::string &device, const std::string &advice);
