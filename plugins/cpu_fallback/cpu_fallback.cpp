@@ -41,6 +41,8 @@ struct CpuFallback {
                                          "heads layout=interleaved|halves magnitude batch_first; x: sequence B T "
                                          "heads*D, position?: i32 B; frequencies: P -> y: sequence B T heads*D"),
         cpu_kernel<cpu_fallback::softmax>("softmax", "x: ... C -> y: ... C"),
+        cpu_kernel<cpu_fallback::top_k>("top_k",
+                                        "k; x: ... V, bias?: V -> values: ... k, indices: i32 ... k, sum: ... 1"),
     };
 };
 

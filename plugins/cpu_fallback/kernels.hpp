@@ -16,5 +16,6 @@ void log_softmax(const Call &call);
 void rms_norm(const Call &call);
 void rotary(const Call &call);
 void softmax(const Call &call);
+void top_k(const Call &call);
 
 } // namespace lamina::plugin::cpu_fallback
