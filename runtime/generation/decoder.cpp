@@ -1,5 +1,6 @@
 #include "generation/decoder.hpp"
 
+#include "generation/encoded.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/texts.hpp"
 
@@ -16,7 +17,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
     : session_(session), model_(*session.model->generation), cached_(shape.cached), rows_(shape.rows),
       batch_(rounded_rows(shape.rows)), positions_(longest_target(*session.model, *session.runtime->plugins)),
       longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), begun_(shape.rows) {
-    if (!model_.encode.empty()) encode(sources);
+    if (!model_.encode.empty()) given_ = encode(session_, sources, rows_, batch_);
     if (cached_) expect_room(shape.sure == 0 ? longest_ : std::min(longest_, std::max(shape.sure, first_capacity)));
     detail::CachedTexts held = std::exchange(session_.cached, {});
     const bool fits = cached_ && held.rows.size() == batch_; // caches that have grown are used again
@@ -35,24 +36,6 @@ Decoder::~Decoder() {
     if (!holds_caches()) return;
     session_.decoding = nullptr;
     if (cached_ && whole_) session_.cached = {all_->capacity(), std::move(all_->taken)};
-}
-
-// The inputs that the decoder takes from the encoder, and the lengths of the sources.
-void Decoder::encode(const std::vector<Source> &sources) {
-    TensorMap inputs = encoder_inputs(*session_.model, *session_.runtime->plugins, sources, Rows::of_programs);
-    plan::GraphShapes shapes;
-    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
-    const auto held = session_.program(model_.encode, shapes);
-    plan::Program &program = *held;
-    for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());
-    session_.runtime->working();
-    program.run();
-    for (const std::string &name : model_.encoded) {
-        const int32_t output = program.plan().outputs.at(name);
-        Tensor &tensor = given_[name] = Tensor(program.plan().tensors[static_cast<size_t>(output)].type);
-        program.read(output, tensor.bytes());
-    }
-    if (model_.decode_takes_lengths) given_[model_.source_lengths] = std::move(inputs.at(model_.source_lengths));
 }
 
 // Refuses what cannot fit, with caches of so many tokens a row, before the weights of the decoder are uploaded.

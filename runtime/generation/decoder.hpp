@@ -25,8 +25,8 @@ class Decoder {
         bool cached = true;
         size_t sure = 0; // tokens that a sequence has for sure, if `length` is only what it may have; 0: length
     };
-    // sources: for the encoder, one per row, none empty; no rows for decoder-only models. Rows and lengths are rounded
-    // up, so that few programs serve all sizes.
+    // sources: for the encoder, none empty, each continued by as many rows; none for decoder-only models. Rows and
+    // lengths are rounded up, so that few programs serve all sizes.
     Decoder(detail::SessionState &session, const std::vector<Source> &sources, const Shape &shape);
     ~Decoder();
     Decoder(const Decoder &) = delete;
@@ -51,7 +51,6 @@ class Decoder {
     [[nodiscard]] bool holds_caches() const { return session_.decoding == this; }
 
   private:
-    void encode(const std::vector<Source> &sources);
     void expect_room(size_t capacity);
     void fill(const Tokens &tokens);
     void fill_alone(size_t row, std::span<const int32_t> tokens);
@@ -64,7 +63,7 @@ class Decoder {
     bool cached_;
     size_t rows_, batch_;                  // batch: rows as programs have them
     size_t positions_, longest_;           // tokens that a sequence has positions for, and those that one may have here
-    TensorMap given_;                      // what the encoder gave, and the lengths of the sources
+    TensorMap given_;                      // what encode() returned
     std::optional<Sequences> all_, alone_; // alone: a prompt that joins others
     std::vector<bool> begun_;              // by row; what caches hold of others is of an earlier text
     bool whole_ = true;                    // no step has failed

@@ -139,20 +139,32 @@ std::vector<Search::Choice> Search::best_choices(std::span<const float> scores, 
 }
 
 void Search::extend(std::span<const float> scores, size_t vocabulary, std::span<int32_t> parents) {
-    std::vector<Candidate> next;
+    std::vector<Choice> kept; // the likeliest first
     const std::vector<Choice> choices = best_choices(scores, vocabulary);
-    for (size_t rank = 0; rank < choices.size() && next.size() < live_.size(); ++rank) {
+    for (size_t rank = 0; rank < choices.size() && kept.size() < live_.size(); ++rank) {
         const Choice &choice = choices[rank];
-        Candidate c{live_[choice.beam].tokens, choice.log_probability};
-        if (ends(choice.token)) {
-            if (rank < live_.size()) finish(std::move(c), Finish::end); // an end that is not among the best is dropped
-            continue;
-        }
-        c.tokens.push_back(choice.token);
-        parents[next.size()] = static_cast<int32_t>(choice.beam);
-        next.push_back(std::move(c));
+        if (!ends(choice.token))
+            kept.push_back(choice);
+        else if (rank < live_.size()) // an end that is not among the best is dropped
+            finish(Candidate{live_[choice.beam].tokens, choice.log_probability}, Finish::end);
     }
-    while (next.size() < live_.size()) next.push_back({{}, never});
+    // The first choice of a beam stays in its row, whose caches need not move. Others take the rows that this leaves.
+    std::vector<Candidate> next(live_.size(), Candidate{{}, never});
+    const auto put = [&](const Choice &choice, size_t row) {
+        next[row] = Candidate{live_[choice.beam].tokens, choice.log_probability};
+        next[row].tokens.push_back(choice.token);
+        parents[row] = static_cast<int32_t>(choice.beam);
+    };
+    std::vector<Choice> others;
+    for (const Choice &choice : kept)
+        if (next[choice.beam].log_probability == never)
+            put(choice, choice.beam);
+        else
+            others.push_back(choice);
+    for (size_t row = 0; const Choice &choice : others) {
+        while (next[row].log_probability != never) ++row;
+        put(choice, row);
+    }
     live_ = std::move(next);
 }
 

@@ -60,10 +60,9 @@ void Slots::seat() {
 void Slots::make_decoder() {
     const bool encodes = !session_.model->generation->encode.empty();
     const size_t texts = encodes ? std::min(shape_.texts, waiting_.size()) : shape_.texts;
-    std::vector<Source> sources; // one a row
+    std::vector<Source> sources;
     auto next = waiting_.cbegin();
-    for (size_t i = 0; i < texts && encodes; ++i, ++next)
-        sources.insert(sources.end(), shape_.beams, next->search.task().source);
+    for (size_t i = 0; i < texts && encodes; ++i, ++next) sources.push_back(next->search.task().source);
     decoder_.reset(); // its caches go to the next
     decoder_ = std::make_unique<Decoder>(
         session_, sources, Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure});
