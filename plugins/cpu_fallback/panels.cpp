@@ -22,6 +22,9 @@ constexpr hn::FixedTag<uint64_t, 2> pairs;
 
 constexpr int most_vectors = 4; // of a row of a panel
 
+// Sums that are computed together: registers have room for so many, and for what is read. AVX-512 has twice as many.
+constexpr int sums_together = lanes == 16 ? 24 : 12;
+
 // Sums of this many products are rounded together: errors grow with the length of a sum. What they read stays in the
 // first cache.
 constexpr int64_t summed = 64;
@@ -49,7 +52,7 @@ HWY_INLINE void multiply_rows(const Strided &a, int64_t inner, const float *x, f
 
 template <int Vectors>
 HWY_ATTR void multiply(const Strided &a, int64_t rows, int64_t inner, const float *x, float *y, bool add) {
-    constexpr int together = 12 / Vectors; // as many sums as registers have room for
+    constexpr int together = sums_together / Vectors;
     constexpr int64_t columns = Vectors * lanes;
     for (int64_t begin = 0; begin < inner; begin += summed) {
         const int64_t count = std::min(summed, inner - begin);
@@ -63,8 +66,9 @@ HWY_ATTR void multiply(const Strided &a, int64_t rows, int64_t inner, const floa
             for (int64_t i = 0; i < share; ++i, next += line_floats) hwy::Prefetch(next);
             multiply_rows<together, Vectors>(part, count, x + begin * columns, out, add || begin != 0);
         }
-        for (; r < rows; ++r, part.values += a.row_step, out += columns)
-            multiply_rows<1, Vectors>(part, count, x + begin * columns, out, add || begin != 0);
+        for (; r + 2 <= rows; r += 2, part.values += 2 * a.row_step, out += 2 * columns)
+            multiply_rows<2, Vectors>(part, count, x + begin * columns, out, add || begin != 0);
+        if (r < rows) multiply_rows<1, Vectors>(part, count, x + begin * columns, out, add || begin != 0);
     }
 }
 
