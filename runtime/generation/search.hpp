@@ -45,6 +45,8 @@ class Search {
     [[nodiscard]] Ids whole(size_t beam) const;
     // The decoder has so many of them now, for each beam: none when it is new, or when it has lost what it had.
     void begin(size_t fed);
+    // It has so many more of the prompt, which is not at its end.
+    void feed(size_t tokens) { fed_ += tokens; }
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
     [[nodiscard]] Ids next(size_t beam) const;
     // Takes the scores (beams, V) of the next tokens; `parents` gets the beam that each beam continues.

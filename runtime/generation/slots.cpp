@@ -90,6 +90,14 @@ std::vector<Slots::Progress> Slots::advance() {
     std::vector<Ids> tokens(rows);
     for (size_t r = 0; r < rows; ++r)
         if (slots_[r / beams]) tokens[r] = slots_[r / beams]->search.next(r % beams);
+    // Texts that are being written do not wait for a long prompt: it is read in parts, between their tokens.
+    const bool writing = shape_.cached && std::ranges::any_of(tokens, [](const Ids &ids) { return ids.size() == 1; });
+    std::vector<bool> reading(slots_.size());
+    for (size_t r = 0; r < rows && writing; ++r) {
+        if (tokens[r].size() <= longest_block) continue;
+        tokens[r].resize(longest_block);
+        reading[r / beams] = true;
+    }
     const std::span<float> scores = decoder_->step(tokens);
     const size_t scores_of_text = beams * decoder_->vocabulary();
 
@@ -99,6 +107,10 @@ std::vector<Slots::Progress> Slots::advance() {
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (!slots_[i]) continue;
         Search &search = slots_[i]->search;
+        if (reading[i]) {
+            search.feed(longest_block);
+            continue;
+        }
         Ids mine(beams);
         std::iota(mine.begin(), mine.end(), 0);
         search.advance(scores.subspan(i * scores_of_text, scores_of_text), mine);

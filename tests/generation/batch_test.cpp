@@ -116,6 +116,32 @@ TEST_CASE("a sampled text is the same in any company") {
     }
 }
 
+TEST_CASE("a long prompt is read between the tokens of the texts that it joins") {
+    for (const Device &device : devices()) {
+        INFO(device.id);
+        Session session = letters(0, device), alone = letters(0, runtime().device("cpu"));
+        Batch batch(session, {.slots = 2, .length = 900});
+        std::string prompt;
+        for (int i = 0; i < 700; ++i) prompt += static_cast<char>('a' + i * i % 26);
+        GenerateOptions options;
+        options.max_length = 9;
+        Texts found;
+        const uint64_t first = batch.add("lamina", options);
+        step(batch, found);
+        const uint64_t second = batch.add(prompt, options);
+        for (size_t tokens = 2; tokens < 4; ++tokens) { // two parts of 256 tokens
+            step(batch, found);
+            CHECK(found[first].pieces.size() == tokens);
+            CHECK(found[second].pieces.empty());
+        }
+        step(batch, found); // the rest
+        CHECK(found[second].pieces.size() == 1);
+        found = write(batch, std::move(found));
+        check_same(found[first].finished.value(), alone.hypotheses({"lamina"}, options).front().front());
+        check_same(found[second].finished.value(), alone.hypotheses({prompt}, options).front().front());
+    }
+}
+
 TEST_CASE("texts of a batch have their own options, come at any time and give the answers of generate()") {
     for (const Device &device : devices()) {
         INFO(device.id);
