@@ -142,6 +142,32 @@ HWY_ATTR void scale(float *values, int64_t n, float factor) {
     map(values, n, [=](Floats v) HWY_ATTR { return hn::Mul(v, set(factor)); });
 }
 
+// The polynomials of shaders/common/sinusoid.glsl.
+HWY_ATTR void sines_and_cosines(const uint32_t *phases, int64_t n, float *sines, float *cosines) {
+    constexpr hn::Rebind<uint32_t, decltype(floats)> words;
+    constexpr hn::Rebind<int32_t, decltype(floats)> integers;
+    const auto bit = [](auto v, uint32_t b)
+                         HWY_ATTR { return hn::RebindMask(floats, hn::TestBit(v, hn::Set(words, b))); };
+    for (int64_t i = 0; i < n; i += lanes) {
+        uint32_t some[lanes] = {};
+        std::copy_n(phases + i, std::min(lanes, n - i), some);
+        const auto p = hn::ShiftRight<5>(hn::Add(hn::LoadU(words, some), hn::Set(words, 16)));
+        const auto quarter = hn::ShiftRight<25>(hn::Add(p, hn::Set(words, 1U << 24U))); // the nearest, 0 to 4
+        const auto rest = hn::BitCast(integers, hn::Sub(p, hn::ShiftLeft<25>(quarter)));
+        const Floats t = hn::Mul(hn::ConvertTo(floats, rest), set(0x1p-24F)); // in eighths of a turn, -1 to 1
+        const Floats u = hn::Mul(t, t);
+        Floats s = set(-3.55940028e-05F), c = set(3.49026232e-06F);
+        for (const float factor : {0.00248939241F, -0.0807451382F, 0.785398126F}) s = hn::MulAdd(s, u, set(factor));
+        for (const float factor : {-0.000325863133F, 0.0158542823F, -0.308425128F, 1.0F})
+            c = hn::MulAdd(c, u, set(factor));
+        s = hn::Mul(s, t);
+        const auto odd = bit(quarter, 1);
+        const Floats sine = hn::IfThenElse(odd, c, s), cosine = hn::IfThenElse(odd, s, c);
+        store(hn::IfThenElse(bit(quarter, 2), hn::Neg(sine), sine), sines + i, n - i);
+        store(hn::IfThenElse(bit(hn::Add(quarter, hn::Set(words, 1)), 2), hn::Neg(cosine), cosine), cosines + i, n - i);
+    }
+}
+
 // Subtracting the first value keeps rows accurate whose mean is large.
 HWY_ATTR void layer_norm_row(const float *x, int64_t n, double eps, const NormOutput &out) {
     const Floats shift = set(x[0]);
@@ -173,6 +199,7 @@ HWY_EXPORT(activate);
 HWY_EXPORT(greatest);
 HWY_EXPORT(exponentials);
 HWY_EXPORT(scale);
+HWY_EXPORT(sines_and_cosines);
 HWY_EXPORT(layer_norm_row);
 HWY_EXPORT(rms_norm_row);
 
@@ -182,6 +209,9 @@ double exponentials(float *values, int64_t n, float shift) {
     return HWY_DYNAMIC_DISPATCH(exponentials)(values, n, shift);
 }
 void scale(float *values, int64_t n, float factor) { HWY_DYNAMIC_DISPATCH(scale)(values, n, factor); }
+void sines_and_cosines(const uint32_t *phases, int64_t n, float *sines, float *cosines) {
+    HWY_DYNAMIC_DISPATCH(sines_and_cosines)(phases, n, sines, cosines);
+}
 void layer_norm_row(const float *x, int64_t n, double eps, const NormOutput &out) {
     HWY_DYNAMIC_DISPATCH(layer_norm_row)(x, n, eps, out);
 }

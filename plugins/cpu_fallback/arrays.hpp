@@ -18,6 +18,9 @@ double exponentials(float *values, int64_t n, float shift);
 // Multiplies each value.
 void scale(float *values, int64_t n, float factor);
 
+// Sines and cosines of n phases in units of 2^-32 turn, to 1e-7.
+void sines_and_cosines(const uint32_t *phases, int64_t n, float *sines, float *cosines);
+
 // What the norms do with the normalized values of a row; nullptr for what is left out.
 struct NormOutput {
     const float *weight, *bias, *added;

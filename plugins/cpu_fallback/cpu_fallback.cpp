@@ -34,6 +34,11 @@ struct CpuFallback {
         cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N",
                                          stored),
         cpu_kernel<cpu_fallback::log_softmax>("log_softmax", "x: ... C -> y: ... C"),
+        cpu_kernel<cpu_fallback::positional_encoding>(
+            "positional_encoding",
+            "layout=interleaved|halves max_len batch_first; x: sequence B T C, offset?: i32 B; "
+            "table?: max_len C -> y: sequence B T C",
+            weight_dtypes),
         cpu_kernel<cpu_fallback::rms_norm>(
             "rms_norm", "eps groups weight_offset; x: ... groups*C, residual?: ... groups*C; weight?: C "
                         "-> y: ... groups*C"),

@@ -13,6 +13,7 @@ void feed_forward(const Call &call);
 void layer_norm(const Call &call);
 void linear(const Call &call);
 void log_softmax(const Call &call);
+void positional_encoding(const Call &call);
 void rms_norm(const Call &call);
 void rotary(const Call &call);
 void softmax(const Call &call);

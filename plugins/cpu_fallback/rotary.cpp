@@ -1,7 +1,7 @@
-// Rotary positions. Phases are counted in turns, as fractions of 64 bits: exact at any position, and quicker than sines
-// of large angles.
+// Rotary positions.
 #include "kernels.hpp"
 #include "threads.hpp"
+#include "waves.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,10 +17,6 @@ uint64_t turn_of(float frequency) {
     return static_cast<uint64_t>(std::min((turns - std::floor(turns)) * 0x1p64L, 0x1p64L - 1));
 }
 
-struct Rotation { // of a pair of channels
-    float cosine, sine;
-};
-
 } // namespace
 
 void rotary(const Call &call) {
@@ -33,23 +29,18 @@ void rotary(const Call &call) {
     const size_t step = call.flag("layout") ? 1 : 2, second = call.flag("layout") ? pairs : 1; // between channels
 
     in_ranges(x.rows(), part_values / (8 * x.cols()) + 1, [&](int64_t first, int64_t end) {
-        std::vector<Rotation> rotations(pairs);
+        Waves waves(turns, magnitude);
+        const float *const cosines = waves.cosines(), *const sines = waves.sines();
         for (int64_t r = first; r < end; ++r) {
             const auto b = static_cast<size_t>(sequence.batch_of(r));
-            const int64_t at = (position ? position.i32()[b] : 0) + sequence.time_of(r);
-            for (size_t i = 0; i < pairs; ++i) {
-                const auto phase = static_cast<int64_t>(static_cast<uint64_t>(at) * turns[i]);
-                const double angle = static_cast<double>(phase) * (2 * std::numbers::pi * 0x1p-64);
-                rotations[i] = {magnitude * static_cast<float>(std::cos(angle)),
-                                magnitude * static_cast<float>(std::sin(angle))};
-            }
+            waves.move_to((position ? position.i32()[b] : 0) + sequence.time_of(r));
             const auto in = x.row(r), out = y.row(r);
             std::ranges::copy(in, out.begin());
             for (size_t head = 0; head < in.size(); head += depth)
                 for (size_t i = 0; i < pairs; ++i) {
                     const size_t a = head + i * step, c = a + second;
-                    out[a] = in[a] * rotations[i].cosine - in[c] * rotations[i].sine;
-                    out[c] = in[a] * rotations[i].sine + in[c] * rotations[i].cosine;
+                    out[a] = in[a] * cosines[i] - in[c] * sines[i];
+                    out[c] = in[a] * sines[i] + in[c] * cosines[i];
                 }
         }
     });

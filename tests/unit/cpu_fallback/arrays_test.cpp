@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 using namespace lamina::plugin;
 using lamina::test::for_instruction_sets, lamina::test::numbers;
@@ -48,6 +49,24 @@ TEST_CASE("cpu_fallback: activations are those of the references") {
         cpu_fallback::activate(static_cast<uint32_t>(activation), no_number.data(), 3);
         CHECK(std::isnan(no_number[1]));
         CHECK_FALSE(std::isnan(no_number[2]));
+    });
+}
+
+TEST_CASE("cpu_fallback: sines and cosines of phases in turns") {
+    for_instruction_sets([] {
+        for (const int64_t n : lengths) {
+            std::vector<uint32_t> phases;
+            for (uint32_t i = 0; static_cast<int64_t>(phases.size()) < n; ++i) // an eighth of a turn, and all around
+                phases.push_back(i % 2 == 0 ? i << 28U : 2654435769U * i);
+            std::vector<float> sines = with_guard(numbers(n)), cosines = sines;
+            cpu_fallback::sines_and_cosines(phases.data(), n, sines.data(), cosines.data());
+            for (size_t i = 0; i < phases.size(); ++i) {
+                const double angle = phases[i] * 0x1p-31 * std::numbers::pi;
+                CHECK(std::fabs(sines[i] - std::sin(angle)) <= 2e-7);
+                CHECK(std::fabs(cosines[i] - std::cos(angle)) <= 2e-7);
+            }
+            CHECK((sines.back() == 7 && cosines.back() == 7));
+        }
     });
 }
 

@@ -1,0 +1,36 @@
+// Sines and cosines of frequencies at a position. Phases are counted in turns, as fractions of 64 bits: exact at any
+// position.
+#pragma once
+
+#include "arrays.hpp"
+
+#include <span>
+#include <vector>
+
+namespace lamina::plugin::cpu_fallback {
+
+class Waves {
+  public:
+    // turns: what each frequency adds at each position, in units of 2^-64 turn. They must outlive this.
+    explicit Waves(std::span<const uint64_t> turns, float magnitude = 1)
+        : turns_(turns), magnitude_(magnitude), phases_(turns.size()), values_(2 * turns.size()) {}
+
+    void move_to(int64_t position) {
+        for (size_t i = 0; i < turns_.size(); ++i)
+            phases_[i] = static_cast<uint32_t>(static_cast<uint64_t>(position) * turns_[i] >> 32U);
+        sines_and_cosines(phases_.data(), size(), values_.data(), values_.data() + size());
+        if (magnitude_ != 1) scale(values_.data(), 2 * size(), magnitude_);
+    }
+    [[nodiscard]] const float *sines() const { return values_.data(); }
+    [[nodiscard]] const float *cosines() const { return values_.data() + size(); }
+
+  private:
+    [[nodiscard]] int64_t size() const { return static_cast<int64_t>(turns_.size()); }
+
+    std::span<const uint64_t> turns_;
+    float magnitude_;
+    std::vector<uint32_t> phases_; // in units of 2^-32 turn
+    std::vector<float> values_;
+};
+
+} // namespace lamina::plugin::cpu_fallback
