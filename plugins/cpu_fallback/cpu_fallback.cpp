@@ -33,6 +33,7 @@ struct CpuFallback {
                                              "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C"),
         cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N",
                                          stored),
+        cpu_kernel<cpu_fallback::log_mel>("log_mel", "mels n_fft hop sample_rate; samples: B hop*T -> y: B T mels"),
         cpu_kernel<cpu_fallback::log_softmax>("log_softmax", "x: ... C -> y: ... C"),
         cpu_kernel<cpu_fallback::positional_encoding>(
             "positional_encoding",

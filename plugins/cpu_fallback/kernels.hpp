@@ -12,6 +12,7 @@ void embedding(const Call &call);
 void feed_forward(const Call &call);
 void layer_norm(const Call &call);
 void linear(const Call &call);
+void log_mel(const Call &call);
 void log_softmax(const Call &call);
 void positional_encoding(const Call &call);
 void rms_norm(const Call &call);
