@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 namespace lamina::plugin::cpu_fallback {
 
@@ -22,11 +23,14 @@ void feed_forward(const Call &call) {
         activate(activation, g + first, end - first);
         if (gate) std::transform(h + first, h + end, g + first, h + first, std::multiplies<>());
     };
-    if (FewRows::suits(rows)) {
-        const FewRows x(tokens, rows, up.cols());
+    if (FewRowsFor::suits(rows)) {
+        const FewRowsFor x(up.dtype(), tokens, rows, up.cols());
+        std::optional<FewRowsFor> other; // the gate's weights may have a dtype of their own
+        if (gate && gate.dtype() != up.dtype()) other.emplace(gate.dtype(), tokens, rows, up.cols());
+        const FewRowsFor &for_gate = other ? *other : x;
         for_parts(stored_rows(up), [&](int64_t first, int64_t end) {
             x.product(stored_rows(up), up_bias, hidden.data(), nullptr, first, end);
-            if (gate) x.product(stored_rows(gate), gate_bias, gates.data(), nullptr, first, end);
+            if (gate) for_gate.product(stored_rows(gate), gate_bias, gates.data(), nullptr, first, end);
             for (int64_t row = 0; row < rows; ++row) activate_part(row, first, end);
         });
     } else {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <numeric>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -16,6 +15,8 @@ constexpr int64_t block_rows = 512; // of x, packed at a time
 // Rows of a weight that are multiplied together (a multiple of what multiply_panel() takes at once), and their values
 // up to here: they stay in the second cache.
 constexpr int64_t tile_rows = 60, tile_values = 512;
+
+int64_t padded(int64_t values) { return ceil_div(values, group) * group; } // to whole groups
 
 WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end) {
     return {weight.dtype, weight.first + first * weight.step, end - first, weight.values, weight.step};
@@ -122,25 +123,24 @@ void for_parts(const WeightRows &weight, const std::function<void(int64_t, int64
     in_parallel(ceil_div(weight.rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); });
 }
 
-FewRows::FewRows(const float *x, int64_t rows, int64_t values)
-    : rows_{x, nullptr, rows, ceil_div(values, group) * group} {
-    if (rows_.step != values) {
-        padded_.resize(static_cast<size_t>(rows * rows_.step));
-        for (int64_t r = 0; r < rows; ++r) std::copy_n(x + r * values, values, padded_.data() + r * rows_.step);
-        rows_.values = padded_.data();
+FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values)
+    : copy_(rows, std::max(integers_step(dtype, values), padded(values))), rows_{x, rows, values} {
+    if (const int64_t step = integers_step(dtype, values);
+        step != 0 && to_integers(dtype, x, rows, values, copy_.data())) {
+        rows_ = {copy_.data(), rows, step, true};
+    } else if (padded(values) != values) {
+        rows_ = {copy_.data(), rows, padded(values)};
+        for (int64_t r = 0; r < rows; ++r) {
+            float *const end = std::copy_n(x + r * values, values, copy_.data() + r * rows_.step);
+            std::fill_n(end, rows_.step - values, 0.0F);
+        }
     }
-    sums_.resize(static_cast<size_t>(rows * rows_.step / group));
-    for (int64_t i = 0; float &sum : sums_) {
-        sum = std::reduce(rows_.values + i, rows_.values + i + group);
-        i += group;
-    }
-    rows_.sums = sums_.data();
 }
 
-bool FewRows::suits(int64_t rows) { return rows <= few_rows; }
+bool FewRowsFor::suits(int64_t rows) { return rows <= few_rows; }
 
-void FewRows::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
-                      int64_t end) const {
+void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
+                         int64_t end) const {
     start(rows_.rows, weight.rows, bias, residual, y, first, end);
     add_products(part_of(weight, first, end), rows_, y + first, weight.rows);
 }
@@ -148,8 +148,8 @@ void FewRows::product(const WeightRows &weight, const Tensor &bias, float *y, co
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual) {
     if (rows == 0) return;
-    if (FewRows::suits(rows)) {
-        const FewRows few(x, rows, weight.values);
+    if (FewRowsFor::suits(rows)) {
+        const FewRowsFor few(weight.dtype, x, rows, weight.values);
         return for_parts(weight,
                          [&](int64_t first, int64_t end) { few.product(weight, bias, y, residual, first, end); });
     }

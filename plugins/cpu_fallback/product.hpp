@@ -19,12 +19,10 @@ void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &b
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual = nullptr);
 
-// Few rows of x, in the form that add_products() takes. They are copied only if zeros must follow them.
-class FewRows {
+// Few rows of x, in the form in which weights of a dtype are multiplied with them.
+class FewRowsFor {
   public:
-    FewRows(const float *x, int64_t rows, int64_t values);
-    FewRows(const FewRows &) = delete;
-    FewRows &operator=(const FewRows &) = delete;
+    FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values);
     // Whether there are so few that panels would be slower.
     static bool suits(int64_t rows);
 
@@ -32,11 +30,11 @@ class FewRows {
     void product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
                  int64_t end) const;
 
-    [[nodiscard]] const SummedRows &rows() const { return rows_; }
+    [[nodiscard]] const FewRows &rows() const { return rows_; }
 
   private:
-    std::vector<float> padded_, sums_;
-    SummedRows rows_;
+    Matrix copy_;
+    FewRows rows_;
 };
 
 // All rows of a weight, as they are stored.

@@ -1,7 +1,9 @@
 // Compiled once for each SIMD instruction set: foreach_target.h includes this file again for each of them.
 #include "rows.hpp"
+#include "matrix.hpp"
 
 #include <lamina/plugin/call.hpp>
+#include <lamina/plugin/plan.hpp> // ceil_div()
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +17,8 @@
 
 #include <hwy/cache_control.h>
 
+#include "few_bits-inl.hpp"
+#include "integers-inl.hpp"
 #include "unpack-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,73 +34,90 @@ template <int Count, class F> HWY_INLINE void unrolled(F &&f) {
 // How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
 constexpr int64_t ahead = 1024;
 
-// Calls f(block, index of its first value) for all blocks of a row. The last single values of a row may be fewer than a
+// Calls f(group, index of its first value) for all groups of a row. The last single values of a row may be fewer than a
 // group; zeros follow.
-template <class Format, class F> HWY_INLINE void for_blocks(const std::byte *row, int64_t values, F &&f) {
-    using Block = Unpacked<Format>;
+template <class Format, class F> HWY_INLINE void for_groups(const std::byte *row, int64_t values, F &&f) {
+    using Group = Unpacked<Format>;
     int64_t first = 0;
-    for (; first + Block::values <= values; first += Block::values, row += Block::bytes) {
+    for (; first + group <= values; first += group, row += Group::bytes) {
         hwy::Prefetch(row + ahead);
-        f(Block(row), first);
+        f(Group(row), first);
     }
-    if constexpr (Block::scales == 0)
+    if constexpr (Format::values == 1)
         if (first < values) {
-            std::byte last[Block::bytes] = {};
+            std::byte last[Group::bytes] = {};
             std::memcpy(last, row, static_cast<size_t>((values - first) * Format::bytes));
-            f(Block(last), first);
+            f(Group(last), first);
         }
 }
 
-// Multiplies one row of the weight with a few rows of x. Each block is unpacked once for all of them. The values of a
-// group are added up before they are scaled: that takes fewer multiplications, and shorter chains of additions.
-template <class Format, size_t Rows>
-HWY_INLINE void add_row(const std::byte *row, int64_t values, const SummedRows &x, float *y, int64_t step) {
-    using Block = Unpacked<Format>;
-    constexpr int parts = std::max(Block::scales, 1), vectors = group / parts / lanes;
-    Floats sums[Rows];
-    FourFloats minima[Rows];
-    std::fill_n(sums, Rows, hn::Zero(floats));
-    std::fill_n(minima, Rows, hn::Zero(four_floats));
-    for_blocks<Format>(row, values, [&](const Block &block, int64_t first) HWY_ATTR {
-        const float *at = x.values + first;
-        for (int g = 0; g < Block::values / group; ++g, at += group) {
-            const auto unpacked = block.group(g);
-            unrolled<parts>([&]<int Part>() HWY_ATTR {
-                Floats part[Rows];
-                unrolled<vectors>([&]<int V>() HWY_ATTR {
-                    constexpr int i = (Part * vectors + V) * lanes;
-                    const Floats w = unpacked.template at<i>();
-                    for (size_t r = 0; r < Rows; ++r) {
-                        const Floats v = hn::LoadU(floats, at + static_cast<int64_t>(r) * x.step + i);
-                        part[r] = V == 0 ? hn::Mul(w, v) : hn::MulAdd(w, v, part[r]);
-                    }
-                });
-                for (size_t r = 0; r < Rows; ++r)
-                    if constexpr (Block::scales == 0)
-                        sums[r] = hn::Add(part[r], sums[r]);
-                    else
-                        sums[r] = hn::MulAdd(part[r], block.scale(g, Part), sums[r]);
-            });
-        }
-        if constexpr (Block::has_minimum)
-            for (size_t r = 0; r < Rows; ++r)
-                minima[r] = block.add_minima(x.sums + (static_cast<int64_t>(r) * x.step + first) / group, minima[r]);
-    });
-    for (size_t r = 0; r < Rows; ++r) {
-        float sum = hn::GetLane(hn::SumOfLanes(floats, sums[r]));
-        if constexpr (Block::has_minimum) sum += hn::GetLane(hn::SumOfLanes(four_floats, minima[r]));
-        y[static_cast<int64_t>(r) * step] += sum;
+// Calls f(piece, index of its first value, how many of its values are there) for a row, or for rows that follow each
+// other.
+template <class Format, class F> HWY_INLINE void for_pieces(const std::byte *row, int64_t values, F &&f) {
+    using Piece = Pieces<Format>;
+    constexpr int64_t step = Piece::blocks * Format::bytes;
+    int64_t first = 0;
+    for (; first + Piece::values <= values; first += Piece::values, row += step) {
+        for (int64_t line = 0; line < step; line += 64) hwy::Prefetch(row + ahead + line);
+        f(Piece(row, Piece::blocks), first, int64_t{Piece::values});
     }
+    if (first < values) f(Piece(row, (values - first) / Format::values), first, values - first);
 }
 
-template <class Format> HWY_ATTR void add_rows(const WeightRows &weight, SummedRows x, float *y, int64_t step) {
+// Multiplies one row of the weight with a few rows of x. The values of a group are added up before they are scaled:
+// that takes fewer multiplications, and shorter chains of additions.
+template <class Format, size_t Rows>
+HWY_INLINE void add_row(const std::byte *row, int64_t values, const FewRows &x, float *y, int64_t step) {
+    Floats sums[Rows];
+    std::fill_n(sums, Rows, hn::Zero(floats));
+    for_groups<Format>(row, values, [&](const Unpacked<Format> &unpacked, int64_t first) HWY_ATTR {
+        Floats part[Rows];
+        unrolled<group / lanes>([&]<int V>() HWY_ATTR {
+            const Floats w = unpacked.template at<V * lanes>();
+            for (size_t r = 0; r < Rows; ++r) {
+                const float *const at = x.values + static_cast<int64_t>(r) * x.step + first + V * lanes;
+                const Floats v = hn::LoadU(floats, at);
+                part[r] = V == 0 ? hn::Mul(w, v) : hn::MulAdd(w, v, part[r]);
+            }
+        });
+        for (size_t r = 0; r < Rows; ++r)
+            if constexpr (Unpacked<Format>::scaled)
+                sums[r] = hn::MulAdd(part[r], unpacked.scale, sums[r]);
+            else
+                sums[r] = hn::Add(part[r], sums[r]);
+    });
+    for (size_t r = 0; r < Rows; ++r) y[static_cast<int64_t>(r) * step] += hn::GetLane(hn::SumOfLanes(floats, sums[r]));
+}
+
+// The same with rows of integers. Each slice is unpacked once for all of them.
+template <class Format, size_t Rows>
+HWY_INLINE void add_integer_row(const std::byte *row, int64_t values, const FewRows &x, float *y, int64_t step) {
+    using Piece = Pieces<Format>;
+    Floats sums[Rows];
+    std::fill_n(sums, Rows, hn::Zero(floats));
+    const float *at = x.values;
+    for_pieces<Format>(row, values, [&](const Piece &piece, int64_t, int64_t) HWY_ATTR {
+        unrolled<Piece::slices>([&]<int I>() HWY_ATTR {
+            const Slice slice = piece.template slice<I>();
+            for (size_t r = 0; r < Rows; ++r)
+                sums[r] = IntegerSlice<Piece>::add_product(slice, at + static_cast<int64_t>(r) * x.step, sums[r]);
+            at += IntegerSlice<Piece>::floats_taken;
+        });
+    });
+    for (size_t r = 0; r < Rows; ++r) y[static_cast<int64_t>(r) * step] += hn::GetLane(hn::SumOfLanes(floats, sums[r]));
+}
+
+template <class Format> HWY_ATTR void add_rows(const WeightRows &weight, FewRows x, float *y, int64_t step) {
     const auto add = [&]<size_t Rows>() HWY_ATTR {
         const std::byte *row = weight.first;
-        for (int64_t n = 0; n < weight.rows; ++n, row += weight.step)
-            add_row<Format, Rows>(row, weight.values, x, y + n, step);
+        for (int64_t n = 0; n < weight.rows; ++n, row += weight.step) {
+            if constexpr (has_few_bits<Format>)
+                add_integer_row<Format, Rows>(row, weight.values, x, y + n, step);
+            else
+                add_row<Format, Rows>(row, weight.values, x, y + n, step);
+        }
         constexpr auto taken = static_cast<int64_t>(Rows);
         x.values += taken * x.step, x.rows -= taken;
-        if (x.sums != nullptr) x.sums += taken * x.step / group;
         y += taken * step;
     };
 #if HWY_TARGET != HWY_EMU128 // which takes most of the time that this file takes to compile, and is hardly ever used
@@ -110,19 +131,18 @@ template <class Format> HWY_ATTR void add_rows(const WeightRows &weight, SummedR
 template <class Format, size_t Rows>
 HWY_INLINE void add_weighted_group(const std::byte *at, const WeightRows &rows, int64_t cols, const float *x,
                                    int64_t x_step, float *y, int64_t step) {
-    using Block = Unpacked<Format>;
     constexpr int vectors = group / lanes;
     Floats sums[Rows][vectors];
     for (auto &sum : sums) std::fill_n(sum, vectors, hn::Zero(floats));
-    const auto add = [&](const Block &block, int64_t n) HWY_ATTR {
+    const auto add = [&](const Unpacked<Format> &unpacked, int64_t n) HWY_ATTR {
         unrolled<vectors>([&]<int V>() HWY_ATTR {
-            const Floats values = block.group(0).template at<V * lanes>();
+            const Floats values = unpacked.template at<V * lanes>();
             for (size_t r = 0; r < Rows; ++r)
                 sums[r][V] = hn::MulAdd(hn::Set(floats, x[static_cast<int64_t>(r) * x_step + n]), values, sums[r][V]);
         });
     };
     for (int64_t n = 0; n < rows.rows; ++n, at += rows.step)
-        for_blocks<Format>(at, cols, [&](const Block &block, int64_t) HWY_ATTR { add(block, n); });
+        for_groups<Format>(at, cols, [&](const Unpacked<Format> &group, int64_t) HWY_ATTR { add(group, n); });
     for (size_t r = 0; r < Rows; ++r) {
         alignas(64) float sum[group];
         for (int64_t v = 0; v < vectors; ++v) hn::Store(sums[r][v], floats, sum + v * lanes);
@@ -174,25 +194,66 @@ template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
     }
 }
 
-template <class Block> HWY_INLINE void widen_block(const Block &block, float *out) {
-    for (int g = 0; g < Block::values / group; ++g, out += group) {
-        const auto unpacked = block.group(g);
-        unrolled<group / lanes>([&]<int V>() HWY_ATTR {
-            constexpr int i = V * lanes;
-            Floats w = unpacked.template at<i>();
-            if constexpr (Block::has_minimum)
-                w = hn::MulAdd(w, block.scale(g, 0), block.minimum(g));
-            else if constexpr (Block::scales != 0)
-                w = hn::Mul(w, block.scale(g, Block::scales == 1 ? 0 : i / (group / 2)));
-            hn::StoreU(w, floats, out + i);
+template <class Format> HWY_INLINE void widen_group(const Unpacked<Format> &unpacked, float *out) {
+    unrolled<group / lanes>([&]<int V>() HWY_ATTR {
+        Floats w = unpacked.template at<V * lanes>();
+        if constexpr (Unpacked<Format>::scaled) w = hn::Mul(w, unpacked.scale);
+        hn::StoreU(w, floats, out + V * lanes);
+    });
+}
+// The first `count` values of a piece.
+template <class Piece> HWY_INLINE void widen_piece(const Piece &piece, int64_t count, float *out) {
+    unrolled<Piece::slices>([&]<int I>() HWY_ATTR {
+        const Slice slice = piece.template slice<I>();
+        unrolled<2 * quads>([&]<int J>() HWY_ATTR {
+            constexpr int half = J / quads, quad = J % quads, run = Piece::run(I, half, quad);
+            if (run >= count) return;
+            const Floats scale = all_of_quad<quad>(slice.scale[half]), added = all_of_quad<quad>(slice.minimum[half]);
+            unrolled<16 / lanes>([&]<int V>() HWY_ATTR {
+                const auto integers = hn::PromoteTo(words, bytes_from<quad * 16 + V * lanes>(slice.integers[half]));
+                hn::StoreU(hn::MulAdd(hn::ConvertTo(floats, integers), scale, added), floats, out + run + V * lanes);
+            });
         });
+    });
+}
+
+// The product with weights that are widened first, a row at a time. Hardly ever needed: for values of x that are not
+// finite.
+void add_products_widened(const WeightRows &weight, const FewRows &x, float *y, int64_t step) {
+    const int64_t padded = ceil_div(weight.values, group) * group;
+    const Matrix row(1, padded);
+    std::fill_n(row.data() + weight.values, padded - weight.values, 0.0F);
+    const auto *bytes_of_row = reinterpret_cast<const std::byte *>(row.data());
+    for (int64_t n = 0; n < weight.rows; ++n) {
+        widen({weight.dtype, weight.first + n * weight.step, 1, weight.values, 0}, row.data());
+        add_rows<Words>({LAMINA_F32, bytes_of_row, 1, weight.values, 0}, x, y + n, step);
     }
 }
 
 } // namespace
 
-HWY_ATTR void add_products(const WeightRows &weight, const SummedRows &x, float *y, int64_t step) {
-    with_format(weight.dtype, [&]<class Format>() HWY_ATTR { add_rows<Format>(weight, x, y, step); });
+int64_t integers_step(uint32_t dtype, int64_t values) {
+    int64_t out = 0;
+    with_format(dtype, [&]<class Format>() HWY_ATTR {
+        if constexpr (has_few_bits<Format>)
+            out = ceil_div(values, int64_t{Pieces<Format>::values}) * integers_of_piece<Pieces<Format>>;
+    });
+    return out;
+}
+
+HWY_ATTR bool to_integers(uint32_t dtype, const float *x, int64_t rows, int64_t values, float *out) {
+    bool finite = true;
+    with_format(dtype, [&]<class Format>() HWY_ATTR {
+        if constexpr (has_few_bits<Format>) finite = rows_to_integers<Pieces<Format>>(x, rows, values, out);
+    });
+    return finite;
+}
+
+HWY_ATTR void add_products(const WeightRows &weight, const FewRows &x, float *y, int64_t step) {
+    with_format(weight.dtype, [&]<class Format>() HWY_ATTR {
+        if (has_few_bits<Format> && !x.integers) return add_products_widened(weight, x, y, step);
+        add_rows<Format>(weight, x, y, step);
+    });
 }
 
 HWY_ATTR void add_weighted(const WeightRows &rows, const float *x, int64_t x_step, int64_t count, float *y,
@@ -207,12 +268,17 @@ HWY_ATTR void widen(const WeightRows &weight, float *out) {
     with_format(weight.dtype, [&]<class Format>() HWY_ATTR {
         // All rows together are like one long row, because they are whole blocks.
         const int64_t values = weight.rows * weight.values;
-        for_blocks<Format>(weight.first, values, [&](const Unpacked<Format> &block, int64_t first) HWY_ATTR {
-            if (first + Unpacked<Format>::values <= values) return widen_block(block, out + first);
-            float last[Unpacked<Format>::values];
-            widen_block(block, last);
-            std::copy_n(last, values - first, out + first);
-        });
+        if constexpr (has_few_bits<Format>)
+            for_pieces<Format>(weight.first, values,
+                               [&](const Pieces<Format> &piece, int64_t first, int64_t count)
+                                   HWY_ATTR { widen_piece(piece, count, out + first); });
+        else
+            for_groups<Format>(weight.first, values, [&](const Unpacked<Format> &unpacked, int64_t first) HWY_ATTR {
+                if (first + group <= values) return widen_group(unpacked, out + first);
+                float last[group];
+                widen_group(unpacked, last);
+                std::copy_n(last, values - first, out + first);
+            });
     });
 }
 
@@ -224,9 +290,15 @@ namespace lamina::plugin::cpu_fallback {
 
 HWY_EXPORT(add_products);
 HWY_EXPORT(add_weighted);
+HWY_EXPORT(integers_step);
+HWY_EXPORT(to_integers);
 HWY_EXPORT(widen);
 
-void add_products(const WeightRows &weight, const SummedRows &x, float *y, int64_t step) {
+int64_t integers_step(uint32_t dtype, int64_t values) { return HWY_DYNAMIC_DISPATCH(integers_step)(dtype, values); }
+bool to_integers(uint32_t dtype, const float *x, int64_t rows, int64_t values, float *out) {
+    return HWY_DYNAMIC_DISPATCH(to_integers)(dtype, x, rows, values, out);
+}
+void add_products(const WeightRows &weight, const FewRows &x, float *y, int64_t step) {
     HWY_DYNAMIC_DISPATCH(add_products)(weight, x, y, step);
 }
 void add_weighted(const WeightRows &rows, const float *x, int64_t x_step, int64_t count, float *y, int64_t step) {

@@ -16,15 +16,22 @@ struct WeightRows {
     int64_t step;           // bytes from one row to the next
 };
 
-// Rows of floats; `step` from one to the next. Behind a row there are zeros up to a whole group. The sums of the groups
-// are there so that a block's minimum is multiplied once and not for each value.
-struct SummedRows {
-    const float *values, *sums; // no sums: for dtypes of single values
-    int64_t rows, step;
+// Few rows of x as add_products() reads them: as floats, behind which there are zeros up to a whole group, or as
+// integers, for weights that are multiplied as such.
+struct FewRows {
+    const float *values;
+    int64_t rows, step; // from one to the next
+    bool integers = false;
 };
 
+// How many floats a row of x takes as integers; 0 for a dtype whose weights are multiplied as floats.
+int64_t integers_step(uint32_t dtype, int64_t values);
+// Rows of x, which follow each other, as integers for a dtype. `out` begins at a cache line. False if a value is not
+// finite: then there are no such integers.
+bool to_integers(uint32_t dtype, const float *x, int64_t rows, int64_t values, float *out);
+
 // y[r * step + n] += row n of the weight times row r of x.
-void add_products(const WeightRows &weight, const SummedRows &x, float *y, int64_t step);
+void add_products(const WeightRows &weight, const FewRows &x, float *y, int64_t step);
 
 // y[r * step + c] += the sum over n of x[r * x_step + n] * value c of row n, for r from 0 to count - 1. Only for f32
 // and f16.

@@ -3,12 +3,13 @@
 
 #include "at_the_edge.hpp"
 #include "instruction_sets.hpp"
+#include "matrix.hpp"
 
 #include <lamina/plugin/dtype.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <vector>
 
 using namespace lamina::plugin;
@@ -33,23 +34,40 @@ struct Weight {
     std::vector<float> wide;
 };
 
-// The product with `rows` rows of x, compared with sums in double. x, too, ends where memory ends.
-void check_product(const Weight &weight, int64_t rows) {
-    const int64_t step = (weight.values + 31) / 32 * 32;
-    const AtTheEdge memory(static_cast<size_t>(rows * step) * sizeof(float));
-    auto *x = reinterpret_cast<float *>(memory.data());
-    for (int64_t r = 0; r < rows; ++r) std::ranges::copy(numbers(weight.values), x + r * step);
-    std::vector<float> sums;
-    for (int64_t i = 0; i < rows * step; i += 32) sums.push_back(std::accumulate(x + i, x + i + 32, 0.0F));
+// x as rows that follow each other, in the form that the dtype is multiplied with. Floats end where memory ends.
+class Rows {
+  public:
+    Rows(const Weight &weight, const std::vector<float> &x, int64_t rows)
+        : integers_(rows, cpu_fallback::integers_step(weight.type.dtype, weight.values)),
+          step_((weight.values + 31) / 32 * 32), floats_(static_cast<size_t>(rows * step_) * sizeof(float)) {
+        auto *const floats = reinterpret_cast<float *>(floats_.data());
+        for (int64_t r = 0; r < rows; ++r) std::copy_n(x.data() + r * weight.values, weight.values, floats + r * step_);
+        const int64_t step = cpu_fallback::integers_step(weight.type.dtype, weight.values);
+        if (step != 0 && cpu_fallback::to_integers(weight.type.dtype, floats, rows, weight.values, integers_.data()))
+            all = {integers_.data(), rows, step, true};
+        else
+            all = {floats, rows, step_};
+    }
+    cpu_fallback::FewRows all{};
 
+  private:
+    cpu_fallback::Matrix integers_;
+    int64_t step_;
+    AtTheEdge floats_;
+};
+
+// The product with `rows` rows of x, compared with sums in double.
+void check_product(const Weight &weight, const std::vector<float> &x, int64_t rows) {
+    const Rows of_x(weight, x, rows);
     const int64_t apart = weight.rows + 1; // of y's rows; what lies between them stays as it is
     std::vector<float> y(static_cast<size_t>(rows * apart), 1);
-    cpu_fallback::add_products(weight.all(), {x, sums.data(), rows, step}, y.data(), apart);
+    cpu_fallback::add_products(weight.all(), of_x.all, y.data(), apart);
     for (int64_t r = 0; r < rows; ++r) {
         for (int64_t n = 0; n < weight.rows; ++n) {
             double sum = 1, size = 1;
             for (int64_t k = 0; k < weight.values; ++k) {
-                const double term = double{weight.wide[static_cast<size_t>(n * weight.values + k)]} * x[r * step + k];
+                const double term = double{weight.wide[static_cast<size_t>(n * weight.values + k)]} *
+                                    x[static_cast<size_t>(r * weight.values + k)];
                 sum += term, size += std::fabs(term);
             }
             CHECK(std::fabs(y[static_cast<size_t>(r * apart + n)] - sum) <= 1e-6 * size);
@@ -66,15 +84,64 @@ TEST_CASE("cpu_fallback: weights of every dtype are widened exactly, and multipl
         for (const StorageType &type : storage_types) {
             if (type.dtype == LAMINA_I32) continue;
             INFO("dtype " << type.name);
-            const std::vector<int64_t> widths = type.in_blocks()
-                                                    ? std::vector<int64_t>{type.block_values, 3 * type.block_values}
-                                                    : std::vector<int64_t>{1, 31, 32, 45, 96};
+            const std::vector<int64_t> widths =
+                type.in_blocks() ? std::vector<int64_t>{type.block_values, 3 * type.block_values, 6 * type.block_values}
+                                 : std::vector<int64_t>{1, 31, 32, 45, 96};
             for (const int64_t values : widths) {
                 const Weight weight(type, 5, values);
                 std::vector<float> out(weight.wide.size());
                 cpu_fallback::widen(weight.all(), out.data());
                 CHECK(out == weight.wide);
-                for (const int64_t rows : {1, 2, 3, 4, 7}) check_product(weight, rows);
+                for (const int64_t rows : {1, 2, 3, 4, 7}) check_product(weight, numbers(rows * values), rows);
+            }
+        }
+    });
+}
+
+TEST_CASE("cpu_fallback: weights in blocks times values of very unequal sizes") {
+    // Integers stand for a group of values. So a large value must not cost other groups their accuracy, and neither
+    // zeros nor the smallest floats may divide by zero.
+    for_instruction_sets([] {
+        for (const StorageType &type : storage_types) {
+            if (!type.in_blocks()) continue;
+            INFO("dtype " << type.name);
+            const Weight weight(type, 3, 2 * std::max<int64_t>(type.block_values, 128));
+            std::vector<float> x = numbers(weight.values);
+            for (int64_t i = 0; i < weight.values; ++i) {
+                static constexpr float sizes[] = {1, 1e6F, 0, 1e-36F, 1e-3F, 3e4F, 1e-8F, 1};
+                x[static_cast<size_t>(i)] *= sizes[i / 32 % 8];
+            }
+            for (const float all : {1.0F, -0.0F, 1e-6F, 1e25F}) {
+                std::vector<float> scaled = x;
+                for (float &v : scaled) v *= all;
+                check_product(weight, scaled, 1);
+            }
+            std::ranges::fill(x, 0.0F); // but for one group
+            for (int64_t i = 32; i < 64; ++i) x[static_cast<size_t>(i)] = i % 2 == 0 ? 5 : -5;
+            check_product(weight, x, 1);
+        }
+    });
+}
+
+TEST_CASE("cpu_fallback: infinities and NaN in x come out as in a product of floats") {
+    for_instruction_sets([] {
+        for (const StorageType &type : storage_types) {
+            if (type.dtype == LAMINA_I32) continue;
+            INFO("dtype " << type.name);
+            const Weight weight(type, 4, 256);
+            for (const float value :
+                 {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+                std::vector<float> x = numbers(2 * weight.values), y(static_cast<size_t>(2 * weight.rows));
+                x[77] = value; // of the first row alone
+                const Rows of_x(weight, x, 2);
+                CHECK(!of_x.all.integers);
+                cpu_fallback::add_products(weight.all(), of_x.all, y.data(), weight.rows);
+                for (int64_t n = 0; n < weight.rows; ++n) {
+                    const auto row = static_cast<size_t>(n);
+                    const float expected = weight.wide[row * 256 + 77] * value;
+                    CHECK((std::isnan(expected) ? std::isnan(y[row]) : y[row] == expected));
+                    CHECK(std::isfinite(y[row + 4]));
+                }
             }
         }
     });
