@@ -119,7 +119,10 @@ WeightRows stored_rows(const Tensor &weight) {
 }
 
 void for_parts(const WeightRows &weight, const std::function<void(int64_t, int64_t)> &f) {
-    const int64_t part = std::max<int64_t>(part_values / weight.values, 1);
+    // Parts of the same size, and as many for each thread.
+    const int64_t threads = thread_count(), work = std::max<int64_t>(weight.rows * weight.values, 1);
+    const int64_t parts = ceil_div(work, part_values * threads) * threads;
+    const int64_t part = std::max<int64_t>(ceil_div(weight.rows, parts), 1);
     in_parallel(ceil_div(weight.rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); });
 }
 
