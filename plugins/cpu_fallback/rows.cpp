@@ -210,8 +210,9 @@ template <class Piece> HWY_INLINE void widen_piece(const Piece &piece, int64_t c
             if (run >= count) return;
             const Floats scale = all_of_quad<quad>(slice.scale[half]), added = all_of_quad<quad>(slice.minimum[half]);
             unrolled<16 / lanes>([&]<int V>() HWY_ATTR {
-                const auto integers = hn::PromoteTo(words, bytes_from<quad * 16 + V * lanes>(slice.integers[half]));
-                hn::StoreU(hn::MulAdd(hn::ConvertTo(floats, integers), scale, added), floats, out + run + V * lanes);
+                constexpr int first = V * static_cast<int>(lanes);
+                const auto integers = hn::PromoteTo(words, bytes_from<quad * 16 + first>(slice.integers[half]));
+                hn::StoreU(hn::MulAdd(hn::ConvertTo(floats, integers), scale, added), floats, out + run + first);
             });
         });
     });
