@@ -28,6 +28,7 @@ void Vocabulary::add(std::string_view token, int64_t id) {
     const auto refuse = [&](const std::string &why) {
         throw Error(ErrorCode::input, "the token " + in_quotes(token) + " of id " + std::to_string(id) + ": " + why);
     };
+    static_assert(highest_id < id_mask, "a slot has room for every id, and none of them is vacant");
     if (id < 0 || id > highest_id || id > static_cast<int64_t>(places_.capacity()) + highest_gap)
         refuse("expected an id from 0 to " +
                std::to_string(std::min(highest_id, static_cast<int64_t>(places_.capacity()) + highest_gap)));

@@ -11,7 +11,6 @@ where there is `kubectl`.
 
 import ast
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -19,32 +18,15 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-import venv
 
 lamina, environment = sys.argv[1], pathlib.Path(sys.argv[2])
 repository = pathlib.Path(__file__).resolve().parents[2]
 manifests = repository / "examples" / "kubernetes"
 validator, kserve = "kubernetes-validate==1.37.0", "kserve==0.21.0"
+sys.path.insert(0, str(repository / "tests"))
+import pip_environment  # noqa: E402
 
-
-def enter():
-    """Goes on in the virtual environment."""
-    python = environment / "bin" / "python"
-    try:
-        if not (environment / "done").exists():
-            venv.create(environment, with_pip=True, clear=True)
-            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, validator], check=True, timeout=600)
-            subprocess.run([*pip, "--no-deps", kserve], check=True, timeout=600) # its types alone are needed
-            (environment / "done").touch()
-    except (subprocess.SubprocessError, OSError) as why:
-        print(f"SKIPPED: clients {validator} and {kserve} cannot be installed: {why}")
-        sys.exit(1 if "LAMINA_REQUIRE_CLIENTS" in os.environ else 77)
-    os.execv(python, [python, __file__, *sys.argv[1:]])
-
-
-if sys.prefix == sys.base_prefix:
-    enter()
+pip_environment.enter(environment, [validator], ["--no-deps", kserve]) # of kserve, its types alone are needed
 
 import jsonschema  # noqa: E402
 import kubernetes_validate  # noqa: E402

@@ -26,15 +26,7 @@ configure "$scratch/source/row_scale"
 configure "$here/host"
 configure "$source/examples/encoder_decoder"
 
-expect() { # TEXT COMMAND...: the command succeeds, and its output contains the text
-    text=$1
-    shift
-    found=$("$@") || { echo "failed: $*" >&2; exit 1; }
-    case $found in
-        *"$text"*) ;;
-        *) printf 'expected %s, found:\n%s\n' "$text" "$found" >&2; exit 1 ;;
-    esac
-}
+. "$source/tests/expect.sh"
 
 # A program that only links needs no compiler of kernels. A layer without a build type is optimized, and without Catch2
 # only its test is left out.

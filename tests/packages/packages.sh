@@ -15,15 +15,7 @@ for tool in dpkg-shlibdeps file; do
 done
 cpack --config "$build/CPackConfig.cmake" -B "$scratch/packages" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 
-expect() { # TEXT COMMAND...: the command succeeds, and its output contains the text
-    text=$1
-    shift
-    found=$("$@") || { echo "failed: $*" >&2; exit 1; }
-    case $found in
-        *"$text"*) ;;
-        *) printf '%s: expected %s, found:\n%s\n' "$*" "$text" "$found" >&2; exit 1 ;;
-    esac
-}
+. "$source/tests/expect.sh"
 package() { echo "$scratch/packages/$1"_*.deb; }
 
 version=$(sed -n 's/^project(Lamina VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")

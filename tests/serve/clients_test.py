@@ -5,34 +5,16 @@ They are installed into a virtual environment in FOLDER the first time. The exit
 unless $LAMINA_REQUIRE_CLIENTS is set.
 """
 
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
-import venv
 
 lamina, environment = sys.argv[1], pathlib.Path(sys.argv[2])
 packages = ["openai==3.54.0", "tritonclient[http]==2.73.0"]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import pip_environment  # noqa: E402
 
-
-def enter():
-    """Goes on in the virtual environment."""
-    python = environment / "bin" / "python"
-    try:
-        if not (environment / "done").exists():
-            venv.create(environment, with_pip=True, clear=True)
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages],
-                           check=True, timeout=600)
-            (environment / "done").write_text("\n".join(packages))
-    except (subprocess.SubprocessError, OSError) as why:
-        print(f"SKIPPED: clients openai and tritonclient cannot be installed: {why}")
-        sys.exit(1 if "LAMINA_REQUIRE_CLIENTS" in os.environ else 77)
-    os.execv(python, [python, __file__, *sys.argv[1:]])
-
-
-if sys.prefix == sys.base_prefix:
-    enter()
+pip_environment.enter(environment, packages)
 
 import numpy  # noqa: E402
 import openai  # noqa: E402
