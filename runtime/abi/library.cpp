@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/nearest.hpp"
+#include "base/own_files.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -84,23 +85,6 @@ std::vector<fs::path> libraries_in(const fs::path &folder) {
     return out;
 }
 
-// The folder of Lamina's own plugins, relative to liblamina.so or to the program that this code is linked into:
-// lib/lamina/plugins in the build tree or the install. LAMINA_INSTALL_PLUGINS is relative to the prefix.
-std::vector<fs::path> own_folders() {
-    std::error_code error;
-    std::vector<fs::path> candidates;
-    // A relative path would search the current folder, which must never happen.
-    if (const auto library = library_with(reinterpret_cast<const void *>(&own_folders));
-        library && library->is_absolute())
-        candidates.push_back(library->parent_path() / "lamina/plugins");
-    if (const auto program = this_program())
-        for (const fs::path &relative : {fs::path("lib/lamina/plugins"), fs::path(LAMINA_INSTALL_PLUGINS)})
-            candidates.push_back(program->parent_path().parent_path() / relative);
-    for (const fs::path &folder : candidates)
-        if (fs::is_directory(folder, error)) return {folder};
-    return {};
-}
-
 } // namespace
 
 const lamina_cpu_kernel *Executor::kernel(const lamina_layer &contract) const {
@@ -121,7 +105,7 @@ std::vector<fs::path> Registry::search_path(const std::vector<fs::path> &first) 
             rest.remove_prefix(std::min(rest.size(), part.size() + 1));
         }
     }
-    for (fs::path &folder : own_folders()) out.push_back(std::move(folder));
+    if (auto own = own_file("plugins")) out.push_back(std::move(*own));
     return out;
 }
 

@@ -35,4 +35,7 @@ struct KernelInfo {
 // buffer, gaps in the binding numbers. `where` begins the message.
 [[nodiscard]] KernelInfo reflect(const lamina_kernel &kernel, const std::string &where);
 
+// The function "lamina_reflect" of the library "spirv_cross", which has what SPIRV-Cross finds: all but `shared`.
+using Reflect = void(const lamina_kernel &kernel, const std::string &where, KernelInfo &info);
+
 } // namespace lamina::plan

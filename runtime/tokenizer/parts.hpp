@@ -16,7 +16,7 @@ struct Tokenizer::Parts {
     tokenizer::Normalizer normalizer = [](tokenizer::Text &) {};
     tokenizer::AddedTokens added;
     tokenizer::PreTokenizer pre_tokenizer = [](std::vector<tokenizer::Piece> &) {};
-    std::unique_ptr<const tokenizer::Model> model;
+    std::shared_ptr<const tokenizer::Model> model;
     tokenizer::PostProcessor post_processor = [](std::vector<Encoding> &, bool) {};
     tokenizer::Decoder decoder = tokenizer::decode_with_blanks();
 };

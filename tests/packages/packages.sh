@@ -24,7 +24,9 @@ expect "lamina $version" "$build/bin/lamina" --version
 expect "$library (= $version-1~" dpkg-deb -f "$(package lamina)" Depends
 expect libcpp-httplib dpkg-deb -f "$(package lamina)" Depends # found by dpkg-shlibdeps
 expect 'lamina-plugins (>= ' dpkg-deb -f "$(package "$library")" Depends
-expect libspirv-cross dpkg-deb -f "$(package "$library")" Depends
+for opened in libspirv-cross libsndfile libsentencepiece; do
+    expect $opened dpkg-deb -f "$(package "$library")" Depends
+done
 expect "liblamina ${version%.*} $library" dpkg-deb -I "$(package "$library")" shlibs
 expect 'libvulkan1, mesa-vulkan-drivers | vulkan-icd' dpkg-deb -f "$(package "$library")" Recommends
 expect libhwy dpkg-deb -f "$(package lamina-plugins)" Depends
@@ -36,7 +38,7 @@ for deb in "$scratch"/packages/*.deb; do # one package must not hold another's f
 done
 [ -z "$(sort "$scratch/files" | uniq -d)" ] || { echo "in two packages:"; sort "$scratch/files" | uniq -d; exit 1; }
 for file in bin/lamina lib/liblamina.so lib/liblamina.so.${version%.*} lib/lamina/plugins/lamina_linear.so \
-    lib/lamina/liblamina_serve.so lib/pkgconfig/lamina.pc lib/cmake/Lamina/LaminaConfig.cmake \
+    lib/lamina/liblamina_serve.so "lib/lamina/liblamina_sndfile-${version%.*}.so" lib/pkgconfig/lamina.pc lib/cmake/Lamina/LaminaConfig.cmake \
     include/lamina/lamina.hpp share/lamina/shaders/common share/lamina/models/g2p/model.json \
     share/bash-completion/completions/lamina share/fish/vendor_completions.d/lamina.fish \
     share/doc/lamina/copyright share/doc/lamina/changelog.gz "share/doc/$library/copyright"; do
@@ -61,6 +63,11 @@ fi
 g2p=$scratch/root/usr/share/lamina/models/g2p
 expect "vulkan$(printf '\t')V " "$lamina" run "$g2p" vulkan --device cpu
 expect "$scratch/root/usr/bin/../lib/lamina/plugins/lamina_softmax.so" "$lamina" doctor --device cpu
+spm=$source/tests/unit/tokenizer/fixtures/spm.model
+expect '' "$lamina" tokenize "$spm" hello
+rm "$scratch/root/usr/lib/lamina/liblamina_sentencepiece-${version%.*}.so" # as if a package were damaged
+expect "Lamina's library liblamina_sentencepiece-${version%.*}.so is missing: install Lamina again" \
+    sh -c '"$1" tokenize "$2" hello 2>&1 || true' - "$lamina" "$spm"
 "$lamina" serve "$g2p" --device cpu --port 0 --quiet >"$scratch/url" &
 server=$!
 trap 'kill $server' EXIT

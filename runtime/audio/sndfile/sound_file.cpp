@@ -1,8 +1,4 @@
-// read_audio() of audio.hpp, by libsndfile.
-#include <lamina/audio.hpp>
-
-#include "audio/riff.hpp"
-#include "base/file.hpp"
+#include "audio/sound_file.hpp"
 
 #include <sndfile.h>
 
@@ -12,7 +8,7 @@
 #include <new>
 #include <span>
 
-namespace lamina {
+namespace lamina::audio {
 namespace {
 
 constexpr int64_t block = 16384;               // frames per read
@@ -42,14 +38,13 @@ void mix(const std::filesystem::path &file, std::span<const float> frames, int c
 
 } // namespace
 
-Audio read_audio(const std::filesystem::path &file) {
-    audio::expect_complete(file);
+extern "C" void lamina_read_sound_file(const std::filesystem::path &file, Audio &out) {
     SF_INFO info{};
     const AudioFile in(sf_open(file.string().c_str(), SFM_READ, &info));
     if (!in)
         refuse(file, std::string("expected audio, such as WAV, FLAC, OGG or MP3; libsndfile says: ") +
                          sf_strerror(nullptr) + "; 'ffmpeg -i INPUT OUTPUT.wav' converts most others");
-    Audio out{.rate = info.samplerate};
+    out.rate = info.samplerate;
     try {
         std::vector<float> frames(static_cast<size_t>(block * info.channels));
         while (const sf_count_t count = sf_readf_float(in.get(), frames.data(), block)) {
@@ -69,7 +64,6 @@ Audio read_audio(const std::filesystem::path &file) {
         refuse(file, "is truncated: expected " + std::to_string(info.frames) + " samples per channel, found " +
                          std::to_string(found));
     if (found == 0) refuse(file, "contains no samples");
-    return out;
 }
 
-} // namespace lamina
+} // namespace lamina::audio
