@@ -148,6 +148,14 @@ std::vector<uint32_t> with_matrix_type(const lamina_kernel &kernel) {
 
 } // namespace
 
+TEST_CASE("reflection refuses what is not SPIR-V, and SPIR-V without an entry point") {
+    const auto refusal = [](const std::array<uint32_t, 5> &words) {
+        return message_of([&] { (void)reflect({"x", words.data(), words.size()}, "plugin.so: kernel 'x'"); });
+    };
+    CHECK(refusal({1, 2, 3, 4, 5}) == "plugin.so: kernel 'x': it is not SPIR-V");
+    CHECK_THAT(refusal({0x07230203, 0x00010300, 0, 1, 0}), matchers::contains("plugin.so: kernel 'x': "));
+}
+
 TEST_CASE("reflection works for cooperative matrices with any version of SPIRV-Cross") {
     const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     const lamina_kernel &plain = registry->layer("layer_norm").contract->kernels[0];
