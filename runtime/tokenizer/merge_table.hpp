@@ -1,8 +1,9 @@
-// Merges by pair of tokens: a hash table with linear probing, because every pair of every word is looked up.
+// Merges by pair of tokens. It is an array, because vocabularies are large and a hash table would leave room.
 #pragma once
 
 #include "tokenizer/bpe.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -11,38 +12,43 @@ namespace lamina::tokenizer {
 class MergeTable {
   public:
     struct Entry {
-        uint64_t pair = vacant;
-        uint32_t rank = 0;
-        int32_t made = 0;
+        int32_t right; // the second token of the pair
+        uint32_t rank;
+        int32_t made;
     };
 
-    explicit MergeTable(const std::vector<Merge> &merges) : slots_(merges.size() + merges.size() / 2 + 2) {
-        for (const Merge &merge : merges) {
-            Entry &slot = slots_[slot_of(key(merge.left, merge.right))];
-            slot = {key(merge.left, merge.right), merge.rank, merge.made};
+    explicit MergeTable(const std::vector<Merge> &merges) : entries_(merges.size()) {
+        int32_t end = 0;
+        for (const Merge &merge : merges) end = std::max(end, merge.left + 1);
+        ends_.assign(static_cast<size_t>(end) + 1, 0);
+        for (const Merge &merge : merges) ++ends_[index_of(merge.left) + 1];
+        for (size_t left = 1; left < ends_.size(); ++left) ends_[left] += ends_[left - 1];
+        // Until here, these are where the entries of each token begin. They move to the end, entry by entry.
+        for (const Merge &merge : merges)
+            entries_[ends_[index_of(merge.left)]++] = {merge.right, merge.rank, merge.made};
+        size_t begin = 0;
+        for (const uint32_t at : ends_) {
+            const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(begin);
+            std::stable_sort(first, entries_.begin() + at,
+                             [](const Entry &a, const Entry &b) { return a.right < b.right; });
+            begin = at;
         }
     }
 
     [[nodiscard]] const Entry *find(int32_t left, int32_t right) const {
-        const Entry &slot = slots_[slot_of(key(left, right))];
-        return slot.pair == vacant ? nullptr : &slot;
+        if (index_of(left) >= ends_.size()) return nullptr;
+        const Entry *const first = entries_.data() + (left == 0 ? 0 : ends_[index_of(left) - 1]);
+        const Entry *const last = entries_.data() + ends_[index_of(left)];
+        const Entry *const after = std::upper_bound(
+            first, last, right, [](int32_t wanted, const Entry &entry) { return wanted < entry.right; });
+        return after == first || after[-1].right != right ? nullptr : after - 1; // of equals, the one that came last
     }
 
   private:
-    static constexpr uint64_t vacant = UINT64_MAX; // not a pair: ids are not negative
+    static size_t index_of(int32_t token) { return static_cast<size_t>(token); }
 
-    static uint64_t key(int32_t left, int32_t right) {
-        return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
-    }
-    [[nodiscard]] size_t slot_of(uint64_t pair) const {
-        const uint64_t hash = pair * 0x9E3779B97F4A7C15u >> 32u; // Fibonacci hashing
-        auto slot = static_cast<size_t>(hash * slots_.size() >> 32u);
-        while (slots_[slot].pair != vacant && slots_[slot].pair != pair)
-            slot = slot + 1 == slots_.size() ? 0 : slot + 1;
-        return slot;
-    }
-
-    std::vector<Entry> slots_; // a third of them vacant
+    std::vector<Entry> entries_; // by left token, then by right token
+    std::vector<uint32_t> ends_; // of the entries of each left token, which begin where those of the one before end
 };
 
 } // namespace lamina::tokenizer

@@ -21,14 +21,8 @@ class Vocabulary {
     [[nodiscard]] int32_t end() const { return static_cast<int32_t>(places_.size()); } // one more than the highest id
 
   private:
-    struct Place {
-        uint32_t begin = 0, length = absent;
-    };
     static constexpr uint32_t absent = UINT32_MAX;
-
-    [[nodiscard]] std::string_view text_of(const Place &place) const {
-        return std::string_view(bytes_).substr(place.begin, place.length);
-    }
+    [[nodiscard]] std::string_view text_at(uint32_t place) const;
     // An id, and the bits of the token's hash that an id leaves: comparing text is a cache miss.
     using Slot = uint32_t;
     static constexpr uint32_t id_bits = 27, id_mask = (1u << id_bits) - 1;
@@ -36,9 +30,9 @@ class Vocabulary {
     [[nodiscard]] size_t slot_of(std::string_view token, uint32_t hash) const;
     void grow();
 
-    std::string bytes_;         // of all tokens, concatenated
-    std::vector<Place> places_; // by id
-    std::vector<Slot> slots_;   // by hash of the token, with linear probing; a power of two
+    std::string bytes_;            // of all tokens, each after its length
+    std::vector<uint32_t> places_; // in bytes_, by id
+    std::vector<Slot> slots_;      // by hash of the token, with linear probing; a power of two
     size_t size_ = 0;
 };
 
