@@ -183,6 +183,7 @@ Graph GraphReader::read(const std::string &name, JsonView value) {
     for (const JsonView layer : layers)
         layer.has("repeat") ? read_repeat(layer, scope, graph) : read_layer(layer, "", scope, graph);
 
+    graph.nodes.shrink_to_fit();
     for (const JsonView tensor : value.at("outputs").members()) {
         const std::string output(tensor.key());
         check_name(output, tensor);

@@ -34,7 +34,10 @@ namespace {
 // Some steps of a plan, with the tensors that they use.
 class Excerpt {
   public:
-    Excerpt(const GraphPlan &plan, std::string name) : from_(plan) { out_.graph = std::move(name); }
+    Excerpt(const GraphPlan &plan, std::string name, size_t steps) : from_(plan) {
+        out_.graph = std::move(name);
+        out_.steps.reserve(steps);
+    }
 
     int32_t tensor(int32_t t) {
         const auto [it, fresh] = moved_.try_emplace(t, static_cast<int32_t>(out_.tensors.size()));
@@ -56,7 +59,7 @@ class Excerpt {
 };
 
 // The steps that have states, and those that they depend on.
-GraphPlan only_states(const GraphPlan &plan) {
+GraphPlan only_states(GraphPlan plan) {
     std::vector<bool> needed(plan.tensors.size()), kept(plan.steps.size());
     const auto is_needed = [&](int32_t t) { return needed[static_cast<size_t>(t)]; };
     const auto is_there = [](int32_t t) { return t != none; };
@@ -66,11 +69,11 @@ GraphPlan only_states(const GraphPlan &plan) {
         for (const int32_t t : step.in)
             if (kept[s] && t != none) needed[static_cast<size_t>(t)] = true;
     }
-    Excerpt out(plan, plan.graph);
+    Excerpt out(plan, plan.graph, static_cast<size_t>(std::ranges::count(kept, true)));
     std::map<std::string, int32_t, std::less<>> inputs;
     for (const auto &[name, t] : plan.inputs) inputs[name] = out.tensor(t);
     for (size_t s = 0; s < plan.steps.size(); ++s)
-        if (kept[s]) out.step(plan.steps[s]);
+        if (kept[s]) out.step(std::move(plan.steps[s]));
     GraphPlan states = out.take();
     states.inputs = std::move(inputs);
     for (PlannedTensor &tensor : states.tensors) tensor.output = false;
@@ -101,12 +104,12 @@ GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const
     plan.inputs = walk.inputs();
     plan.outputs = walk.outputs();
     for (const auto &[name, tensor] : plan.outputs) plan.tensors[static_cast<size_t>(tensor)].output = true;
-    if (shapes.states_only) return only_states(plan);
+    if (shapes.states_only) return only_states(std::move(plan));
     return plan;
 }
 
 GraphPlan isolate(const GraphPlan &plan, size_t step) {
-    Excerpt excerpt(plan, plan.graph + "/" + plan.steps[step].name);
+    Excerpt excerpt(plan, plan.graph + "/" + plan.steps[step].name, 1);
     excerpt.step(plan.steps[step]);
     GraphPlan out = excerpt.take();
     const Step &alone = out.steps.front();
