@@ -3,6 +3,7 @@
 
 #include "session/profile.hpp"
 
+#include "base/available_memory.hpp"
 #include "base/nearest.hpp"
 #include "base/wildcard.hpp"
 
@@ -84,7 +85,9 @@ std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, p
             };
         plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
         program_options.variants = variants(plan);
-        return backend->compile(std::move(plan), program_options);
+        std::unique_ptr<plan::Program> out = backend->compile(std::move(plan), program_options);
+        give_back_freed_memory(); // planning makes and frees much that is small
+        return out;
     });
 }
 

@@ -11,4 +11,7 @@ namespace lamina {
 // use it, so large allocations are compared with this number first.
 [[nodiscard]] std::optional<uint64_t> available_memory();
 
+// Gives the system what this process has freed and still holds.
+void give_back_freed_memory();
+
 } // namespace lamina

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <string>
 
+#include <malloc.h>
+
 namespace lamina {
 namespace {
 
@@ -35,6 +37,8 @@ fs::path control_group(std::string_view groups) {
 }
 
 } // namespace
+
+void give_back_freed_memory() { (void)::malloc_trim(0); }
 
 std::optional<uint64_t> available_memory() {
     std::optional<uint64_t> least = available_memory(system_file("/proc/meminfo"));

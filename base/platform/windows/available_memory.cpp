@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <malloc.h>
 #include <windows.h>
 
 namespace lamina {
@@ -13,5 +14,7 @@ std::optional<uint64_t> available_memory() {
     if (GlobalMemoryStatusEx(&status) == 0) return std::nullopt;
     return std::min<uint64_t>(status.ullAvailPhys, status.ullAvailPageFile);
 }
+
+void give_back_freed_memory() { (void)_heapmin(); }
 
 } // namespace lamina
