@@ -12,7 +12,7 @@ namespace lamina::audio {
 namespace {
 
 constexpr int64_t block = 16384;               // frames per read
-constexpr int64_t longest_seconds = 24 * 3600; // compressed silence is small
+constexpr int64_t longest_seconds = int64_t{24} * 3600; // compressed silence is small
 
 struct Close {
     void operator()(SNDFILE *file) const { sf_close(file); }
