@@ -130,8 +130,12 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
     const Limits limits = measure_limits(runtime, device);
     output.clear_progress();
     if (!options.report.empty()) {
-        write_file(options.report, report_of(runtime, device, limits, output));
-        output.note("wrote " + options.report.string());
+        std::filesystem::path chart = options.report;
+        chart.replace_extension(".svg");
+        const Report report = report_of(runtime, device, limits, chart.filename().string(), output);
+        write_file(options.report, report.page);
+        write_file(chart, report.chart);
+        output.note("wrote " + options.report.string() + " and " + chart.string());
         return 0;
     }
     if (!targets.models.empty()) {
@@ -182,9 +186,9 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--compare-device", options->beside, "ID", "also measure on this device").not_empty();
     add_format_option(app, options->format);
     app.option("--svg", options->svg, "FILE", "also draw the times of layers as bars").not_empty();
-    app.option(
-           "--report", options->report, "FILE.md",
-           "write a page about this device: its driver, which variants compute right results, and how fast they are")
+    app.option("--report", options->report, "FILE.md",
+               "write a page about this device: its driver, which variants compute right results, and how fast they "
+               "are; and a chart of these times, FILE.svg")
         .not_empty();
     return {app, [options, app, &global](Output &output) { return bench(*options, app, global, output); }};
 }

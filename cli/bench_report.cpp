@@ -1,5 +1,6 @@
 #include "bench_report.hpp"
 
+#include "bench_chart.hpp"
 #include "bench_layers.hpp"
 #include "interrupt.hpp"
 
@@ -8,7 +9,9 @@
 
 #include <lamina/proof.hpp>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <thread>
 
@@ -18,12 +21,16 @@ namespace {
 struct Shape {
     const char *layer, *cases;
 };
-// An encoder layer of 512 channels at two lengths, and a token and a prompt of a language model of 2048 channels.
+// An encoder layer of 512 channels at two lengths; a token and a prompt of a language model of 2048 channels; and
+// products for which a variant is made: a short prompt, few columns and a token with a long K.
 constexpr std::array shapes{
     Shape{"linear", "T=1,128,512 K=512 N=512"},
     Shape{"linear", "T=128,512 K=512 N=2048"},
     Shape{"linear", "T=1,256 K=2048 N=8192"},
-    Shape{"linear", "T=1,256 K=2048 N=8192 weights=q8_0"},
+    Shape{"linear", "T=1,256 K=2048 N=8192 weights=f16,q8_0,q4_k"},
+    Shape{"linear", "T=16 K=2048 N=2048 weights=f16"},
+    Shape{"linear", "T=64 K=1536 N=576 weights=f16"},
+    Shape{"linear", "T=1 K=8192 N=2048 weights=f16,q4_k"},
     Shape{"feed_forward", "T=128 C=512 H=2048"},
     Shape{"attention", "B=1 Tq=128 Tk=128 D=64 heads=8"},
     Shape{"attention", "B=1 Tq=512 Tk=512 D=64 heads=8"},
@@ -81,27 +88,34 @@ std::string verdicts(const Runtime &runtime, const Device &device, Output &outpu
     return sheet.str(Format::md, output);
 }
 
-std::string figures(const Runtime &runtime, const Device &device, const Limits &limits, Output &output) {
+LayerResults figures(const Runtime &runtime, const Device &device, const Limits &limits, Output &output) {
     LayerBench how;
     how.measure.all_variants = device.kind != "cpu"; // whose other variant is the slow reference
     how.measure.seconds = 0.2;
-    Sheet all = bench_layers(runtime, device, limits, {}, how, {}, output).sheet; // only the headings
+    LayerResults all = bench_layers(runtime, device, limits, {}, how, {}, output); // only the headings
     for (const Shape &shape : shapes) {
         how.cases = {shape.cases};
-        all.append(bench_layers(runtime, device, limits, {shape.layer}, how, {}, output).sheet);
+        LayerResults some = bench_layers(runtime, device, limits, {shape.layer}, how, {}, output);
+        all.sheet.append(some.sheet);
+        std::ranges::move(some.measured, std::back_inserter(all.measured));
     }
-    return all.str(Format::md, output);
+    return all;
 }
 
 } // namespace
 
-std::string report_of(const Runtime &runtime, const Device &device, const Limits &limits, Output &output) {
-    return "# " + device.name + "\n\n" + machine(device, limits) +
-           "\n## Are the results right?\n\nThe cases that the layers declare, compared with the references.\n\n" +
-           verdicts(runtime, device, output) +
-           "\n## How fast are the layers?\n\nTIME is the median, SPREAD the distance between the quartiles. OF LIMIT "
-           "compares with the copy and the product above.\n\n" +
-           figures(runtime, device, limits, output);
+Report report_of(const Runtime &runtime, const Device &device, const Limits &limits, const std::string &chart,
+                 Output &output) {
+    const std::string begin =
+        "# " + device.name + "\n\n" + machine(device, limits) +
+        "\n## Are the results right?\n\nThe cases that the layers declare, compared with the references.\n\n" +
+        verdicts(runtime, device, output) +
+        "\n## How fast are the layers?\n\nTIME is the median, SPREAD the distance between the quartiles. OF LIMIT "
+        "compares with the copy and the product above. In the chart, the longest bar of each case is its fastest "
+        "variant; the numbers are times, and speeds as multiples of the first variant's.\n\n";
+    const LayerResults found = figures(runtime, device, limits, output);
+    return {begin + found.sheet.str(Format::md, output) + "\n![Times of the variants](" + chart + ")\n",
+            draw(found.measured)};
 }
 
 } // namespace lamina::cli

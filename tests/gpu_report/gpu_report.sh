@@ -31,6 +31,8 @@ if grep -v ': good$' out/summary.txt | grep -v ': NOT RIGHT: nothing to check on
 for part in check-linear compare-g2p bench-g2p profile-g2p report; do expect out/summary.txt "^$part: good$"; done
 expect out/report.md '^| linear | cpu_fallback | [1-9][0-9]* | 0 |'                        # passed, failed
 expect out/report.md '^| linear | T=256 K=2048 N=8192 weights=q8_0 | cpu_fallback | [1-9]' # runs
+expect out/report.md '(report.svg)'
+expect out/report.svg '>linear T=1 K=8192 N=2048 weights=q4_k<' # a group of bars
 expect out/trace-g2p.json traceEvents
 
 report 1 --device cpu --out out
