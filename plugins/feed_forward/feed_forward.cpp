@@ -51,6 +51,8 @@ struct FeedForward {
         "B=1 T=3 C=32 H=96 activation=gelu +down_bias weights=q4_1",
         "B=1 T=9 C=64 H=96 activation=silu +gate_weight weights=q4_0 gate_weight=q5_0 down_weight=q5_1",
         "B=1 T=9 C=256 H=256 activation=silu +gate_weight weights=q4_k gate_weight=q5_k down_weight=q6_k",
+        "B=1 T=67 C=68 H=130 activation=gelu +gate_weight +down_bias +residual weights=f16", // tiles of 128 x 128
+        "B=1 T=9 C=36 H=516 activation=gelu_tanh +up_bias +down_bias +residual", // K in parts for the second product
     };
 
     static void check(const Call &call) {
@@ -87,22 +89,22 @@ struct FeedForward {
                    .bias = "up_bias",
                    .y = hidden,
                    .activation = activation_of(call)};
+        std::vector<Product> products;
         if (gated) {
-            const lamina_ref gate = plan.scratch(hidden_bytes);
-            Product activated = up;
-            activated.weight = "gate_weight", activated.bias = "gate_bias", activated.y = gate;
-            plan_product(call, plan, lamina_kernels::product, activated);
-            up.activation = Activation::none, up.combine = Combine::multiply, up.z = gate;
+            Product gate = up;
+            gate.weight = "gate_weight", gate.bias = "gate_bias", gate.y = plan.scratch(hidden_bytes);
+            products.push_back(gate);
+            up.activation = Activation::none, up.combine = Combine::multiply, up.z = gate.y;
         }
-        plan_product(call, plan, lamina_kernels::product, up);
-        plan_product(call, plan, lamina_kernels::product,
-                     {.rows = rows,
-                      .x = hidden,
-                      .weight = "down_weight",
-                      .bias = "down_bias",
-                      .y = plan.out("y"),
-                      .combine = call.in("residual") ? Combine::add : Combine::none,
-                      .z = plan.in("residual")});
+        products.push_back(up);
+        products.push_back({.rows = rows,
+                            .x = hidden,
+                            .weight = "down_weight",
+                            .bias = "down_bias",
+                            .y = plan.out("y"),
+                            .combine = call.in("residual") ? Combine::add : Combine::none,
+                            .z = plan.in("residual")});
+        plan_products(call, plan, lamina_kernels::product, products);
     }
 };
 

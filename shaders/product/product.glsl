@@ -5,10 +5,11 @@
 //
 // This file declares the operands and finishes each sum. The kernels differ in how they compute the sums:
 //     product_registers.comp   a tile of sums per invocation; no shared memory and no barriers, so it runs anywhere
-//     product_tiled.comp       64 x 64 sums per workgroup; X and W go through shared memory
+//     product_tiled.comp       a tile of sums per workgroup; X and W go through shared memory
 //     product_few_rows.comp    invocations share the work along K, for a handful of rows
 //     product_matrix.comp      64 x 64 sums per workgroup, with cooperative matrices
 //     product_packed.comp      as product_registers.comp, with fewer and wider loads of rearranged operands
+// product_tiled.comp and product_few_rows.comp may split K into parts, which product_join.comp adds.
 // lamina::plugin::plan_product() in <lamina/plugin/product.hpp> plans the dispatches.
 
 #ifndef LAMINA_PRODUCT_GLSL
@@ -26,6 +27,7 @@ layout(push_constant) uniform Push {
     uint cols;
     uint first_col;
     uint y_cols;
+    uint part_inner; // values along K in a part; inner if K is not split
 #ifdef BUILT_ONCE // for all of these, because the kernel takes drivers long to compile
     uint activation;
     uint combine;
@@ -61,19 +63,55 @@ float x_step(uint i) { return x[i]; }
 float weight_step(uint i) { return weight(i); }
 #endif
 
+// Four values along K, from k on; zeros beyond the end.
+vec4 x_four(uint row, uint k) {
+#if defined(VEC4) || defined(BLOCKS)
+    return k < inner ? x4[(row * inner + k) / 4u] : vec4(0.0);
+#else
+    vec4 v;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) v[i] = x[row * inner + min(k + i, inner - 1u)];
+    return mix(v, vec4(0.0), greaterThanEqual(k + uvec4(0u, 1u, 2u, 3u), uvec4(inner)));
+#endif
+}
+vec4 w_four(uint row, uint k) {
+#if defined(VEC4) || defined(BLOCKS)
+    return k < inner ? weight4((row * inner + k) / 4u) : vec4(0.0);
+#else
+    vec4 v;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) v[i] = weight(row * inner + min(k + i, inner - 1u));
+    return mix(v, vec4(0.0), greaterThanEqual(k + uvec4(0u, 1u, 2u, 3u), uvec4(inner)));
+#endif
+}
+
+// What a workgroup computes: the tile of sums at (row, col), over the values along K from begin to end.
+struct Tile {
+    uint row, col, begin, end;
+};
+uint part = 0u; // which part of K that is
+
+// False for the workgroups beyond the last tile of the last part.
+bool find_tile(uint tile_rows, uint tile_cols, out Tile tile) {
+    const uint down = (rows + tile_rows - 1u) / tile_rows, across = (cols + tile_cols - 1u) / tile_cols;
+    const uint n = workgroup_number();
+    part = n / across / down;
+    tile.row = n / across % down * tile_rows, tile.col = n % across * tile_cols;
+    tile.begin = part * part_inner, tile.end = min(tile.begin + part_inner, inner);
+    return tile.begin < inner;
+}
+
 // Kernels ask for it once per column. In finish() it would be loaded for each row: compilers must assume that writing Y
 // may change it.
 float bias_of(uint col) { return bias(first_col + min(col, cols - 1u)); }
 
 // Finishes the sum at (row, col), which includes the bias, and writes it to Y. Drops sums outside the matrix, from
-// tiles that extend beyond its edges.
+// tiles that extend beyond its edges. If K is split, Y has rows for each part.
 void finish(uint row, uint col, float sum) {
     if (row >= rows || col >= cols) return;
     const uint n = first_col + col;
     float v = activate(ACTIVATION, sum);
     if (COMBINE == LAMINA_ADD) v += z[row * y_cols + n];
     if (COMBINE == LAMINA_MULTIPLY) v *= z[row * y_cols + n];
-    y[row * y_cols + n] = v;
+    y[(part * rows + row) * y_cols + n] = v;
 }
 
 #endif

@@ -23,21 +23,19 @@ float joined(uint r, uint j, uint parts) {
 }
 
 void main() {
-    const uint col_tiles = (cols + LAMINA_FEW_COLS - 1u) / LAMINA_FEW_COLS;
-    const uint tile = workgroup_number();
-    const uint first_row = tile / col_tiles * TILE_ROWS, tile_col = tile % col_tiles * LAMINA_FEW_COLS;
-    if (first_row >= rows) return; // the same for the whole workgroup
+    Tile tile;
+    if (!find_tile(TILE_ROWS, LAMINA_FEW_COLS, tile)) return; // the same for the whole workgroup
 
     const uint lane = gl_LocalInvocationID.x, steps = inner / STEP_SIZE;
     // Rows and columns beyond the edge repeat the last one; finish() drops them.
-    const uvec4 w_row = min(tile_col + uvec4(0u, 1u, 2u, 3u), uvec4(cols - 1u)) * steps;
+    const uvec4 w_row = min(tile.col + uvec4(0u, 1u, 2u, 3u), uvec4(cols - 1u)) * steps;
     vec4 sum[TILE_ROWS];
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = vec4(0.0);
-    for (uint k = lane; k < steps; k += 64u) {
+    for (uint k = tile.begin / STEP_SIZE + lane; k < tile.end / STEP_SIZE; k += 64u) {
         const STEP w0 = weight_step(w_row.x + k), w1 = weight_step(w_row.y + k);
         const STEP w2 = weight_step(w_row.z + k), w3 = weight_step(w_row.w + k);
         [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-            const STEP v = x_step(min(first_row + r, rows - 1u) * steps + k);
+            const STEP v = x_step(min(tile.row + r, rows - 1u) * steps + k);
             sum[r] += vec4(dot(v, w0), dot(v, w1), dot(v, w2), dot(v, w3));
         }
     }
@@ -60,6 +58,6 @@ void main() {
     barrier();
     if (lane < 4u * TILE_ROWS) {
         const uint r = lane / 4u, j = lane % 4u;
-        finish(first_row + r, tile_col + j, joined(r, j, parts) + bias_of(tile_col + j));
+        finish(tile.row + r, tile.col + j, joined(r, j, parts) + bias_of(tile.col + j));
     }
 }

@@ -25,7 +25,7 @@ layout(constant_id = LAMINA_OF_MATRIX_K) const uint K = 16u;
 layout(std430, set = 0, binding = 5) readonly buffer XScales { float x_scales[]; };
 layout(std430, set = 0, binding = 6) readonly buffer WScales { float w_scales[]; };
 
-const uint ROWS = LAMINA_SHARED_ROWS, COLS = LAMINA_SHARED_COLS, DEPTH = LAMINA_MATRIX_DEPTH;
+const uint ROWS = LAMINA_MATRIX_ROWS, COLS = LAMINA_MATRIX_COLS, DEPTH = LAMINA_MATRIX_DEPTH;
 const uint BANDS = ROWS / M, ACROSS = COLS / N;
 const uint FOURS = DEPTH / 4u;
 const uint LINE = FOURS + 2u; // of a row; an odd multiple of 16 bytes spreads rows over the memory banks
@@ -36,25 +36,6 @@ shared uvec2 memory[2u * (ROWS + COLS) * LINE];
 const uint X_LOW = ROWS * LINE, W_HIGH = 2u * X_LOW, W_LOW = W_HIGH + COLS * LINE;
 
 #define MATRIX(type, rows, cols, use) coopmat<type, gl_ScopeSubgroup, rows, cols, use>
-
-// Four values along K, starting at k; zeros beyond the end.
-#if defined(VEC4) || defined(BLOCKS)
-vec4 x_four(uint row, uint k) { return k < inner ? x4[(row * inner + k) / 4u] : vec4(0.0); }
-vec4 w_four(uint row, uint k) { return k < inner ? weight4((row * inner + k) / 4u) : vec4(0.0); }
-#else
-vec4 x_four(uint row, uint k) {
-    vec4 v = vec4(0.0);
-    for (uint i = 0u; i < 4u; ++i)
-        if (k + i < inner) v[i] = x[row * inner + k + i];
-    return v;
-}
-vec4 w_four(uint row, uint k) {
-    vec4 v = vec4(0.0);
-    for (uint i = 0u; i < 4u; ++i)
-        if (k + i < inner) v[i] = weight(row * inner + k + i);
-    return v;
-}
-#endif
 
 // Copies the values along K, starting at k, to shared memory. Rows beyond the edge repeat the last one; finish() drops
 // their sums.

@@ -28,9 +28,9 @@ struct MatrixTiles {
     uint32_t workgroup;
 
     explicit MatrixTiles(const lamina_device &device)
-        : shape(matrix_shape(device, LAMINA_SHARED_ROWS, LAMINA_SHARED_COLS, LAMINA_MATRIX_DEPTH)),
-          workgroup(LAMINA_SHARED_ROWS / shape.m * device.subgroup) {
-        const uint32_t shared = 2 * (LAMINA_SHARED_ROWS + LAMINA_SHARED_COLS) * (LAMINA_MATRIX_DEPTH + 8) * 2; // bytes
+        : shape(matrix_shape(device, LAMINA_MATRIX_ROWS, LAMINA_MATRIX_COLS, LAMINA_MATRIX_DEPTH)),
+          workgroup(LAMINA_MATRIX_ROWS / shape.m * device.subgroup) {
+        const uint32_t shared = 2 * (LAMINA_MATRIX_ROWS + LAMINA_MATRIX_COLS) * (LAMINA_MATRIX_DEPTH + 8) * 2; // bytes
         if (shared > device.shared_bytes || workgroup > device.max_invocations || workgroup > device.max_local[0])
             throw Unsupported("it needs " + std::to_string(shared) + " bytes of shared memory and " +
                               std::to_string(workgroup) + " invocations per workgroup, more than the device has");

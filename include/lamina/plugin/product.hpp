@@ -76,23 +76,26 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
 struct ProductKernels {
     uint32_t few_rows, few_rows_vec4, few_rows_blocks;
     uint32_t few_rows_subgroup, few_rows_subgroup_vec4, few_rows_subgroup_blocks;
+    uint32_t join;
     uint32_t matrix, matrix_vec4, matrix_blocks;
     uint32_t pack, packed, packed_blocks, pad;
     uint32_t registers, registers_vec4, registers_blocks;
     uint32_t scales, scales_blocks;
-    uint32_t tiled, tiled_blocks;
+    uint32_t tiled, tiled_vec4, tiled_blocks;
 };
 
 inline constexpr std::array product_variants{
     baseline("sums in registers, no shared memory"),
-    variant("tiled", "64 x 64 tiles in shared memory; up to 8 rows: invocations along K", 0),
+    variant("tiled", "tiles of 64 x 64 sums in shared memory; up to 8 rows: invocations along K", 0),
+    variant("large", "more than 64 rows and columns: as tiled, with tiles of 128 x 128 sums", 0),
+    variant("split", "as tiled, for few tiles and a long K: K in up to 8 parts, then added", 0),
     variant("subgroup", "up to 8 rows: invocations along K, their sums joined by subgroups first", subgroup_sums),
     variant("packed",
             "as baseline, with few loads of 16 bytes: X shared in subgroups, weights packed once if necessary",
             subgroup_shuffles),
     variant("matrix", "more than 8 rows: cooperative matrices, each value as two halves", matrix_products),
 };
-inline constexpr uint32_t packed_variant = 3, matrix_variant = 4;
+enum ProductVariant : uint32_t { in_registers, in_tiles, in_large_tiles, in_parts, by_subgroup, packed, by_matrices };
 
 // ---- The plan ----
 
@@ -137,29 +140,64 @@ inline int64_t tile_rows(int64_t rows) {
     return even <= 2 ? even : ceil_div(even, 4) * 4;
 }
 
-struct Tiles { // how a variant computes a number of rows: the kernel, and the part of Y that a workgroup computes
+// How a variant computes a product: the kernel, the tile of Y that one of its workgroups computes, and the part of K.
+struct Tiles {
     uint32_t kernel;
-    int64_t rows, cols;
+    int64_t rows, cols, part;
+    bool suits = true; // false: these are those of in_tiles, because the variant has nothing better for this product
 };
-inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, int64_t rows, const Tensor &weight) {
+
+inline constexpr uint32_t large_bytes = 2 * 16 * (LAMINA_TILED_ROWS + 4) * 4; // of shared memory: product_tiled.comp
+
+// A GPU with so many invocations has enough to do. A part of K is a multiple of 256, the largest block, and longer than
+// the work of adding it to the others: 16 rounds of product_tiled.comp, or 4 of product_few_rows.comp.
+inline constexpr int64_t busy_invocations = 65'536, most_parts = 8;
+inline int64_t part_of(int64_t inner, int64_t invocations, int64_t least_part) {
+    const int64_t parts = std::min({most_parts, inner / least_part, ceil_div(busy_invocations, invocations)});
+    return parts < 2 ? inner : ceil_div(ceil_div(inner, parts), 256) * 256;
+}
+
+inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, const lamina_device &device, int64_t rows,
+                      const Tensor &weight) {
     const auto which = [&](uint32_t ordinary, uint32_t vec4, uint32_t blocks) { // four values at a time if K allows it
         return weight.in_blocks() ? blocks : weight.cols() % 4 == 0 ? vec4 : ordinary;
     };
-    // A register tile takes a step at a time, and lavapipe ends every loop after 65,535 rounds.
-    const int64_t steps = weight.in_blocks() ? 0 : weight.cols() / (weight.cols() % 4 == 0 ? 4 : 1);
-    if (variant == 0 && steps > 65'535)
+    const int64_t cols = weight.rows(), inner = weight.cols();
+    const bool few = rows <= LAMINA_FEW_ROWS;
+    if (variant == in_registers) {
+        // A register tile takes a step at a time, and lavapipe ends every loop after 65,535 rounds.
+        const int64_t steps = weight.in_blocks() ? 0 : inner / (inner % 4 == 0 ? 4 : 1);
+        if (steps <= 65'535)
+            return {which(k.registers, k.registers_vec4, k.registers_blocks), tile_rows(rows), LAMINA_REGISTER_COLS,
+                    inner};
         return {which(k.few_rows, k.few_rows_vec4, k.few_rows_blocks), std::min<int64_t>(rows, LAMINA_FEW_ROWS),
-                LAMINA_FEW_COLS};
-    if (variant == 0)
-        return {which(k.registers, k.registers_vec4, k.registers_blocks), tile_rows(rows), LAMINA_REGISTER_COLS};
-    if (rows > LAMINA_FEW_ROWS && variant == 2) throw Unsupported("more than 8 rows");
-    if (rows > LAMINA_FEW_ROWS)
-        return {which(k.tiled, k.tiled, k.tiled_blocks), LAMINA_SHARED_ROWS, LAMINA_SHARED_COLS};
-    const uint32_t kernel = variant == 2
-                                ? which(k.few_rows_subgroup, k.few_rows_subgroup_vec4, k.few_rows_subgroup_blocks)
-                                : which(k.few_rows, k.few_rows_vec4, k.few_rows_blocks);
-    return {kernel, rows, LAMINA_FEW_COLS};
+                LAMINA_FEW_COLS, inner};
+    }
+    if (variant == by_subgroup) {
+        if (!few) throw Unsupported("more than 8 rows");
+        return {which(k.few_rows_subgroup, k.few_rows_subgroup_vec4, k.few_rows_subgroup_blocks), rows, LAMINA_FEW_COLS,
+                inner};
+    }
+    Tiles tiles{which(k.few_rows, k.few_rows_vec4, k.few_rows_blocks), rows, LAMINA_FEW_COLS, inner};
+    int64_t workgroup = 64, least_part = 1024;
+    if (!few) {
+        const bool large = variant == in_large_tiles && rows > 64 && cols > 64 && device.shared_bytes >= large_bytes;
+        tiles = {which(k.tiled, k.tiled_vec4, k.tiled_blocks), large ? 128 : rows > 32 ? 64 : 32, 128, inner};
+        if (tiles.rows == 64) tiles.cols = 64;
+        workgroup = 256, least_part = 256;
+    }
+    if (variant == in_large_tiles) tiles.suits = tiles.rows == LAMINA_TILED_ROWS;
+    if (variant == in_parts) {
+        const int64_t workgroups = ceil_div(rows, tiles.rows) * ceil_div(cols, tiles.cols);
+        tiles.part = part_of(inner, workgroups * workgroup, least_part), tiles.suits = tiles.part < inner;
+    }
+    return tiles;
 }
+
+// The push constants of the kernels of products.
+struct ProductSizes {
+    uint32_t rows, inner, cols, first_col, y_cols, part_inner;
+};
 
 inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     const Tensor weight = call.weight(product.weight);
@@ -184,9 +222,7 @@ inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kern
                           {part(product.x, weight.cols()), x}, push);
         }
         for (const Window &w : windows) {
-            const struct {
-                uint32_t rows, inner, cols, first_col, y_cols;
-            } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
+            const ProductSizes push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(inner)};
             plan.dispatch(weight.in_blocks() ? kernels.packed_blocks : kernels.packed,
                           plan.spread(ceil_div(rows, tile) * ceil_div(w.count, LAMINA_REGISTER_COLS)),
                           {x, w.ref, plan.weight(product.bias), z, y}, push,
@@ -237,16 +273,13 @@ inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &ke
                     [&](auto... dispatch) { plan.dispatch(dispatch...); });
         for (const Window &w : windows) {
             const struct {
-                uint32_t rows, inner, cols, first_col, y_cols, activation, combine;
-            } push{u32(rows),
-                   u32(inner),
-                   u32(w.count),
-                   u32(w.first),
-                   u32(cols),
+                ProductSizes sizes;
+                uint32_t activation, combine;
+            } push{{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(inner)},
                    static_cast<uint32_t>(product.activation),
                    static_cast<uint32_t>(product.combine)};
             plan.dispatch(kernel,
-                          plan.spread(ceil_div(rows, LAMINA_SHARED_ROWS) * ceil_div(w.count, LAMINA_SHARED_COLS)),
+                          plan.spread(ceil_div(rows, LAMINA_MATRIX_ROWS) * ceil_div(w.count, LAMINA_MATRIX_COLS)),
                           {x, w.ref, plan.weight(product.bias), z, part(product.y, cols), scales, w_scales}, push,
                           {{LAMINA_OF_WEIGHT, dtype_of(weight)},
                            {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
@@ -258,41 +291,81 @@ inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &ke
     }
 }
 
-} // namespace detail
-
-// Emits the dispatches of one product for the plan's variant, which is one of product_variants. Splits matrices that
-// exceed the device's binding limit. Throws Unsupported if that is not possible.
-inline void plan_product(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
+// The variants whose kernels read weights as they are. Returns whether the variant suits the product.
+inline bool plan_tiles(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     const Tensor weight = call.weight(product.weight);
     const int64_t cols = weight.rows(), inner = weight.cols();
-    if (product.rows == 0 || cols == 0) return;
-    if (plan.variant == packed_variant) return detail::plan_packed(call, plan, kernels, product);
-    if (plan.variant == matrix_variant) return detail::plan_matrices(call, plan, kernels, product);
+    const lamina_ref bias = plan.weight(product.bias);
+    const lamina_spec weight_dtype{LAMINA_OF_WEIGHT, dtype_of(weight)};
+    const lamina_spec bias_dtype{LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))};
+    const lamina_spec activation{LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)};
+    const lamina_spec combine{LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)};
+    bool suits = false;
 
-    const int64_t block = detail::rows_per_binding(call, product.rows, std::max(inner, cols));
+    const int64_t block = rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {
         const int64_t rows = std::min(block, product.rows - first);
-        const detail::Tiles tile = detail::tiles_of(plan.variant, kernels, rows, weight);
+        const Tiles tiles = tiles_of(plan.variant, kernels, call.device(), rows, weight);
+        const lamina_spec tile_rows{LAMINA_OF_TILE_ROWS, u32(tiles.rows)};
+        const int64_t parts = ceil_div(inner, tiles.part);
+        suits = suits || tiles.suits;
         const auto part = [&](lamina_ref ref, int64_t row_values) {
-            return block == product.rows ? ref : detail::rows_of(ref, first, rows, row_values * 4);
+            return block == product.rows ? ref : rows_of(ref, first, rows, row_values * 4);
         };
         const lamina_ref x = part(product.x, inner), y = part(product.y, cols);
         // An unused binding gets x, which kernels only read.
         const lamina_ref z = product.combine == Combine::none ? x : part(product.z, cols);
 
         for (const Window &w : plan.windows(plan.weight(product.weight), cols, weight.row_bytes())) {
-            const struct {
-                uint32_t rows, inner, cols, first_col, y_cols;
-            } push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols)};
-            plan.dispatch(tile.kernel, plan.spread(ceil_div(rows, tile.rows) * ceil_div(w.count, tile.cols)),
-                          {x, w.ref, plan.weight(product.bias), z, y}, push,
-                          {{LAMINA_OF_WEIGHT, dtype_of(weight)},
-                           {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
-                           {LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)},
-                           {LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)},
-                           {LAMINA_OF_TILE_ROWS, u32(tile.rows)}});
+            const Groups grid = plan.spread(parts * ceil_div(rows, tiles.rows) * ceil_div(w.count, tiles.cols));
+            ProductSizes sizes{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(tiles.part)};
+            if (parts == 1) {
+                plan.dispatch(tiles.kernel, grid, {x, w.ref, bias, z, y}, sizes,
+                              {weight_dtype, bias_dtype, activation, combine, tile_rows});
+                continue;
+            }
+            // The parts are plain sums of this window's columns, which the second dispatch adds and finishes.
+            const lamina_ref sums = plan.scratch(parts * rows * w.count * 4);
+            sizes.first_col = 0, sizes.y_cols = sizes.cols;
+            plan.dispatch(tiles.kernel, grid, {x, w.ref, bias, x, sums}, sizes,
+                          {weight_dtype,
+                           {LAMINA_OF_BIAS, 0},
+                           {LAMINA_OF_ACTIVATION, LAMINA_NONE},
+                           {LAMINA_OF_COMBINE, LAMINA_NONE},
+                           tile_rows});
+            sizes = {u32(rows), u32(parts), u32(w.count), u32(w.first), u32(cols), u32(parts)};
+            plan.dispatch(kernels.join, plan.spread(ceil_div(rows * w.count, 64)), {sums, w.ref, bias, z, y}, sizes,
+                          {bias_dtype, activation, combine});
         }
     }
+    return suits;
+}
+
+} // namespace detail
+
+// Emits the dispatches of a layer's products, in this order, for the plan's variant, which is one of product_variants.
+// Splits matrices that exceed the device's binding limit. Throws Unsupported if that is not possible, or if the variant
+// suits none of the products.
+inline void plan_products(const Call &call, Plan &plan, const ProductKernels &kernels,
+                          std::span<const Product> products) {
+    bool suits = products.empty();
+    for (const Product &product : products) {
+        if (product.rows == 0 || call.weight(product.weight).rows() == 0) {
+            suits = true;
+        } else if (plan.variant == packed) {
+            detail::plan_packed(call, plan, kernels, product), suits = true;
+        } else if (plan.variant == by_matrices) {
+            detail::plan_matrices(call, plan, kernels, product), suits = true;
+        } else {
+            suits = detail::plan_tiles(call, plan, kernels, product) || suits;
+        }
+    }
+    if (suits) return;
+    throw Unsupported(plan.variant == in_parts ? "K is too short to be split, or there are enough tiles for a large GPU"
+                                               : "at most 64 rows or columns, or less than 17 KiB of shared memory");
+}
+inline void plan_product(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
+    plan_products(call, plan, kernels, {&product, 1});
 }
 
 } // namespace lamina::plugin

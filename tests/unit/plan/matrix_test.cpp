@@ -67,7 +67,7 @@ TEST_CASE("a device without room for the workgroup is refused with the requireme
     CHECK_THAT(refusal_on(device), matchers::contains("20480 bytes of shared memory and 256 invocations"));
 }
 
-constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
 
 // The kernels that a product's plan dispatches on a host that provides scratch memory and, optionally, preparation.
 struct Dispatches {
@@ -91,7 +91,7 @@ struct Dispatches {
         call.weight = weights.data(), call.tensor_size = sizeof(lamina_tensor);
         const lamina_host host = make_host();
         const Call seen(call);
-        Plan plan(seen, matrix_variant, host);
+        Plan plan(seen, by_matrices, host);
         plan_product(seen, plan, kernels,
                      {.rows = rows, .x = plan.in("x"), .weight = "weight", .bias = "bias", .y = plan.out("y")});
     }

@@ -9,12 +9,12 @@
 namespace {
 using namespace lamina::plugin;
 
-constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
 
 struct Emitted {
     uint32_t kernel;
     std::vector<lamina_ref> bind;
-    uint32_t rows, inner, cols, first_col, y_cols;
+    uint32_t rows, inner, cols, first_col, y_cols, part_inner;
 };
 
 struct Notes {
@@ -26,7 +26,7 @@ Notes &notes_of(const lamina_host *host) { return *static_cast<Notes *>(host->co
 Emitted emitted(const lamina_dispatch *d) {
     const auto *push = static_cast<const uint32_t *>(d->push);
     const auto value = [&](uint32_t i) { return i < d->push_bytes / 4 ? push[i] : 0; };
-    return {d->kernel, {d->bind, d->bind + d->n_bind}, value(0), value(1), value(2), value(3), value(4)};
+    return {d->kernel, {d->bind, d->bind + d->n_bind}, value(0), value(1), value(2), value(3), value(4), value(5)};
 }
 
 constexpr lamina_prepare preparing{
@@ -56,7 +56,7 @@ class Harness {
         call_.in = &x_, call_.weight = weights_.data(), call_.device = &device_;
         layer_.port_size = sizeof(lamina_port);
         call_.layer = &layer_, call_.tensor_size = sizeof(lamina_tensor);
-        device_.subgroup = 8;
+        device_.subgroup = 8, device_.shared_bytes = 32 * 1024;
         host_.context = &notes_;
         host_.dispatch = [](const lamina_host *host, const lamina_dispatch *d) -> lamina_status {
             notes_of(host).dispatches.push_back(emitted(d));
@@ -142,18 +142,69 @@ TEST_CASE("plan_product: the kernel follows from the variant and the shape") {
     const auto kernel = [](int64_t rows, int64_t inner, uint32_t variant, uint32_t weight = LAMINA_F32) {
         return Harness(rows, inner, 30, 1 << 20, weight).plan(variant).at(0).kernel;
     };
-    CHECK(kernel(10, 63, 0) == kernels.registers);
-    CHECK(kernel(10, 64, 0) == kernels.registers_vec4);
-    CHECK(kernel(10, 64, 1) == kernels.tiled);
-    CHECK(kernel(8, 63, 1) == kernels.few_rows);
-    CHECK(kernel(8, 64, 1) == kernels.few_rows_vec4);
-    CHECK(kernel(8, 63, 2) == kernels.few_rows_subgroup);
-    CHECK(kernel(8, 64, 2) == kernels.few_rows_subgroup_vec4);
-    CHECK(kernel(10, 64, 0, LAMINA_Q8_0) == kernels.registers_blocks);
-    CHECK(kernel(10, 64, 1, LAMINA_Q8_0) == kernels.tiled_blocks);
-    CHECK(kernel(8, 64, 1, LAMINA_Q8_0) == kernels.few_rows_blocks);
-    CHECK(kernel(8, 64, 2, LAMINA_Q8_0) == kernels.few_rows_subgroup_blocks);
-    REQUIRE_THROWS_AS(kernel(9, 64, 2), Unsupported);
+    CHECK(kernel(10, 63, in_registers) == kernels.registers);
+    CHECK(kernel(10, 64, in_registers) == kernels.registers_vec4);
+    CHECK(kernel(10, 63, in_tiles) == kernels.tiled);
+    CHECK(kernel(10, 64, in_tiles) == kernels.tiled_vec4);
+    CHECK(kernel(8, 63, in_tiles) == kernels.few_rows);
+    CHECK(kernel(8, 64, in_tiles) == kernels.few_rows_vec4);
+    CHECK(kernel(8, 63, by_subgroup) == kernels.few_rows_subgroup);
+    CHECK(kernel(8, 64, by_subgroup) == kernels.few_rows_subgroup_vec4);
+    CHECK(kernel(10, 64, in_registers, LAMINA_Q8_0) == kernels.registers_blocks);
+    CHECK(kernel(10, 64, in_tiles, LAMINA_Q8_0) == kernels.tiled_blocks);
+    CHECK(kernel(8, 64, in_tiles, LAMINA_Q8_0) == kernels.few_rows_blocks);
+    CHECK(kernel(8, 64, by_subgroup, LAMINA_Q8_0) == kernels.few_rows_subgroup_blocks);
+    REQUIRE_THROWS_AS(kernel(9, 64, by_subgroup), Unsupported);
+}
+
+TEST_CASE("plan_product: large tiles are for more than 64 rows and columns") {
+    const auto emitted = [](int64_t rows, int64_t cols) {
+        return Harness(rows, 64, cols, 1 << 20).plan(in_large_tiles);
+    };
+    CHECK(emitted(65, 65).at(0).kernel == kernels.tiled_vec4);
+    REQUIRE_THROWS_AS(emitted(64, 65), Unsupported);
+    REQUIRE_THROWS_AS(emitted(65, 64), Unsupported);
+}
+
+TEST_CASE("plan_product: K is split into parts if a GPU would not be busy otherwise, and a second dispatch adds them") {
+    struct Expected {
+        int64_t rows, inner, cols;
+        uint32_t kernel;
+        uint32_t part, parts; // parts: 0 if it is not split
+    };
+    const Expected e =
+        GENERATE(Expected{64, 1536, 576, kernels.tiled_vec4, 256, 6}, Expected{64, 515, 30, kernels.tiled, 512, 2},
+                 Expected{64, 511, 30, 0, 0, 0}, Expected{1, 8192, 2048, kernels.few_rows_vec4, 4096, 2},
+                 Expected{1, 8192, 512, kernels.few_rows_vec4, 1024, 8}, Expected{1, 1536, 576, 0, 0, 0},
+                 Expected{512, 8192, 8192, 0, 0, 0});
+    CAPTURE(e.rows, e.inner, e.cols);
+    Harness harness(e.rows, e.inner, e.cols, 1 << 30);
+    if (e.parts == 0) {
+        REQUIRE_THROWS_AS(harness.plan(in_parts), Unsupported);
+        return;
+    }
+    const auto emitted = harness.plan(in_parts);
+    REQUIRE(emitted.size() == 2);
+    CHECK(emitted[0].kernel == e.kernel);
+    CHECK(emitted[0].part_inner == e.part);
+    CHECK(emitted[1].kernel == kernels.join);
+    CHECK(emitted[1].inner == e.parts);
+    CHECK(emitted[0].bind[4].role == LAMINA_SCRATCH);
+    CHECK(emitted[1].bind[0].role == LAMINA_SCRATCH);
+    CHECK(emitted[1].bind[4].role == LAMINA_OUT);
+    CHECK(harness.notes().scratch == std::vector{static_cast<uint64_t>(e.parts * e.rows * e.cols * 4)});
+}
+
+TEST_CASE("plan_product: a product that is split is written once, also if its matrices exceed the binding limit") {
+    constexpr int64_t rows = 130, inner = 1024, cols = 90;
+    std::vector<int> times(rows * cols); // the last two rows, which are few, are not split
+    for (const Emitted &e : Harness(rows, inner, cols, 300000).plan(in_parts)) {
+        if (e.bind[4].role != LAMINA_OUT) continue; // sums of parts
+        const auto first_row = static_cast<uint32_t>(e.bind[4].offset / (cols * 4));
+        for (uint32_t r = first_row; r < first_row + e.rows; ++r)
+            for (uint32_t c = e.first_col; c < e.first_col + e.cols; ++c) ++times.at(r * cols + c);
+    }
+    CHECK(times == std::vector<int>(rows * cols, 1));
 }
 
 TEST_CASE("plan_product: rows that are a multiple of 16 bytes are read in place, all others are packed once") {
@@ -167,7 +218,7 @@ TEST_CASE("plan_product: rows that are a multiple of 16 bytes are read in place,
                                        Expected{LAMINA_F16, 64, 0, 64}, Expected{LAMINA_BF16, 60, 30 * 64 * 2, 64},
                                        Expected{LAMINA_Q8_0, 64, 32 * 2 * 34, 64});
     Harness harness(10, expected.inner, 30, 1 << 20, expected.dtype);
-    const auto emitted = harness.plan(packed_variant);
+    const auto emitted = harness.plan(packed);
     CAPTURE(expected.dtype, expected.inner);
     const Notes &notes = harness.notes();
     CHECK(notes.prepared == (expected.packed != 0 ? std::vector{expected.packed} : std::vector<uint64_t>{}));
@@ -189,7 +240,7 @@ TEST_CASE("plan_product: packed weights are within the binding limit, and cover 
     const bool blocks = GENERATE(false, true);
     Harness harness(rows, blocks ? 1024 : inner, cols, limit, blocks ? LAMINA_Q8_0 : LAMINA_F32);
     std::vector<int> times(cols);
-    for (const Emitted &e : harness.plan(packed_variant)) {
+    for (const Emitted &e : harness.plan(packed)) {
         if (e.kernel == kernels.pad) continue;
         CHECK(e.bind[1].index < harness.notes().prepared.size());
         for (uint32_t c = e.first_col; c < e.first_col + e.cols; ++c) ++times.at(c);
@@ -203,7 +254,7 @@ TEST_CASE("plan_product: packed weights are within the binding limit, and cover 
 TEST_CASE("plan_product: weights that cannot be packed are refused with the reason") {
     const auto refusal = [](Harness &harness) -> std::string {
         try {
-            (void)harness.plan(packed_variant);
+            (void)harness.plan(packed);
         } catch (const Unsupported &e) {
             return e.what();
         }
