@@ -164,7 +164,8 @@ function(lamina_add_layer NAME)
          product_few_rows:SUBGROUP product_few_rows:SUBGROUP:VEC4 product_few_rows:SUBGROUP:BLOCKS
          product_matrix:VEC4 product_matrix:BLOCKS product_packed:BLOCKS
          product_registers:VEC4 product_registers:BLOCKS product_scales:BLOCKS
-         product_tiled:VEC4 product_tiled:BLOCKS)
+         product_tiled:VEC4 product_tiled:BLOCKS
+         product_tiled:LARGE product_tiled:LARGE:VEC4 product_tiled:LARGE:BLOCKS)
   endif()
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.kernels)
   lamina_embed_shaders(${NAME} "${arg_SHADERS}" ${generated} made ${product} AGAIN ${arg_AGAIN})

@@ -51,7 +51,7 @@ struct Linear {
         "B=1 T=9 K=512 N=35 weights=q4_k",
         "B=1 T=3 K=256 N=7 weights=q5_k",
         "B=2 T=9 K=256 N=67 +bias weights=q6_k",
-        "B=1 T=131 K=36 N=257 +bias +residual weights=f16", // tiles of 128 x 128
+        "B=1 T=131 K=36 N=66 +bias +residual weights=f16", // tiles of 128 x 128
         "B=2 T=65 K=67 N=129 weights=bf16",
         "B=1 T=129 K=256 N=66 +bias weights=q4_k",
         "B=1 T=17 K=517 N=133 +bias +residual", // K in parts

@@ -82,6 +82,7 @@ struct ProductKernels {
     uint32_t registers, registers_vec4, registers_blocks;
     uint32_t scales, scales_blocks;
     uint32_t tiled, tiled_vec4, tiled_blocks;
+    uint32_t tiled_large, tiled_large_vec4, tiled_large_blocks;
 };
 
 inline constexpr std::array product_variants{
@@ -147,7 +148,7 @@ struct Tiles {
     bool suits = true; // false: these are those of in_tiles, because the variant has nothing better for this product
 };
 
-inline constexpr uint32_t large_bytes = 2 * 16 * (LAMINA_TILED_ROWS + 4) * 4; // of shared memory: product_tiled.comp
+inline constexpr uint32_t large_bytes = 2 * 16 * (LAMINA_LARGE_ROWS + 4) * 4; // of shared memory: product_tiled.comp
 
 // A GPU with so many invocations has enough to do. A part of K is a multiple of 256, the largest block, and longer than
 // the work of adding it to the others: 16 rounds of product_tiled.comp, or 4 of product_few_rows.comp.
@@ -182,11 +183,13 @@ inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, const lamina_de
     int64_t workgroup = 64, least_part = 1024;
     if (!few) {
         const bool large = variant == in_large_tiles && rows > 64 && cols > 64 && device.shared_bytes >= large_bytes;
-        tiles = {which(k.tiled, k.tiled_vec4, k.tiled_blocks), large ? 128 : rows > 32 ? 64 : 32, 128, inner};
-        if (tiles.rows == 64) tiles.cols = 64;
+        if (large)
+            tiles = {which(k.tiled_large, k.tiled_large_vec4, k.tiled_large_blocks), 128, 128, inner};
+        else
+            tiles = {which(k.tiled, k.tiled_vec4, k.tiled_blocks), rows > 32 ? 64 : 32, rows > 32 ? 64 : 128, inner};
         workgroup = 256, least_part = 256;
     }
-    if (variant == in_large_tiles) tiles.suits = tiles.rows == LAMINA_TILED_ROWS;
+    if (variant == in_large_tiles) tiles.suits = tiles.rows == LAMINA_LARGE_ROWS;
     if (variant == in_parts) {
         const int64_t workgroups = ceil_div(rows, tiles.rows) * ceil_div(cols, tiles.cols);
         tiles.part = part_of(inner, workgroups * workgroup, least_part), tiles.suits = tiles.part < inner;

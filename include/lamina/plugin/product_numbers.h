@@ -30,7 +30,8 @@
 /* Tiles: rows x columns of Y that a workgroup computes. */
 #define LAMINA_REGISTER_ROWS 16u /* at most: a specialization constant */
 #define LAMINA_REGISTER_COLS 128u
-#define LAMINA_TILED_ROWS 128u /* at most: a specialization constant, from which the columns follow */
+#define LAMINA_TILED_ROWS 64u /* at most: a specialization constant, from which the columns follow */
+#define LAMINA_LARGE_ROWS 128u
 #define LAMINA_MATRIX_ROWS 64u
 #define LAMINA_MATRIX_COLS 64u
 #define LAMINA_MATRIX_DEPTH 32u /* along K, for tiles of cooperative matrices */

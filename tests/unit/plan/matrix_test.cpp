@@ -67,7 +67,8 @@ TEST_CASE("a device without room for the workgroup is refused with the requireme
     CHECK_THAT(refusal_on(device), matchers::contains("20480 bytes of shared memory and 256 invocations"));
 }
 
-constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
+constexpr ProductKernels kernels{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
 
 // The kernels that a product's plan dispatches on a host that provides scratch memory and, optionally, preparation.
 struct Dispatches {

@@ -9,7 +9,8 @@
 namespace {
 using namespace lamina::plugin;
 
-constexpr ProductKernels kernels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
+constexpr ProductKernels kernels{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
 
 struct Emitted {
     uint32_t kernel;
@@ -161,7 +162,7 @@ TEST_CASE("plan_product: large tiles are for more than 64 rows and columns") {
     const auto emitted = [](int64_t rows, int64_t cols) {
         return Harness(rows, 64, cols, 1 << 20).plan(in_large_tiles);
     };
-    CHECK(emitted(65, 65).at(0).kernel == kernels.tiled_vec4);
+    CHECK(emitted(65, 65).at(0).kernel == kernels.tiled_large_vec4);
     REQUIRE_THROWS_AS(emitted(64, 65), Unsupported);
     REQUIRE_THROWS_AS(emitted(65, 64), Unsupported);
 }
