@@ -66,6 +66,7 @@ expect "$scratch/root/usr/bin/../lib/lamina/plugins/lamina_softmax.so" "$lamina"
 spm=$source/tests/unit/tokenizer/fixtures/spm.model
 expect '' "$lamina" tokenize "$spm" hello
 rm "$scratch/root/usr/lib/lamina/liblamina_sentencepiece-${version%.*}.so" # as if a package were damaged
+# shellcheck disable=SC2016 # variables of that shell
 expect "Lamina's library liblamina_sentencepiece-${version%.*}.so is missing: install Lamina again" \
     sh -c '"$1" tokenize "$2" hello 2>&1 || true' - "$lamina" "$spm"
 "$lamina" serve "$g2p" --device cpu --port 0 --quiet >"$scratch/url" &
