@@ -112,8 +112,8 @@ class CpuProgram final : public plan::Program {
     }
     void execute_timed(plan::RunTimes &times) override;
     template <class After> void run_steps(const After &after);
-    void get(int32_t tensor, std::span<std::byte> bytes) override {
-        std::memcpy(bytes.data(), at(tensor), bytes.size());
+    void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) override {
+        std::memcpy(bytes.data(), static_cast<const std::byte *>(at(tensor)) + offset, bytes.size());
     }
     void reorder(std::span<const int32_t> rows) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;

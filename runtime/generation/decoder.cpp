@@ -3,6 +3,7 @@
 #include "generation/encoded.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/texts.hpp"
+#include "plan/candidates.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -18,18 +19,36 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
       batch_(rounded_rows(shape.rows)), positions_(longest_target(*session.model, *session.runtime->plugins)),
       longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), begun_(shape.rows) {
     if (!model_.encode.empty()) given_ = encode(session_, sources, rows_, batch_);
-    if (cached_) expect_room(shape.sure == 0 ? longest_ : std::min(longest_, std::max(shape.sure, first_capacity)));
+    if (cached_)
+        expect_room(shape.sure == 0 ? longest_ : std::min(longest_, std::max(shape.sure, first_capacity)),
+                    candidates(shape.candidates));
     detail::CachedTexts held = std::exchange(session_.cached, {});
     const bool fits = cached_ && held.rows.size() == batch_; // caches that have grown are used again
     const size_t capacity = fits ? held.capacity : std::min(longest_, first_capacity);
     session_.decoding = this;
-    all_.emplace(session_, given_, Sequences::Shape{batch_, longest_, positions_, cached_ ? capacity : 0});
+    all_.emplace(session_, given_,
+                 Sequences::Shape{batch_, longest_, positions_, cached_ ? capacity : 0, candidates(shape.candidates)});
     all_->prepare();
     if (fits && model_.encode.empty()) all_->taken = std::move(held.rows);
     const plan::GraphPlan &plan = all_->program().plan();
-    vocabulary_ =
-        static_cast<size_t>(plan.tensors[static_cast<size_t>(plan.outputs.at(model_.scores))].type.shape.back());
-    scores_.resize(batch_ * vocabulary_);
+    const auto columns = [&](const std::string &output) {
+        return static_cast<size_t>(plan.tensors[static_cast<size_t>(plan.outputs.at(output))].type.shape.back());
+    };
+    vocabulary_ = columns(model_.scores);
+    if (plan.outputs.contains(plan::candidate_sum)) {
+        const size_t count = batch_ * columns(plan::candidate_scores);
+        best_.resize(count);
+        best_tokens_.resize(count);
+        sums_.resize(batch_);
+    }
+    for (size_t r = 0; r < rows_; ++r)
+        rows_scores_.push_back({.vocabulary = vocabulary_, .all = [this, r] { return read_row(r); }});
+}
+
+// Those of every model whose scores are logits: a bias suppresses tokens, which probabilities could not have.
+std::optional<plan::Candidates> Decoder::candidates(size_t count) const {
+    if (!cached_ || count == 0 || model_.probabilities) return std::nullopt;
+    return plan::Candidates{model_.scores, static_cast<int64_t>(count), !session_.model->tokens.suppress.empty()};
 }
 
 Decoder::~Decoder() {
@@ -39,9 +58,10 @@ Decoder::~Decoder() {
 }
 
 // Refuses what cannot fit, with caches of so many tokens a row, before the weights of the decoder are uploaded.
-void Decoder::expect_room(size_t capacity) {
+void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates) {
     if (batch_ * capacity <= session_.roomy) return;
     plan::GraphShapes longest = decode_shapes(model_, given_, batch_, 1, capacity);
+    longest.candidates = candidates;
     longest.state_dtype = session_.options.cache;
     session_.connect();
     const plan::GraphPlan plan = plan::plan_graph(*session_.model, session_.model->graphs.at(model_.decode),
@@ -85,7 +105,7 @@ size_t Decoder::begin(size_t first_row, size_t rows, std::span<const int32_t> to
     return kept;
 }
 
-std::span<float> Decoder::step(std::span<const Ids> tokens) {
+std::span<const Scores> Decoder::step(std::span<const Ids> tokens) {
     whole_ = false;
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty() && !begun_[r]) (void)begin(r, 1, {}, false);
@@ -93,15 +113,18 @@ std::span<float> Decoder::step(std::span<const Ids> tokens) {
         const Tokens given(tokens.begin(), tokens.end());
         fill(given);
         all_->step(given);
-        read_scores(scores_);
     } else {
         all_->run_whole(tokens);
-        read_last_scores(tokens);
     }
-    for (size_t r = 0; r < rows_; ++r)
-        if (!tokens[r].empty()) finish_scores(r);
+    if (!best_.empty()) {
+        read_candidates(tokens);
+    } else {
+        read_all(tokens);
+        for (size_t r = 0; r < rows_; ++r)
+            if (!tokens[r].empty()) (void)finished_scores(r);
+    }
     whole_ = true;
-    return std::span(scores_).first(rows_ * vocabulary_);
+    return rows_scores_;
 }
 
 // What every row has before its last token. All rows at once compute as many tokens for each as the longest has.
@@ -130,16 +153,38 @@ void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
     all_->copy(row, *alone_, 0);
 }
 
-void Decoder::read_scores(std::span<float> scores) {
+// A sum that is no number says that a score is none.
+void Decoder::read_candidates(std::span<const Ids> tokens) {
     plan::Program &program = all_->program();
-    program.read(program.plan().outputs.at(model_.scores), std::as_writable_bytes(scores));
+    const auto read = [&](const char *output, auto &to) {
+        program.read(program.plan().outputs.at(output), std::as_writable_bytes(std::span(to)));
+    };
+    read(plan::candidate_scores, best_);
+    read(plan::candidate_tokens, best_tokens_);
+    read(plan::candidate_sum, sums_);
+    const size_t count = best_.size() / batch_;
+    for (size_t r = 0; r < rows_; ++r) {
+        Scores &scores = rows_scores_[r];
+        scores.best = {}, scores.tokens = {};
+        scores.sum = sums_[r];
+        if (tokens[r].empty()) continue;
+        if (!std::isfinite(scores.sum) || scores.sum == 0) {
+            (void)read_row(r);
+            continue;
+        }
+        scores.best = std::span(best_).subspan(r * count, count);
+        scores.tokens = std::span(best_tokens_).subspan(r * count, count);
+    }
 }
 
-// Of whole sequences, those of each row's last token.
-void Decoder::read_last_scores(std::span<const Ids> tokens) {
-    const size_t length = all_->whole_length();
+void Decoder::read_all(std::span<const Ids> tokens) {
+    plan::Program &program = all_->program();
+    const int32_t output = program.plan().outputs.at(model_.scores);
+    scores_.resize(batch_ * vocabulary_);
+    if (cached_) return program.read(output, std::as_writable_bytes(std::span(scores_)));
+    const size_t length = all_->whole_length(); // of whole sequences, those of each row's last token
     std::vector<float> all(batch_ * length * vocabulary_);
-    read_scores(all);
+    program.read(output, std::as_writable_bytes(std::span(all)));
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty())
             std::copy_n(all.begin() +
@@ -147,14 +192,26 @@ void Decoder::read_last_scores(std::span<const Ids> tokens) {
                         vocabulary_, scores_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
 }
 
+// All scores of a row, which with candidates are still on the device.
+std::span<float> Decoder::read_row(size_t row) {
+    if (best_.empty()) return scores_of(row);
+    scores_.resize(batch_ * vocabulary_);
+    plan::Program &program = all_->program();
+    program.read_entry(program.plan().outputs.at(model_.scores), static_cast<int64_t>(row),
+                       std::as_writable_bytes(scores_of(row)));
+    return finished_scores(row);
+}
+
+std::span<float> Decoder::scores_of(size_t row) { return std::span(scores_).subspan(row * vocabulary_, vocabulary_); }
+
 // As logarithms, all of them numbers.
-void Decoder::finish_scores(size_t row) {
-    const auto scores = std::span(scores_).subspan(row * vocabulary_, vocabulary_);
+std::span<float> Decoder::finished_scores(size_t row) {
+    const auto scores = scores_of(row);
     if (model_.probabilities) // a probability of 0 is never chosen
         std::ranges::transform(scores, scores.begin(), [](float p) { return std::log(p); });
     const auto wrong = [](float score) { return !(score < std::numeric_limits<float>::infinity()); };
-    const auto at = std::find_if(scores.begin(), scores.end(), wrong);
-    if (at == scores.end()) return;
+    const auto at = std::ranges::find_if(scores, wrong);
+    if (at == scores.end()) return scores;
     const std::string &device = session_.device.id;
     throw Error(ErrorCode::failure, "graph '" + model_.decode + "' gave " + std::to_string(*at) + " for token " +
                                         std::to_string(at - scores.begin()) + " at position " +

@@ -1,6 +1,7 @@
 // The decoder of a batch: which tokens come next, and how likely each is.
 #pragma once
 
+#include "generation/scores.hpp"
 #include "generation/sequences.hpp"
 
 #include <optional>
@@ -23,7 +24,8 @@ class Decoder {
         size_t rows = 0;   // sequences
         size_t length = 0; // tokens that a sequence may have
         bool cached = true;
-        size_t sure = 0; // tokens that a sequence has for sure, if `length` is only what it may have; 0: length
+        size_t sure = 0;       // tokens that a sequence has for sure, if `length` is only what it may have; 0: length
+        size_t candidates = 0; // that the device chooses for the next token of each row, if it pays; 0: none
     };
     // sources: for the encoder, none empty, each continued by as many rows; none for decoder-only models. Rows and
     // lengths are rounded up, so that few programs serve all sizes.
@@ -39,24 +41,26 @@ class Decoder {
     [[nodiscard]] size_t common(size_t row, std::span<const int32_t> tokens) const;
 
     // Row r takes tokens[r] after the tokens that it has; a row that is given none rests, and its scores mean nothing.
-    // Returns the logits of the next token (rows, vocabulary), valid until the next call; for a model that gives
-    // probabilities, their logarithms. Throws Error(failure) if one is NaN or infinite.
-    std::span<float> step(std::span<const Ids> tokens);
+    // Returns the scores of the next token of each row, valid until the next call. Throws Error(failure) if one is NaN
+    // or infinite.
+    std::span<const Scores> step(std::span<const Ids> tokens);
 
     // Row r continues from the tokens of row rows[r]. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
 
-    [[nodiscard]] size_t vocabulary() const { return vocabulary_; }
     // Whether the caches are still its own: false once the session has been used for anything else.
     [[nodiscard]] bool holds_caches() const { return session_.decoding == this; }
 
   private:
-    void expect_room(size_t capacity);
+    void expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates);
     void fill(const Tokens &tokens);
     void fill_alone(size_t row, std::span<const int32_t> tokens);
-    void read_scores(std::span<float> scores);
-    void read_last_scores(std::span<const Ids> tokens);
-    void finish_scores(size_t row);
+    [[nodiscard]] std::optional<plan::Candidates> candidates(size_t count) const;
+    void read_candidates(std::span<const Ids> tokens);
+    void read_all(std::span<const Ids> tokens);
+    std::span<float> read_row(size_t row);
+    [[nodiscard]] std::span<float> scores_of(size_t row);
+    std::span<float> finished_scores(size_t row);
 
     detail::SessionState &session_;
     const model::Generation &model_;
@@ -68,7 +72,11 @@ class Decoder {
     std::vector<bool> begun_;              // by row; what caches hold of others is of an earlier text
     bool whole_ = true;                    // no step has failed
     size_t vocabulary_ = 0;
-    std::vector<float> scores_; // (batch, V)
+    std::vector<Scores> rows_scores_;
+    std::vector<float> scores_; // (batch, V); with candidates, of the rows that were read
+    // With candidates (batch, count), and (batch).
+    std::vector<float> best_, sums_;
+    std::vector<int32_t> best_tokens_;
 };
 
 } // namespace lamina::generation

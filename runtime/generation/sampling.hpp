@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 
 namespace lamina::generation {
@@ -13,9 +14,16 @@ namespace lamina::generation {
 // on every platform.
 [[nodiscard]] double uniform(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step);
 
-// The token at `chance` of the distribution softmax(log_probabilities / temperature), cut to the top_k most likely,
-// then to the fewest that together reach top_p, then to those that are at least min_p times as likely as the likeliest.
-[[nodiscard]] int32_t draw(std::span<const double> log_probabilities, const GenerateOptions &options, double chance);
+// Tokens by their log probabilities, the likeliest first, of which a sample is drawn.
+struct Likeliest {
+    std::span<const double> log_probabilities;
+    size_t others = 0; // how many tokens there are beside these, none of them likelier
+};
+
+// The place among these of the token at `chance` of the distribution softmax(log_probabilities / temperature), cut to
+// the fewest that together reach top_p, then to those that are at least min_p times as likely as the likeliest.
+// Nothing if that may depend on the others.
+[[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance);
 
 // Divides positive and multiplies negative scores of the tokens that occur in `texts` (Keskar et al., arXiv:1909.05858,
 // section 4.1, as transformers applies it).

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace lamina::generation {
 namespace {
@@ -51,17 +52,14 @@ Ids Search::next(size_t beam) const {
     return {all.begin() + static_cast<std::ptrdiff_t>(fed_), all.end()};
 }
 
-void Search::advance(std::span<float> scores, std::span<int32_t> parents) {
+void Search::advance(std::span<const Scores> scores, std::span<int32_t> parents) {
     if (done_) return;
-    const size_t vocabulary = scores.size() / live_.size();
     fed_ = prefix_.size() + steps_;
-    if (steps_ == 0 && take_choice(scores.first(vocabulary))) return;
-    for (size_t b = 0; b < live_.size(); ++b)
-        if (live_[b].log_probability != never) adjust(scores.subspan(b * vocabulary, vocabulary), live_[b].tokens);
+    if (steps_ == 0 && take_choice(scores.front())) return;
     if (sampled())
-        sample(scores, vocabulary);
+        sample(scores);
     else
-        extend(scores, vocabulary, parents);
+        extend(scores, parents);
     ++steps_;
     stop();
     const bool full = steps_ >= task_.max_length || prefix_.size() + steps_ > task_.positions;
@@ -86,12 +84,18 @@ void Search::take_places() {
 }
 
 // The likeliest token of the place that comes next, if there is one; all beams begin the same.
-bool Search::take_choice(std::span<const float> scores) {
+bool Search::take_choice(const Scores &scores) {
     if (prefix_.size() == task_.prefix.size()) return false;
-    const auto score = [&](int32_t token) { return scores[static_cast<size_t>(token)]; };
+    const std::span<const float> all = scores.all();
+    const auto score = [&](int32_t token) { return all[static_cast<size_t>(token)]; };
     prefix_.push_back(*std::ranges::max_element(task_.prefix[prefix_.size()], {}, score));
     take_places();
     return true;
+}
+
+// Whether adjust() does more than to suppress the tokens that are not among the candidates anyway.
+bool Search::adjusts() const {
+    return options().repetition_penalty != 1 || (steps_ == 0 && !model_.tokens.begin_suppress.empty());
 }
 
 void Search::adjust(std::span<float> scores, const Ids &tokens) const {
@@ -118,29 +122,54 @@ void Search::stop() {
     }
 }
 
+size_t Search::candidates(size_t beams) {
+    constexpr size_t usual = 64, most = 128; // the layer chooses no more
+    return 2 * beams <= usual ? usual : 2 * beams <= most ? most : 0;
+}
+
+// The `count` likeliest tokens of a beam, or more: from its candidates if these are enough.
+void Search::rank(const Scores &scores, size_t beam, size_t count) {
+    if (count > scores.tokens.size() || adjusts()) return rank_all(scores, beam, count);
+    const double shift = scores.best.front() + std::log(scores.sum); // log softmax
+    log_probabilities_.assign(scores.best.begin(), scores.best.end());
+    for (double &p : log_probabilities_) p -= shift;
+    tokens_.assign(scores.tokens.begin(), scores.tokens.end());
+}
+
+void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
+    const std::span<float> all = scores.all();
+    adjust(all, live_[beam].tokens);
+    const double shift = shift_of(all);
+    tokens_.resize(all.size());
+    std::iota(tokens_.begin(), tokens_.end(), 0);
+    count = std::min(count, all.size());
+    const auto score = [&](int32_t token) { return all[static_cast<size_t>(token)]; };
+    std::partial_sort(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(count), tokens_.end(),
+                      [&](int32_t a, int32_t b) { return score(a) != score(b) ? score(a) > score(b) : a < b; });
+    tokens_.resize(count);
+    log_probabilities_.clear();
+    for (const int32_t token : tokens_) log_probabilities_.push_back(score(token) - shift);
+}
+
 // The best 2 * beams extensions: enough to keep all beams live even if every beam ends. Ties go to the first beam
 // and the lowest token, as in greedy search.
-std::vector<Search::Choice> Search::best_choices(std::span<const float> scores, size_t vocabulary) {
+std::vector<Search::Choice> Search::best_choices(std::span<const Scores> scores) {
     const size_t most = 2 * live_.size();
-    std::vector<Choice> best; // so far; beams and tokens come in order, so an equal one goes behind
-    const auto likelier = [](const Choice &a, const Choice &b) { return a.log_probability > b.log_probability; };
+    std::vector<Choice> best;
     for (size_t b = 0; b < live_.size(); ++b) {
         if (live_[b].log_probability == never) continue;
-        const auto of_beam = scores.subspan(b * vocabulary, vocabulary);
-        const double shift = shift_of(of_beam);
-        for (size_t v = 0; v < vocabulary; ++v) {
-            const Choice choice{live_[b].log_probability + (of_beam[v] - shift), b, static_cast<int32_t>(v)};
-            if (best.size() == most && !likelier(choice, best.back())) continue;
-            if (best.size() == most) best.pop_back();
-            best.insert(std::upper_bound(best.begin(), best.end(), choice, likelier), choice);
-        }
+        rank(scores[b], b, most);
+        for (size_t i = 0; i < std::min(most, tokens_.size()); ++i)
+            best.push_back({live_[b].log_probability + log_probabilities_[i], b, tokens_[i]});
     }
+    std::ranges::stable_sort(best, std::ranges::greater(), &Choice::log_probability);
+    best.resize(std::min(most, best.size()));
     return best;
 }
 
-void Search::extend(std::span<const float> scores, size_t vocabulary, std::span<int32_t> parents) {
+void Search::extend(std::span<const Scores> scores, std::span<int32_t> parents) {
     std::vector<Choice> kept; // the likeliest first
-    const std::vector<Choice> choices = best_choices(scores, vocabulary);
+    const std::vector<Choice> choices = best_choices(scores);
     for (size_t rank = 0; rank < choices.size() && kept.size() < live_.size(); ++rank) {
         const Choice &choice = choices[rank];
         if (!ends(choice.token))
@@ -168,24 +197,33 @@ void Search::extend(std::span<const float> scores, size_t vocabulary, std::span<
     live_ = std::move(next);
 }
 
-void Search::sample(std::span<const float> scores, size_t vocabulary) {
+void Search::sample(std::span<const Scores> scores) {
     for (size_t b = 0; b < live_.size(); ++b) {
         Candidate &c = live_[b];
         if (c.log_probability == never) continue;
-        const auto of_beam = scores.subspan(b * vocabulary, vocabulary);
-        const double shift = shift_of(of_beam);
-        log_probabilities_.assign(of_beam.begin(), of_beam.end());
-        for (double &p : log_probabilities_) p -= shift;
-        const double chance = uniform(options().seed, task_.number, b, c.tokens.size());
-        const auto token = static_cast<size_t>(draw(log_probabilities_, options(), chance));
-        c.log_probability += log_probabilities_[token];
-        if (ends(static_cast<int32_t>(token))) {
+        const size_t place = draw_place(scores[b], b);
+        const int32_t token = tokens_[place];
+        c.log_probability += log_probabilities_[place];
+        if (ends(token)) {
             finish(c, Finish::end);
             c.log_probability = never;
         } else {
-            c.tokens.push_back(static_cast<int32_t>(token));
+            c.tokens.push_back(token);
         }
     }
+}
+
+// Where a random token is among the ranked ones. It is drawn from all tokens where the candidates do not determine it.
+size_t Search::draw_place(const Scores &scores, size_t beam) {
+    const size_t kept = options().top_k > 0 ? std::min(options().top_k, scores.vocabulary) : scores.vocabulary;
+    const double chance = uniform(options().seed, task_.number, beam, live_[beam].tokens.size());
+    const auto drawn = [&](size_t known) {
+        rank(scores, beam, known);
+        return draw({std::span(log_probabilities_).first(known), kept - known}, options(), chance);
+    };
+    if (kept == scores.vocabulary && !scores.tokens.empty() && !adjusts())
+        if (const auto place = drawn(scores.tokens.size())) return *place;
+    return drawn(kept).value();
 }
 
 } // namespace lamina::generation

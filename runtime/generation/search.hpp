@@ -1,6 +1,7 @@
 // Chooses tokens from a decoder's scores: greedy, beam search, sampling.
 #pragma once
 
+#include "generation/scores.hpp"
 #include "generation/sources.hpp"
 
 #include <lamina/lamina.hpp>
@@ -49,8 +50,11 @@ class Search {
     void feed(size_t tokens) { fed_ += tokens; }
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
     [[nodiscard]] Ids next(size_t beam) const;
-    // Takes the scores (beams, V) of the next tokens; `parents` gets the beam that each beam continues.
-    void advance(std::span<float> scores, std::span<int32_t> parents);
+    // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues.
+    void advance(std::span<const Scores> scores, std::span<int32_t> parents);
+
+    // How many candidates a step of so many beams can use.
+    [[nodiscard]] static size_t candidates(size_t beams);
 
     // Of the first beam, without the prefix.
     [[nodiscard]] const Ids &tokens() const { return live_.front().tokens; }
@@ -68,11 +72,15 @@ class Search {
     [[nodiscard]] bool sampled() const { return options().temperature > 0; }
     [[nodiscard]] bool ends(int32_t token) const;
     void take_places();
-    bool take_choice(std::span<const float> scores);
+    bool take_choice(const Scores &scores);
+    [[nodiscard]] bool adjusts() const;
     void adjust(std::span<float> scores, const Ids &tokens) const;
-    std::vector<Choice> best_choices(std::span<const float> scores, size_t vocabulary);
-    void extend(std::span<const float> scores, size_t vocabulary, std::span<int32_t> parents);
-    void sample(std::span<const float> scores, size_t vocabulary);
+    void rank(const Scores &scores, size_t beam, size_t count);
+    void rank_all(const Scores &scores, size_t beam, size_t count);
+    std::vector<Choice> best_choices(std::span<const Scores> scores);
+    void extend(std::span<const Scores> scores, std::span<int32_t> parents);
+    void sample(std::span<const Scores> scores);
+    size_t draw_place(const Scores &scores, size_t beam);
     void finish(Candidate c, Finish how);
     void stop();
 
@@ -82,7 +90,8 @@ class Search {
     size_t fed_ = 0, reused_ = 0;            // of the tokens of each beam
     size_t steps_ = 0;                       // taken
     std::vector<Candidate> live_, finished_; // live: one per beam; log_probability -infinity: not in use
-    std::vector<double> log_probabilities_;
+    std::vector<double> log_probabilities_;  // of the likeliest tokens of a beam, the likeliest first
+    std::vector<int32_t> tokens_;            // these
     bool done_ = false;
 };
 

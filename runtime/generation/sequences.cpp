@@ -1,6 +1,7 @@
 #include "generation/sequences.hpp"
 
 #include "generation/generation_shapes.hpp"
+#include "plan/candidates.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +11,8 @@ namespace lamina::generation {
 namespace {
 
 constexpr int32_t filler = 0; // any id: nothing comes of rows and positions that have it
+constexpr float suppressing =
+    -1e30F; // added to the scores of suppressed tokens; finite, as Vulkan promises no infinity
 
 } // namespace
 
@@ -33,15 +36,28 @@ void Sequences::use_program(size_t length, Gives gives, size_t needed) {
         shape_.capacity = std::max(needed, std::min(shape_.longest, std::max(2 * shorter, std::bit_ceil(needed))));
     plan::GraphShapes wanted = decode_shapes(model_, given_, shape_.rows, length, shape_.capacity);
     wanted.states_only = gives == Gives::nothing;
+    if (gives == Gives::scores) wanted.candidates = shape_.candidates;
     const auto before = std::exchange(program_, session_.program(model_.decode, std::move(wanted)));
     length_ = length;
     gives_ = gives;
-    for (const auto &[name, tensor] : given_) program_->write(program_->plan().inputs.at(name), tensor.bytes());
+    write_what_stays();
     if (shape_.capacity == shorter) return;
     std::vector<plan::SequenceCopy> all;
     for (int32_t r = 0; r < static_cast<int32_t>(shape_.rows); ++r) all.push_back({r, r});
     program_->take_states(*before, all);
     session_.forget(model_.decode, static_cast<int64_t>(shorter));
+}
+
+// The inputs of a program that are the same for every step.
+void Sequences::write_what_stays() {
+    const plan::GraphPlan &plan = program_->plan();
+    for (const auto &[name, tensor] : given_) program_->write(plan.inputs.at(name), tensor.bytes());
+    const auto bias = plan.inputs.find(plan::candidate_bias);
+    if (bias == plan.inputs.end()) return;
+    Tensor suppressed(plan.tensors[static_cast<size_t>(bias->second)].type);
+    for (const int32_t token : session_.model->tokens.suppress)
+        suppressed.f32()[static_cast<size_t>(token)] = suppressing;
+    program_->write(bias->second, suppressed.bytes());
 }
 
 void Sequences::fill(const Tokens &tokens) {

@@ -7,6 +7,7 @@
 #include "session/state.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,10 +21,11 @@ using Tokens = std::vector<std::span<const int32_t>>; // of each row; none: the 
 class Sequences {
   public:
     struct Shape {
-        size_t rows = 0;      // as programs have them
-        size_t longest = 0;   // tokens that a sequence may have here
-        size_t positions = 0; // tokens that the model has positions for
-        size_t capacity = 0;  // of the caches, in tokens; 0: there are none
+        size_t rows = 0;                              // as programs have them
+        size_t longest = 0;                           // tokens that a sequence may have here
+        size_t positions = 0;                         // tokens that the model has positions for
+        size_t capacity = 0;                          // of the caches, in tokens; 0: there are none
+        std::optional<plan::Candidates> candidates{}; // that programs which give scores choose
     };
     // `given`: what programs take beside tokens and their positions. It must outlive this.
     Sequences(detail::SessionState &session, const TensorMap &given, const Shape &shape);
@@ -57,6 +59,7 @@ class Sequences {
   private:
     enum class Gives { scores, nothing };
     void use_program(size_t length, Gives gives, size_t needed);
+    void write_what_stays();
     void run_block(const Tokens &tokens, size_t first, size_t length);
     void run(std::span<const int32_t> ids, std::span<const int32_t> positions);
     [[nodiscard]] size_t longest_of(const Tokens &tokens) const;

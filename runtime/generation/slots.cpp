@@ -64,8 +64,9 @@ void Slots::make_decoder() {
     auto next = waiting_.cbegin();
     for (size_t i = 0; i < texts && encodes; ++i, ++next) sources.push_back(next->search.task().source);
     decoder_.reset(); // its caches go to the next
-    decoder_ = std::make_unique<Decoder>(
-        session_, sources, Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure});
+    decoder_ = std::make_unique<Decoder>(session_, sources,
+                                         Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure,
+                                                        Search::candidates(shape_.beams)});
     slots_.clear();
     slots_.resize(texts);
 }
@@ -98,8 +99,7 @@ std::vector<Slots::Progress> Slots::advance() {
         tokens[r].resize(longest_block);
         reading[r / beams] = true;
     }
-    const std::span<float> scores = decoder_->step(tokens);
-    const size_t scores_of_text = beams * decoder_->vocabulary();
+    const std::span<const Scores> scores = decoder_->step(tokens);
 
     std::vector<Progress> out;
     Ids parents(rows);
@@ -113,7 +113,7 @@ std::vector<Slots::Progress> Slots::advance() {
         }
         Ids mine(beams);
         std::iota(mine.begin(), mine.end(), 0);
-        search.advance(scores.subspan(i * scores_of_text, scores_of_text), mine);
+        search.advance(scores.subspan(i * beams, beams), mine);
         for (size_t b = 0; b < beams; ++b) parents[i * beams + b] = static_cast<int32_t>(i * beams) + mine[b];
         out.push_back({slots_[i]->id, search.tokens(), std::nullopt, search.reused()});
         if (!search.done()) continue;

@@ -104,8 +104,8 @@ void InterpretedProgram::set(int32_t tensor, std::span<const std::byte> bytes) {
     std::ranges::copy(bytes, bytes_of(*tensors_[static_cast<size_t>(tensor)]));
 }
 
-void InterpretedProgram::get(int32_t tensor, std::span<std::byte> bytes) {
-    std::copy_n(bytes_of(*tensors_[static_cast<size_t>(tensor)]), bytes.size(), bytes.data());
+void InterpretedProgram::get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) {
+    std::copy_n(bytes_of(*tensors_[static_cast<size_t>(tensor)]) + offset, bytes.size(), bytes.data());
 }
 
 // What activations and scratch held before counts as not written, even where it is still there.

@@ -41,7 +41,7 @@ class InterpretedProgram final : public plan::Program {
     void set(int32_t tensor, std::span<const std::byte> bytes) override;
     void execute() override;
     void execute_timed(plan::RunTimes &) override { execute(); } // times would say nothing about a kernel
-    void get(int32_t tensor, std::span<std::byte> bytes) override;
+    void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) override;
     void reorder(std::span<const int32_t> rows) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
 

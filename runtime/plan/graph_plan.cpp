@@ -1,6 +1,7 @@
 #include "plan/graph_plan.hpp"
 
 #include "base/nearest.hpp"
+#include "plan/candidates.hpp"
 #include "plan/graph_walk.hpp"
 
 #include <algorithm>
@@ -105,6 +106,7 @@ GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const
     plan.outputs = walk.outputs();
     for (const auto &[name, tensor] : plan.outputs) plan.tensors[static_cast<size_t>(tensor)].output = true;
     if (shapes.states_only) return only_states(std::move(plan));
+    if (shapes.candidates) append_candidates(plan, plugins, *shapes.candidates);
     return plan;
 }
 

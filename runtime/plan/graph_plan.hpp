@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct PlannedTensor {
     TensorType type;
     Kind kind = Kind::activation;
     bool output = false; // of the graph, so its memory is not reused by later steps
+    bool stays = false;  // an output that is rarely read: runs do not bring it to the host
 };
 
 inline constexpr int32_t none = -1; // a port that is left out
@@ -36,13 +38,21 @@ struct GraphPlan {
     [[nodiscard]] int32_t tensor(std::string_view name) const; // Throws Error(input) with the nearest name.
 };
 
+// The choice of `count` candidates, for the next token, from the scores that an output holds.
+struct Candidates {
+    std::string of; // the output
+    int64_t count = 0;
+    bool biased = false; // by an input that is added to the scores
+};
+
 // Shapes of the graph's inputs, and the capacity of its states (0: run without states). States are stored in
 // `state_dtype` if their contract allows it, else in F32.
 struct GraphShapes {
     std::map<std::string, TensorType, std::less<>> inputs;
     int64_t state_length = 0;
     DType state_dtype = DType::f32;
-    bool states_only = false; // plan what the states depend on, and no outputs
+    bool states_only = false;               // plan what the states depend on, and no outputs
+    std::optional<Candidates> candidates{}; // see plan/candidates.hpp
 };
 
 // Throws Error(input) with the layer, its place in model.json, what was expected and what was found.

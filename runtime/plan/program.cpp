@@ -38,15 +38,32 @@ void Program::run() {
 }
 
 void Program::read(int32_t index, std::span<std::byte> bytes) {
-    const PlannedTensor &t = tensor(index);
     expect_size(index, bytes.size());
+    expect_readable(index);
+    if (!bytes.empty()) get(index, 0, bytes);
+}
+
+void Program::read_entry(int32_t tensor_index, int64_t index, std::span<std::byte> bytes) {
+    const PlannedTensor &t = tensor(tensor_index);
+    const int64_t entries = t.type.shape.front();
+    const uint64_t size = t.type.bytes() / static_cast<uint64_t>(std::max<int64_t>(entries, 1));
+    if (index < 0 || index >= entries || bytes.size() != size)
+        throw Error(ErrorCode::input, "tensor '" + t.name + "' of graph '" + plan_.graph + "' has " +
+                                          std::to_string(entries) + " entries of " + std::to_string(size) +
+                                          " bytes; found " + std::to_string(bytes.size()) + " for entry " +
+                                          std::to_string(index));
+    expect_readable(tensor_index);
+    if (!bytes.empty()) get(tensor_index, static_cast<uint64_t>(index) * size, bytes);
+}
+
+void Program::expect_readable(int32_t index) const {
+    const PlannedTensor &t = tensor(index);
     const std::string what = "tensor '" + t.name + "' of graph '" + plan_.graph + "' ";
     if (t.kind == Kind::weight) throw Error(ErrorCode::input, what + "is a weight: read it from the model's file");
     if (!has_run_ && t.kind != Kind::state) throw Error(ErrorCode::input, what + "has no value before the first run");
     if (t.kind == Kind::activation && !t.output && !keep_all_)
         throw Error(ErrorCode::input,
                     what + "is not an output, and its memory is reused: compile with keep_all to read it");
-    if (!bytes.empty()) get(index, bytes);
 }
 
 void Program::reorder_states(std::span<const int32_t> rows) {

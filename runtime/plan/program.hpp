@@ -64,6 +64,8 @@ class Program {
     // Reads a whole input, output or state of the graph; with keep_all also any activation. Throws Error(input) for any
     // other tensor, for a wrong number of bytes, and before the first run for all but states.
     void read(int32_t tensor, std::span<std::byte> bytes);
+    // The same for entry `index` of the first axis.
+    void read_entry(int32_t tensor, int64_t index, std::span<std::byte> bytes);
     // Copies sequence rows[b] (first axis) of every state to sequence b. Throws Error(input) unless there is one row
     // per sequence.
     void reorder_states(std::span<const int32_t> rows);
@@ -88,7 +90,7 @@ class Program {
     virtual void execute() = 0;
     // The same, with ProgramOptions::timed. Fills in `dispatches` and `device_clock`.
     virtual void execute_timed(RunTimes &times) = 0;
-    virtual void get(int32_t tensor, std::span<std::byte> bytes) = 0;
+    virtual void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) = 0;
     virtual void reorder(std::span<const int32_t> rows) = 0;
     virtual void copy_states(Program &from, std::span<const StateCopy> copies) = 0;
 
@@ -99,6 +101,7 @@ class Program {
 
   private:
     void expect_size(int32_t tensor, size_t found) const;
+    void expect_readable(int32_t tensor) const;
     void expect_in_range(int32_t tensor, std::span<const std::byte> bytes) const;
 
     bool keep_all_, has_run_ = false;

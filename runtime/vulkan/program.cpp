@@ -28,6 +28,7 @@ void VulkanProgram::lay_out_staging() {
         place(tensor, input_transfers_);
     }
     for (const auto &[name, tensor] : plan_.outputs) {
+        if (this->tensor(tensor).stays) continue;
         output_tensors_.push_back(tensor);
         place(tensor, output_transfers_);
     }
@@ -62,28 +63,30 @@ void VulkanProgram::execute_timed(plan::RunTimes &times) {
     }
 }
 
-void VulkanProgram::get(int32_t index, std::span<std::byte> bytes) {
+void VulkanProgram::get(int32_t index, uint64_t offset, std::span<std::byte> bytes) {
     const auto output = std::find(output_tensors_.begin(), output_tensors_.end(), index);
-    if (output == output_tensors_.end()) return download(memory_.tensor(index), bytes);
+    if (output == output_tensors_.end()) return download(memory_.tensor(index), offset, bytes);
     const Transfer &transfer = output_transfers_[static_cast<size_t>(output - output_tensors_.begin())];
-    std::memcpy(bytes.data(), staging_->mapped().data() + transfer.staged, bytes.size());
+    std::memcpy(bytes.data(), staging_->mapped().data() + transfer.staged + offset, bytes.size());
 }
 
-void VulkanProgram::download(const Region &from, std::span<std::byte> to) {
-    const Buffer staging(device_, to.size(), Buffer::Place::staging);
+void VulkanProgram::download(const Region &from, uint64_t offset, std::span<std::byte> to) {
+    if (!downloaded_ || downloaded_->bytes() < to.size())
+        downloaded_.emplace(device_, to.size(), Buffer::Place::staging);
     CommandPool pool(device_);
     pool.run_once([&](VkCommandBuffer commands) {
-        copy(*device_, commands, *from.buffer, from.offset, staging, 0, to.size());
+        place(*device_, commands, before_download);
+        copy(*device_, commands, *from.buffer, from.offset + offset, *downloaded_, 0, to.size());
         place(*device_, commands, before_host);
     });
-    std::memcpy(to.data(), staging.mapped().data(), to.size());
+    std::memcpy(to.data(), downloaded_->mapped().data(), to.size());
 }
 
 std::string VulkanProgram::overrun() {
     std::vector<uint32_t> words;
     for (const ProgramMemory::Guard &guard : memory_.guards()) {
         words.resize(guard.region.bytes / sizeof(uint32_t));
-        download(guard.region, std::as_writable_bytes(std::span(words)));
+        download(guard.region, 0, std::as_writable_bytes(std::span(words)));
         if (std::any_of(words.begin(), words.end(), [&](uint32_t w) { return w != guard.word; })) return guard.name;
     }
     return {};

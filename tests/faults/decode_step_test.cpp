@@ -12,14 +12,15 @@ namespace {
 
 using Calls = std::map<std::string, uint64_t>;
 
-// An untrained language model over letters, whose texts never end by themselves.
-ModelDescription letters() {
+// An untrained language model over so many tokens, whose texts never end by themselves.
+ModelDescription language_model(int64_t vocabulary) {
     std::vector<std::string> tokens{"<s>", "</s>"};
-    for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
-    const DecoderOnly model{.embedding = {.d_model = 16, .vocabulary = 28},
-                            .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
-                            .generator = {.d_model = 16, .vocabulary = 28}};
-    const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
+    while (tokens.size() < static_cast<size_t>(vocabulary)) tokens.push_back("t" + std::to_string(tokens.size()));
+    const DecoderOnly model{
+        .embedding = {.d_model = 16, .vocabulary = vocabulary},
+        .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
+        .generator = {.d_model = 16, .vocabulary = vocabulary, .output = Generator::Output::logits}};
+    const TextVocabularies text{.target = tokens, .max_length = 20};
     ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
     built.weights.at("generator.bias").f32()[1] = -1e4F; // "</s>"
     return built;
@@ -29,7 +30,7 @@ Calls calls_of_text(test::Faults &faults, Session &session, int64_t length, cons
     GenerateOptions options = how;
     options.max_length = length;
     faults.called.clear();
-    CHECK(session.hypotheses({"lamina"}, options).front().front().tokens.size() == static_cast<size_t>(length));
+    CHECK(session.hypotheses({"t7 t3"}, options).front().front().tokens.size() == static_cast<size_t>(length));
     return faults.called;
 }
 
@@ -42,9 +43,11 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
     options.cache = false;
     const Runtime runtime(options);
-    Session session = runtime.session(runtime.load(letters()), runtime.device("vulkan:0"));
+    const int64_t vocabulary = GENERATE(28, 3000); // all scores of a step are read, or only the candidates
+    Session session = runtime.session(runtime.load(language_model(vocabulary)), runtime.device("vulkan:0"));
     GenerateOptions sampled;
     sampled.temperature = 1;
+    sampled.top_k = 20;
     for (const GenerateOptions &how : {GenerateOptions{}, sampled}) {
         (void)calls_of_text(*faults, session, 20, how); // proves and builds what texts need
         const Calls fewer = calls_of_text(*faults, session, 10, how);

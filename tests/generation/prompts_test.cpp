@@ -1,4 +1,5 @@
 // Prompts in blocks, growing caches, and the effects of options on the output.
+#include "all_scores.hpp"
 #include "catch.hpp"
 
 #include "api/access.hpp"
@@ -14,6 +15,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <random>
 #include <set>
 
 using namespace lamina;
@@ -47,14 +50,13 @@ TEST_CASE("a prompt in blocks gives the same scores as token by token") {
         const generation::Ids shorter(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>((length + 1) / 2));
         const auto found = [&] {
             generation::Decoder blocks(state, {}, {2, length + 1});
-            const auto scores = blocks.step(std::vector<generation::Ids>{prompt, shorter});
-            return std::vector<float>(scores.begin(), scores.end());
+            return test::all_scores(blocks.step(std::vector<generation::Ids>{prompt, shorter}));
         }();
         generation::Decoder tokens(state, {}, {2, length + 1});
         std::vector<float> expected(found.size());
         for (size_t i = 0; i < length; ++i) {
-            const auto next = tokens.step(std::vector<generation::Ids>{
-                {prompt[i]}, i < shorter.size() ? generation::Ids{shorter[i]} : generation::Ids{}});
+            const auto next = test::all_scores(tokens.step(std::vector<generation::Ids>{
+                {prompt[i]}, i < shorter.size() ? generation::Ids{shorter[i]} : generation::Ids{}}));
             const auto half = static_cast<std::ptrdiff_t>(found.size() / 2);
             if (i + 1 == length) std::copy_n(next.begin(), half, expected.begin());
             if (i + 1 == shorter.size()) std::copy(next.begin() + half, next.end(), expected.begin() + half);
@@ -209,18 +211,51 @@ TEST_CASE("a penalty on repetition makes tokens that occurred less likely") {
 
 TEST_CASE("min_p samples only among tokens that are likely enough") {
     const std::array<double, 4> log_probabilities{std::log(0.5), std::log(0.3), std::log(0.15), std::log(0.05)};
+    const generation::Likeliest tokens{log_probabilities};
     GenerateOptions options;
     options.temperature = 1;
-    CHECK(generation::draw(log_probabilities, options, 0.99) == 3);
+    CHECK(generation::draw(tokens, options, 0.99) == 3);
     options.min_p = 0.2; // of 0.5: 0.1
-    CHECK(generation::draw(log_probabilities, options, 0.999) == 2);
+    CHECK(generation::draw(tokens, options, 0.999) == 2);
     options.min_p = 0.5;
-    CHECK(generation::draw(log_probabilities, options, 0.999) == 1);
-    CHECK(generation::draw(log_probabilities, options, 0.5) == 0);
+    CHECK(generation::draw(tokens, options, 0.999) == 1);
+    CHECK(generation::draw(tokens, options, 0.5) == 0);
     options.min_p = 1;
-    CHECK(generation::draw(log_probabilities, options, 0.999) == 0);
-    options.top_k = 2, options.min_p = 0;
-    CHECK(generation::draw(log_probabilities, options, 0.999) == 1);
+    CHECK(generation::draw(tokens, options, 0.999) == 0);
+}
+
+// Candidates may leave a draw open, but what they determine is what all tokens would.
+TEST_CASE("a token that is drawn from the likeliest is the one that is drawn from all") {
+    std::mt19937_64 random(1);
+    std::normal_distribution<double> normal;
+    for (const double deviation : {0.5, 2.0, 6.0}) {
+        std::vector<double> all(3000);
+        for (double &v : all) v = deviation * normal(random);
+        std::ranges::sort(all, std::greater<>());
+        double sum = 0;
+        for (const double v : all) sum += std::exp(v);
+        for (double &v : all) v -= std::log(sum);
+        for (const double temperature : {0.3, 0.9, 1.0, 1.1, 3.0})
+            for (const double top_p : {1.0, 0.9, 0.4})
+                for (const double min_p : {0.0, 0.05}) {
+                    GenerateOptions options;
+                    options.temperature = temperature, options.top_p = top_p, options.min_p = min_p;
+                    INFO(deviation << ", temperature " << temperature << ", top_p " << top_p << ", min_p " << min_p);
+                    size_t drawn = 0;
+                    for (size_t i = 0; i < 50; ++i) {
+                        const double chance = generation::uniform(1, i, 0, 0);
+                        const auto expected = generation::draw({all}, options, chance);
+                        REQUIRE(expected);
+                        const std::span known = std::span<const double>(all).first(64);
+                        const auto found = generation::draw({known, all.size() - 64}, options, chance);
+                        if (!found) continue;
+                        CHECK(*found == *expected);
+                        ++drawn;
+                    }
+                    if (deviation == 6 && temperature <= 1) CHECK(drawn > 40); // nearly all of the probability is known
+                    if (deviation < 1 && temperature >= 1 && min_p == 0) CHECK(drawn < 40);
+                }
+    }
 }
 
 TEST_CASE("suppressed tokens are never chosen; some are only suppressed at the beginning") {

@@ -1,4 +1,5 @@
 // Graphs with solved shapes, and the errors for those that cannot be solved.
+#include "plan/candidates.hpp"
 #include "plan/graph_plan.hpp"
 #include "plan/lifetimes.hpp"
 
@@ -239,4 +240,27 @@ TEST_CASE("a plan of states alone has the layers that states depend on, and no o
 
     test.shapes.state_length = 0; // nothing is left
     CHECK(test.plan().steps.empty());
+}
+
+TEST_CASE("candidates are chosen behind an output, which stays on the device, if its rows are long enough") {
+    TestModel test;
+    test.shapes.candidates = Candidates{"probabilities", 64, true};
+    CHECK(test.plan().steps.size() == 3); // rows of 16
+    CHECK(test.plan().outputs.size() == 1);
+
+    test.weights["up.weight"] = Tensor(TensorType{DType::f16, {shortest_choice, 8}});
+    const GraphPlan plan = test.plan();
+    REQUIRE(plan.steps.size() == 4);
+    const Step &choice = plan.steps.back();
+    CHECK(choice.call.layer().id() == "top_k");
+    CHECK(choice.in == std::vector{plan.tensor("p"), plan.inputs.at(candidate_bias)});
+    const auto tensor = [&](const char *output) { return plan.tensors[static_cast<size_t>(plan.outputs.at(output))]; };
+    CHECK(tensor("probabilities").stays);
+    CHECK(tensor(candidate_scores).type == TensorType{DType::f32, {2, 5, 64}});
+    CHECK(tensor(candidate_tokens).type == TensorType{DType::i32, {2, 5, 64}});
+    CHECK(tensor(candidate_sum).type == TensorType{DType::f32, {2, 5, 1}});
+    for (const char *output : {candidate_scores, candidate_tokens, candidate_sum}) {
+        CHECK(tensor(output).output);
+        CHECK_FALSE(tensor(output).stays);
+    }
 }

@@ -40,7 +40,7 @@ class Idle final : public Program {
         ++calls;
         times.dispatches.push_back({0, "kernel", 1, 2});
     }
-    void get(int32_t, std::span<std::byte>) override { ++calls; }
+    void get(int32_t, uint64_t, std::span<std::byte>) override { ++calls; }
     void reorder(std::span<const int32_t>) override { ++calls; }
     void copy_states(Program &, std::span<const StateCopy>) override { ++calls; }
 };
@@ -83,6 +83,23 @@ TEST_CASE("after a run, inputs, outputs and states can be read, and with keep_al
     }
     read(all, hidden, 24);
     CHECK_THAT(refusal([&] { read(some, hidden, 24); }), matchers::contains("compile with keep_all"));
+}
+
+TEST_CASE("an entry of a tensor can be read alone") {
+    Idle program;
+    std::vector<std::byte> row(12);
+    CHECK_THAT(refusal([&] { program.read_entry(y, 0, row); }),
+               matchers::contains("has no value before the first run"));
+    write(program, x, 24);
+    program.run();
+    const int before = program.calls;
+    program.read_entry(y, 1, row);
+    CHECK(program.calls == before + 1);
+    for (const int64_t index : {-1, 2})
+        CHECK_THAT(refusal([&] { program.read_entry(y, index, row); }),
+                   matchers::contains("has 2 entries of 12 bytes; found 12 for entry " + std::to_string(index)));
+    row.resize(24);
+    CHECK_THAT(refusal([&] { program.read_entry(y, 0, row); }), matchers::contains("found 24 for entry 0"));
 }
 
 TEST_CASE(
