@@ -32,7 +32,7 @@ template <int Count, class F> HWY_INLINE void unrolled(F &&f) {
 }
 
 // How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
-constexpr int64_t ahead = 1024;
+constexpr int64_t ahead = 4096;
 
 // Calls f(group, index of its first value) for all groups of a row. The last single values of a row may be fewer than a
 // group; zeros follow.
