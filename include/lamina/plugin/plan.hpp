@@ -74,8 +74,13 @@ class Plan {
         if (rows * row_bytes <= limit) return {{0, rows, ref}};
         const int64_t step = align / std::gcd(align, row_bytes); // rows between aligned offsets
         const int64_t most = limit / row_bytes / step * step;
-        if (most == 0)
-            throw Unsupported("one row of " + std::to_string(row_bytes) + " bytes exceeds the device's binding limit");
+        if (most == 0) {
+            const std::string bytes = std::to_string(row_bytes) + " bytes";
+            throw Unsupported(
+                (step == 1 ? "a row of " + bytes + " exceeds"
+                           : std::to_string(step) + " rows of " + bytes + ", which end at an aligned offset, exceed") +
+                " the device's binding limit of " + std::to_string(limit));
+        }
         std::vector<Window> out;
         for (int64_t first = 0; first < rows; first += most) {
             const int64_t count = std::min(most, rows - first);
