@@ -40,6 +40,7 @@ void append_candidates(GraphPlan &plan, const abi::Registry &plugins, const Cand
         step.out.push_back(add(plan, names[i], outputs[i], PlannedTensor::Kind::activation));
         plan.outputs[names[i]] = step.out.back();
     }
+    plan.steps.reserve(plan.steps.size() + 1); // a plan lives long: no room to spare
     plan.steps.push_back(std::move(step));
 }
 

@@ -23,7 +23,7 @@ uint32_t hash_of(std::string_view token) { return static_cast<uint32_t>(std::has
 } // namespace
 
 void Vocabulary::reserve(size_t tokens, size_t bytes) {
-    bytes_.reserve(tokens + bytes);
+    bytes_.reserve(tokens + bytes + bytes / (length_mask + 1)); // lengths of more than one byte belong to long tokens
     places_.reserve(tokens);
     slots_.assign(std::bit_ceil(tokens + tokens / 3), vacant);
 }
