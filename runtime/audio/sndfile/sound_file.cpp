@@ -11,7 +11,7 @@
 namespace lamina::audio {
 namespace {
 
-constexpr int64_t block = 16384;               // frames per read
+constexpr int64_t block = 16384;                        // frames per read
 constexpr int64_t longest_seconds = int64_t{24} * 3600; // compressed silence is small
 
 struct Close {

@@ -175,9 +175,7 @@ TEST_CASE("the capacity of a state must be one of its own dims that the host can
 }
 
 TEST_CASE("the declared work is made of names of the contract, and of its ports") {
-    const auto fault = [](const char *work) {
-        return fault_after([&](TestLayer &l) { l.contract.work = work; });
-    };
+    const auto fault = [](const char *work) { return fault_after([&](TestLayer &l) { l.contract.work = work; }); };
     CHECK(fault("2*C*heads bias:1 cache:M").empty());
     CHECK_THAT(fault("2*Q"), matchers::contains("work '2*Q'") && matchers::contains("the name 'Q'"));
     CHECK_THAT(fault("2*eps"), matchers::contains("the name 'eps'")); // not a whole number
