@@ -15,7 +15,8 @@ KernelInfo reflect(const lamina_kernel &kernel, const std::string &where) {
         return info;
     }
     if (kernel.spirv[0] != SpvMagicNumber) throw Error(ErrorCode::plugin, where + ": it is not SPIR-V");
-    own_function<Reflect>("spirv_cross", "lamina_reflect")(kernel, where, info);
+    static auto *const with_spirv_cross = own_function<Reflect>("spirv_cross", "lamina_reflect");
+    with_spirv_cross(kernel, where, info);
     info.shared = SharedMemory({kernel.spirv, kernel.words});
     return info;
 }
