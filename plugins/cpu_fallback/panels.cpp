@@ -131,10 +131,14 @@ HWY_ATTR void pack_panel(const FloatRows &rows, int64_t inner, float *panel, int
         for (int64_t r = first_row; r < end_row; ++r)
             for (int64_t i = first; i < end; ++i) panel[i * columns + r] = rows.values[r * rows.step + i];
     };
-    for (int64_t i = 0; i < even; i += 4)
-        for (int64_t r = 0; r < whole; r += 4)
-            transpose_4x4(rows.values + r * rows.step + i, rows.step,
-                          [&](int64_t at, Quad v) HWY_ATTR { hn::StoreU(v, quad, panel + (i + at) * columns + r); });
+    // A cache line of each row is read at once, and one of the panel is written at once.
+    for (int64_t block = 0; block < whole; block += line_floats)
+        for (int64_t line = 0; line < even; line += line_floats)
+            for (int64_t r = block; r < std::min(block + line_floats, whole); r += 4)
+                for (int64_t i = line; i < std::min(line + line_floats, even); i += 4)
+                    transpose_4x4(rows.values + r * rows.step + i, rows.step, [&](int64_t at, Quad v) HWY_ATTR {
+                        hn::StoreU(v, quad, panel + (i + at) * columns + r);
+                    });
     pack(0, whole, even, inner);
     pack(whole, rows.rows, 0, inner);
     if (rows.rows < columns)

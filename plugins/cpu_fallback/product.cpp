@@ -12,9 +12,9 @@ namespace {
 
 constexpr int64_t few_rows = 8;     // up to this many rows of x, packing them would take longer than it saves
 constexpr int64_t block_rows = 512; // of x, packed at a time
-// Rows of a weight that are multiplied together (a multiple of what multiply_panel() takes at once), and their values
-// up to here: they stay in the second cache.
-constexpr int64_t tile_rows = 60, tile_values = 512;
+// Rows of a weight that are multiplied together, and their values up to here: they stay in the second cache.
+constexpr int64_t tile_rows = 64, tile_values = 512;
+constexpr int64_t line_floats = 16; // of a cache line
 
 int64_t padded(int64_t values) { return ceil_div(values, group) * group; } // to whole groups
 
@@ -59,7 +59,7 @@ class PackedRows {
     PackedRows(const float *x, int64_t rows, int64_t inner)
         : rows_(rows), inner_(inner), columns_(panel_columns(rows)), panels_(ceil_div(rows, columns_)),
           values_(panels_ * columns_, inner) {
-        in_ranges(panels_, part_values / (columns_ * inner) + 1, [&](int64_t first, int64_t end) {
+        in_ranges(panels_, std::max<int64_t>(part_values / (columns_ * inner), 1), [&](int64_t first, int64_t end) {
             for (int64_t p = first; p < end; ++p)
                 pack_panel({x + p * columns_ * inner, count(p), inner}, inner, panel(p), columns_);
         });
@@ -71,14 +71,14 @@ class PackedRows {
                   int64_t first, float *sums) const {
         const int64_t step = tile_rows * columns_;
         for (int64_t i = 0; i < inner_; i += tile_values)
-            for (int64_t p = 0; p < panels_; ++p)
+            for (int64_t p = 0; p < panels_; ++p) {
                 multiply_panel({weight + i, inner_, 1}, count, std::min(tile_values, inner_ - i),
                                panel(p) + i * columns_, sums + p * step, columns_, i != 0);
-        for (int64_t p = 0; p < panels_; ++p) {
-            const int64_t at = p * columns_ * cols + first;
-            unpack_panel(sums + p * step, count, columns_, bias, residual == nullptr ? nullptr : residual + at, y + at,
-                         this->count(p), cols);
-        }
+                if (i + tile_values < inner_) continue;
+                const int64_t at = p * columns_ * cols + first;
+                unpack_panel(sums + p * step, count, columns_, bias, residual == nullptr ? nullptr : residual + at,
+                             y + at, this->count(p), cols);
+            }
     }
 
     [[nodiscard]] int64_t padded_rows() const { return panels_ * columns_; }
@@ -97,13 +97,15 @@ void product_by_panels(int64_t rows, const float *x, const WeightRows &weight, c
     const int64_t cols = weight.rows, inner = weight.values;
     const bool words = weight.dtype == LAMINA_F32;
     const PackedRows packed(x, rows, inner);
-    // Tiles of the same size, and as many for each thread.
+    // Tiles of about the same size, and as many for each thread. No two write to the same cache line.
     const int64_t threads = thread_count(), tiles = ceil_div(ceil_div(cols, tile_rows), threads) * threads;
-    const int64_t tile = std::min(ceil_div(ceil_div(cols, tiles), 6) * 6, tile_rows);
-    in_ranges(ceil_div(cols, tile), 1, [&](int64_t begin, int64_t end) {
-        const Matrix sums(packed.padded_rows(), tile_rows), widened(words ? 0 : tile, inner);
-        for (int64_t first = begin * tile; first < std::min(end * tile, cols); first += tile) {
-            const int64_t count = std::min(tile, cols - first);
+    const auto first_of = [&](int64_t tile) {
+        return std::min(ceil_div(cols, line_floats) * tile / tiles * line_floats, cols);
+    };
+    in_ranges(tiles, 1, [&](int64_t begin, int64_t end) {
+        const Matrix sums(packed.padded_rows(), tile_rows), widened(words ? 0 : tile_rows, inner);
+        for (int64_t tile = begin; tile < end; ++tile) {
+            const int64_t first = first_of(tile), count = first_of(tile + 1) - first;
             const WeightRows part = part_of(weight, first, first + count);
             if (!words) widen(part, widened.data());
             packed.multiply(words ? reinterpret_cast<const float *>(part.first) : widened.data(), count,

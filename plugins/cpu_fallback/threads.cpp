@@ -155,10 +155,10 @@ void in_parallel(int64_t parts, const std::function<void(int64_t)> &part) {
 }
 
 void in_ranges(int64_t size, int64_t least, const std::function<void(int64_t, int64_t)> &range) {
-    // More ranges than threads, so that none waits long for one that was interrupted.
-    const int64_t step = std::max(least, ceil_div(size, 4 * static_cast<int64_t>(thread_count())));
-    const std::function<void(int64_t)> part = [&](int64_t p) { range(p * step, std::min((p + 1) * step, size)); };
-    helpers().run({&part, ceil_div(size, step), true});
+    // More ranges than threads, so that none waits long for one that was interrupted; all of about the same size.
+    const int64_t ranges = std::min(ceil_div(size, least), 8 * static_cast<int64_t>(thread_count()));
+    const std::function<void(int64_t)> part = [&](int64_t p) { range(p * size / ranges, (p + 1) * size / ranges); };
+    helpers().run({&part, ranges, true});
 }
 
 } // namespace lamina::plugin::cpu_fallback
