@@ -123,7 +123,7 @@ std::vector<LayerMeasurement> measure_layer(detail::RuntimeState &runtime, const
         out.push_back(std::move(one));
     }
     if (!options.yardstick) return out;
-    const std::optional<Spread> openblas = yardstick(call, cost, options.seconds); // last: its threads spin for a while
+    const std::optional<Spread> openblas = yardstick(call, cost, options.seconds);
     for (LayerMeasurement &one : out)
         if (one.why_not.empty()) one.openblas = openblas;
     return out;
