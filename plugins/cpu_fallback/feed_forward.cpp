@@ -1,48 +1,81 @@
 #include "arrays.hpp"
 #include "kernels.hpp"
 #include "product.hpp"
-#include "threads.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <optional>
 
 namespace lamina::plugin::cpu_fallback {
+namespace {
 
-void feed_forward(const Call &call) {
-    const Tensor up = call.weight("up_weight"), gate = call.weight("gate_weight"), down = call.weight("down_weight");
-    const Tensor up_bias = call.weight("up_bias"), gate_bias = call.weight("gate_bias");
-    const int64_t rows = call.in("x").rows(), cols = up.rows();
-    const auto activation = static_cast<uint32_t>(call.integer("activation") + 1); // the contract has no LAMINA_NONE
-    const float *tokens = call.in("x").f32().data();
+class FeedForward {
+  public:
+    explicit FeedForward(const Call &call)
+        : activation_(static_cast<uint32_t>(call.integer("activation") + 1)), // the contract has no LAMINA_NONE
+          gated_(static_cast<bool>(call.weight("gate_weight"))), up_(stored_rows(call.weight("up_weight"))),
+          gate_(gated_ ? stored_rows(call.weight("gate_weight")) : WeightRows{}),
+          down_(stored_rows(call.weight("down_weight"))), up_bias_(call.weight("up_bias")),
+          gate_bias_(call.weight("gate_bias")), down_bias_(call.weight("down_bias")), x_(call.in("x")),
+          residual_(call.in("residual")), y_(call.out("y")) {}
 
-    const Matrix hidden(rows, cols), gates(gate ? rows : 0, cols);
-    // The columns [first, end) of a row, when their products are there.
-    const auto activate_part = [&](int64_t row, int64_t first, int64_t end) {
-        float *const h = hidden.data() + row * cols, *const g = gate ? gates.data() + row * cols : h;
-        activate(activation, g + first, end - first);
-        if (gate) std::transform(h + first, h + end, g + first, h + first, std::multiplies<>());
-    };
-    if (FewRowsFor::suits(rows)) {
-        const FewRowsFor x(up.dtype(), tokens, rows, up.cols());
+    void run() const {
+        const int64_t rows = x_.rows();
+        if (FewRowsFor::suits(rows)) return few(rows);
+        for (int64_t row = 0; row < rows; row += PackedRows::most) many(row, std::min(PackedRows::most, rows - row));
+    }
+
+  private:
+    const uint32_t activation_;
+    const bool gated_;
+    const WeightRows up_, gate_, down_;
+    const Tensor up_bias_, gate_bias_, down_bias_, x_, residual_, y_;
+
+    void few(int64_t rows) const {
+        const int64_t cols = up_.rows;
+        const float *const tokens = x_.f32().data();
+        const Matrix hidden(rows, cols), gates(gated_ ? rows : 0, cols);
+        const FewRowsFor x(up_.dtype, tokens, rows, up_.values);
         std::optional<FewRowsFor> other; // the gate's weights may have a dtype of their own
-        if (gate && gate.dtype() != up.dtype()) other.emplace(gate.dtype(), tokens, rows, up.cols());
-        const FewRowsFor &for_gate = other ? *other : x;
-        for_parts(stored_rows(up), [&](int64_t first, int64_t end) {
-            x.product(stored_rows(up), up_bias, hidden.data(), nullptr, first, end);
-            if (gate) for_gate.product(stored_rows(gate), gate_bias, gates.data(), nullptr, first, end);
-            for (int64_t row = 0; row < rows; ++row) activate_part(row, first, end);
+        if (gated_ && gate_.dtype != up_.dtype) other.emplace(gate_.dtype, tokens, rows, up_.values);
+        for_parts(up_, [&](int64_t first, int64_t end) {
+            x.product(up_, up_bias_, hidden.data(), nullptr, first, end);
+            if (gated_) (other ? *other : x).product(gate_, gate_bias_, gates.data(), nullptr, first, end);
+            for (int64_t at = first; at < rows * cols; at += cols)
+                activate_part(hidden.data() + at, gated_ ? gates.data() + at : nullptr, end - first);
         });
-    } else {
-        product(rows, tokens, up, up_bias, hidden.data());
-        if (gate) product(rows, tokens, gate, gate_bias, gates.data());
-        in_ranges(rows, part_values / cols + 1, [&](int64_t first, int64_t end) {
-            for (int64_t row = first; row < end; ++row) activate_part(row, 0, cols);
+        product(rows, hidden.data(), down_, down_bias_, y_.f32().data(), residual_from(0));
+    }
+
+    // Hidden values are never unpacked: what a product leaves is what the next one reads.
+    void many(int64_t row, int64_t rows) const {
+        const PackedRows x(x_.f32().data() + row * up_.values, rows, up_.values), hidden(rows, up_.rows),
+            gates(gated_ ? rows : 0, up_.rows);
+        for_tiles(up_, [&](int64_t first, int64_t end) {
+            x.product(up_, up_bias_, hidden, first, end);
+            if (gated_) x.product(gate_, gate_bias_, gates, first, end);
+            for (int64_t p = 0; p < x.panels(); ++p)
+                activate_part(hidden.at(p, first), gated_ ? gates.at(p, first) : nullptr, (end - first) * x.columns());
+        });
+        const int64_t to = row * down_.rows;
+        for_tiles(down_, [&](int64_t first, int64_t end) {
+            hidden.product(down_, down_bias_, y_.f32().data() + to, residual_from(to), first, end);
         });
     }
-    const Tensor added = call.in("residual");
-    product(rows, hidden.data(), down, call.weight("down_bias"), call.out("y").f32().data(),
-            added ? added.f32().data() : nullptr);
-}
+
+    // `hidden` becomes its activation, or its product with that of the gates.
+    void activate_part(float *hidden, float *gates, int64_t n) const {
+        activate(activation_, gates != nullptr ? gates : hidden, n);
+        if (gates != nullptr) std::transform(hidden, hidden + n, gates, hidden, std::multiplies<>());
+    }
+
+    [[nodiscard]] const float *residual_from(int64_t at) const {
+        return residual_ ? residual_.f32().data() + at : nullptr;
+    }
+};
+
+} // namespace
+
+void feed_forward(const Call &call) { FeedForward(call).run(); }
 
 } // namespace lamina::plugin::cpu_fallback

@@ -10,8 +10,7 @@
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
-constexpr int64_t few_rows = 8;     // up to this many rows of x, packing them would take longer than it saves
-constexpr int64_t block_rows = 512; // of x, packed at a time
+constexpr int64_t few_rows = 8; // up to this many rows of x, packing them would take longer than it saves
 // Rows of a weight that are multiplied together, and their values up to here: they stay in the second cache.
 constexpr int64_t tile_rows = 64, tile_values = 512;
 constexpr int64_t line_floats = 16; // of a cache line
@@ -53,65 +52,20 @@ void start(int64_t rows, int64_t cols, const Tensor &bias, const float *residual
     }
 }
 
-// Some rows of x as panels, on all threads.
-class PackedRows {
-  public:
-    PackedRows(const float *x, int64_t rows, int64_t inner)
-        : rows_(rows), inner_(inner), columns_(panel_columns(rows)), panels_(ceil_div(rows, columns_)),
-          values_(panels_ * columns_, inner) {
-        in_ranges(panels_, std::max<int64_t>(part_values / (columns_ * inner), 1), [&](int64_t first, int64_t end) {
-            for (int64_t p = first; p < end; ++p)
-                pack_panel({x + p * columns_ * inner, count(p), inner}, inner, panel(p), columns_);
-        });
-    }
-
-    // y (rows, cols) = the product with a tile of rows of a weight, from column `first` on, + bias + residual.
-    // `sums`: memory for tile_rows values of each row.
-    void multiply(const float *weight, int64_t count, const float *bias, const float *residual, float *y, int64_t cols,
-                  int64_t first, float *sums) const {
-        const int64_t step = tile_rows * columns_;
-        for (int64_t i = 0; i < inner_; i += tile_values)
-            for (int64_t p = 0; p < panels_; ++p) {
-                multiply_panel({weight + i, inner_, 1}, count, std::min(tile_values, inner_ - i),
-                               panel(p) + i * columns_, sums + p * step, columns_, i != 0);
-                if (i + tile_values < inner_) continue;
-                const int64_t at = p * columns_ * cols + first;
-                unpack_panel(sums + p * step, count, columns_, bias, residual == nullptr ? nullptr : residual + at,
-                             y + at, this->count(p), cols);
-            }
-    }
-
-    [[nodiscard]] int64_t padded_rows() const { return panels_ * columns_; }
-
-  private:
-    int64_t rows_, inner_, columns_, panels_;
-    Matrix values_;
-
-    [[nodiscard]] float *panel(int64_t p) const { return values_.data() + p * columns_ * inner_; }
-    [[nodiscard]] int64_t count(int64_t p) const { return std::min(columns_, rows_ - p * columns_); }
-};
-
-// The product for many rows: a few rows of the weight at a time, which are widened first if they are not f32.
-void product_by_panels(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
-                       const float *residual) {
-    const int64_t cols = weight.rows, inner = weight.values;
-    const bool words = weight.dtype == LAMINA_F32;
-    const PackedRows packed(x, rows, inner);
-    // Tiles of about the same size, and as many for each thread. No two write to the same cache line.
-    const int64_t threads = thread_count(), tiles = ceil_div(ceil_div(cols, tile_rows), threads) * threads;
-    const auto first_of = [&](int64_t tile) {
-        return std::min(ceil_div(cols, line_floats) * tile / tiles * line_floats, cols);
-    };
-    in_ranges(tiles, 1, [&](int64_t begin, int64_t end) {
-        const Matrix sums(packed.padded_rows(), tile_rows), widened(words ? 0 : tile_rows, inner);
-        for (int64_t tile = begin; tile < end; ++tile) {
-            const int64_t first = first_of(tile), count = first_of(tile + 1) - first;
-            const WeightRows part = part_of(weight, first, first + count);
-            if (!words) widen(part, widened.data());
-            packed.multiply(words ? reinterpret_cast<const float *>(part.first) : widened.data(), count,
-                            BiasPart(bias, first, count).values(), residual, y, cols, first, sums.data());
+// sums(panel) = the product of each panel of x with a tile of rows of a weight, which are widened if they are not f32;
+// added to what is there if `add`. Then calls done(panel).
+template <class Sums, class Done>
+void multiply_panels(const PackedRows &x, const WeightRows &tile, bool add, Sums &&sums, Done &&done) {
+    const bool words = tile.dtype == LAMINA_F32;
+    const Matrix widened(words ? 0 : tile.rows, tile.values);
+    if (!words) widen(tile, widened.data());
+    const float *const values = words ? reinterpret_cast<const float *>(tile.first) : widened.data();
+    for (int64_t i = 0; i < tile.values; i += tile_values)
+        for (int64_t p = 0; p < x.panels(); ++p) {
+            multiply_panel({values + i, tile.values, 1}, tile.rows, std::min(tile_values, tile.values - i), x.at(p, i),
+                           sums(p), x.columns(), add || i != 0);
+            if (i + tile_values >= tile.values) done(p);
         }
-    });
 }
 
 } // namespace
@@ -126,6 +80,16 @@ void for_parts(const WeightRows &weight, const std::function<void(int64_t, int64
     const int64_t parts = ceil_div(work, part_values * threads) * threads;
     const int64_t part = std::max<int64_t>(ceil_div(weight.rows, parts), 1);
     in_parallel(ceil_div(weight.rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); });
+}
+
+void for_tiles(const WeightRows &weight, const std::function<void(int64_t, int64_t)> &f) {
+    // Tiles of about the same size, and as many for each thread. No two write to the same cache line.
+    const int64_t threads = thread_count(), tiles = ceil_div(ceil_div(weight.rows, tile_rows), threads) * threads;
+    const int64_t lines = ceil_div(weight.rows, line_floats);
+    const auto first_of = [&](int64_t tile) { return std::min(lines * tile / tiles * line_floats, weight.rows); };
+    in_ranges(tiles, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t tile = begin; tile < end; ++tile) f(first_of(tile), first_of(tile + 1));
+    });
 }
 
 FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values)
@@ -150,6 +114,41 @@ void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y,
     add_products(part_of(weight, first, end), rows_, y + first, weight.rows);
 }
 
+PackedRows::PackedRows(int64_t rows, int64_t values)
+    : rows_(rows), inner_(values), columns_(panel_columns(rows)), panels_(ceil_div(rows, columns_)),
+      values_(panels_ * columns_, inner_) {}
+
+PackedRows::PackedRows(const float *x, int64_t rows, int64_t values) : PackedRows(rows, values) {
+    in_ranges(panels_, std::max<int64_t>(part_values / (columns_ * inner_), 1), [&](int64_t first, int64_t end) {
+        for (int64_t p = first; p < end; ++p)
+            pack_panel({x + p * columns_ * inner_, rows_of(p), inner_}, inner_, at(p, 0), columns_);
+    });
+}
+
+void PackedRows::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
+                         int64_t end) const {
+    const int64_t count = end - first;
+    const BiasPart part(bias, first, count);
+    const Matrix sums(panels_, count * columns_);
+    const auto sums_of = [&](int64_t p) { return sums.data() + p * count * columns_; };
+    multiply_panels(*this, part_of(weight, first, end), false, sums_of, [&](int64_t p) {
+        const int64_t to = p * columns_ * weight.rows + first;
+        unpack_panel(sums_of(p), count, columns_, part.values(), residual == nullptr ? nullptr : residual + to, y + to,
+                     rows_of(p), weight.rows);
+    });
+}
+
+void PackedRows::product(const WeightRows &weight, const Tensor &bias, const PackedRows &y, int64_t first,
+                         int64_t end) const {
+    const BiasPart part(bias, first, end - first);
+    if (bias)
+        for (int64_t p = 0; p < panels_; ++p)
+            for (int64_t n = first; n < end; ++n) std::fill_n(y.at(p, n), columns_, part.values()[n - first]);
+    multiply_panels(
+        *this, part_of(weight, first, end), static_cast<bool>(bias), [&](int64_t p) { return y.at(p, first); },
+        [](int64_t) {});
+}
+
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual) {
     if (rows == 0) return;
@@ -158,9 +157,13 @@ void product(int64_t rows, const float *x, const WeightRows &weight, const Tenso
         return for_parts(weight,
                          [&](int64_t first, int64_t end) { few.product(weight, bias, y, residual, first, end); });
     }
-    for (int64_t first = 0; first < rows; first += block_rows)
-        product_by_panels(std::min(block_rows, rows - first), x + first * weight.values, weight, bias,
-                          y + first * weight.rows, residual == nullptr ? nullptr : residual + first * weight.rows);
+    for (int64_t row = 0; row < rows; row += PackedRows::most) {
+        const PackedRows packed(x + row * weight.values, std::min(PackedRows::most, rows - row), weight.values);
+        const int64_t to = row * weight.rows;
+        for_tiles(weight, [&](int64_t first, int64_t end) {
+            packed.product(weight, bias, y + to, residual == nullptr ? nullptr : residual + to, first, end);
+        });
+    }
 }
 
 void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &bias, float *y, const float *residual) {

@@ -6,6 +6,7 @@
 
 #include <lamina/plugin/executor.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -37,10 +38,38 @@ class FewRowsFor {
     FewRows rows_;
 };
 
+// Many rows of x as panels.
+class PackedRows {
+  public:
+    static constexpr int64_t most = 512; // rows that are packed at a time, so that they stay in a cache
+
+    PackedRows(int64_t rows, int64_t values);                 // uninitialized
+    PackedRows(const float *x, int64_t rows, int64_t values); // on all threads
+
+    // The columns [first, end) of y, as product() computes them.
+    void product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
+                 int64_t end) const;
+    // The same, but y is packed.
+    void product(const WeightRows &weight, const Tensor &bias, const PackedRows &y, int64_t first, int64_t end) const;
+
+    [[nodiscard]] int64_t panels() const { return panels_; }
+    [[nodiscard]] int64_t columns() const { return columns_; }
+    // Value `i` of all rows in a panel; the next values follow.
+    [[nodiscard]] float *at(int64_t panel, int64_t i) const { return values_.data() + (panel * inner_ + i) * columns_; }
+
+  private:
+    int64_t rows_, inner_, columns_, panels_;
+    Matrix values_;
+
+    [[nodiscard]] int64_t rows_of(int64_t panel) const { return std::min(columns_, rows_ - panel * columns_); }
+};
+
 // All rows of a weight, as they are stored.
 WeightRows stored_rows(const Tensor &weight);
 
-// Calls f(first, end) for parts of the rows of a weight, on all threads.
+// Calls f(first, end) for parts of the rows of a weight, on all threads: for a product with few rows.
 void for_parts(const WeightRows &weight, const std::function<void(int64_t first, int64_t end)> &f);
+// The same for a product with many rows.
+void for_tiles(const WeightRows &weight, const std::function<void(int64_t first, int64_t end)> &f);
 
 } // namespace lamina::plugin::cpu_fallback
