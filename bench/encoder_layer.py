@@ -1,4 +1,4 @@
-"""An encoder layer on Lamina, PyTorch and ncnn: 512 channels, 8 heads, 2048 hidden, f32, one sequence.
+"""An encoder layer on Lamina, ncnn, ggml and PyTorch: 512 channels, 8 heads, 2048 hidden, f32, one sequence.
 
     bench/environment
     build/bench/bin/python bench/encoder_layer.py build/bin/lamina
@@ -6,8 +6,9 @@
 
 Every program gets the same weights and the same input, and its result is compared with PyTorch's. The programs run in
 turns, each time in a new process, which runs the layer until a second has passed and gives the median. With --vulkan N,
-Lamina and ncnn run on that Vulkan device, and PyTorch, which has no Vulkan, on the CPU. PyTorch's threads sleep while
-they wait (OMP_WAIT_POLICY=passive): on few cores it is slower without. Use an idle machine.
+Lamina, ncnn and ggml run on that Vulkan device, and PyTorch, which has no Vulkan, on the CPU. The threads of PyTorch and
+ncnn sleep while they wait (OMP_WAIT_POLICY=passive): on few cores PyTorch is slower without. Those of ggml do not, which
+is faster. ggml runs with flash attention if that is faster. Use an idle machine.
 """
 
 import argparse
@@ -119,12 +120,31 @@ def run_ncnn(folder, x, device):
     return measured(run)
 
 
+def run_ggml(folder, x, device):
+    import ggml_layer
+    import torch
+
+    state = torch.load(folder / "layer.pt", weights_only=True)
+    weights = {name.removeprefix("layers.0."): tensor.numpy() for name, tensor in state.items()}
+
+    def layer(flash):
+        made = ggml_layer.Layer(weights, x.shape[1], heads, device, flash)
+        made.run(x[0]), made.run(x[0])
+        begin = time.perf_counter()
+        made.run(x[0])
+        return time.perf_counter() - begin, flash, made
+
+    _, flash, fastest = min(layer(False), layer(True))
+    print(f"ggml: {'with' if flash else 'without'} flash attention, {x.shape[1]} positions")
+    return measured(lambda: fastest.run(x[0]))
+
+
 def expect_same(program, y, folder, rows):
     import numpy
 
     expected = numpy.load(folder / f"y{rows}.npy")
     error = float(abs(y.reshape(expected.shape) - expected).max())
-    if not error < 1e-3:
+    if not error < 1e-4: # f32 all through; with values that were rounded to f16 it is at least 4e-4
         raise SystemExit(f"{program}: the result differs from PyTorch's by {error}")
 
 
@@ -132,7 +152,7 @@ def one_run(program, folder, rows, device):
     import numpy
 
     x = numpy.load(folder / f"x{rows}.npy")
-    seconds, y = {"PyTorch": run_torch, "ncnn": run_ncnn}[program](folder, x, device)
+    seconds, y = {"PyTorch": run_torch, "ncnn": run_ncnn, "ggml": run_ggml}[program](folder, x, device)
     expect_same(program, y, folder, rows)
     print(json.dumps(seconds))
 
@@ -163,14 +183,17 @@ def check_lamina(options, folder, rows, device):
 
 
 def peer_seconds(program, folder, rows, device):
-    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    environment = os.environ if program == "ggml" else {**os.environ, "OMP_WAIT_POLICY": "passive"}
     command = [sys.executable, __file__, "--program", program, str(folder), str(rows)]
     if device is not None:
         command += ["--vulkan", str(device)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{program}: {done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    *notes, seconds = done.stdout.splitlines()
+    for note in notes:
+        print(note, file=sys.stderr)
+    return json.loads(seconds)
 
 
 def compare(options):
@@ -190,11 +213,11 @@ def compare(options):
             with torch.inference_mode():
                 numpy.save(folder / f"y{rows}.npy", module(x).numpy())
             check_lamina(options, folder, rows, options.vulkan)
-            times = {"Lamina": [], "ncnn": [], "PyTorch": []}
+            times = {"Lamina": [], "ncnn": [], "ggml": [], "PyTorch": []}
             for _ in range(options.rounds):
                 times["Lamina"].append(lamina_seconds(options, folder, rows, options.vulkan))
-                for program in ("ncnn", "PyTorch"):
-                    device = options.vulkan if program == "ncnn" else None
+                for program in ("ncnn", "ggml", "PyTorch"):
+                    device = None if program == "PyTorch" else options.vulkan
                     times[program].append(peer_seconds(program, folder, rows, device))
             own = statistics.median(times["Lamina"])
             for program, all_times in times.items():
