@@ -84,8 +84,8 @@ void for_parts(const WeightRows &weight, const std::function<void(int64_t, int64
 
 void for_tiles(const WeightRows &weight, const std::function<void(int64_t, int64_t)> &f) {
     // Tiles of about the same size, and as many for each thread. No two write to the same cache line.
-    const int64_t threads = thread_count(), tiles = ceil_div(ceil_div(weight.rows, tile_rows), threads) * threads;
-    const int64_t lines = ceil_div(weight.rows, line_floats);
+    const int64_t threads = thread_count(), lines = ceil_div(weight.rows, line_floats);
+    const int64_t tiles = std::min(ceil_div(ceil_div(weight.rows, tile_rows), threads) * threads, lines);
     const auto first_of = [&](int64_t tile) { return std::min(lines * tile / tiles * line_floats, weight.rows); };
     in_ranges(tiles, 1, [&](int64_t begin, int64_t end) {
         for (int64_t tile = begin; tile < end; ++tile) f(first_of(tile), first_of(tile + 1));
