@@ -16,6 +16,7 @@ struct LayerBench {
     std::vector<std::string> cases; // of every layer; empty: one that the layer declares
     MeasureOptions measure;
     std::optional<Device> beside; // measured, too, with the variant that a session would use there
+    bool without_refused = false; // no row and no message for a variant that cannot compute a case
 };
 
 // The cases that a case with lists stands for: "T=128,512 C=64" is "T=128 C=64" and "T=512 C=64".

@@ -92,6 +92,7 @@ LayerResults figures(const Runtime &runtime, const Device &device, const Limits 
     LayerBench how;
     how.measure.all_variants = device.kind != "cpu"; // whose other variant is the slow reference
     how.measure.seconds = 0.2;
+    how.without_refused = true;
     LayerResults all = bench_layers(runtime, device, limits, {}, how, {}, output); // only the headings
     for (const Shape &shape : shapes) {
         how.cases = {shape.cases};
@@ -108,10 +109,15 @@ Report report_of(const Runtime &runtime, const Device &device, const Limits &lim
                  Output &output) {
     const std::string begin =
         "# " + device.name + "\n\n" + machine(device, limits) +
+        (device.kind == "software"
+             ? "\nA software driver computes on the processor: its times say nothing about a GPU.\n"
+             : "") +
         "\n## Are the results right?\n\nThe cases that the layers declare, compared with the references.\n\n" +
         verdicts(runtime, device, output) +
         "\n## How fast are the layers?\n\nTIME is the median, SPREAD the distance between the quartiles. OF LIMIT "
-        "compares with the copy and the product above. In the chart, the longest bar of each case is its fastest "
+        "compares with the copy and the product above. GAIN is how many times as fast a variant is as the one above "
+        "it. A "
+        "variant that cannot compute a case has no row. In the chart, the longest bar of each case is its fastest "
         "variant; the numbers are times, and speeds as multiples of the first variant's.\n\n";
     const LayerResults found = figures(runtime, device, limits, output);
     return {begin + found.sheet.str(Format::md, output) + "\n![Times of the variants](" + chart + ")\n",
