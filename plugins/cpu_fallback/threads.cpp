@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -34,31 +35,54 @@ template <class F> void watch(F &&done) {
         for (int i = 0; i < 16 && !done(); ++i) hwy::Pause();
 }
 
+// Parts that follow each other, of which threads take the first that is left.
+struct alignas(64) Share { // in a cache line of its own
+    std::atomic<int64_t> next = 0;
+    int64_t end = 0;
+};
+
 // A task that all threads take parts of until none is left.
 struct Work {
-    const std::function<void(int64_t)> *part;
+    const std::function<void(int64_t)> &part;
     int64_t parts;
     bool worth_waking; // threads that sleep
-    std::atomic<int64_t> next = 0;
+    std::span<Share> shares = {};
     std::atomic<bool> failed = false;
     std::exception_ptr error = nullptr; // the first
 
-    void take() {
+    void divide_among(std::span<Share> threads) {
+        shares = threads.first(std::min(threads.size(), static_cast<size_t>(parts)));
+        const auto count = static_cast<int64_t>(shares.size());
+        int64_t i = 0;
+        for (Share &share : shares) {
+            share.next = parts * i / count;
+            share.end = parts * ++i / count;
+        }
+    }
+
+    // A thread begins with its own share, so that it reads memory in order. Then it helps with those of others.
+    void take(size_t thread) {
         try {
-            for (int64_t i = next++; i < parts; i = next++) (*part)(i);
+            for (size_t i = 0; i < shares.size(); ++i) {
+                Share &share = shares[(thread + i) % shares.size()];
+                for (int64_t p = share.next++; p < share.end; p = share.next++) part(p);
+            }
         } catch (...) {
-            next = parts;
+            for (Share &share : shares) share.next = share.end;
             if (!failed.exchange(true)) error = std::current_exception();
         }
+    }
+    void do_alone() const {
+        for (int64_t p = 0; p < parts; ++p) part(p);
     }
 };
 
 class Helpers {
   public:
-    explicit Helpers(int count) {
-        threads_.reserve(static_cast<size_t>(count));
+    explicit Helpers(size_t count) : shares_(count + 1) {
+        threads_.reserve(count);
         try {
-            for (int i = 0; i < count; ++i) threads_.emplace_back([this] { serve(); });
+            for (size_t i = 1; i <= count; ++i) threads_.emplace_back([this, i] { serve(i); });
         } catch (const std::system_error &) { // a limit of threads or of memory: fewer do, too
         }
     }
@@ -85,9 +109,10 @@ class Helpers {
 
   private:
     void share(Work &work) {
-        if (work.parts <= 1) return work.take();
+        if (work.parts <= 1) return work.do_alone();
         const std::unique_lock alone(caller_, std::try_to_lock);
-        if (!alone.owns_lock()) return work.take(); // another session is using the helpers
+        if (!alone.owns_lock()) return work.do_alone(); // another session is using the helpers
+        work.divide_among(shares_);
         bool wake = false;
         {
             const std::lock_guard lock(mutex_);
@@ -95,7 +120,7 @@ class Helpers {
             wake = sleeping_ != 0 && work.worth_waking;
         }
         if (wake) changed_.notify_all();
-        work.take();
+        work.take(0);
         {
             const std::lock_guard lock(mutex_);
             work_ = nullptr; // no helper can start on it from now on
@@ -107,7 +132,7 @@ class Helpers {
         changed_.wait(lock, finished);
     }
 
-    void serve() {
+    void serve(size_t thread) {
         uint64_t seen = 0;
         const auto called = [&] { return round_ != seen; };
         while (true) {
@@ -122,7 +147,7 @@ class Helpers {
             Work &work = *work_;
             ++working_;
             lock.unlock();
-            work.take();
+            work.take(thread);
             lock.lock();
             if (--working_ == 0) changed_.notify_all();
         }
@@ -135,11 +160,12 @@ class Helpers {
     std::atomic<int> working_ = 0;    // helpers that use the work
     int sleeping_ = 0;                // helpers that wait to be woken
     bool ending_ = false;
+    std::vector<Share> shares_; // of the caller, and of each helper
     std::vector<std::thread> threads_;
 };
 
 Helpers &helpers() {
-    static Helpers all(thread_count() - 1);
+    static Helpers all(static_cast<size_t>(thread_count() - 1));
     return all;
 }
 
@@ -151,14 +177,14 @@ int thread_count() {
 }
 
 void in_parallel(int64_t parts, const std::function<void(int64_t)> &part) {
-    helpers().run({&part, parts, parts >= parts_worth_waking});
+    helpers().run({part, parts, parts >= parts_worth_waking});
 }
 
 void in_ranges(int64_t size, int64_t least, const std::function<void(int64_t, int64_t)> &range) {
     // More ranges than threads, so that none waits long for one that was interrupted; all of about the same size.
     const int64_t ranges = std::min(ceil_div(size, least), 8 * static_cast<int64_t>(thread_count()));
     const std::function<void(int64_t)> part = [&](int64_t p) { range(p * size / ranges, (p + 1) * size / ranges); };
-    helpers().run({&part, ranges, true});
+    helpers().run({part, ranges, true});
 }
 
 } // namespace lamina::plugin::cpu_fallback
