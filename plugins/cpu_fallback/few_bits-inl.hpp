@@ -45,31 +45,12 @@ template <class D, class T = hn::TFromD<D>> HWY_INLINE hn::Vec<D> two_values(D d
         return hn::Set(d, first);
 }
 
-// Fewer numbers than a vector has lanes as its first ones.
+// Fewer numbers than a vector has lanes as its first ones; zeros follow.
 template <class V> HWY_INLINE Floats begun_with(V numbers) {
     if constexpr (std::is_same_v<V, Floats>)
         return numbers;
     else
         return begun_with(hn::ZeroExtendVector(hn::Twice<hn::DFromV<V>>(), numbers));
-}
-// Lane First + Step * i in all four lanes of quad i.
-template <int First, int Step> struct Spread {
-    alignas(64) int32_t from[lanes]{};
-    constexpr Spread() {
-        for (int i = 0; i < lanes; ++i) from[i] = First + i / 4 * Step;
-    }
-};
-template <int First, int Step> constexpr Spread<First, Step> spread;
-template <int First, int Step> HWY_INLINE Floats spread_out(Floats numbers) {
-    return hn::TableLookupLanes(numbers, hn::SetTableIndices(floats, spread<First, Step>.from));
-}
-
-// A quad, whose lanes are the same, in all others.
-template <int Quad> HWY_INLINE Floats all_of_quad(Floats v) {
-    if constexpr (quads == 1)
-        return v;
-    else
-        return spread_out<Quad * 4, 0>(v);
 }
 // Bytes from First on, as many as a vector has floats.
 template <int First, class V> HWY_INLINE auto bytes_from(V all) {
@@ -83,18 +64,25 @@ template <int First, class V> HWY_INLINE auto bytes_from(V all) {
         return bytes_from<First - half>(hn::UpperHalf(hn::Half<decltype(d)>(), all));
 }
 
-// The pairs of f16 numbers at from(0), from(1), ... for all quads.
-template <class F> HWY_INLINE Floats pairs(F &&from) {
-    if constexpr (quads == 1) return two_halves(from(0));
-    const auto two = [&](int i) HWY_ATTR {
-        return hn::Set(hn::Full64<uint64_t>(),
-                       loaded<uint32_t>(from(i)) | uint64_t{loaded<uint32_t>(from(i + 1))} << 32U);
-    };
+// The pairs of f16 numbers at from(0), from(1), ... for all quads; of the second, only the bits of the mask.
+template <class F> HWY_INLINE Floats pairs(uint16_t mask, F &&from) {
+    const uint32_t both = uint32_t{mask} << 16U | 0xffffU;
+    const auto one = [&](int i) HWY_ATTR { return loaded<uint32_t>(from(i)) & both; };
+    const auto two = [&](int i)
+                         HWY_ATTR { return hn::Set(hn::Full64<uint64_t>(), one(i) | uint64_t{one(i + 1)} << 32U); };
+    if constexpr (quads == 1)
+        return begun_with(
+            widened(four_floats, hn::BitCast(hn::Full64<uint16_t>(), hn::Set(hn::Full64<uint64_t>(), one(0)))));
     if constexpr (quads == 2) return begun_with(widened(four_floats, hn::BitCast(hn::Full64<uint16_t>(), two(0))));
     if constexpr (quads == 4) {
         const auto four = hn::Combine(hn::Full128<uint64_t>(), two(2), two(0));
         return begun_with(widened(hn::CappedTag<float, 8>(), hn::BitCast(hn::Full128<uint16_t>(), four)));
     }
+}
+
+// Bytes as floats.
+template <class V> HWY_INLINE Floats as_floats(V few_bytes) {
+    return hn::ConvertTo(floats, hn::PromoteTo(hn::Rebind<int32_t, decltype(floats)>(), few_bytes));
 }
 
 // ---- Bits of bytes ----
@@ -112,16 +100,21 @@ HWY_INLINE Bytes moved_up(Bytes b) { return hn::BitCast(bytes, hn::ShiftLeft<4>(
 
 // ---- Formats ----
 //
-// Pieces<Format> is some blocks of a row, which are unpacked in slices: as many values as two vectors have bytes.
+// Pieces<Format> is some blocks of a row, whose values are scale * integer + minimum. The integers are unpacked in
+// slices: as many as two vectors have bytes.
 //   blocks, values, slices   of a piece
-//   shared                   whether both vectors of a slice have the same scales and minima
+//   shared                   whether both vectors of a slice have the same scales
 //   run(slice, half, quad)   which 16 values of the piece are in a quad of one of the vectors: the first of them
-//   slice<I>()               a slice
+//   integers<I>()            a slice
+//   of_scale                 how many values have the same scale and minimum
+//   vectors                  of numbers, among which are the scales and minima of a piece
+//   numbers<I>()             one of these vectors
+//   scale_at(n)              the place of the n-th scale among the numbers
+//   minimum_at(n), minimum   the n-th minimum is this factor times the number at this place
 // It is made of an address and how many of its blocks are there. The last one stands for those that are not.
 
 struct Slice {
-    Bytes integers[2];
-    Floats scale[2], minimum[2]; // of each lane of four bytes; a value is scale * integer + minimum
+    Bytes half[2];
 };
 
 template <class Format> struct Pieces;
@@ -132,20 +125,22 @@ template <int Bits, bool Minimum> struct Pieces<FewBits<Bits, Minimum>> {
     static constexpr int blocks = quads, values = blocks * 32, slices = 1;
     static constexpr bool shared = true;
     static constexpr int run(int /*slice*/, int half, int quad) { return quad * 32 + half * 16; }
+    static constexpr int of_scale = 32, vectors = 1, minimum = Minimum ? 1 : -Format::middle;
+    static constexpr int scale_at(int n) { return 2 * n; }
+    static constexpr int minimum_at(int n) { return Minimum ? 2 * n + 1 : 2 * n; }
     const std::byte *first;
     int64_t last;
 
     HWY_INLINE Pieces(const std::byte *at, int64_t count) : first(at), last(count - 1) {}
-    template <int I> HWY_INLINE Slice slice() const {
+    template <int I> HWY_INLINE Floats numbers() const {
+        return pairs(Minimum ? 0xffff : 0, [&](int i) { return block(i); });
+    }
+    template <int I> HWY_INLINE Slice integers() const {
         const Bytes low = joined([&](int i) { return block(i) + Format::low_at; });
-        const Floats numbers = pairs([&](int i) { return block(i); });
         Slice out;
-        out.scale[0] = out.scale[1] = spread_out<0, 2>(numbers);
-        out.minimum[0] = out.minimum[1] =
-            Minimum ? spread_out<1, 2>(numbers) : hn::Mul(out.scale[0], hn::Set(floats, -Format::middle));
         for (int half = 0; half < 2; ++half) {
-            out.integers[half] = nibbles(low, half != 0);
-            if constexpr (Bits == 5) out.integers[half] = hn::Or(out.integers[half], fifth_bits(half));
+            out.half[half] = nibbles(low, half != 0);
+            if constexpr (Bits == 5) out.half[half] = hn::Or(out.half[half], fifth_bits(half));
         }
         return out;
     }
@@ -169,54 +164,51 @@ template <int Bits> struct Pieces<FewBitsK<Bits>> {
     using Format = FewBitsK<Bits>;
     static constexpr int blocks = 1, values = Format::values, slices = values / 2 / vector_bytes;
     static constexpr bool shared = false;
-    static constexpr int group_of(int slice, int half) { return slice * vector_bytes / 32 * 2 + half; }
     static constexpr int run(int slice, int half, int quad) {
         const int byte = slice * vector_bytes + quad * 16;
         return byte / 32 * 64 + half * 32 + byte % 32;
     }
+    static constexpr int of_scale = 32, vectors = 16 / static_cast<int>(lanes), minimum = -1;
+    static constexpr int scale_at(int n) { return n; }
+    static constexpr int minimum_at(int n) { return 8 + n; }
     const std::byte *block;
-    alignas(16) float factors[8], minima[8];
+    uint64_t steps[2]; // of eight scales and of eight minima, a byte each
 
     HWY_INLINE Pieces(const std::byte *at, int64_t /*count*/) : block(at) {
         // The same bits as Format::unpack(), four numbers at a time.
         const auto low = loaded<uint32_t>(at + 4), middle = loaded<uint32_t>(at + 8), high = loaded<uint32_t>(at + 12);
         constexpr uint32_t six = 0x3f3f3f3f, four = 0x0f0f0f0f, two = 0x03030303;
-        const FourFloats both = two_halves(at);
-        const auto scale = hn::Set(four_floats, hn::GetLane(both));
-        const auto minimum = hn::Neg(hn::Set(four_floats, hn::GetLane(hn::Reverse2(four_floats, both))));
-        put(low & six, scale, factors);
-        put((high & four) | (low >> 6U & two) << 4U, scale, factors + 4);
-        put(middle & six, minimum, minima);
-        put((high >> 4U & four) | (middle >> 6U & two) << 4U, minimum, minima + 4);
+        const auto eight = [](uint32_t first, uint32_t last) { return first | uint64_t{last} << 32U; };
+        steps[0] = eight(low & six, (high & four) | (low >> 6U & two) << 4U);
+        steps[1] = eight(middle & six, (high >> 4U & four) | (middle >> 6U & two) << 4U);
     }
-    template <int I> HWY_INLINE Slice slice() const {
+    template <int I> HWY_INLINE Floats numbers() const {
+        const auto of = [&](int i) HWY_ATTR { return hn::Set(hn::Full64<uint64_t>(), steps[i]); };
+        const auto all = hn::BitCast(hn::Full128<uint8_t>(), hn::Combine(hn::Full128<uint64_t>(), of(1), of(0)));
+        const FourFloats both = two_halves(block);
+        const float scale = hn::GetLane(both), minimum_step = hn::GetLane(hn::Reverse2(four_floats, both));
+        constexpr int first = I * static_cast<int>(lanes);
+        return hn::Mul(as_floats(bytes_from<first>(all)),
+                       two_values(floats, first < 8 ? scale : minimum_step, minimum_step));
+    }
+    template <int I> HWY_INLINE Slice integers() const {
         const Bytes low =
             hn::LoadU(bytes, reinterpret_cast<const uint8_t *>(block + Format::low_at + I * vector_bytes));
         Slice out;
         for (int half = 0; half < 2; ++half) {
-            const int g = group_of(I, half), next = std::min(g + 2, 7);
-            out.integers[half] = nibbles(low, half != 0);
+            out.half[half] = nibbles(low, half != 0);
             if constexpr (Bits == 5) {
-                const auto bit = [&](int of) { return static_cast<uint8_t>(1U << static_cast<unsigned>(of)); };
-                const Bytes mask = two_values(bytes, bit(g), bit(next));
+                const auto bit = [&](int quad) {
+                    return static_cast<uint8_t>(1U << static_cast<unsigned>(run(I, half, quad) / 32));
+                };
+                const Bytes mask = two_values(bytes, bit(0), bit(quads - 1));
                 const Bytes fifth =
                     joined([&](int i) { return block + Format::fifth_at + (I * vector_bytes + i * 16) % 32; });
                 const auto there = hn::Eq(hn::And(fifth, mask), mask);
-                out.integers[half] = hn::Or(out.integers[half], hn::IfThenElseZero(there, hn::Set(bytes, uint8_t{16})));
+                out.half[half] = hn::Or(out.half[half], hn::IfThenElseZero(there, hn::Set(bytes, uint8_t{16})));
             }
-            out.scale[half] = two_values(floats, factors[g], factors[next]);
-            out.minimum[half] = two_values(floats, minima[g], minima[next]);
         }
         return out;
-    }
-
-  private:
-    static HWY_INLINE void put(uint32_t steps, FourFloats factor, float *to) {
-        constexpr hn::FixedTag<uint32_t, 1> one;
-        constexpr hn::FixedTag<uint8_t, 4> bytes4;
-        constexpr hn::FixedTag<int32_t, 4> integers4;
-        const auto numbers = hn::PromoteTo(integers4, hn::BitCast(bytes4, hn::Set(one, steps)));
-        hn::Store(hn::Mul(hn::ConvertTo(four_floats, numbers), factor), four_floats, to);
     }
 };
 
@@ -228,13 +220,19 @@ template <> struct Pieces<Q6_K> {
         const int byte = slice * vector_bytes + quad * 16;
         return byte / 64 * 128 + half * 64 + byte % 64;
     }
-    using Steps = std::conditional_t<quads == 1, uint8_t, uint32_t>; // one for each quad, or more
+    static constexpr int of_scale = 16, vectors = 16 / static_cast<int>(lanes), minimum = -32;
+    static constexpr int scale_at(int n) { return n; }
+    static constexpr int minimum_at(int n) { return n; }
     const std::byte *block;
-    float factor;
 
-    HWY_INLINE Pieces(const std::byte *at, int64_t /*count*/)
-        : block(at), factor(detail::half_at(at + Format::scale_at)) {}
-    template <int I> HWY_INLINE Slice slice() const {
+    HWY_INLINE Pieces(const std::byte *at, int64_t /*count*/) : block(at) {}
+    template <int I> HWY_INLINE Floats numbers() const {
+        constexpr hn::Rebind<int8_t, decltype(floats)> few_bytes;
+        const auto *const steps = reinterpret_cast<const int8_t *>(block + Format::scales_at + I * lanes);
+        return hn::Mul(as_floats(hn::LoadU(few_bytes, steps)),
+                       hn::Set(floats, detail::half_at(block + Format::scale_at)));
+    }
+    template <int I> HWY_INLINE Slice integers() const {
         constexpr int byte = I * vector_bytes;
         const Bytes low = hn::LoadU(bytes, reinterpret_cast<const uint8_t *>(block + byte));
         const Bytes high =
@@ -247,20 +245,32 @@ template <> struct Pieces<Q6_K> {
             const auto first = hn::And(four, hn::Set(bytes, uint8_t{3})), second = shifted(four, 2, 3);
             Bytes two = byte % 64 < 32 ? first : second;
             if constexpr (quads == 4) two = hn::ConcatUpperLower(bytes, second, first);
-            out.integers[half] = hn::Or(nibbles(low, half != 0), moved_up(two));
-
-            constexpr hn::FixedTag<int32_t, 4> integers4;
-            constexpr hn::FixedTag<int8_t, 4> bytes4;
-            const uint32_t steps = loaded<Steps>(block + Format::scales_at + run(I, half, 0) / 16);
-            const auto numbers =
-                hn::PromoteTo(integers4, hn::BitCast(bytes4, hn::Set(hn::FixedTag<uint32_t, 1>(), steps)));
-            const auto scales = hn::Mul(hn::ConvertTo(four_floats, numbers), hn::Set(four_floats, factor));
-            out.scale[half] = spread_out<0, 1>(begun_with(scales));
-            out.minimum[half] = hn::Mul(out.scale[half], hn::Set(floats, -32));
+            out.half[half] = hn::Or(nibbles(low, half != 0), moved_up(two));
         }
         return out;
     }
 };
+
+// ---- Scales of slices ----
+
+// Lanes of a vector of numbers.
+struct Places {
+    alignas(64) int32_t lane[lanes]{};
+};
+// The lanes of the scales that a vector of a slice has.
+template <class Piece, int I, int Half> constexpr Places places_of_scales() {
+    Places out;
+    for (int i = 0; i < lanes; ++i)
+        out.lane[i] = Piece::scale_at(Piece::run(I, Half, i / 4) / Piece::of_scale) % static_cast<int>(lanes);
+    return out;
+}
+template <class Piece, int I, int Half> constexpr Places places = places_of_scales<Piece, I, Half>();
+
+// The scales of a vector of a slice, each in four lanes.
+template <class Piece, int I, int Half> HWY_INLINE Floats spread_out(const Floats (&numbers)[Piece::vectors]) {
+    constexpr int vector = Piece::scale_at(Piece::run(I, Half, 0) / Piece::of_scale) / static_cast<int>(lanes);
+    return hn::TableLookupLanes(numbers[vector], hn::SetTableIndices(floats, places<Piece, I, Half>.lane));
+}
 
 } // namespace
 } // namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE

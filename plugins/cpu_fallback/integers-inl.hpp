@@ -48,18 +48,19 @@ HWY_INLINE Integers sums_of_two(Shorts v, int16_t factor) {
     return hn::Add(sums, rest);
 }
 
-// A slice of a row of x, for the slices of a piece of weights.
-template <class Piece> struct IntegerSlice {
-    static constexpr int sets = Piece::shared ? 1 : 2; // of sums: of both vectors of a slice, or of each
-    // Digits of both vectors. Then for each set, in the lanes of its sums: factors, and sums of x.
-    static constexpr int64_t factors_at = 2 * 3 * lanes, sums_at = factors_at + sets * lanes,
-                             floats_taken = sums_at + sets * lanes;
+// A piece of a row of x, for a piece of weights: digits for both vectors of each slice, then a factor for each of the
+// weight's numbers that is a scale, and a sum of x for each that is, or gives, a minimum.
+template <class Piece> struct IntegerPiece {
+    static constexpr int64_t of_slice = 2 * 3 * lanes, of_numbers = Piece::vectors * lanes,
+                             factors_at = Piece::slices * of_slice, sums_at = factors_at + of_numbers,
+                             floats_taken = sums_at + of_numbers;
 
-    static HWY_INLINE Integers product(const Bytes (&weights)[2], const float *x, int set) {
+    // The products of a slice of weights with the digits at x: of both vectors of the slice, or of one.
+    static HWY_INLINE Integers product(const Slice &weights, const float *x, int set) {
         const auto of_digit = [&](int digit) HWY_ATTR {
             const auto of_half = [&](int half) HWY_ATTR {
                 const auto *from = reinterpret_cast<const uint8_t *>(x + (digit * 2 + half) * lanes);
-                return sums_of_two(weights[half], hn::Load(bytes, from));
+                return sums_of_two(weights.half[half], hn::Load(bytes, from));
             };
             if constexpr (Piece::shared)
                 return hn::Add(of_half(0), of_half(1));
@@ -69,19 +70,7 @@ template <class Piece> struct IntegerSlice {
         const Integers upper = hn::Add(sums_of_two(of_digit(0), 256), sums_of_two(of_digit(1), 1));
         return hn::Add(hn::ShiftLeft<8>(upper), sums_of_two(of_digit(2), 1));
     }
-
-    // sums + the products of a slice of weights with a slice of x, in some lanes.
-    static HWY_INLINE Floats add_product(const Slice &weights, const float *x, Floats sums) {
-        for (int set = 0; set < sets; ++set) {
-            const Floats factor = hn::Mul(weights.scale[set], hn::Load(floats, x + factors_at + set * lanes));
-            sums = hn::MulAdd(hn::ConvertTo(floats, product(weights.integers, x, set)), factor, sums);
-            sums = hn::MulAdd(weights.minimum[set], hn::Load(floats, x + sums_at + set * lanes), sums);
-        }
-        return sums;
-    }
 };
-
-template <class Piece> constexpr int64_t integers_of_piece = Piece::slices *IntegerSlice<Piece>::floats_taken;
 
 // ---- From floats to integers ----
 
@@ -103,12 +92,14 @@ HWY_INLINE bool magnitudes(const float *x, int64_t values, float *out) {
     return hn::AllTrue(floats, finite);
 }
 
-// The digits of 16 values as integers, each as 16 bytes, which are `apart`.
-HWY_INLINE void put_digits(const float *x, float inverse, uint8_t *to, int64_t apart) {
+// The digits of 16 values as integers, each as 16 bytes, which are `apart`. Returns the sum of the integers.
+HWY_INLINE int32_t put_digits(const float *x, float inverse, uint8_t *to, int64_t apart) {
     constexpr hn::Rebind<uint8_t, decltype(floats)> few_bytes;
     const auto each = hn::Set(words, 0x808080); // 128 is added to each digit, then taken from its byte
+    Integers sum = hn::Zero(words);
     for (int64_t i = 0; i < 16; i += lanes) {
         const Integers v = hn::NearestInt(hn::Mul(hn::LoadU(floats, x + i), hn::Set(floats, inverse)));
+        sum = hn::Add(sum, v);
         const Integers digits = hn::Xor(hn::Add(v, each), each);
         const auto put = [&](Integers digit, int64_t d) HWY_ATTR {
             hn::StoreU(hn::DemoteTo(few_bytes, hn::And(digit, hn::Set(words, 0xff))), few_bytes, to + d * apart + i);
@@ -117,41 +108,35 @@ HWY_INLINE void put_digits(const float *x, float inverse, uint8_t *to, int64_t a
         put(hn::ShiftRight<8>(digits), 1);
         put(digits, 2);
     }
+    return hn::GetLane(hn::SumOfLanes(words, sum));
 }
 
-// A slice of the piece whose first value is x[first], in a row of `values` values.
+// The piece whose first value is x[0], in a row of which `left` values are left.
 template <class Piece>
-HWY_INLINE void put_slice(const float *x, int64_t values, const float *magnitudes_of_groups, int64_t first, int slice,
-                          float *out) {
-    using To = IntegerSlice<Piece>;
-    auto *const digits = reinterpret_cast<uint8_t *>(out);
-    if (first + Piece::values > values) std::fill_n(out, To::floats_taken, 0.0F); // there is nothing behind the row
-    for (int half = 0; half < 2; ++half)
-        for (int quad = 0; quad < quads; ++quad) {
-            const int64_t run = first + Piece::run(slice, half, quad);
-            if (run >= values) continue;
-            const float greatest = magnitudes_of_groups[run / group];
-            put_digits(x + run, greatest_integer / greatest, digits + half * vector_bytes + quad * 16,
-                       2 * vector_bytes);
-            // Both vectors of a slice that has one set of sums belong to the same groups.
-            hn::Store(hn::Set(four_floats, greatest * (1 / greatest_integer)), four_floats,
-                      out + To::factors_at + half % To::sets * lanes + quad * 4);
-        }
-    const auto one = hn::Set(bytes, uint8_t{1});
-    for (int set = 0; set < To::sets; ++set) {
-        const auto sums = hn::ConvertTo(floats, To::product({one, one}, out, set));
-        hn::Store(hn::Mul(sums, hn::Load(floats, out + To::factors_at + set * lanes)), floats,
-                  out + To::sums_at + set * lanes);
-    }
+HWY_INLINE void put_piece(const float *x, int64_t left, const float *magnitudes_of_groups, float *out) {
+    using To = IntegerPiece<Piece>;
+    std::fill_n(out + (left < Piece::values ? 0 : To::factors_at),
+                left < Piece::values ? To::floats_taken : To::floats_taken - To::factors_at, 0.0F);
+    for (int slice = 0; slice < Piece::slices; ++slice)
+        for (int half = 0; half < 2; ++half)
+            for (int quad = 0; quad < quads; ++quad) {
+                const int run = Piece::run(slice, half, quad), n = run / Piece::of_scale;
+                if (run >= left) continue;
+                const float greatest = magnitudes_of_groups[run / group], factor = greatest * (1 / greatest_integer);
+                auto *const digits = reinterpret_cast<uint8_t *>(out + slice * To::of_slice);
+                const int32_t sum = put_digits(x + run, greatest_integer / greatest,
+                                               digits + half * vector_bytes + quad * 16, 2 * vector_bytes);
+                out[To::factors_at + Piece::scale_at(n)] = factor;
+                out[To::sums_at + Piece::minimum_at(n)] += Piece::minimum * factor * static_cast<float>(sum);
+            }
 }
 
 template <class Piece> HWY_INLINE bool rows_to_integers(const float *x, int64_t rows, int64_t values, float *out) {
     const Matrix of_groups(1, values / group);
     for (int64_t r = 0; r < rows; ++r, x += values) {
         if (!magnitudes(x, values, of_groups.data())) return false;
-        for (int64_t first = 0; first < values; first += Piece::values)
-            for (int slice = 0; slice < Piece::slices; ++slice, out += IntegerSlice<Piece>::floats_taken)
-                put_slice<Piece>(x, values, of_groups.data(), first, slice, out);
+        for (int64_t first = 0; first < values; first += Piece::values, out += IntegerPiece<Piece>::floats_taken)
+            put_piece<Piece>(x + first, values - first, of_groups.data() + first / group, out);
     }
     return true;
 }

@@ -25,9 +25,12 @@ HWY_BEFORE_NAMESPACE();
 namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
 
+// For lambdas. Compilers would call some of them for each vector, because the code becomes long.
+#define INLINED HWY_ATTR __attribute__((always_inline))
+
 // Calls f.operator()<I>() for I from 0 to Count - 1.
 template <int Count, class F> HWY_INLINE void unrolled(F &&f) {
-    [&]<int... I>(std::integer_sequence<int, I...>) HWY_ATTR { (f.template operator()<I>(), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) INLINED { (f.template operator()<I>(), ...); }
     (std::make_integer_sequence<int, Count>());
 }
 
@@ -72,7 +75,7 @@ HWY_INLINE void add_row(const std::byte *row, int64_t values, const FewRows &x, 
     std::fill_n(sums, Rows, hn::Zero(floats));
     for_groups<Format>(row, values, [&](const Unpacked<Format> &unpacked, int64_t first) HWY_ATTR {
         Floats part[Rows];
-        unrolled<group / lanes>([&]<int V>() HWY_ATTR {
+        unrolled<group / lanes>([&]<int V>() INLINED {
             const Floats w = unpacked.template at<V * lanes>();
             for (size_t r = 0; r < Rows; ++r) {
                 const float *const at = x.values + static_cast<int64_t>(r) * x.step + first + V * lanes;
@@ -93,16 +96,31 @@ HWY_INLINE void add_row(const std::byte *row, int64_t values, const FewRows &x, 
 template <class Format, size_t Rows>
 HWY_INLINE void add_integer_row(const std::byte *row, int64_t values, const FewRows &x, float *y, int64_t step) {
     using Piece = Pieces<Format>;
+    using Of = IntegerPiece<Piece>;
     Floats sums[Rows];
     std::fill_n(sums, Rows, hn::Zero(floats));
     const float *at = x.values;
-    for_pieces<Format>(row, values, [&](const Piece &piece, int64_t, int64_t) HWY_ATTR {
-        unrolled<Piece::slices>([&]<int I>() HWY_ATTR {
-            const Slice slice = piece.template slice<I>();
-            for (size_t r = 0; r < Rows; ++r)
-                sums[r] = IntegerSlice<Piece>::add_product(slice, at + static_cast<int64_t>(r) * x.step, sums[r]);
-            at += IntegerSlice<Piece>::floats_taken;
+    for_pieces<Format>(row, values, [&](const Piece &piece, int64_t, int64_t) INLINED {
+        Floats scales[Rows][Piece::vectors];
+        unrolled<Piece::vectors>([&]<int V>() INLINED {
+            const Floats numbers = piece.template numbers<V>();
+            for (size_t r = 0; r < Rows; ++r) {
+                const float *const of_row = at + static_cast<int64_t>(r) * x.step + V * lanes;
+                scales[r][V] = hn::Mul(numbers, hn::Load(floats, of_row + Of::factors_at));
+                sums[r] = hn::MulAdd(numbers, hn::Load(floats, of_row + Of::sums_at), sums[r]);
+            }
         });
+        unrolled<Piece::slices>([&]<int I>() INLINED {
+            const Slice slice = piece.template integers<I>();
+            unrolled<Piece::shared ? 1 : 2>([&]<int Set>() INLINED {
+                for (size_t r = 0; r < Rows; ++r) {
+                    const float *const of_row = at + static_cast<int64_t>(r) * x.step + I * Of::of_slice;
+                    sums[r] = hn::MulAdd(hn::ConvertTo(floats, Of::product(slice, of_row, Set)),
+                                         spread_out<Piece, I, Set>(scales[r]), sums[r]);
+                }
+            });
+        });
+        at += Of::floats_taken;
     });
     for (size_t r = 0; r < Rows; ++r) y[static_cast<int64_t>(r) * step] += hn::GetLane(hn::SumOfLanes(floats, sums[r]));
 }
@@ -135,7 +153,7 @@ HWY_INLINE void add_weighted_group(const std::byte *at, const WeightRows &rows, 
     Floats sums[Rows][vectors];
     for (auto &sum : sums) std::fill_n(sum, vectors, hn::Zero(floats));
     const auto add = [&](const Unpacked<Format> &unpacked, int64_t n) HWY_ATTR {
-        unrolled<vectors>([&]<int V>() HWY_ATTR {
+        unrolled<vectors>([&]<int V>() INLINED {
             const Floats values = unpacked.template at<V * lanes>();
             for (size_t r = 0; r < Rows; ++r)
                 sums[r][V] = hn::MulAdd(hn::Set(floats, x[static_cast<int64_t>(r) * x_step + n]), values, sums[r][V]);
@@ -195,7 +213,7 @@ template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
 }
 
 template <class Format> HWY_INLINE void widen_group(const Unpacked<Format> &unpacked, float *out) {
-    unrolled<group / lanes>([&]<int V>() HWY_ATTR {
+    unrolled<group / lanes>([&]<int V>() INLINED {
         Floats w = unpacked.template at<V * lanes>();
         if constexpr (Unpacked<Format>::scaled) w = hn::Mul(w, unpacked.scale);
         hn::StoreU(w, floats, out + V * lanes);
@@ -203,16 +221,21 @@ template <class Format> HWY_INLINE void widen_group(const Unpacked<Format> &unpa
 }
 // The first `count` values of a piece.
 template <class Piece> HWY_INLINE void widen_piece(const Piece &piece, int64_t count, float *out) {
-    unrolled<Piece::slices>([&]<int I>() HWY_ATTR {
-        const Slice slice = piece.template slice<I>();
-        unrolled<2 * quads>([&]<int J>() HWY_ATTR {
-            constexpr int half = J / quads, quad = J % quads, run = Piece::run(I, half, quad);
+    alignas(64) float numbers[Piece::vectors * lanes];
+    unrolled<Piece::vectors>([&]<int V>()
+                                 INLINED { hn::Store(piece.template numbers<V>(), floats, numbers + V * lanes); });
+    unrolled<Piece::slices>([&]<int I>() INLINED {
+        const Slice slice = piece.template integers<I>();
+        unrolled<2 * quads>([&]<int J>() INLINED {
+            constexpr int half = J / quads, quad = J % quads, run = Piece::run(I, half, quad),
+                          n = run / Piece::of_scale;
             if (run >= count) return;
-            const Floats scale = all_of_quad<quad>(slice.scale[half]), added = all_of_quad<quad>(slice.minimum[half]);
-            unrolled<16 / lanes>([&]<int V>() HWY_ATTR {
+            const Floats scale = hn::Set(floats, numbers[Piece::scale_at(n)]);
+            const Floats added = hn::Set(floats, Piece::minimum * numbers[Piece::minimum_at(n)]);
+            unrolled<16 / lanes>([&]<int V>() INLINED {
                 constexpr int first = V * static_cast<int>(lanes);
-                const auto integers = hn::PromoteTo(words, bytes_from<quad * 16 + first>(slice.integers[half]));
-                hn::StoreU(hn::MulAdd(hn::ConvertTo(floats, integers), scale, added), floats, out + run + first);
+                const Floats integers = as_floats(bytes_from<quad * 16 + first>(slice.half[half]));
+                hn::StoreU(hn::MulAdd(integers, scale, added), floats, out + run + first);
             });
         });
     });
@@ -237,7 +260,7 @@ int64_t integers_step(uint32_t dtype, int64_t values) {
     int64_t out = 0;
     with_format(dtype, [&]<class Format>() HWY_ATTR {
         if constexpr (has_few_bits<Format>)
-            out = ceil_div(values, int64_t{Pieces<Format>::values}) * integers_of_piece<Pieces<Format>>;
+            out = ceil_div(values, int64_t{Pieces<Format>::values}) * IntegerPiece<Pieces<Format>>::floats_taken;
     });
     return out;
 }
@@ -272,7 +295,7 @@ HWY_ATTR void widen(const WeightRows &weight, float *out) {
         if constexpr (has_few_bits<Format>)
             for_pieces<Format>(weight.first, values,
                                [&](const Pieces<Format> &piece, int64_t first, int64_t count)
-                                   HWY_ATTR { widen_piece(piece, count, out + first); });
+                                   INLINED { widen_piece(piece, count, out + first); });
         else
             for_groups<Format>(weight.first, values, [&](const Unpacked<Format> &unpacked, int64_t first) HWY_ATTR {
                 if (first + group <= values) return widen_group(unpacked, out + first);
