@@ -69,11 +69,11 @@ Kept &kept() {
 
 } // namespace
 
-Matrix::Matrix(int64_t rows, int64_t cols) {
-    const Block block = kept().take(sizeof(float) * static_cast<size_t>(rows * cols));
-    values_ = static_cast<float *>(block.at), bytes_ = block.bytes;
+KeptMemory::KeptMemory(size_t bytes) {
+    const Block block = kept().take(bytes);
+    at_ = block.at, bytes_ = block.bytes;
 }
 
-Matrix::~Matrix() { kept().give_back({values_, bytes_}); }
+KeptMemory::~KeptMemory() { kept().give_back({at_, bytes_}); }
 
 } // namespace lamina::plugin::cpu_fallback

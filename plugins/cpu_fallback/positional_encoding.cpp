@@ -7,21 +7,18 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
-#include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
 
 // For every pair of channels, the fraction of a turn that it adds at each position, in units of 2^-64. A double is
 // accurate to 2^-55, so the phase at position 2^31 to 2^-24 turn.
-std::vector<uint64_t> turns_per_position(int64_t channels) {
-    std::vector<uint64_t> turns;
-    for (int64_t i = 0; i < channels; i += 2) {
+void find_turns(int64_t channels, std::span<uint64_t> turns) {
+    for (size_t i = 0; i < turns.size(); ++i) {
         const double wavelength =
-            2 * std::numbers::pi * std::pow(10000.0, static_cast<double>(i) / static_cast<double>(channels));
-        turns.push_back(static_cast<uint64_t>(0x1p64 / wavelength));
+            2 * std::numbers::pi * std::pow(10000.0, static_cast<double>(2 * i) / static_cast<double>(channels));
+        turns[i] = static_cast<uint64_t>(0x1p64 / wavelength);
     }
-    return turns;
 }
 
 } // namespace
@@ -29,7 +26,9 @@ std::vector<uint64_t> turns_per_position(int64_t channels) {
 void positional_encoding(const Call &call) {
     const Tensor x = call.in("x"), offset = call.in("offset"), table = call.weight("table"), y = call.out("y");
     const Sequence sequence(x, call.flag("batch_first"));
-    const std::vector<uint64_t> turns = table ? std::vector<uint64_t>() : turns_per_position(x.cols());
+    const Array<uint64_t> kept(table ? 0 : ceil_div(x.cols(), 2));
+    const std::span<uint64_t> turns = kept.all();
+    find_turns(x.cols(), turns);
     const size_t step = call.flag("layout") ? 1 : 2, second = call.flag("layout") ? turns.size() : 1; // as in rotary()
 
     in_ranges(x.rows(), part_values / x.cols() + 1, [&](int64_t first, int64_t end) {

@@ -74,7 +74,7 @@ WeightRows stored_rows(const Tensor &weight) {
     return {weight.dtype(), weight.stored_row(0), weight.rows(), weight.cols(), weight.row_bytes()};
 }
 
-void for_parts(const WeightRows &weight, const std::function<void(int64_t, int64_t)> &f) {
+void for_parts(const WeightRows &weight, Callback<int64_t, int64_t> f) {
     // Parts of the same size, and as many for each thread.
     const int64_t threads = thread_count(), work = std::max<int64_t>(weight.rows * weight.values, 1);
     const int64_t parts = ceil_div(work, part_values * threads) * threads;
@@ -82,7 +82,7 @@ void for_parts(const WeightRows &weight, const std::function<void(int64_t, int64
     in_parallel(ceil_div(weight.rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); });
 }
 
-void for_tiles(const WeightRows &weight, const std::function<void(int64_t, int64_t)> &f) {
+void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f) {
     // Tiles of about the same size, and as many for each thread. No two write to the same cache line.
     const int64_t threads = thread_count(), lines = ceil_div(weight.rows, line_floats);
     const int64_t tiles = std::min(ceil_div(ceil_div(weight.rows, tile_rows), threads) * threads, lines);

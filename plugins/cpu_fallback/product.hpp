@@ -3,12 +3,11 @@
 
 #include "matrix.hpp"
 #include "rows.hpp"
+#include "threads.hpp"
 
 #include <lamina/plugin/executor.hpp>
 
 #include <algorithm>
-#include <functional>
-#include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 
@@ -68,8 +67,8 @@ class PackedRows {
 WeightRows stored_rows(const Tensor &weight);
 
 // Calls f(first, end) for parts of the rows of a weight, on all threads: for a product with few rows.
-void for_parts(const WeightRows &weight, const std::function<void(int64_t first, int64_t end)> &f);
+void for_parts(const WeightRows &weight, Callback<int64_t, int64_t> f);
 // The same for a product with many rows.
-void for_tiles(const WeightRows &weight, const std::function<void(int64_t first, int64_t end)> &f);
+void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f);
 
 } // namespace lamina::plugin::cpu_fallback

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
-#include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -23,13 +23,14 @@ void rotary(const Call &call) {
     const Tensor x = call.in("x"), position = call.in("position"), y = call.out("y");
     const Sequence sequence(x, call.flag("batch_first"));
     const auto magnitude = static_cast<float>(call.real("magnitude"));
-    std::vector<uint64_t> turns;
-    for (const float f : call.weight("frequencies").f32()) turns.push_back(turn_of(f));
-    const size_t depth = static_cast<size_t>(x.cols() / call.integer("heads")), pairs = turns.size();
+    const std::span<const float> frequencies = call.weight("frequencies").f32();
+    const Array<uint64_t> turns(std::ssize(frequencies));
+    std::ranges::transform(frequencies, turns.data(), turn_of);
+    const size_t depth = static_cast<size_t>(x.cols() / call.integer("heads")), pairs = frequencies.size();
     const size_t step = call.flag("layout") ? 1 : 2, second = call.flag("layout") ? pairs : 1; // between channels
 
     in_ranges(x.rows(), part_values / (8 * x.cols()) + 1, [&](int64_t first, int64_t end) {
-        Waves waves(turns, magnitude);
+        Waves waves(turns.all(), magnitude);
         const float *const cosines = waves.cosines(), *const sines = waves.sines();
         for (int64_t r = first; r < end; ++r) {
             const auto b = static_cast<size_t>(sequence.batch_of(r));

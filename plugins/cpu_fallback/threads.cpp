@@ -43,7 +43,7 @@ struct alignas(64) Share { // in a cache line of its own
 
 // A task that all threads take parts of until none is left.
 struct Work {
-    const std::function<void(int64_t)> &part;
+    Callback<int64_t> part;
     int64_t parts;
     bool worth_waking; // threads that sleep
     std::span<Share> shares = {};
@@ -176,14 +176,12 @@ int thread_count() {
     return count;
 }
 
-void in_parallel(int64_t parts, const std::function<void(int64_t)> &part) {
-    helpers().run({part, parts, parts >= parts_worth_waking});
-}
+void in_parallel(int64_t parts, Callback<int64_t> part) { helpers().run({part, parts, parts >= parts_worth_waking}); }
 
-void in_ranges(int64_t size, int64_t least, const std::function<void(int64_t, int64_t)> &range) {
+void in_ranges(int64_t size, int64_t least, Callback<int64_t, int64_t> range) {
     // More ranges than threads, so that none waits long for one that was interrupted; all of about the same size.
     const int64_t ranges = std::min(ceil_div(size, least), 8 * static_cast<int64_t>(thread_count()));
-    const std::function<void(int64_t)> part = [&](int64_t p) { range(p * size / ranges, (p + 1) * size / ranges); };
+    const auto part = [&](int64_t p) { range(p * size / ranges, (p + 1) * size / ranges); };
     helpers().run({part, ranges, true});
 }
 

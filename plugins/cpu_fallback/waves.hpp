@@ -3,9 +3,9 @@
 #pragma once
 
 #include "arrays.hpp"
+#include "matrix.hpp"
 
 #include <span>
-#include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 
@@ -13,11 +13,11 @@ class Waves {
   public:
     // turns: what each frequency adds at each position, in units of 2^-64 turn. They must outlive this.
     explicit Waves(std::span<const uint64_t> turns, float magnitude = 1)
-        : turns_(turns), magnitude_(magnitude), phases_(turns.size()), values_(2 * turns.size()) {}
+        : turns_(turns), magnitude_(magnitude), phases_(size()), values_(2 * size()) {}
 
     void move_to(int64_t position) {
         for (size_t i = 0; i < turns_.size(); ++i)
-            phases_[i] = static_cast<uint32_t>(static_cast<uint64_t>(position) * turns_[i] >> 32U);
+            phases_.data()[i] = static_cast<uint32_t>(static_cast<uint64_t>(position) * turns_[i] >> 32U);
         sines_and_cosines(phases_.data(), size(), values_.data(), values_.data() + size());
         if (magnitude_ != 1) scale(values_.data(), 2 * size(), magnitude_);
     }
@@ -29,8 +29,8 @@ class Waves {
 
     std::span<const uint64_t> turns_;
     float magnitude_;
-    std::vector<uint32_t> phases_; // in units of 2^-32 turn
-    std::vector<float> values_;
+    Array<uint32_t> phases_; // in units of 2^-32 turn
+    Array<float> values_;
 };
 
 } // namespace lamina::plugin::cpu_fallback

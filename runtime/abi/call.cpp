@@ -72,12 +72,10 @@ lamina_host make_host(HostState &state) {
 // Turns a status into an Error; returns false for LAMINA_UNSUPPORTED.
 bool succeeded(lamina_status status, const HostState &state, const std::string &where) {
     if (state.thrown) std::rethrow_exception(state.thrown);
+    if (status == LAMINA_OK) return true;
+    if (status == LAMINA_UNSUPPORTED) return false;
     const std::string why = state.message.empty() ? "the plugin gave no reason" : state.message;
     switch (status) {
-    case LAMINA_OK:
-        return true;
-    case LAMINA_UNSUPPORTED:
-        return false;
     case LAMINA_INVALID:
         throw Error(ErrorCode::input, where + ": " + why);
     case LAMINA_NO_MEMORY:
@@ -96,43 +94,54 @@ OpenTypes open(const CallTypes &known) {
     return out;
 }
 
+std::vector<lamina_tensor> tensors_of(const LayerCall &call, PortList list, const std::vector<void *> *data,
+                                      uint32_t stored_dtypes = 0) {
+    const std::vector<TensorType> &types = call.types(list);
+    std::vector<lamina_tensor> out(types.size());
+    for (size_t i = 0; i < types.size(); ++i) {
+        lamina_tensor &t = out[i];
+        const bool stored = (static_cast<uint32_t>(types[i].dtype) & (stored_dtypes | LAMINA_I32)) != 0;
+        const bool widened = data != nullptr && list != PortList::state && !stored;
+        t.dtype = static_cast<uint32_t>(widened ? DType::f32 : types[i].dtype);
+        t.rank = static_cast<uint32_t>(types[i].shape.size());
+        std::copy(types[i].shape.begin(), types[i].shape.end(), t.dim);
+        t.data = data != nullptr ? (*data)[i] : nullptr;
+        t.flags = call.bound(list)[i] != i ? static_cast<uint32_t>(LAMINA_STANDS_IN) : 0u;
+    }
+    return out;
+}
+
 } // namespace
 
-// The C structs of one call. They live as long as the call.
-struct LayerCall::Arguments {
-    std::vector<lamina_tensor> in, weight, out, state;
-    lamina_call call{};
+BoundCall::BoundCall(const LayerCall &call, const LayerCall::Data *data, const lamina_device *device,
+                     uint32_t stored_dtypes)
+    : call_(&call), in_(tensors_of(call, PortList::in, data ? &data->in : nullptr)),
+      weight_(tensors_of(call, PortList::weight, data ? &data->weight : nullptr, stored_dtypes)),
+      out_(tensors_of(call, PortList::out, data ? &data->out : nullptr)),
+      state_(tensors_of(call, PortList::state, data ? &data->state : nullptr)) {
+    arguments_.struct_size = sizeof arguments_;
+    arguments_.params = call.params().data();
+    arguments_.in = in_.data(), arguments_.weight = weight_.data();
+    arguments_.out = out_.data(), arguments_.state = state_.data();
+    arguments_.layer = call.layer().contract;
+    arguments_.device = device;
+    arguments_.tensor_size = sizeof(lamina_tensor);
+}
 
-    Arguments(const LayerCall &c, const Data *data, const lamina_device *device, uint32_t stored_dtypes = 0)
-        : in(tensors(c, PortList::in, data ? &data->in : nullptr)),
-          weight(tensors(c, PortList::weight, data ? &data->weight : nullptr, stored_dtypes)),
-          out(tensors(c, PortList::out, data ? &data->out : nullptr)),
-          state(tensors(c, PortList::state, data ? &data->state : nullptr)) {
-        call.struct_size = sizeof call;
-        call.params = c.params_.data();
-        call.in = in.data(), call.weight = weight.data(), call.out = out.data(), call.state = state.data();
-        call.layer = c.layer_->contract;
-        call.device = device;
-        call.tensor_size = sizeof(lamina_tensor);
-    }
+void BoundCall::reference(std::span<const int64_t> rows) const {
+    HostState state;
+    const lamina_host host = make_host(state);
+    lamina_call arguments = arguments_;
+    if (!rows.empty()) arguments.rows = rows.data(), arguments.n_rows = rows.size();
+    if (!succeeded(call_->layer().contract->reference(&arguments, &host), state, call_->where()))
+        throw Error(ErrorCode::plugin, call_->where() + ": the reference may not be unsupported: " + state.message);
+}
 
-    static std::vector<lamina_tensor> tensors(const LayerCall &c, PortList which, const std::vector<void *> *data,
-                                              uint32_t stored_dtypes = 0) {
-        const auto &types = c.types(which);
-        std::vector<lamina_tensor> out(types.size());
-        for (size_t i = 0; i < types.size(); ++i) {
-            lamina_tensor &t = out[i];
-            const bool stored = (static_cast<uint32_t>(types[i].dtype) & (stored_dtypes | LAMINA_I32)) != 0;
-            const bool widened = data != nullptr && which != PortList::state && !stored;
-            t.dtype = static_cast<uint32_t>(widened ? DType::f32 : types[i].dtype);
-            t.rank = static_cast<uint32_t>(types[i].shape.size());
-            std::copy(types[i].shape.begin(), types[i].shape.end(), t.dim);
-            t.data = data != nullptr ? (*data)[i] : nullptr;
-            t.flags = c.bound(which)[i] != i ? static_cast<uint32_t>(LAMINA_STANDS_IN) : 0u;
-        }
-        return out;
-    }
-};
+bool BoundCall::run(const lamina_cpu_kernel &kernel) const {
+    HostState state;
+    const lamina_host host = make_host(state);
+    return succeeded(kernel.run(&arguments_, &host), state, call_->where());
+}
 
 LayerCall::LayerCall(const Layer &layer, const Params &params, const CallTypes &types, std::string where)
     : LayerCall(layer, params, types, std::move(where), Solver()) {
@@ -172,8 +181,8 @@ void LayerCall::check() const {
     if (layer_->contract->check == nullptr) return;
     HostState state;
     const lamina_host host = make_host(state);
-    const Arguments arguments(*this, nullptr, nullptr);
-    if (!succeeded(layer_->contract->check(&arguments.call, &host), state, where_))
+    const BoundCall call(*this, nullptr, nullptr, 0);
+    if (!succeeded(layer_->contract->check(&call.arguments_, &host), state, where_))
         throw Error(ErrorCode::input, where_ + ": " + state.message);
 }
 
@@ -189,27 +198,15 @@ bool LayerCall::by_rows() const {
 }
 
 void LayerCall::reference(const Data &data, std::span<const int64_t> rows) const {
-    HostState state;
-    const lamina_host host = make_host(state);
-    Arguments arguments(*this, &data, nullptr);
-    if (!rows.empty()) arguments.call.rows = rows.data(), arguments.call.n_rows = rows.size();
-    if (!succeeded(layer_->contract->reference(&arguments.call, &host), state, where_))
-        throw Error(ErrorCode::plugin, where_ + ": the reference may not be unsupported: " + state.message);
-}
-
-bool LayerCall::run(const lamina_cpu_kernel &kernel, const Data &data) const {
-    HostState state;
-    const lamina_host host = make_host(state);
-    const Arguments arguments(*this, &data, nullptr, kernel.stored_dtypes);
-    return succeeded(kernel.run(&arguments.call, &host), state, where_);
+    BoundCall(*this, data).reference(rows);
 }
 
 bool LayerCall::plan(uint32_t variant, const lamina_device &device, const PlanSink &sink, std::string &why_not) const {
     HostState state;
     state.sink = &sink;
     const lamina_host host = make_host(state);
-    const Arguments arguments(*this, nullptr, &device);
-    const bool planned = succeeded(layer_->contract->plan(&arguments.call, variant, &host), state, where_);
+    const BoundCall call(*this, nullptr, &device, 0);
+    const bool planned = succeeded(layer_->contract->plan(&call.arguments_, variant, &host), state, where_);
     why_not = planned ? "" : state.message;
     return planned;
 }

@@ -13,6 +13,8 @@ struct CallTypes {
     std::map<std::string, TensorType, std::less<>> in, weight, state;
 };
 
+class BoundCall;
+
 class LayerCall {
   public:
     // Checks the call against the contract, then calls the plugin's own check. Every message begins with `where`
@@ -49,9 +51,8 @@ class LayerCall {
     struct Data {
         std::vector<void *> in, weight, out, state;
     };
-    // rows: what is computed of outputs that are by_rows(), ascending; empty: all. Throws Error.
+    // As BoundCall's, for a call that is made once.
     void reference(const Data &data, std::span<const int64_t> rows = {}) const;
-    bool run(const lamina_cpu_kernel &kernel, const Data &data) const; // false: UNSUPPORTED
 
     // Calls the plugin's plan(), which emits to the callbacks. Returns false, and the reason, for UNSUPPORTED.
     struct PlanSink {
@@ -77,10 +78,35 @@ class LayerCall {
     Shape leading_;
     std::vector<std::optional<Range>> ranges_;
 
-    struct Arguments;
+    friend class BoundCall;
 
     LayerCall(const Layer &layer, const Params &params, const CallTypes &types, std::string where, Solver solver);
     [[nodiscard]] const List &of(PortList list) const { return lists_[static_cast<size_t>(list)]; }
+};
+
+// A call with the memory of its tensors. It can be made again and again, and takes no memory for that.
+class BoundCall {
+  public:
+    // `call` must outlive this. stored_dtypes: the dtypes of weights that are passed as they are stored.
+    BoundCall(const LayerCall &call, const LayerCall::Data &data, uint32_t stored_dtypes = 0)
+        : BoundCall(call, &data, nullptr, stored_dtypes) {}
+    BoundCall(const BoundCall &) = delete;
+    BoundCall &operator=(const BoundCall &) = delete;
+    BoundCall(BoundCall &&) = default; // arguments_ points to what vectors own
+    BoundCall &operator=(BoundCall &&) = default;
+    ~BoundCall() = default;
+
+    // rows: what is computed of outputs that are by_rows(), ascending; empty: all. Throws Error.
+    void reference(std::span<const int64_t> rows = {}) const;
+    bool run(const lamina_cpu_kernel &kernel) const; // false: UNSUPPORTED
+
+  private:
+    friend class LayerCall; // which also makes calls without memory, for a device or none
+    BoundCall(const LayerCall &call, const LayerCall::Data *data, const lamina_device *device, uint32_t stored_dtypes);
+
+    const LayerCall *call_;
+    std::vector<lamina_tensor> in_, weight_, out_, state_;
+    lamina_call arguments_{};
 };
 
 } // namespace lamina::abi

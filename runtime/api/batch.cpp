@@ -121,7 +121,7 @@ std::vector<Batch::Progress> Batch::step() {
         for (auto &[id, task] : std::exchange(state_->arrived, {})) slots.add(id, std::move(task));
         for (const uint64_t id : std::exchange(state_->cancelled, {})) (void)slots.cancel(id);
     }
-    std::vector<generation::Slots::Progress> found = slots.step();
+    const std::span<generation::Slots::Progress> found = slots.step();
     std::vector<Progress> out;
     const std::scoped_lock lock(state_->mutex);
     for (generation::Slots::Progress &progress : found) {

@@ -134,6 +134,11 @@ class CpuProgram final : public plan::Program {
     [[nodiscard]] uint32_t stored_dtypes(size_t step) const {
         return kernels_[step] != nullptr ? kernels_[step]->stored_dtypes : 0;
     }
+    // What a step is called with; weights of these dtypes as they are stored.
+    [[nodiscard]] abi::LayerCall::Data data_of(size_t step, uint32_t stored_dtypes) {
+        const plan::Step &s = plan_.steps[step];
+        return {pointers(s.in), weights_of(step, stored_dtypes), pointers(s.out), pointers(s.state)};
+    }
     // Weights are only read, whatever the ABI's pointers say.
     [[nodiscard]] std::vector<void *> weights_of(size_t step, uint32_t stored_dtypes) const {
         std::vector<void *> out;
@@ -165,8 +170,8 @@ class CpuProgram final : public plan::Program {
     std::vector<Memory> inputs_;
     std::vector<std::shared_ptr<Memory>> states_;
     std::shared_ptr<CpuWeights> weights_;
-    std::vector<void *> memory_;             // one per tensor; null for weights
-    std::vector<abi::LayerCall::Data> data_; // one per step
+    std::vector<void *> memory_;        // one per tensor; null for weights
+    std::vector<abi::BoundCall> calls_; // one per step
 };
 
 class CpuBackend final : public plan::Backend {
@@ -246,10 +251,9 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
     }
     take_states(backend);
     place(plan::lay_out_memory(plan_, {}, options, 64)); // references and CPU kernels have no scratch
-    for (size_t s = 0; s < plan_.steps.size(); ++s) {
-        const plan::Step &step = plan_.steps[s];
-        data_.push_back({pointers(step.in), weights_of(s, stored_dtypes(s)), pointers(step.out), pointers(step.state)});
-    }
+    calls_.reserve(plan_.steps.size());
+    for (size_t s = 0; s < plan_.steps.size(); ++s)
+        calls_.emplace_back(plan_.steps[s].call, data_of(s, stored_dtypes(s)), stored_dtypes(s));
 }
 
 void CpuProgram::take_states(CpuBackend &backend) {
@@ -294,14 +298,10 @@ template <class After> void CpuProgram::run_steps(const After &after) {
     if (poison_)
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
-        const plan::Step &step = plan_.steps[s];
-        if (kernels_[s] == nullptr) {
-            step.call.reference(data_[s], rows_);
-        } else if (!step.call.run(*kernels_[s], data_[s])) {
-            abi::LayerCall::Data widened = data_[s];
-            widened.weight = weights_of(s, 0);
-            step.call.reference(widened, rows_);
-        }
+        if (kernels_[s] == nullptr)
+            calls_[s].reference(rows_);
+        else if (!calls_[s].run(*kernels_[s]))
+            plan_.steps[s].call.reference(data_of(s, 0), rows_);
         after(s);
     }
 }

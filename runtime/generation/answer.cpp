@@ -14,7 +14,7 @@ std::unique_ptr<model::TextStream> Answer::begin() const {
     return stream;
 }
 
-std::string Answer::grow(const Ids &tokens, bool last) {
+std::string Answer::grow(std::span<const int32_t> tokens, bool last) {
     if (!stream_) stream_ = begin();
     for (; taken_ < tokens.size(); ++taken_) text_ += stream_->push(tokens[taken_]);
     if (last) text_ += stream_->finish();

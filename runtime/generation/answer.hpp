@@ -19,7 +19,7 @@ class Answer {
 
     // What these tokens add to the text that was returned before: whole characters, and nothing that a stop text may
     // begin with. `last`: nothing follows.
-    [[nodiscard]] std::string grow(const Ids &tokens, bool last);
+    [[nodiscard]] std::string grow(std::span<const int32_t> tokens, bool last);
 
     [[nodiscard]] Hypothesis hypothesis(const Candidate &candidate, size_t reused) const;
 

@@ -105,14 +105,13 @@ size_t Decoder::begin(size_t first_row, size_t rows, std::span<const int32_t> to
     return kept;
 }
 
-std::span<const Scores> Decoder::step(std::span<const Ids> tokens) {
+std::span<const Scores> Decoder::step(Tokens tokens) {
     whole_ = false;
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty() && !begun_[r]) (void)begin(r, 1, {}, false);
     if (cached_) {
-        const Tokens given(tokens.begin(), tokens.end());
-        fill(given);
-        all_->step(given);
+        fill(tokens);
+        all_->step(tokens);
     } else {
         all_->run_whole(tokens);
     }
@@ -128,7 +127,7 @@ std::span<const Scores> Decoder::step(std::span<const Ids> tokens) {
 }
 
 // What every row has before its last token. All rows at once compute as many tokens for each as the longest has.
-void Decoder::fill(const Tokens &tokens) {
+void Decoder::fill(Tokens tokens) {
     constexpr size_t least = 16; // a shorter block takes as long, because it reads the same weights
     size_t longest = 1, alone = 0;
     for (const auto ids : tokens) {
@@ -149,15 +148,15 @@ void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
     if (!alone_ || alone_->capacity() < needed)
         alone_.emplace(session_, given_, Sequences::Shape{1, longest_, positions_, all_->capacity()});
     alone_->copy(0, *all_, row);
-    alone_->fill({tokens});
+    alone_->fill({&tokens, 1});
     all_->copy(row, *alone_, 0);
 }
 
 // A sum that is no number says that a score is none.
-void Decoder::read_candidates(std::span<const Ids> tokens) {
+void Decoder::read_candidates(Tokens tokens) {
     plan::Program &program = all_->program();
     const auto read = [&](const char *output, auto &to) {
-        program.read(program.plan().outputs.at(output), std::as_writable_bytes(std::span(to)));
+        program.read(program.plan().outputs.find(output)->second, std::as_writable_bytes(std::span(to)));
     };
     read(plan::candidate_scores, best_);
     read(plan::candidate_tokens, best_tokens_);
@@ -177,7 +176,7 @@ void Decoder::read_candidates(std::span<const Ids> tokens) {
     }
 }
 
-void Decoder::read_all(std::span<const Ids> tokens) {
+void Decoder::read_all(Tokens tokens) {
     plan::Program &program = all_->program();
     const int32_t output = program.plan().outputs.at(model_.scores);
     scores_.resize(batch_ * vocabulary_);

@@ -43,7 +43,7 @@ class Decoder {
     // Row r takes tokens[r] after the tokens that it has; a row that is given none rests, and its scores mean nothing.
     // Returns the scores of the next token of each row, valid until the next call. Throws Error(failure) if one is NaN
     // or infinite.
-    std::span<const Scores> step(std::span<const Ids> tokens);
+    std::span<const Scores> step(Tokens tokens);
 
     // Row r continues from the tokens of row rows[r]. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
@@ -53,11 +53,11 @@ class Decoder {
 
   private:
     void expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates);
-    void fill(const Tokens &tokens);
+    void fill(Tokens tokens);
     void fill_alone(size_t row, std::span<const int32_t> tokens);
     [[nodiscard]] std::optional<plan::Candidates> candidates(size_t count) const;
-    void read_candidates(std::span<const Ids> tokens);
-    void read_all(std::span<const Ids> tokens);
+    void read_candidates(Tokens tokens);
+    void read_all(Tokens tokens);
     std::span<float> read_row(size_t row);
     [[nodiscard]] std::span<float> scores_of(size_t row);
     std::span<float> finished_scores(size_t row);

@@ -72,9 +72,10 @@ std::optional<size_t> place_of(std::span<const double> weights, Others others, d
 // The more the others weigh, the further back is the token. So it is the same for all that they may weigh if it is for
 // the least and the most.
 std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance) {
-    std::vector<double> weights;
-    for (const double p : tokens.log_probabilities)
-        weights.push_back(std::exp((p - tokens.log_probabilities.front()) / options.temperature));
+    std::vector<double> weights(tokens.log_probabilities.size());
+    std::ranges::transform(tokens.log_probabilities, weights.begin(), [&](double p) {
+        return std::exp((p - tokens.log_probabilities.front()) / options.temperature);
+    });
     const double known = std::accumulate(weights.begin(), weights.end(), 0.0);
     if (tokens.others == 0) return place_of(weights, Others::none, known, options, chance);
     const Bounds others = sum_of_others(tokens, weights, options.temperature);
@@ -83,11 +84,9 @@ std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &optio
     return first == last ? first : std::nullopt;
 }
 
-void penalize(std::span<float> scores, std::initializer_list<std::span<const int32_t>> texts, double penalty) {
+void penalize(std::span<float> scores, std::span<const int32_t> tokens, double penalty) {
     if (penalty == 1) return;
-    std::set<int32_t> tokens;
-    for (const auto text : texts) tokens.insert(text.begin(), text.end());
-    for (const int32_t token : tokens) {
+    for (const int32_t token : std::set<int32_t>(tokens.begin(), tokens.end())) {
         if (token < 0 || static_cast<size_t>(token) >= scores.size()) continue;
         float &score = scores[static_cast<size_t>(token)];
         score = static_cast<float>(score > 0 ? score / penalty : score * penalty);

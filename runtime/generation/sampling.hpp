@@ -4,7 +4,6 @@
 #include <lamina/lamina.hpp>
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 
@@ -25,9 +24,9 @@ struct Likeliest {
 // Nothing if that may depend on the others.
 [[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance);
 
-// Divides positive and multiplies negative scores of the tokens that occur in `texts` (Keskar et al., arXiv:1909.05858,
+// Divides positive and multiplies negative scores of these tokens, each once (Keskar et al., arXiv:1909.05858,
 // section 4.1, as transformers applies it).
-void penalize(std::span<float> scores, std::initializer_list<std::span<const int32_t>> texts, double penalty);
+void penalize(std::span<float> scores, std::span<const int32_t> tokens, double penalty);
 
 // Scores of tokens that are never chosen.
 void suppress(std::span<float> scores, std::span<const int32_t> tokens);

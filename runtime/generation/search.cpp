@@ -7,11 +7,14 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace lamina::generation {
 namespace {
 
 constexpr double never = -std::numeric_limits<double>::infinity();
+
+constexpr size_t usual_tokens = 256; // of a text; there is room for them from the beginning
 
 // What is subtracted from a model's scores to make them log probabilities: log softmax, in double. Log probabilities
 // stay the same.
@@ -26,6 +29,7 @@ double shift_of(std::span<const float> scores) {
 
 Search::Search(const model::Model &model, Task task)
     : model_(model), task_(std::move(task)), live_(static_cast<size_t>(options().beams)) {
+    for (Beam &beam : live_) beam.tokens.reserve(task_.prefix.size() + std::min(task_.max_length, usual_tokens));
     take_places();
     // All beams begin the same, so at first only one counts, and later splits. Samples differ by chance.
     for (size_t b = 1; b < live_.size() && !sampled(); ++b) live_[b].log_probability = never;
@@ -33,28 +37,19 @@ Search::Search(const model::Model &model, Task task)
 
 bool Search::ends(int32_t token) const { return std::ranges::count(model_.tokens.end, token) != 0; }
 
-Ids Search::whole(size_t beam) const {
-    Ids out = prefix_;
-    out.insert(out.end(), live_[beam].tokens.begin(), live_[beam].tokens.end());
-    return out;
-}
-
 void Search::begin(size_t fed) {
     fed_ = fed;
     if (steps_ == 0) reused_ = fed;
 }
 
-Ids Search::next(size_t beam) const {
-    const Candidate &c = live_[beam];
-    if (done_ || c.log_probability == never) return {};
-    if (fed_ + 1 == prefix_.size() + c.tokens.size() && !c.tokens.empty()) return {c.tokens.back()};
-    const Ids all = whole(beam);
-    return {all.begin() + static_cast<std::ptrdiff_t>(fed_), all.end()};
+std::span<const int32_t> Search::next(size_t beam) const {
+    if (done_ || live_[beam].log_probability == never) return {};
+    return whole(beam).subspan(fed_);
 }
 
 void Search::advance(std::span<const Scores> scores, std::span<int32_t> parents) {
     if (done_) return;
-    fed_ = prefix_.size() + steps_;
+    fed_ = prefix_ + steps_;
     if (steps_ == 0 && take_choice(scores.front())) return;
     if (sampled())
         sample(scores);
@@ -62,12 +57,11 @@ void Search::advance(std::span<const Scores> scores, std::span<int32_t> parents)
         extend(scores, parents);
     ++steps_;
     stop();
-    const bool full = steps_ >= task_.max_length || prefix_.size() + steps_ > task_.positions;
-    if (full)
-        for (Candidate &c : live_)
-            if (c.log_probability != never) finish(c, Finish::length);
+    const bool full = steps_ >= task_.max_length || prefix_ + steps_ > task_.positions;
+    for (size_t b = 0; b < live_.size() && full; ++b)
+        if (live_[b].log_probability != never) finish(b, live_[b].log_probability, Finish::length);
     done_ = full || finished_.size() >= live_.size() ||
-            std::ranges::all_of(live_, [](const Candidate &c) { return c.log_probability == never; });
+            std::ranges::all_of(live_, [](const Beam &beam) { return beam.log_probability == never; });
 }
 
 std::vector<Candidate> Search::take() {
@@ -77,18 +71,24 @@ std::vector<Candidate> Search::take() {
     return std::move(finished_);
 }
 
+// The next token of the prefix.
+void Search::take_token(int32_t token) {
+    for (Beam &beam : live_) beam.tokens.push_back(token);
+    ++prefix_;
+}
+
 // The places of the prefix up to one that leaves a choice.
 void Search::take_places() {
-    while (prefix_.size() < task_.prefix.size() && task_.prefix[prefix_.size()].size() == 1)
-        prefix_.push_back(task_.prefix[prefix_.size()].front());
+    while (prefix_ < task_.prefix.size() && task_.prefix[prefix_].size() == 1)
+        take_token(task_.prefix[prefix_].front());
 }
 
 // The likeliest token of the place that comes next, if there is one; all beams begin the same.
 bool Search::take_choice(const Scores &scores) {
-    if (prefix_.size() == task_.prefix.size()) return false;
+    if (prefix_ == task_.prefix.size()) return false;
     const std::span<const float> all = scores.all();
     const auto score = [&](int32_t token) { return all[static_cast<size_t>(token)]; };
-    prefix_.push_back(*std::ranges::max_element(task_.prefix[prefix_.size()], {}, score));
+    take_token(*std::ranges::max_element(task_.prefix[prefix_], {}, score));
     take_places();
     return true;
 }
@@ -98,27 +98,27 @@ bool Search::adjusts() const {
     return options().repetition_penalty != 1 || (steps_ == 0 && !model_.tokens.begin_suppress.empty());
 }
 
-void Search::adjust(std::span<float> scores, const Ids &tokens) const {
-    penalize(scores, {prefix_, tokens}, options().repetition_penalty);
+void Search::adjust(std::span<float> scores, size_t beam) const {
+    penalize(scores, whole(beam), options().repetition_penalty);
     suppress(scores, model_.tokens.suppress);
     if (steps_ == 0) suppress(scores, model_.tokens.begin_suppress);
 }
 
-void Search::finish(Candidate c, Finish how) {
-    const auto length = static_cast<double>(c.tokens.size() + (how == Finish::end ? 1 : 0));
-    c.score = c.log_probability / std::pow(length, options().length_penalty);
-    c.finish = how;
-    finished_.push_back(std::move(c));
+void Search::finish(size_t beam, double log_probability, Finish how) {
+    const auto tokens = without_prefix(beam);
+    const auto length = static_cast<double>(tokens.size() + (how == Finish::end ? 1 : 0));
+    finished_.push_back({Ids(tokens.begin(), tokens.end()), log_probability,
+                         log_probability / std::pow(length, options().length_penalty), how});
 }
 
 // Ends the beams whose text came to a stop.
 void Search::stop() {
     const std::vector<std::string> &texts = options().stop;
-    for (Candidate &c : live_) {
-        if (texts.empty() || c.log_probability == never) continue;
-        if (!stops(*model_.generation->target, c.tokens, texts)) continue;
-        finish(c, Finish::stop);
-        c.log_probability = never;
+    for (size_t b = 0; b < live_.size() && !texts.empty(); ++b) {
+        if (live_[b].log_probability == never) continue;
+        if (!stops(*model_.generation->target, without_prefix(b), texts)) continue;
+        finish(b, live_[b].log_probability, Finish::stop);
+        live_[b].log_probability = never;
     }
 }
 
@@ -138,7 +138,7 @@ void Search::rank(const Scores &scores, size_t beam, size_t count) {
 
 void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
     const std::span<float> all = scores.all();
-    adjust(all, live_[beam].tokens);
+    adjust(all, beam);
     const double shift = shift_of(all);
     tokens_.resize(all.size());
     std::iota(tokens_.begin(), tokens_.end(), 0);
@@ -153,62 +153,66 @@ void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
 
 // The best 2 * beams extensions: enough to keep all beams live even if every beam ends. Ties go to the first beam
 // and the lowest token, as in greedy search.
-std::vector<Search::Choice> Search::best_choices(std::span<const Scores> scores) {
+void Search::find_choices(std::span<const Scores> scores) {
     const size_t most = 2 * live_.size();
-    std::vector<Choice> best;
+    choices_.clear();
     for (size_t b = 0; b < live_.size(); ++b) {
         if (live_[b].log_probability == never) continue;
         rank(scores[b], b, most);
         for (size_t i = 0; i < std::min(most, tokens_.size()); ++i)
-            best.push_back({live_[b].log_probability + log_probabilities_[i], b, tokens_[i]});
+            choices_.push_back({live_[b].log_probability + log_probabilities_[i], b, i, tokens_[i]});
     }
-    std::ranges::stable_sort(best, std::ranges::greater(), &Choice::log_probability);
-    best.resize(std::min(most, best.size()));
-    return best;
+    std::ranges::sort(choices_, [](const Choice &x, const Choice &y) {
+        return std::tuple(y.log_probability, x.beam, x.place) < std::tuple(x.log_probability, y.beam, y.place);
+    });
+    choices_.resize(std::min(most, choices_.size()));
 }
 
 void Search::extend(std::span<const Scores> scores, std::span<int32_t> parents) {
-    std::vector<Choice> kept; // the likeliest first
-    const std::vector<Choice> choices = best_choices(scores);
-    for (size_t rank = 0; rank < choices.size() && kept.size() < live_.size(); ++rank) {
-        const Choice &choice = choices[rank];
+    find_choices(scores);
+    size_t kept = 0;
+    for (size_t rank = 0; rank < choices_.size() && kept < live_.size(); ++rank) {
+        const Choice choice = choices_[rank];
         if (!ends(choice.token))
-            kept.push_back(choice);
+            choices_[kept++] = choice;
         else if (rank < live_.size()) // an end that is not among the best is dropped
-            finish(Candidate{live_[choice.beam].tokens, choice.log_probability}, Finish::end);
+            finish(choice.beam, choice.log_probability, Finish::end);
     }
-    // The first choice of a beam stays in its row, whose caches need not move. Others take the rows that this leaves.
-    std::vector<Candidate> next(live_.size(), Candidate{{}, never});
-    const auto put = [&](const Choice &choice, size_t row) {
-        next[row] = Candidate{live_[choice.beam].tokens, choice.log_probability};
-        next[row].tokens.push_back(choice.token);
-        parents[row] = static_cast<int32_t>(choice.beam);
-    };
-    std::vector<Choice> others;
-    for (const Choice &choice : kept)
-        if (next[choice.beam].log_probability == never)
-            put(choice, choice.beam);
-        else
-            others.push_back(choice);
-    for (size_t row = 0; const Choice &choice : others) {
-        while (next[row].log_probability != never) ++row;
-        put(choice, row);
+    choices_.resize(kept);
+    for (Beam &beam : live_) beam.log_probability = never;
+    // The first choice of a beam stays in its row, whose caches need not move.
+    for (Choice &choice : choices_) {
+        Beam &beam = live_[choice.beam];
+        if (beam.log_probability != never) continue;
+        beam.log_probability = choice.log_probability;
+        choice.row = choice.beam;
     }
-    live_ = std::move(next);
+    // Others take the rows that this leaves.
+    for (size_t row = 0; Choice & choice : choices_) {
+        if (choice.row) continue;
+        while (live_[row].log_probability != never) ++row;
+        live_[row].tokens = live_[choice.beam].tokens;
+        live_[row].log_probability = choice.log_probability;
+        choice.row = row;
+    }
+    for (const Choice &choice : choices_) {
+        live_[*choice.row].tokens.push_back(choice.token);
+        parents[*choice.row] = static_cast<int32_t>(choice.beam);
+    }
 }
 
 void Search::sample(std::span<const Scores> scores) {
     for (size_t b = 0; b < live_.size(); ++b) {
-        Candidate &c = live_[b];
-        if (c.log_probability == never) continue;
+        Beam &beam = live_[b];
+        if (beam.log_probability == never) continue;
         const size_t place = draw_place(scores[b], b);
         const int32_t token = tokens_[place];
-        c.log_probability += log_probabilities_[place];
+        beam.log_probability += log_probabilities_[place];
         if (ends(token)) {
-            finish(c, Finish::end);
-            c.log_probability = never;
+            finish(b, beam.log_probability, Finish::end);
+            beam.log_probability = never;
         } else {
-            c.tokens.push_back(token);
+            beam.tokens.push_back(token);
         }
     }
 }
@@ -216,7 +220,7 @@ void Search::sample(std::span<const Scores> scores) {
 // Where a random token is among the ranked ones. It is drawn from all tokens where the candidates do not determine it.
 size_t Search::draw_place(const Scores &scores, size_t beam) {
     const size_t kept = options().top_k > 0 ? std::min(options().top_k, scores.vocabulary) : scores.vocabulary;
-    const double chance = uniform(options().seed, task_.number, beam, live_[beam].tokens.size());
+    const double chance = uniform(options().seed, task_.number, beam, without_prefix(beam).size());
     const auto drawn = [&](size_t known) {
         rank(scores, beam, known);
         return draw({std::span(log_probabilities_).first(known), kept - known}, options(), chance);

@@ -7,6 +7,7 @@
 #include <lamina/lamina.hpp>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,17 +40,16 @@ class Search {
     Search(const model::Model &model, Task task);
 
     [[nodiscard]] const Task &task() const { return task_; }
-    [[nodiscard]] size_t beams() const { return live_.size(); }
     [[nodiscard]] bool done() const { return done_; }
 
-    // All tokens of a beam, prefix included.
-    [[nodiscard]] Ids whole(size_t beam) const;
+    // All tokens of a beam, prefix included. What returns tokens returns them as they are until the next advance().
+    [[nodiscard]] std::span<const int32_t> whole(size_t beam) const { return live_[beam].tokens; }
     // The decoder has so many of them now, for each beam: none when it is new, or when it has lost what it had.
     void begin(size_t fed);
     // It has so many more of the prompt, which is not at its end.
     void feed(size_t tokens) { fed_ += tokens; }
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
-    [[nodiscard]] Ids next(size_t beam) const;
+    [[nodiscard]] std::span<const int32_t> next(size_t beam) const;
     // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues.
     void advance(std::span<const Scores> scores, std::span<int32_t> parents);
 
@@ -57,41 +57,50 @@ class Search {
     [[nodiscard]] static size_t candidates(size_t beams);
 
     // Of the first beam, without the prefix.
-    [[nodiscard]] const Ids &tokens() const { return live_.front().tokens; }
+    [[nodiscard]] std::span<const int32_t> tokens() const { return without_prefix(0); }
     [[nodiscard]] size_t reused() const { return reused_; } // tokens that the decoder had at the beginning
     [[nodiscard]] std::vector<Candidate> take();
 
   private:
+    struct Beam {
+        Ids tokens;                 // prefix included
+        double log_probability = 0; // -infinity: not in use
+    };
     struct Choice {
         double log_probability;
-        size_t beam;
+        size_t beam, place; // it is at this place of the beam's likeliest tokens
         int32_t token;
+        std::optional<size_t> row{}; // the beam that continues so
     };
 
     [[nodiscard]] const GenerateOptions &options() const { return *task_.options; }
     [[nodiscard]] bool sampled() const { return options().temperature > 0; }
     [[nodiscard]] bool ends(int32_t token) const;
+    [[nodiscard]] std::span<const int32_t> without_prefix(size_t beam) const { return whole(beam).subspan(prefix_); }
+    void take_token(int32_t token);
     void take_places();
     bool take_choice(const Scores &scores);
     [[nodiscard]] bool adjusts() const;
-    void adjust(std::span<float> scores, const Ids &tokens) const;
+    void adjust(std::span<float> scores, size_t beam) const;
     void rank(const Scores &scores, size_t beam, size_t count);
     void rank_all(const Scores &scores, size_t beam, size_t count);
-    std::vector<Choice> best_choices(std::span<const Scores> scores);
+    void find_choices(std::span<const Scores> scores);
     void extend(std::span<const Scores> scores, std::span<int32_t> parents);
     void sample(std::span<const Scores> scores);
     size_t draw_place(const Scores &scores, size_t beam);
-    void finish(Candidate c, Finish how);
+    void finish(size_t beam, double log_probability, Finish how);
     void stop();
 
     const model::Model &model_;
     Task task_;
-    Ids prefix_;                             // as far as it is known
-    size_t fed_ = 0, reused_ = 0;            // of the tokens of each beam
-    size_t steps_ = 0;                       // taken
-    std::vector<Candidate> live_, finished_; // live: one per beam; log_probability -infinity: not in use
-    std::vector<double> log_probabilities_;  // of the likeliest tokens of a beam, the likeliest first
-    std::vector<int32_t> tokens_;            // these
+    size_t prefix_ = 0;           // its tokens, as far as they are known
+    size_t fed_ = 0, reused_ = 0; // of the tokens of each beam
+    size_t steps_ = 0;            // taken
+    std::vector<Beam> live_;
+    std::vector<Candidate> finished_;
+    std::vector<double> log_probabilities_; // of the likeliest tokens of a beam, the likeliest first
+    std::vector<int32_t> tokens_;           // these
+    std::vector<Choice> choices_;           // of all beams, the likeliest first
     bool done_ = false;
 };
 

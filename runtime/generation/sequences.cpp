@@ -25,7 +25,8 @@ plan::GraphShapes decode_shapes(const model::Generation &model, const TensorMap 
 }
 
 Sequences::Sequences(detail::SessionState &session, const TensorMap &given, const Shape &shape)
-    : taken(shape.rows), session_(session), model_(*session.model->generation), given_(given), shape_(shape) {}
+    : taken(shape.rows), session_(session), model_(*session.model->generation), given_(given), shape_(shape),
+      positions_(shape.rows) {}
 
 // The program for so many tokens a row, with caches that hold `needed` of them. Caches that are too short get room for
 // twice as many as before, or for what is needed, but no more than ever may be.
@@ -41,6 +42,7 @@ void Sequences::use_program(size_t length, Gives gives, size_t needed) {
     length_ = length;
     gives_ = gives;
     write_what_stays();
+    for (Ids &ids : taken) ids.reserve(std::max(shape_.capacity, length));
     if (shape_.capacity == shorter) return;
     std::vector<plan::SequenceCopy> all;
     for (int32_t r = 0; r < static_cast<int32_t>(shape_.rows); ++r) all.push_back({r, r});
@@ -60,7 +62,7 @@ void Sequences::write_what_stays() {
     program_->write(bias->second, suppressed.bytes());
 }
 
-void Sequences::fill(const Tokens &tokens) {
+void Sequences::fill(Tokens tokens) {
     size_t longest = 1;
     for (const auto ids : tokens) longest = std::max(longest, ids.size());
     for (size_t first = 0; first + 1 < longest;) {
@@ -78,60 +80,60 @@ void Sequences::fill(const Tokens &tokens) {
 
 // Gives every row the tokens [first, first + length) of its own, less its last one. What follows them is computed from
 // filler; the next token takes its place in the caches.
-void Sequences::run_block(const Tokens &tokens, size_t first, size_t length) {
-    Tokens block(tokens.size());
-    std::vector<int32_t> ids(shape_.rows * length, filler);
+void Sequences::run_block(Tokens tokens, size_t first, size_t length) {
+    std::vector<std::span<const int32_t>> block(tokens.size());
+    ids_.assign(shape_.rows * length, filler);
     for (size_t r = 0; r < tokens.size(); ++r) {
         if (first + 1 < tokens[r].size())
             block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, length));
-        std::ranges::copy(block[r], ids.begin() + static_cast<std::ptrdiff_t>(r * length));
+        std::ranges::copy(block[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * length));
     }
     use_program(length, Gives::nothing, longest_of(tokens) + length);
-    run(ids, positions(length));
+    run_at_ends(length);
     for (size_t r = 0; r < tokens.size(); ++r) taken[r].insert(taken[r].end(), block[r].begin(), block[r].end());
 }
 
-void Sequences::step(const Tokens &tokens) {
-    std::vector<int32_t> ids(shape_.rows, filler);
+void Sequences::step(Tokens tokens) {
+    ids_.assign(shape_.rows, filler);
     for (size_t r = 0; r < tokens.size(); ++r)
-        if (!tokens[r].empty()) ids[r] = tokens[r].back();
+        if (!tokens[r].empty()) ids_[r] = tokens[r].back();
     use_program(1, Gives::scores, longest_of(tokens) + 1);
-    run(ids, positions(1));
+    run_at_ends(1);
     for (size_t r = 0; r < tokens.size(); ++r)
         if (!tokens[r].empty()) taken[r].push_back(tokens[r].back());
 }
 
-void Sequences::run_whole(std::span<const Ids> tokens) {
-    std::vector<int32_t> ids(shape_.rows * shape_.longest, filler);
+void Sequences::run_whole(Tokens tokens) {
+    ids_.assign(shape_.rows * shape_.longest, filler);
     for (size_t r = 0; r < shape_.rows; ++r) {
         if (r < tokens.size()) taken[r].insert(taken[r].end(), tokens[r].begin(), tokens[r].end());
-        std::ranges::copy(taken[r], ids.begin() + static_cast<std::ptrdiff_t>(r * shape_.longest));
+        std::ranges::copy(taken[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * shape_.longest));
     }
-    run(ids, std::vector<int32_t>(shape_.rows, 0));
+    run(); // from position 0
 }
 
 // How many tokens the longest row has of those that take more.
-size_t Sequences::longest_of(const Tokens &tokens) const {
+size_t Sequences::longest_of(Tokens tokens) const {
     size_t longest = 0;
     for (size_t r = 0; r < tokens.size(); ++r)
         if (!tokens[r].empty()) longest = std::max(longest, taken[r].size());
     return longest;
 }
 
-// Where the next tokens of each row go. A row that rests may be so long that filler takes the place of its last ones.
-std::vector<int32_t> Sequences::positions(size_t length) {
-    std::vector<int32_t> out;
-    for (Ids &ids : taken) {
-        if (ids.size() + length > shape_.capacity) ids.resize(shape_.capacity - length);
-        out.push_back(static_cast<int32_t>(ids.size()));
+// So many tokens of each row go behind those that it has. A row that rests may be so long that filler takes the place
+// of its last ones.
+void Sequences::run_at_ends(size_t length) {
+    for (size_t r = 0; r < shape_.rows; ++r) {
+        if (taken[r].size() + length > shape_.capacity) taken[r].resize(shape_.capacity - length);
+        positions_[r] = static_cast<int32_t>(taken[r].size());
     }
-    return out;
+    run();
 }
 
-void Sequences::run(std::span<const int32_t> ids, std::span<const int32_t> positions) {
+void Sequences::run() {
     session_.runtime->working();
-    program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(ids));
-    program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(positions));
+    program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(std::span(ids_)));
+    program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(std::span(positions_)));
     program_->run();
 }
 

@@ -16,7 +16,7 @@ namespace lamina::generation {
 inline constexpr size_t longest_block = 256;  // tokens of a prompt that go through a program at once
 inline constexpr size_t first_capacity = 256; // of caches, in tokens; they grow when they are full
 
-using Tokens = std::vector<std::span<const int32_t>>; // of each row; none: the row rests
+using Tokens = std::span<const std::span<const int32_t>>; // of each row; none: the row rests
 
 class Sequences {
   public:
@@ -34,11 +34,11 @@ class Sequences {
     void prepare() { use_program(shape_.capacity != 0 ? 1 : shape_.longest, Gives::scores, 0); }
     // The tokens of each row before its last one go into the caches, in blocks, through programs without the layers
     // that only scores need.
-    void fill(const Tokens &tokens);
+    void fill(Tokens tokens);
     // Then the last ones: program() has the scores of what follows them.
-    void step(const Tokens &tokens);
+    void step(Tokens tokens);
     // Without caches: whole sequences, from their first token.
-    void run_whole(std::span<const Ids> tokens);
+    void run_whole(Tokens tokens);
 
     // Caches have room for so many tokens a row.
     void make_room(size_t tokens) {
@@ -60,10 +60,10 @@ class Sequences {
     enum class Gives { scores, nothing };
     void use_program(size_t length, Gives gives, size_t needed);
     void write_what_stays();
-    void run_block(const Tokens &tokens, size_t first, size_t length);
-    void run(std::span<const int32_t> ids, std::span<const int32_t> positions);
-    [[nodiscard]] size_t longest_of(const Tokens &tokens) const;
-    [[nodiscard]] std::vector<int32_t> positions(size_t length);
+    void run_block(Tokens tokens, size_t first, size_t length);
+    void run_at_ends(size_t length);
+    void run();
+    [[nodiscard]] size_t longest_of(Tokens tokens) const;
 
     detail::SessionState &session_;
     const model::Generation &model_;
@@ -72,6 +72,7 @@ class Sequences {
     std::shared_ptr<plan::Program> program_; // in use: of so many tokens a row
     size_t length_ = 0;
     Gives gives_ = Gives::scores;
+    std::vector<int32_t> ids_, positions_; // that it takes: of all rows
 };
 
 // The shapes of the decode graph for so many rows and tokens a row.

@@ -25,16 +25,18 @@ bool Slots::is_running() const {
     return std::ranges::any_of(slots_, [](const auto &text) { return text.has_value(); });
 }
 
-std::vector<Slots::Progress> Slots::step() {
-    return session_.surviving_loss([&] {
+std::span<Slots::Progress> Slots::step() {
+    session_.surviving_loss([&] {
         try {
+            progress_.clear();
             seat();
-            return decoder_ == nullptr ? std::vector<Progress>{} : advance();
+            if (decoder_ != nullptr) advance();
         } catch (...) {
             withdraw();
             throw;
         }
     });
+    return progress_;
 }
 
 // What the caches hold is not known any more: all texts wait for a slot again, the first ones first.
@@ -69,11 +71,12 @@ void Slots::make_decoder() {
                                                         Search::candidates(shape_.beams)});
     slots_.clear();
     slots_.resize(texts);
+    progress_.reserve(texts);
 }
 
 // The first free slot, or the one whose caches hold most of the text.
 void Slots::take_slot(Text text) {
-    const Ids tokens = text.search.whole(0);
+    const std::span<const int32_t> tokens = text.search.whole(0);
     const bool reuse =
         !tokens.empty() && text.search.task().options->reuse && session_.model->generation->encode.empty();
     size_t best = slots_.size(), most = 0;
@@ -86,45 +89,44 @@ void Slots::take_slot(Text text) {
     slots_[best].emplace(std::move(text));
 }
 
-std::vector<Slots::Progress> Slots::advance() {
+void Slots::advance() {
     const size_t beams = shape_.beams, rows = slots_.size() * beams;
-    std::vector<Ids> tokens(rows);
+    tokens_.assign(rows, {});
     for (size_t r = 0; r < rows; ++r)
-        if (slots_[r / beams]) tokens[r] = slots_[r / beams]->search.next(r % beams);
+        if (slots_[r / beams]) tokens_[r] = slots_[r / beams]->search.next(r % beams);
     // Texts that are being written do not wait for a long prompt: it is read in parts, between their tokens.
-    const bool writing = shape_.cached && std::ranges::any_of(tokens, [](const Ids &ids) { return ids.size() == 1; });
-    std::vector<bool> reading(slots_.size());
+    const bool writing = shape_.cached && std::ranges::any_of(tokens_, [](const auto &ids) { return ids.size() == 1; });
+    reading_.assign(slots_.size(), false);
     for (size_t r = 0; r < rows && writing; ++r) {
-        if (tokens[r].size() <= longest_block) continue;
-        tokens[r].resize(longest_block);
-        reading[r / beams] = true;
+        if (tokens_[r].size() <= longest_block) continue;
+        tokens_[r] = tokens_[r].first(longest_block);
+        reading_[r / beams] = true;
     }
-    const std::span<const Scores> scores = decoder_->step(tokens);
+    const std::span<const Scores> scores = decoder_->step(tokens_);
 
-    std::vector<Progress> out;
-    Ids parents(rows);
-    std::iota(parents.begin(), parents.end(), 0);
+    parents_.resize(rows);
+    std::iota(parents_.begin(), parents_.end(), 0);
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (!slots_[i]) continue;
         Search &search = slots_[i]->search;
-        if (reading[i]) {
+        if (reading_[i]) {
             search.feed(longest_block);
             continue;
         }
-        Ids mine(beams);
-        std::iota(mine.begin(), mine.end(), 0);
+        const std::span<int32_t> mine = std::span(parents_).subspan(i * beams, beams);
+        std::iota(mine.begin(), mine.end(), 0); // as the search counts its beams
         search.advance(scores.subspan(i * beams, beams), mine);
-        for (size_t b = 0; b < beams; ++b) parents[i * beams + b] = static_cast<int32_t>(i * beams) + mine[b];
-        out.push_back({slots_[i]->id, search.tokens(), std::nullopt, search.reused()});
+        for (int32_t &parent : mine) parent += static_cast<int32_t>(i * beams);
+        progress_.push_back({slots_[i]->id, search.tokens(), std::nullopt, search.reused()});
         if (!search.done()) continue;
-        out.back().found = search.take();
-        if (!out.back().found->empty()) out.back().tokens = out.back().found->front().tokens;
+        Progress &last = progress_.back();
+        last.found = search.take();
+        last.tokens = last.found->empty() ? std::span<const int32_t>() : last.found->front().tokens;
         slots_[i].reset();
     }
-    if (!std::is_sorted(parents.begin(), parents.end()) ||
-        std::adjacent_find(parents.begin(), parents.end()) != parents.end())
-        decoder_->reorder(parents); // something moved
-    return out;
+    if (!std::is_sorted(parents_.begin(), parents_.end()) ||
+        std::adjacent_find(parents_.begin(), parents_.end()) != parents_.end())
+        decoder_->reorder(parents_); // something moved
 }
 
 } // namespace lamina::generation

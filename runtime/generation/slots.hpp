@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace lamina::generation {
@@ -38,13 +39,14 @@ class Slots {
     // What a step has brought a text.
     struct Progress {
         uint64_t id = 0;
-        Ids tokens;                                  // of its first beam so far; at the end, of its best candidate
+        std::span<const int32_t> tokens;             // of its first beam so far; at the end, of its best candidate
         std::optional<std::vector<Candidate>> found; // set when it is done
         size_t reused = 0;                           // tokens of the prefix that were in the caches
     };
-    // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these. After
-    // an error, or when somebody else has used the session, the texts continue from the tokens that they have.
-    std::vector<Progress> step();
+    // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these, until
+    // the next step. After an error, or when somebody else has used the session, the texts continue from the tokens
+    // that they have.
+    std::span<Progress> step();
 
   private:
     struct Text {
@@ -56,13 +58,19 @@ class Slots {
     void seat();
     void make_decoder();
     void take_slot(Text text);
-    std::vector<Progress> advance();
+    void advance();
 
     detail::SessionState &session_;
     Shape shape_;
     std::list<Text> waiting_;
     std::vector<std::optional<Text>> slots_; // of the decoder
     std::unique_ptr<Decoder> decoder_;
+    // Of a step: by row what the decoder is given and which row each continues, and by slot whose prompts are being
+    // read.
+    std::vector<std::span<const int32_t>> tokens_;
+    Ids parents_;
+    std::vector<bool> reading_;
+    std::vector<Progress> progress_;
 };
 
 } // namespace lamina::generation

@@ -4,12 +4,12 @@
 
 namespace lamina::generation {
 
-bool stops(const model::TextCodec &codec, const Ids &tokens, const std::vector<std::string> &stops) {
+bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, const std::vector<std::string> &stops) {
     constexpr size_t margin = 8; // tokens that hold no whole character
     size_t longest = 0;
     for (const std::string &stop : stops) longest = std::max(longest, stop.size());
     const size_t count = std::min(tokens.size(), longest + margin);
-    const std::string text = codec.decode(std::span(tokens).last(count));
+    const std::string text = codec.decode(tokens.last(count));
     return first_stop(text, stops) != text.size();
 }
 

@@ -11,7 +11,8 @@
 namespace lamina::generation {
 
 // Whether one of `stops` has come with the last of these tokens.
-[[nodiscard]] bool stops(const model::TextCodec &codec, const Ids &tokens, const std::vector<std::string> &stops);
+[[nodiscard]] bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens,
+                         const std::vector<std::string> &stops);
 
 // Where the first of them begins; the length of the text if there is none.
 [[nodiscard]] size_t first_stop(std::string_view text, const std::vector<std::string> &stops);

@@ -58,12 +58,13 @@ void Program::read_entry(int32_t tensor_index, int64_t index, std::span<std::byt
 
 void Program::expect_readable(int32_t index) const {
     const PlannedTensor &t = tensor(index);
-    const std::string what = "tensor '" + t.name + "' of graph '" + plan_.graph + "' ";
-    if (t.kind == Kind::weight) throw Error(ErrorCode::input, what + "is a weight: read it from the model's file");
-    if (!has_run_ && t.kind != Kind::state) throw Error(ErrorCode::input, what + "has no value before the first run");
+    const auto refuse = [&](const char *why) {
+        throw Error(ErrorCode::input, "tensor '" + t.name + "' of graph '" + plan_.graph + "' " + why);
+    };
+    if (t.kind == Kind::weight) refuse("is a weight: read it from the model's file");
+    if (!has_run_ && t.kind != Kind::state) refuse("has no value before the first run");
     if (t.kind == Kind::activation && !t.output && !keep_all_)
-        throw Error(ErrorCode::input,
-                    what + "is not an output, and its memory is reused: compile with keep_all to read it");
+        refuse("is not an output, and its memory is reused: compile with keep_all to read it");
 }
 
 void Program::reorder_states(std::span<const int32_t> rows) {

@@ -24,7 +24,7 @@ void VulkanProgram::lay_out_staging() {
         filled += padded(bytes);
     };
     for (const auto &[name, tensor] : plan_.inputs) {
-        inputs_.push_back({tensor});
+        input_tensors_.push_back(tensor);
         place(tensor, input_transfers_);
     }
     for (const auto &[name, tensor] : plan_.outputs) {
@@ -32,6 +32,7 @@ void VulkanProgram::lay_out_staging() {
         output_tensors_.push_back(tensor);
         place(tensor, output_transfers_);
     }
+    changed_.reserve(input_tensors_.size());
     staging_.emplace(device_, filled, Buffer::Place::staging);
 }
 
@@ -40,18 +41,14 @@ void VulkanProgram::set(int32_t index, std::span<const std::byte> bytes) {
         const Upload state{bytes, memory_.tensor(index)};
         return upload(device_, {&state, 1});
     }
-    const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input &i) { return i.tensor == index; });
-    const Transfer &transfer = input_transfers_[static_cast<size_t>(input - inputs_.begin())];
-    std::memcpy(staging_->mapped().data() + transfer.staged, bytes.data(), bytes.size());
-    input->changed = true;
+    const auto input = static_cast<size_t>(std::ranges::find(input_tensors_, index) - input_tensors_.begin());
+    std::memcpy(staging_->mapped().data() + input_transfers_[input].staged, bytes.data(), bytes.size());
+    if (std::ranges::find(changed_, input) == changed_.end()) changed_.push_back(input);
 }
 
 void VulkanProgram::execute() {
-    std::vector<size_t> changed;
-    for (size_t i = 0; i < inputs_.size(); ++i)
-        if (inputs_[i].changed) changed.push_back(i);
-    recording_->run(changed);
-    for (Input &input : inputs_) input.changed = false;
+    recording_->run(changed_);
+    changed_.clear();
 }
 
 void VulkanProgram::execute_timed(plan::RunTimes &times) {

@@ -22,10 +22,6 @@ class VulkanProgram final : public plan::Program {
     [[nodiscard]] std::string variant(size_t step) const override;
 
   private:
-    struct Input {
-        int32_t tensor;
-        bool changed = false; // since the last run
-    };
     void set(int32_t tensor, std::span<const std::byte> bytes) override;
     void execute() override;
     void execute_timed(plan::RunTimes &times) override;
@@ -39,8 +35,8 @@ class VulkanProgram final : public plan::Program {
     std::shared_ptr<const Pipelines> pipelines_;
     std::vector<plan::ChosenVariant> steps_;
     ProgramMemory memory_;
-    std::vector<Input> inputs_;
-    std::vector<int32_t> output_tensors_;
+    std::vector<int32_t> input_tensors_, output_tensors_;
+    std::vector<size_t> changed_; // of the inputs, since the last run
     std::vector<Transfer> input_transfers_, output_transfers_;
     std::optional<Buffer> staging_;    // the inputs, then the outputs
     std::optional<Buffer> beside_;     // temporary copies of sequences: see reorder()

@@ -34,6 +34,7 @@ Recording::Recording(std::shared_ptr<LogicalDevice> device, const Parts &parts)
     }
     const bool one_by_one = parts.timed && !timestamps_;
     descriptors_ = make_ready(*device_, dispatches);
+    next_.reserve(parts.inputs.size() + 1);
     for (const Transfer &input : parts.inputs)
         uploads_.push_back(pool_.record([&](VkCommandBuffer commands) {
             copy(*device_, commands, parts.staging, input.staged, *input.tensor.buffer, input.tensor.offset,
@@ -91,14 +92,14 @@ void Recording::record_segment(const Parts &parts, std::span<const BoundDispatch
 }
 
 void Recording::run(std::span<const size_t> inputs) {
-    std::vector<VkCommandBuffer> commands;
-    for (const size_t i : inputs) commands.push_back(uploads_[i]);
-    if (!timed_.empty() && !timestamps_) return run_one_by_one(std::move(commands));
+    next_.clear();
+    for (const size_t i : inputs) next_.push_back(uploads_[i]);
+    if (!timed_.empty() && !timestamps_) return run_one_by_one();
     for (Segment &segment : segments_) {
-        commands.push_back(segment.commands);
+        next_.push_back(segment.commands);
         segment.fence.reset();
-        device_->submit(commands, segment.fence.handle(), segment.what);
-        commands.clear();
+        device_->submit(next_, segment.fence.handle(), segment.what);
+        next_.clear();
     }
     for (const Segment &segment : segments_) segment.fence.wait(segment.what);
     if (timestamps_) {
@@ -111,19 +112,19 @@ void Recording::run(std::span<const size_t> inputs) {
 }
 
 // Without timestamps: there is a segment for each dispatch.
-void Recording::run_one_by_one(std::vector<VkCommandBuffer> commands) {
+void Recording::run_one_by_one() {
     using Clock = std::chrono::steady_clock;
     const auto began = Clock::now();
     const auto now = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
     for (size_t i = 0; i < segments_.size(); ++i) {
         Segment &segment = segments_[i];
-        commands.push_back(segment.commands);
+        next_.push_back(segment.commands);
         segment.fence.reset();
         timed_[i].begin = now();
-        device_->submit(commands, segment.fence.handle(), segment.what);
+        device_->submit(next_, segment.fence.handle(), segment.what);
         segment.fence.wait(segment.what);
         timed_[i].seconds = now() - timed_[i].begin;
-        commands.clear();
+        next_.clear();
     }
 }
 

@@ -59,12 +59,13 @@ class Recording {
 
     [[nodiscard]] static std::vector<BoundDispatch> find_dispatches(const Parts &parts);
     void record_segment(const Parts &parts, std::span<const BoundDispatch> dispatches, bool first, bool last);
-    void run_one_by_one(std::vector<VkCommandBuffer> commands);
+    void run_one_by_one();
 
     std::shared_ptr<LogicalDevice> device_;
     CommandPool pool_;
     Owned<VkDescriptorPool> descriptors_;
     std::vector<VkCommandBuffer> uploads_; // one per input
+    std::vector<VkCommandBuffer> next_;    // to be submitted
     std::vector<Segment> segments_;
     std::vector<TimedDispatch> timed_;     // empty unless times are wanted
     std::optional<Timestamps> timestamps_; // if the device has them

@@ -33,7 +33,7 @@ std::vector<std::vector<float>> values_of(Session &session) {
                                 {sources.size(), 12, true});
     for (size_t position = 0; position < 12; ++position) {
         const generation::Ids token{static_cast<int32_t>(3 + 2 * position)};
-        out.push_back(test::all_scores(decoder.step(std::vector(sources.size(), token))));
+        out.push_back(test::all_scores(test::step(decoder, std::vector(sources.size(), token))));
     }
     return out;
 }

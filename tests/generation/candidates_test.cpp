@@ -98,7 +98,7 @@ TEST_CASE("a decoder gives the likeliest tokens in order, and all scores if they
         state.model = changed;
         generation::Decoder decoder(state, {}, {.rows = 2, .length = 8, .candidates = 16});
         for (const generation::Ids &token : {generation::Ids{7}, generation::Ids{2000}, generation::Ids{3}}) {
-            const auto rows = decoder.step(std::vector<generation::Ids>{token, {}});
+            const auto rows = test::step(decoder, {token, {}});
             const generation::Scores &row = rows.front();
             std::vector<float> scores = test::all_scores(rows.first(1));
             REQUIRE(scores.size() == vocabulary);

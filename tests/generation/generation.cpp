@@ -55,7 +55,7 @@ std::vector<std::vector<float>> scores_of(Session &session, const std::vector<ge
                                 {rows, tokens.size(), cached});
     std::vector<std::vector<float>> out;
     for (const int32_t token : tokens) {
-        out.push_back(test::all_scores(decoder.step(std::vector<generation::Ids>(rows, {token}))));
+        out.push_back(test::all_scores(test::step(decoder, std::vector<generation::Ids>(rows, {token}))));
     }
     return out;
 }
@@ -100,7 +100,7 @@ TEST_CASE("a beam of one is greedy search, token for token") {
         generation::Ids greedy;
         int32_t token = *phones.id("<s>");
         for (size_t p = 0; p < 32; ++p) {
-            const auto scores = test::all_scores(decoder.step(std::vector<generation::Ids>{{token}}));
+            const auto scores = test::all_scores(test::step(decoder, {{token}}));
             token = static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
             if (token == *phones.id("</s>")) break;
             greedy.push_back(token);
@@ -181,7 +181,7 @@ TEST_CASE("a hypothesis's log probability is the sum of those of its tokens, fed
         fed.insert(fed.begin(), *phones.id("<s>"));
         double sum = 0;
         for (size_t p = 0; p < fed.size(); ++p) {
-            const auto scores = test::all_scores(decoder.step(std::vector<generation::Ids>{{fed[p]}}));
+            const auto scores = test::all_scores(test::step(decoder, {{fed[p]}}));
             const int32_t next = p + 1 < fed.size() ? fed[p + 1] : *phones.id("</s>");
             sum += scores[static_cast<size_t>(next)]; // the model gives log probabilities
         }

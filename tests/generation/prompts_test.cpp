@@ -50,13 +50,13 @@ TEST_CASE("a prompt in blocks gives the same scores as token by token") {
         const generation::Ids shorter(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>((length + 1) / 2));
         const auto found = [&] {
             generation::Decoder blocks(state, {}, {2, length + 1});
-            return test::all_scores(blocks.step(std::vector<generation::Ids>{prompt, shorter}));
+            return test::all_scores(test::step(blocks, {prompt, shorter}));
         }();
         generation::Decoder tokens(state, {}, {2, length + 1});
         std::vector<float> expected(found.size());
         for (size_t i = 0; i < length; ++i) {
-            const auto next = test::all_scores(tokens.step(std::vector<generation::Ids>{
-                {prompt[i]}, i < shorter.size() ? generation::Ids{shorter[i]} : generation::Ids{}}));
+            const auto next = test::all_scores(test::step(
+                tokens, {{prompt[i]}, i < shorter.size() ? generation::Ids{shorter[i]} : generation::Ids{}}));
             const auto half = static_cast<std::ptrdiff_t>(found.size() / 2);
             if (i + 1 == length) std::copy_n(next.begin(), half, expected.begin());
             if (i + 1 == shorter.size()) std::copy(next.begin() + half, next.end(), expected.begin() + half);
@@ -193,10 +193,10 @@ TEST_CASE("streaming holds back text that may become a stop text") {
 
 TEST_CASE("a penalty on repetition makes tokens that occurred less likely") {
     std::array<float, 5> scores{2, -2, 1, 0.5F, -1};
-    const generation::Ids prompt{0, 1}, answer{1, 7};
-    generation::penalize(scores, {prompt, answer}, 2);
+    const generation::Ids occurred{0, 1, 1, 7};
+    generation::penalize(scores, occurred, 2);
     CHECK(scores == std::array<float, 5>{1, -4, 1, 0.5F, -1});
-    generation::penalize(scores, {prompt, answer}, 1);
+    generation::penalize(scores, occurred, 1);
     CHECK(scores[1] == -4);
 
     Session session = letters();
