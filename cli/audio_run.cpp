@@ -3,6 +3,7 @@
 #include "interrupt.hpp"
 #include "text_run.hpp"
 
+#include <map>
 #include <optional>
 
 namespace lamina::cli {
@@ -31,7 +32,7 @@ void AudioRun::files(const std::vector<std::string> &files) {
 int AudioRun::lines(LineReader lines) {
     for (auto files = lines.next(options_.batch); !files.empty(); files = lines.next(options_.batch))
         transcribe_all(files, [&](size_t file, const Error &why) {
-            lines.refuse(file, why.what());
+            lines.refuse(file, why.what(), why.code());
             if (output_.json()) json_.push_back({{"file", files[file]}, {"error", why.what()}});
         });
     if (output_.json()) output_.print_json(json_);
@@ -72,9 +73,14 @@ void AudioRun::transcribe_all(const std::vector<std::string> &files, const Unrea
                 if (e.code() != ErrorCode::input) throw; // no memory: that is not the file's fault
                 why = e;
             }
+        std::map<size_t, Error> failed;
+        options_.failed = [&](size_t audio, const Error &error) { failed.emplace(audio, error); };
         const auto found = transcribe(session_, audios, options_);
         for (size_t i = 0; i < found.size(); ++i) {
-            show(files[first + i], found[i]);
+            if (const auto error = failed.find(i); error != failed.end())
+                unreadable(first + i, error->second);
+            else
+                show(files[first + i], found[i]);
             options_.first += found[i].parts.size(); // each part draws random numbers of its own
         }
         output_.clear_progress();

@@ -5,8 +5,6 @@
 #include "base/open_file.hpp"
 #include "base/standard_streams.hpp"
 
-#include <lamina/error.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -42,11 +40,11 @@ std::vector<std::string> LineReader::next(size_t most) {
     return lines;
 }
 
-void LineReader::refuse(size_t i, const std::string &why) { report(first_line_ + i, why); }
+void LineReader::refuse(size_t i, const std::string &why, ErrorCode code) { report(first_line_ + i, why, code); }
 
-void LineReader::report(size_t line, const std::string &why) {
+void LineReader::report(size_t line, const std::string &why, ErrorCode code) {
     const std::string message = "stdin, line " + std::to_string(line) + ": " + why;
-    if (on_error_ == OnError::stop) throw Error(ErrorCode::input, message);
+    if (on_error_ == OnError::stop) throw Error(code, message);
     print_error(message);
     ++refused_;
 }

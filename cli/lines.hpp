@@ -3,6 +3,8 @@
 
 #include "output.hpp"
 
+#include <lamina/error.hpp>
+
 #include <string>
 #include <vector>
 
@@ -19,8 +21,8 @@ class LineReader {
     // byte order mark before the first; none at the end. Refuses lines longer than 1 MiB. Throws Error(input) if
     // reading fails, and Interrupted.
     [[nodiscard]] std::vector<std::string> next(size_t most);
-    // Line i of those that next() returned cannot be answered: throws Error(input) with its number, or prints it.
-    void refuse(size_t i, const std::string &why);
+    // Line i of those that next() returned cannot be answered: throws an Error with its number, or prints it.
+    void refuse(size_t i, const std::string &why, ErrorCode code = ErrorCode::input);
     // The exit status: 0, or that of bad input if lines were refused, after printing how many.
     [[nodiscard]] int status(Output &output) const;
 
@@ -35,7 +37,7 @@ class LineReader {
     void read();
     [[nodiscard]] bool too_long() const;
     bool take_line(std::string &line);
-    void report(size_t line, const std::string &why);
+    void report(size_t line, const std::string &why, ErrorCode code = ErrorCode::input);
     void drop_line();
 };
 

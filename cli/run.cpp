@@ -229,8 +229,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     }
     TextRun texts(model, runtime.session(model, device, how), output, generate);
     if (options.texts.empty()) return texts.lines(lines);
-    texts.words(texts_of(options.texts, model));
-    return 0;
+    return texts.words(texts_of(options.texts, model));
 }
 
 } // namespace

@@ -6,6 +6,8 @@
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
+#include <map>
+
 namespace lamina::cli {
 namespace {
 
@@ -50,10 +52,19 @@ bool TextRun::continues_texts(const Model &model) {
     return generation && generation->encode.empty() && generation->source.split == TextFormat::Split::tokenizer;
 }
 
-void TextRun::words(const std::vector<std::string> &texts) {
-    if (continues_ && texts.size() == 1 && options_.beams == 1 && !output_.json()) return stream(texts.front());
-    answer(texts, texts.size());
+int TextRun::words(const std::vector<std::string> &texts) {
+    if (continues_ && texts.size() == 1 && options_.beams == 1 && !output_.json()) {
+        stream(texts.front());
+        return 0;
+    }
+    int status = 0;
+    answer(texts, texts.size(), [&](size_t text, const Error &why) {
+        print_error("text " + std::to_string(text + 1) + ": " + why.what());
+        show_error(texts[text], why.what());
+        status = static_cast<int>(why.code());
+    });
     if (output_.json()) output_.print_json(json_);
+    return status;
 }
 
 int TextRun::lines(LineReader lines) {
@@ -64,11 +75,15 @@ int TextRun::lines(LineReader lines) {
             std::vector<std::string> some(texts.begin() + static_cast<std::ptrdiff_t>(first), texts.end());
             const std::optional<RefusedText> refused = tokenize(model_, some).refused;
             if (refused) some.resize(refused->text);
-            if (!some.empty()) answer(some, 0);
+            const auto refuse = [&](size_t text, const std::string &why, ErrorCode code) {
+                lines.refuse(first + text, why, code);
+                show_error(texts[first + text], why);
+            };
+            if (!some.empty())
+                answer(some, 0, [&](size_t text, const Error &why) { refuse(text, why.what(), why.code()); });
             first += some.size();
             if (!refused) continue;
-            lines.refuse(first, refused->why);
-            if (output_.json()) json_.push_back({{"text", texts[first]}, {"error", refused->why}});
+            refuse(0, refused->why, ErrorCode::input);
             ++first;
         }
     }
@@ -76,7 +91,9 @@ int TextRun::lines(LineReader lines) {
     return lines.status(output_);
 }
 
-void TextRun::answer(const std::vector<std::string> &texts, size_t all) {
+void TextRun::answer(const std::vector<std::string> &texts, size_t all, const Unanswered &unanswered) {
+    std::map<size_t, Error> failed;
+    options_.failed = [&](size_t text, const Error &why) { failed.emplace(text, why); };
     options_.progress = [&](size_t done, size_t) {
         stop_if_interrupted();
         output_.progress("texts", answered_ + done, all);
@@ -84,8 +101,12 @@ void TextRun::answer(const std::vector<std::string> &texts, size_t all) {
     options_.first = answered_;
     const auto answers = session_.hypotheses(texts, options_);
     answered_ += texts.size();
-    for (size_t i = 0; i < texts.size(); ++i) show(texts[i], answers[i]);
-    output_.clear_progress(); // with --json, nothing was printed, and an error may be next
+    output_.clear_progress();
+    for (size_t i = 0; i < texts.size(); ++i)
+        if (const auto why = failed.find(i); why != failed.end())
+            unanswered(i, why->second);
+        else
+            show(texts[i], answers[i]);
     stop_if_interrupted();
 }
 
@@ -96,6 +117,10 @@ void TextRun::show(const std::string &text, const std::vector<Hypothesis> &hypot
         output_.print(text + (hypotheses.empty() ? "" : hypotheses.front().text) + "\n\n");
     else
         output_.print(hypotheses.empty() ? "\n" : text + "\t" + hypotheses.front().text + "\n");
+}
+
+void TextRun::show_error(const std::string &text, const std::string &why) {
+    if (output_.json()) json_.push_back({{"text", text}, {"error", why}});
 }
 
 void TextRun::stream(const std::string &text) {

@@ -7,6 +7,7 @@
 #include <lamina/lamina.hpp>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,9 +41,10 @@ class TextRun {
         : model_(std::move(model)), session_(std::move(session)), output_(output), options_(options),
           continues_(continues_texts(model_)) {}
 
-    void words(const std::vector<std::string> &texts);
-    // Returns the exit status. A line that the model cannot take is refused after all lines before it are answered. As
-    // JSON, a line that was skipped is an object with its text and the reason.
+    // Both return the exit status. Of a text that gets no answer, the reason is printed; as JSON it is an object with
+    // the text and the reason.
+    [[nodiscard]] int words(const std::vector<std::string> &texts);
+    // A line that the model cannot take, or that gets no answer, is refused after all lines before it are answered.
     [[nodiscard]] int lines(LineReader lines);
 
   private:
@@ -55,8 +57,10 @@ class TextRun {
     Json json_ = Json::array();
 
     [[nodiscard]] static bool continues_texts(const Model &model);
-    void answer(const std::vector<std::string> &texts, size_t all);
+    using Unanswered = std::function<void(size_t text, const Error &why)>;
+    void answer(const std::vector<std::string> &texts, size_t all, const Unanswered &unanswered);
     void stream(const std::string &text);
+    void show_error(const std::string &text, const std::string &why);
     void show(const std::string &text, const std::vector<Hypothesis> &hypotheses);
 };
 

@@ -46,9 +46,14 @@ void Writer::tell(Batch::Progress progress) {
         if (!answer.begun()) metrics_.first_token(model_, Work::Clock::now() - answer.asked);
         answer.add(progress.piece);
     }
-    if (!progress.finished) return;
-    answer.hypothesis = std::move(*progress.finished);
-    answer.end();
+    if (progress.failed) {
+        answer.end(std::make_exception_ptr(*progress.failed));
+    } else if (progress.finished) {
+        answer.hypothesis = std::move(*progress.finished);
+        answer.end();
+    } else {
+        return;
+    }
     answers_.erase(found);
 }
 

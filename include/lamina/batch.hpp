@@ -44,8 +44,8 @@ class Batch {
 
     // A text to be continued, or for a model with an encoder to be read. Returns its id. Throws Error(input) for a text
     // that Session::generate() refuses or that is longer than BatchOptions::length, and Error(usage) for options that
-    // it refuses and for beams, hypotheses, cached, progress and stream, which must be as they are by default; the
-    // other texts are not affected.
+    // it refuses and for beams, hypotheses, cached, progress, stream and failed, which must be as they are by default;
+    // the other texts are not affected.
     uint64_t add(const std::string &text, const GenerateOptions &options = {});
     // The text ends without a result. False if no text has this id, or has it any more.
     bool cancel(uint64_t id);
@@ -55,6 +55,7 @@ class Batch {
         uint64_t id = 0;
         std::string piece;                  // new, in whole characters; often empty
         std::optional<Hypothesis> finished; // the whole text, when it has ended
+        std::optional<Error> failed;        // or why it has ended without: one of its scores is NaN or infinite
     };
     // Computes the next token of every text that has a slot. If it throws, no text is lost: the next step tries again.
     [[nodiscard]] std::vector<Progress> step();

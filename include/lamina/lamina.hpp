@@ -120,6 +120,9 @@ struct GenerateOptions {
     std::function<void(size_t done, size_t all)> progress; // after every batch
     // Called with each new piece of a text, in whole characters. Only for one beam.
     std::function<void(size_t text, std::string_view piece)> stream;
+    // Called for a text that has no answer, and so no hypotheses, because one of its scores is NaN or infinite. Without
+    // this function, the error is thrown, and the other texts have no answers, either.
+    std::function<void(size_t text, const Error &why)> failed;
 };
 
 // Why a text ended: at an end token, before one of GenerateOptions::stop, or at the maximum length.

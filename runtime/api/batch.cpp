@@ -22,6 +22,7 @@ void check_options_of_batch(const GenerateOptions &o) {
     if (!o.cached) refuse("cached");
     if (o.progress) refuse("progress");
     if (o.stream) refuse("stream");
+    if (o.failed) refuse("failed");
 }
 
 } // namespace
@@ -127,8 +128,13 @@ std::vector<Batch::Progress> Batch::step() {
     for (generation::Slots::Progress &progress : found) {
         const auto text = state_->texts.find(progress.id);
         if (text == state_->texts.end()) continue; // cancelled during the step
+        if (progress.failed) {
+            out.push_back({progress.id, "", std::nullopt, std::move(progress.failed)});
+            state_->texts.erase(text);
+            continue;
+        }
         generation::Answer &answer = text->second->answer;
-        out.push_back({progress.id, answer.grow(progress.tokens, progress.found.has_value()), {}});
+        out.push_back({progress.id, answer.grow(progress.tokens, progress.found.has_value()), {}, {}});
         Progress &to = out.back();
         if (!progress.found) continue;
         to.finished = answer.hypothesis(progress.found->front(), progress.reused);

@@ -115,13 +115,10 @@ std::span<const Scores> Decoder::step(Tokens tokens) {
     } else {
         all_->run_whole(tokens);
     }
-    if (!best_.empty()) {
+    if (!best_.empty())
         read_candidates(tokens);
-    } else {
+    else
         read_all(tokens);
-        for (size_t r = 0; r < rows_; ++r)
-            if (!tokens[r].empty()) (void)finished_scores(r);
-    }
     whole_ = true;
     return rows_scores_;
 }
@@ -152,7 +149,7 @@ void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
     all_->copy(row, *alone_, 0);
 }
 
-// A sum that is no number says that a score is none.
+// A sum that is no number says that a score is none: then all of them are read.
 void Decoder::read_candidates(Tokens tokens) {
     plan::Program &program = all_->program();
     const auto read = [&](const char *output, auto &to) {
@@ -166,11 +163,7 @@ void Decoder::read_candidates(Tokens tokens) {
         Scores &scores = rows_scores_[r];
         scores.best = {}, scores.tokens = {};
         scores.sum = sums_[r];
-        if (tokens[r].empty()) continue;
-        if (!std::isfinite(scores.sum) || scores.sum == 0) {
-            (void)read_row(r);
-            continue;
-        }
+        if (tokens[r].empty() || !std::isfinite(scores.sum) || scores.sum == 0) continue;
         scores.best = std::span(best_).subspan(r * count, count);
         scores.tokens = std::span(best_tokens_).subspan(r * count, count);
     }
@@ -180,8 +173,18 @@ void Decoder::read_all(Tokens tokens) {
     plan::Program &program = all_->program();
     const int32_t output = program.plan().outputs.at(model_.scores);
     scores_.resize(batch_ * vocabulary_);
-    if (cached_) return program.read(output, std::as_writable_bytes(std::span(scores_)));
-    const size_t length = all_->whole_length(); // of whole sequences, those of each row's last token
+    if (cached_)
+        program.read(output, std::as_writable_bytes(std::span(scores_)));
+    else
+        read_ends(tokens, output);
+    if (model_.probabilities) // a probability of 0 is never chosen
+        std::ranges::transform(scores_, scores_.begin(), [](float p) { return std::log(p); });
+}
+
+// Of whole sequences, the scores of each row's last token.
+void Decoder::read_ends(Tokens tokens, int32_t output) {
+    plan::Program &program = all_->program();
+    const size_t length = all_->whole_length();
     std::vector<float> all(batch_ * length * vocabulary_);
     program.read(output, std::as_writable_bytes(std::span(all)));
     for (size_t r = 0; r < rows_; ++r)
@@ -193,29 +196,28 @@ void Decoder::read_all(Tokens tokens) {
 
 // All scores of a row, which with candidates are still on the device.
 std::span<float> Decoder::read_row(size_t row) {
-    if (best_.empty()) return scores_of(row);
-    scores_.resize(batch_ * vocabulary_);
-    plan::Program &program = all_->program();
-    program.read_entry(program.plan().outputs.at(model_.scores), static_cast<int64_t>(row),
-                       std::as_writable_bytes(scores_of(row)));
-    return finished_scores(row);
+    if (!best_.empty()) {
+        scores_.resize(batch_ * vocabulary_);
+        plan::Program &program = all_->program();
+        program.read_entry(program.plan().outputs.at(model_.scores), static_cast<int64_t>(row),
+                           std::as_writable_bytes(scores_of(row)));
+    }
+    expect_numbers(row);
+    return scores_of(row);
 }
 
 std::span<float> Decoder::scores_of(size_t row) { return std::span(scores_).subspan(row * vocabulary_, vocabulary_); }
 
-// As logarithms, all of them numbers.
-std::span<float> Decoder::finished_scores(size_t row) {
+void Decoder::expect_numbers(size_t row) {
     const auto scores = scores_of(row);
-    if (model_.probabilities) // a probability of 0 is never chosen
-        std::ranges::transform(scores, scores.begin(), [](float p) { return std::log(p); });
     const auto wrong = [](float score) { return !(score < std::numeric_limits<float>::infinity()); };
     const auto at = std::ranges::find_if(scores, wrong);
-    if (at == scores.end()) return scores;
+    if (at == scores.end()) return;
     const std::string &device = session_.device.id;
-    throw Error(ErrorCode::failure, "graph '" + model_.decode + "' gave " + std::to_string(*at) + " for token " +
-                                        std::to_string(at - scores.begin()) + " at position " +
-                                        std::to_string(all_->taken[row].size() - 1) + " on " + device +
-                                        "; 'lamina compare --device " + device + "' names the layer at fault");
+    throw NoAnswer(ErrorCode::failure, "graph '" + model_.decode + "' gave " + std::to_string(*at) + " for token " +
+                                           std::to_string(at - scores.begin()) + " at position " +
+                                           std::to_string(all_->taken[row].size() - 1) + " on " + device +
+                                           "; 'lamina compare --device " + device + "' names the layer at fault");
 }
 
 void Decoder::reorder(std::span<const int32_t> rows) {

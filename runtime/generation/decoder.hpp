@@ -41,8 +41,7 @@ class Decoder {
     [[nodiscard]] size_t common(size_t row, std::span<const int32_t> tokens) const;
 
     // Row r takes tokens[r] after the tokens that it has; a row that is given none rests, and its scores mean nothing.
-    // Returns the scores of the next token of each row, valid until the next call. Throws Error(failure) if one is NaN
-    // or infinite.
+    // Returns the scores of the next token of each row, valid until the next call.
     std::span<const Scores> step(Tokens tokens);
 
     // Row r continues from the tokens of row rows[r]. This keeps, drops and splits beams.
@@ -58,9 +57,10 @@ class Decoder {
     [[nodiscard]] std::optional<plan::Candidates> candidates(size_t count) const;
     void read_candidates(Tokens tokens);
     void read_all(Tokens tokens);
+    void read_ends(Tokens tokens, int32_t output);
     std::span<float> read_row(size_t row);
     [[nodiscard]] std::span<float> scores_of(size_t row);
-    std::span<float> finished_scores(size_t row);
+    void expect_numbers(size_t row);
 
     detail::SessionState &session_;
     const model::Generation &model_;

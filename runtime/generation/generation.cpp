@@ -114,6 +114,11 @@ class Texts {
 
     void take(Slots::Progress &&progress) {
         const size_t text = progress.id;
+        if (progress.failed) {
+            ++done_;
+            if (options_.failed) return options_.failed(text, *progress.failed);
+            throw Error(progress.failed->code(), "text " + std::to_string(text + 1) + ": " + progress.failed->what());
+        }
         if (options_.stream) show(text, answers_[text].grow(progress.tokens, progress.found.has_value()));
         if (!progress.found) return;
         const auto most = static_cast<size_t>(options_.hypotheses != 0 ? options_.hypotheses : options_.beams);

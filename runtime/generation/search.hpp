@@ -50,7 +50,8 @@ class Search {
     void feed(size_t tokens) { fed_ += tokens; }
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
     [[nodiscard]] std::span<const int32_t> next(size_t beam) const;
-    // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues.
+    // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues. Throws NoAnswer;
+    // then the search is over.
     void advance(std::span<const Scores> scores, std::span<int32_t> parents);
 
     // How many candidates a step of so many beams can use.

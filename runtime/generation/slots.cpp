@@ -115,14 +115,22 @@ void Slots::advance() {
         }
         const std::span<int32_t> mine = std::span(parents_).subspan(i * beams, beams);
         std::iota(mine.begin(), mine.end(), 0); // as the search counts its beams
-        search.advance(scores.subspan(i * beams, beams), mine);
+        Progress &progress = progress_.emplace_back();
+        progress.id = slots_[i]->id;
+        progress.reused = search.reused();
+        try {
+            search.advance(scores.subspan(i * beams, beams), mine);
+            progress.tokens = search.tokens();
+            if (search.done()) {
+                progress.found = search.take();
+                progress.tokens = progress.found->empty() ? std::span<const int32_t>() : progress.found->front().tokens;
+            }
+        } catch (const NoAnswer &e) {
+            progress.failed = e;
+            (void)decoder_->begin(i * beams, beams, {}, false); // nobody is to find what the caches hold of it
+        }
         for (int32_t &parent : mine) parent += static_cast<int32_t>(i * beams);
-        progress_.push_back({slots_[i]->id, search.tokens(), std::nullopt, search.reused()});
-        if (!search.done()) continue;
-        Progress &last = progress_.back();
-        last.found = search.take();
-        last.tokens = last.found->empty() ? std::span<const int32_t>() : last.found->front().tokens;
-        slots_[i].reset();
+        if (progress.found || progress.failed) slots_[i].reset();
     }
     if (!std::is_sorted(parents_.begin(), parents_.end()) ||
         std::adjacent_find(parents_.begin(), parents_.end()) != parents_.end())

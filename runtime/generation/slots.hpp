@@ -42,6 +42,7 @@ class Slots {
         std::span<const int32_t> tokens;             // of its first beam so far; at the end, of its best candidate
         std::optional<std::vector<Candidate>> found; // set when it is done
         size_t reused = 0;                           // tokens of the prefix that were in the caches
+        std::optional<Error> failed{};               // why it has ended without an answer
     };
     // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these, until
     // the next step. After an error, or when somebody else has used the session, the texts continue from the tokens

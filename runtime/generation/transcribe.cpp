@@ -80,11 +80,19 @@ std::vector<Transcript> transcribe(detail::SessionState &session, const std::vec
             options.stream(audio, piece);
         };
     }
+    std::vector<bool> failed(audios.size());
+    of_windows.failed = [&](size_t window, const Error &why) {
+        const size_t audio = audio_of[window];
+        if (!options.failed) throw Error(why.code(), "audio " + std::to_string(audio + 1) + ": " + why.what());
+        if (!failed[audio]) options.failed(audio, why);
+        failed[audio] = true;
+    };
     auto found = generate_from(session, windows, of_windows);
 
     std::vector<Transcript> out(audios.size());
     const auto seconds = [&](size_t samples) { return static_cast<double>(samples) / static_cast<double>(input.rate); };
     for (size_t w = 0; w < windows.size(); ++w) {
+        if (failed[audio_of[w]]) continue;
         Transcript &transcript = out[audio_of[w]];
         const double begin = transcript.parts.empty() ? 0 : transcript.parts.back().end;
         Hypothesis &hypothesis = found[w].front();

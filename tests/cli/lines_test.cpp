@@ -2,8 +2,11 @@
 #include "../architectures/with_tokenizer.hpp"
 #include "catch.hpp"
 #include "process.hpp"
+#include "temporary_folder.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include <fstream>
 
 using nlohmann::json;
 
@@ -69,6 +72,53 @@ TEST_CASE("run --on-error skip: a model that gives vectors leaves out bad lines,
     CHECK(stopped.status == 3);
     CHECK(stopped.out.empty());
     CHECK_THAT(stopped.err, matchers::contains("error: stdin, line 2: 43 tokens; expected at most 32"));
+}
+
+namespace {
+
+// g2p, whose embedding of the letter q is NaN.
+void copy_with_nan(const std::filesystem::path &to) {
+    std::filesystem::copy(g2p(), to, std::filesystem::copy_options::recursive);
+    std::fstream file(to / "model.safetensors", std::ios::binary | std::ios::in | std::ios::out);
+    uint64_t size = 0;
+    file.read(reinterpret_cast<char *>(&size), sizeof size);
+    std::string header(size, ' ');
+    file.read(header.data(), static_cast<std::streamsize>(size));
+    const json table = json::parse(header)["encoder.embedding.table"];
+    const uint64_t row = table["shape"][1].get<uint64_t>() * 2; // bytes: it is in f16
+    constexpr uint64_t q = 18;
+    file.seekp(static_cast<std::streamoff>(sizeof size + size + table["data_offsets"][0].get<uint64_t>() + q * row));
+    for (uint64_t i = 0; i < row; ++i) file.put('\x7f');
+}
+
+} // namespace
+
+TEST_CASE("run: a text whose scores are no numbers has an error of its own, and all others are answered") {
+    const TemporaryFolder folder;
+    copy_with_nan(folder.path() / "model");
+    const auto run = [&](std::vector<std::string> more, const std::string &input) {
+        std::vector<std::string> arguments{"run", (folder.path() / "model").string(), "--device", "cpu"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_lamina(arguments, {.input = input});
+    };
+    const std::string lines = "vulkan\nquick\nhello\n";
+    const Finished skipped = run({"--on-error", "skip"}, lines);
+    CHECK(skipped.status == 3);
+    CHECK(skipped.out == "vulkan\tV AH1 L K AH0 N\nhello\tHH EH1 L OW0\n");
+    CHECK_THAT(skipped.err, matchers::contains("error: stdin, line 2: graph 'decode' gave") &&
+                                matchers::contains("nan for token 0 at position 0 on cpu") &&
+                                matchers::contains("skipped 1 of 3 lines"));
+    const Finished stopped = run({}, lines);
+    CHECK(stopped.status == 1);
+    CHECK(stopped.out == "vulkan\tV AH1 L K AH0 N\n");
+    CHECK_THAT(stopped.err, matchers::contains("error: stdin, line 2: graph 'decode' gave"));
+    const Finished arguments = run({"vulkan", "quick", "hello", "--json"}, "");
+    CHECK(arguments.status == 1);
+    CHECK_THAT(arguments.err, matchers::contains("error: text 2: graph 'decode' gave"));
+    const json all = json::parse(arguments.out);
+    CHECK(all[0]["output"] == "V AH1 L K AH0 N");
+    CHECK_THAT(all[1]["error"].get<std::string>(), matchers::contains("nan for token 0"));
+    CHECK(all[2]["output"] == "HH EH1 L OW0");
 }
 
 TEST_CASE("run --on-error is refused where it would change nothing") {

@@ -8,6 +8,7 @@ import http.client
 import json
 import math
 import pathlib
+import shutil
 import socket
 import struct
 import sys
@@ -172,6 +173,24 @@ class Answers(unittest.TestCase):
         body = self.server.post("/v1/completions", {"model": "g2p", "prompt": ["hello", "vulkan"]})[2]
         self.assertEqual([each["text"] for each in body["choices"]], ["HH EH1 L OW0", "V AH1 L K AH0 N"])
         self.assertEqual(body["choices"][0]["finish_reason"], "stop")
+
+    def test_that_are_no_numbers_are_errors_of_their_texts_alone(self):
+        model = pathlib.Path(folder.name) / "nan"
+        shutil.copytree(g2p, model)
+        with open(model / "model.safetensors", "r+b") as file:
+            header_size = struct.unpack("<Q", file.read(8))[0]
+            table = json.loads(file.read(header_size))["encoder.embedding.table"]
+            row = table["shape"][1] * 2 # bytes: it is in f16
+            file.seek(8 + header_size + table["data_offsets"][0] + 18 * row) # of the letter q
+            file.write(b"\x7f" * row)
+        with Server(lamina, [model]) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
+            words = ["hello", "quick", "vulkan", "equal"] * 4
+            asked = [pool.submit(server.post, "/v1/completions", {"model": "nan", "prompt": word}) for word in words]
+            for word, answer in zip(words, asked, strict=True):
+                status, _, body = answer.result()
+                self.assertEqual(status, 500 if "q" in word else 200, word)
+                if "q" in word:
+                    self.assertIn("nan for token 0 at position 0 on cpu", body["error"]["message"])
 
     def test_of_conversations_are_those_of_the_command(self):
         wanted = lamina_json(lamina, "chat", self.model, "w7 w9", "w3", "--max-length", "5")
