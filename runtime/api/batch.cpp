@@ -34,7 +34,9 @@ struct BatchState {
         : session(s), of_session(Access::state(session)),
           positions(generation::longest_target(*of_session.model, *of_session.runtime->plugins)),
           length(options.length == 0 ? positions : std::min(static_cast<size_t>(options.length), positions)),
-          slots(std::in_place, of_session, generation::Slots::Shape{.texts = options.slots, .length = length}) {}
+          slots(std::in_place, of_session,
+                generation::Slots::Shape{
+                    .texts = options.slots, .length = length, .candidates = generation::Search::candidates({})}) {}
     BatchState(const BatchState &) = delete;
     BatchState &operator=(const BatchState &) = delete;
     ~BatchState() {

@@ -164,7 +164,8 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
                           .beams = static_cast<size_t>(options.beams),
                           .length = longest,
                           .cached = options.cached,
-                          .sure = options.max_length != 0 ? 0 : longest_prefix + 1}); // the model's is rarely reached
+                          .sure = options.max_length != 0 ? 0 : longest_prefix + 1, // the model's is rarely reached
+                          .candidates = Search::candidates(options)});
     for (size_t i = 0; i < tasks.size(); ++i) slots.add(texts.order()[i], std::move(tasks[i]));
     while (!slots.empty()) {
         const size_t batches = texts.done() / at_once;

@@ -122,9 +122,11 @@ void Search::stop() {
     }
 }
 
-size_t Search::candidates(size_t beams) {
+size_t Search::candidates(const GenerateOptions &options) {
     constexpr size_t usual = 64, most = 128; // the layer chooses no more
-    return 2 * beams <= usual ? usual : 2 * beams <= most ? most : 0;
+    if (options.repetition_penalty != 1) return 0;
+    const size_t needed = options.temperature > 0 ? options.top_k : 2 * static_cast<size_t>(options.beams);
+    return needed <= usual ? usual : needed <= most ? most : 0;
 }
 
 // The `count` likeliest tokens of a beam, or more: from its candidates if these are enough.

@@ -54,8 +54,8 @@ class Search {
     // then the search is over.
     void advance(std::span<const Scores> scores, std::span<int32_t> parents);
 
-    // How many candidates a step of so many beams can use.
-    [[nodiscard]] static size_t candidates(size_t beams);
+    // How many candidates decide the steps of such a text, at least most of them; 0: only all scores do.
+    [[nodiscard]] static size_t candidates(const GenerateOptions &options);
 
     // Of the first beam, without the prefix.
     [[nodiscard]] std::span<const int32_t> tokens() const { return without_prefix(0); }

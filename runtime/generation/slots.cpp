@@ -66,9 +66,9 @@ void Slots::make_decoder() {
     auto next = waiting_.cbegin();
     for (size_t i = 0; i < texts && encodes; ++i, ++next) sources.push_back(next->search.task().source);
     decoder_.reset(); // its caches go to the next
-    decoder_ = std::make_unique<Decoder>(session_, sources,
-                                         Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure,
-                                                        Search::candidates(shape_.beams)});
+    decoder_ = std::make_unique<Decoder>(
+        session_, sources,
+        Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure, shape_.candidates});
     slots_.clear();
     slots_.resize(texts);
     progress_.reserve(texts);

@@ -23,7 +23,7 @@ class Slots {
         size_t beams = 1;  // of every text
         size_t length = 0; // tokens that a text may have, prefix included
         bool cached = true;
-        size_t sure = 0; // as Decoder::Shape
+        size_t sure = 0, candidates = 0; // as Decoder::Shape
     };
     Slots(detail::SessionState &session, const Shape &shape) : session_(session), shape_(shape) {}
 

@@ -45,10 +45,12 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
     const Runtime runtime(options);
     const int64_t vocabulary = GENERATE(28, 3000); // all scores of a step are read, or only the candidates
     Session session = runtime.session(runtime.load(language_model(vocabulary)), runtime.device("vulkan:0"));
-    GenerateOptions sampled;
-    sampled.temperature = 1;
+    GenerateOptions sampled, among_more, penalized;
+    sampled.temperature = among_more.temperature = 1;
     sampled.top_k = 20;
-    for (const GenerateOptions &how : {GenerateOptions{}, sampled}) {
+    among_more.top_k = GENERATE(100, 200); // 128 candidates, or all scores
+    penalized.repetition_penalty = 1.2;
+    for (const GenerateOptions &how : {GenerateOptions{}, sampled, among_more, penalized}) {
         (void)calls_of_text(*faults, session, 20, how); // proves and builds what texts need
         const Calls fewer = calls_of_text(*faults, session, 10, how);
         Calls steps = calls_of_text(*faults, session, 20, how);
