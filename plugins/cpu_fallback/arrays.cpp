@@ -146,7 +146,7 @@ HWY_ATTR void scale(float *values, int64_t n, float factor) {
 HWY_ATTR void sines_and_cosines(const uint32_t *phases, int64_t n, float *sines, float *cosines) {
     constexpr hn::Rebind<uint32_t, decltype(floats)> words;
     constexpr hn::Rebind<int32_t, decltype(floats)> integers;
-    const auto bit = [](auto v, uint32_t b)
+    const auto bit = [=](auto v, uint32_t b)
                          HWY_ATTR { return hn::RebindMask(floats, hn::TestBit(v, hn::Set(words, b))); };
     for (int64_t i = 0; i < n; i += lanes) {
         uint32_t some[lanes] = {};
