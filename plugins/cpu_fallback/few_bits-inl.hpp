@@ -56,7 +56,7 @@ template <class V> HWY_INLINE Floats begun_with(V numbers) {
 template <int First, class V> HWY_INLINE auto bytes_from(V all) {
     constexpr hn::DFromV<V> d;
     constexpr int half = static_cast<int>(hn::MaxLanes(d)) / 2;
-    if constexpr (half * 2 == lanes)
+    if constexpr (half == lanes / 2)
         return all;
     else if constexpr (First < half)
         return bytes_from<First>(hn::LowerHalf(all));
@@ -233,10 +233,9 @@ template <> struct Pieces<Q6_K> {
                        hn::Set(floats, detail::half_at(block + Format::scale_at)));
     }
     template <int I> HWY_INLINE Slice integers() const {
-        constexpr int byte = I * vector_bytes;
+        constexpr int byte = I * vector_bytes, high_first = byte / 64 * 32;
         const Bytes low = hn::LoadU(bytes, reinterpret_cast<const uint8_t *>(block + byte));
-        const Bytes high =
-            joined([&](int i) { return block + Format::high_at + byte / 64 * 32 + (byte + i * 16) % 32; });
+        const Bytes high = joined([&](int i) { return block + Format::high_at + high_first + (byte + i * 16) % 32; });
         Slice out;
         for (int half = 0; half < 2; ++half) {
             // Two bits for each value, which belong above the lower four: the first or the last two of a byte's half

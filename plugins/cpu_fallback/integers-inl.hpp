@@ -51,7 +51,7 @@ HWY_INLINE Integers sums_of_two(Shorts v, int16_t factor) {
 // A piece of a row of x, for a piece of weights: digits for both vectors of each slice, then a factor for each of the
 // weight's numbers that is a scale, and a sum of x for each that is, or gives, a minimum.
 template <class Piece> struct IntegerPiece {
-    static constexpr int64_t of_slice = 2 * 3 * lanes, of_numbers = Piece::vectors * lanes,
+    static constexpr int64_t of_slice = 6 * lanes, of_numbers = Piece::vectors * lanes,
                              factors_at = Piece::slices * of_slice, sums_at = factors_at + of_numbers,
                              floats_taken = sums_at + of_numbers;
 
@@ -124,8 +124,9 @@ HWY_INLINE void put_piece(const float *x, int64_t left, const float *magnitudes_
                 if (run >= left) continue;
                 const float greatest = magnitudes_of_groups[run / group], factor = greatest * (1 / greatest_integer);
                 auto *const digits = reinterpret_cast<uint8_t *>(out + slice * To::of_slice);
-                const int32_t sum = put_digits(x + run, greatest_integer / greatest,
-                                               digits + half * vector_bytes + quad * 16, 2 * vector_bytes);
+                constexpr int64_t apart = int64_t{2} * vector_bytes;
+                const int64_t place = int64_t{half} * vector_bytes + int64_t{quad} * 16;
+                const int32_t sum = put_digits(x + run, greatest_integer / greatest, digits + place, apart);
                 out[To::factors_at + Piece::scale_at(n)] = factor;
                 out[To::sums_at + Piece::minimum_at(n)] += Piece::minimum * factor * static_cast<float>(sum);
             }
