@@ -28,18 +28,16 @@ layout(push_constant) uniform Push {
     uint first_col;
     uint y_cols;
     uint part_inner; // values along K in a part; inner if K is not split
-#ifdef BUILT_ONCE // for all of these, because the kernel takes drivers long to compile
+    uint combine;    // not a specialization constant, so that products which differ in it share a pipeline
+#ifdef BUILT_ONCE    // for all of these, because the kernel takes drivers long to compile
     uint activation;
-    uint combine;
 #endif
 };
 
 #ifdef BUILT_ONCE
 #define ACTIVATION activation
-#define COMBINE combine
 #else
 layout(constant_id = LAMINA_OF_ACTIVATION) const uint ACTIVATION = LAMINA_NONE;
-layout(constant_id = LAMINA_OF_COMBINE) const uint COMBINE = LAMINA_NONE;
 #endif
 
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
@@ -109,8 +107,8 @@ void finish(uint row, uint col, float sum) {
     if (row >= rows || col >= cols) return;
     const uint n = first_col + col;
     float v = activate(ACTIVATION, sum);
-    if (COMBINE == LAMINA_ADD) v += z[row * y_cols + n];
-    if (COMBINE == LAMINA_MULTIPLY) v *= z[row * y_cols + n];
+    if (combine == LAMINA_ADD) v += z[row * y_cols + n];
+    if (combine == LAMINA_MULTIPLY) v *= z[row * y_cols + n];
     y[(part * rows + row) * y_cols + n] = v;
 }
 

@@ -199,7 +199,7 @@ inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, const lamina_de
 
 // The push constants of the kernels of products.
 struct ProductSizes {
-    uint32_t rows, inner, cols, first_col, y_cols, part_inner;
+    uint32_t rows, inner, cols, first_col, y_cols, part_inner, combine;
 };
 
 inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
@@ -225,14 +225,19 @@ inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kern
                           {part(product.x, weight.cols()), x}, push);
         }
         for (const Window &w : windows) {
-            const ProductSizes push{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(inner)};
+            const ProductSizes push{u32(rows),
+                                    u32(inner),
+                                    u32(w.count),
+                                    u32(w.first),
+                                    u32(cols),
+                                    u32(inner),
+                                    static_cast<uint32_t>(product.combine)};
             plan.dispatch(weight.in_blocks() ? kernels.packed_blocks : kernels.packed,
                           plan.spread(ceil_div(rows, tile) * ceil_div(w.count, LAMINA_REGISTER_COLS)),
                           {x, w.ref, plan.weight(product.bias), z, y}, push,
                           {{LAMINA_OF_WEIGHT, dtype_of(weight)},
                            {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
                            {LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)},
-                           {LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)},
                            {LAMINA_OF_TILE_ROWS, u32(tile)},
                            {LAMINA_OF_SHARE, share}});
         }
@@ -277,10 +282,10 @@ inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &ke
         for (const Window &w : windows) {
             const struct {
                 ProductSizes sizes;
-                uint32_t activation, combine;
-            } push{{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(inner)},
-                   static_cast<uint32_t>(product.activation),
-                   static_cast<uint32_t>(product.combine)};
+                uint32_t activation;
+            } push{{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(inner),
+                    static_cast<uint32_t>(product.combine)},
+                   static_cast<uint32_t>(product.activation)};
             plan.dispatch(kernel,
                           plan.spread(ceil_div(rows, LAMINA_MATRIX_ROWS) * ceil_div(w.count, LAMINA_MATRIX_COLS)),
                           {x, w.ref, plan.weight(product.bias), z, part(product.y, cols), scales, w_scales}, push,
@@ -302,7 +307,7 @@ inline bool plan_tiles(const Call &call, Plan &plan, const ProductKernels &kerne
     const lamina_spec weight_dtype{LAMINA_OF_WEIGHT, dtype_of(weight)};
     const lamina_spec bias_dtype{LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))};
     const lamina_spec activation{LAMINA_OF_ACTIVATION, static_cast<uint32_t>(product.activation)};
-    const lamina_spec combine{LAMINA_OF_COMBINE, static_cast<uint32_t>(product.combine)};
+    const auto combine = static_cast<uint32_t>(product.combine);
     bool suits = false;
 
     const int64_t block = rows_per_binding(call, product.rows, std::max(inner, cols));
@@ -321,24 +326,20 @@ inline bool plan_tiles(const Call &call, Plan &plan, const ProductKernels &kerne
 
         for (const Window &w : plan.windows(plan.weight(product.weight), cols, weight.row_bytes())) {
             const Groups grid = plan.spread(parts * ceil_div(rows, tiles.rows) * ceil_div(w.count, tiles.cols));
-            ProductSizes sizes{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(tiles.part)};
+            ProductSizes sizes{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(tiles.part), combine};
             if (parts == 1) {
                 plan.dispatch(tiles.kernel, grid, {x, w.ref, bias, z, y}, sizes,
-                              {weight_dtype, bias_dtype, activation, combine, tile_rows});
+                              {weight_dtype, bias_dtype, activation, tile_rows});
                 continue;
             }
             // The parts are plain sums of this window's columns, which the second dispatch adds and finishes.
             const lamina_ref sums = plan.scratch(parts * rows * w.count * 4);
-            sizes.first_col = 0, sizes.y_cols = sizes.cols;
+            sizes.first_col = 0, sizes.y_cols = sizes.cols, sizes.combine = LAMINA_NONE;
             plan.dispatch(tiles.kernel, grid, {x, w.ref, bias, x, sums}, sizes,
-                          {weight_dtype,
-                           {LAMINA_OF_BIAS, 0},
-                           {LAMINA_OF_ACTIVATION, LAMINA_NONE},
-                           {LAMINA_OF_COMBINE, LAMINA_NONE},
-                           tile_rows});
-            sizes = {u32(rows), u32(parts), u32(w.count), u32(w.first), u32(cols), u32(parts)};
+                          {weight_dtype, {LAMINA_OF_BIAS, 0}, {LAMINA_OF_ACTIVATION, LAMINA_NONE}, tile_rows});
+            sizes = {u32(rows), u32(parts), u32(w.count), u32(w.first), u32(cols), u32(parts), combine};
             plan.dispatch(kernels.join, plan.spread(ceil_div(rows * w.count, 64)), {sums, w.ref, bias, z, y}, sizes,
-                          {bias_dtype, activation, combine});
+                          {bias_dtype, activation});
         }
     }
     return suits;

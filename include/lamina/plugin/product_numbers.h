@@ -17,9 +17,8 @@
 #define LAMINA_OF_WEIGHT 0
 #define LAMINA_OF_BIAS 1
 #define LAMINA_OF_ACTIVATION 2
-#define LAMINA_OF_COMBINE 3
-#define LAMINA_OF_TILE_ROWS 4
-#define LAMINA_OF_SHARE 5
+#define LAMINA_OF_TILE_ROWS 3
+#define LAMINA_OF_SHARE 4
 /* For product_matrix.comp, instead of all but the first two. The ids have no gap, because the validation layers of
  * Debian 13 confuse the id of a constant with its index. */
 #define LAMINA_OF_WORKGROUP 2
