@@ -10,7 +10,6 @@
 #include <hwy/highway.h>
 
 #include <hwy/cache_control.h>
-#include <hwy/contrib/math/math-inl.h>
 
 #include "vectors-inl.hpp"
 
@@ -18,7 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
 constexpr hn::FixedTag<float, 4> quad;
-constexpr hn::FixedTag<uint64_t, 2> pairs;
+constexpr hn::RebindToSigned<decltype(floats)> ints;
+constexpr hn::Repartition<uint64_t, decltype(floats)> pairs;
 
 constexpr int most_vectors = 4; // of a row of a panel
 
@@ -74,20 +74,29 @@ HWY_ATTR void multiply(const Strided &a, int64_t rows, int64_t inner, const floa
 
 // ---- Transposing ----
 
-using Quad = hn::Vec<decltype(quad)>;
+// load(row), load(row + 4)... as the blocks of a vector, which are of 4 values.
+template <class D, class Load> HWY_INLINE auto blocks(D d, int64_t row, Load &&load) {
+    if constexpr (hn::MaxLanes(D()) == 4) {
+        return load(row);
+    } else {
+        const hn::Half<D> half;
+        return hn::Combine(d, blocks(half, row + hn::MaxLanes(half), load), blocks(half, row, load));
+    }
+}
 
-// Calls f(index of a row, index of a value, 4 values) for 4x4 values, transposed: of rows of length 4 that are `step`
-// apart.
-template <class F> HWY_INLINE void transpose_4x4(const float *rows, int64_t step, F &&f) {
-    const auto row = [&](int64_t r) HWY_ATTR { return hn::LoadU(quad, rows + r * step); };
-    const auto lower = [](Quad a, Quad b) HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveLower(quad, a, b)); };
-    const auto upper = [](Quad a, Quad b) HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveUpper(quad, a, b)); };
-    const auto a = lower(row(0), row(1)), b = lower(row(2), row(3)), c = upper(row(0), row(1)),
-               d = upper(row(2), row(3));
-    f(0, hn::BitCast(quad, hn::InterleaveLower(pairs, a, b)));
-    f(1, hn::BitCast(quad, hn::InterleaveUpper(pairs, a, b)));
-    f(2, hn::BitCast(quad, hn::InterleaveLower(pairs, c, d)));
-    f(3, hn::BitCast(quad, hn::InterleaveUpper(pairs, c, d)));
+HWY_INLINE auto lower(Floats a, Floats b) { return hn::BitCast(pairs, hn::InterleaveLower(floats, a, b)); }
+HWY_INLINE auto upper(Floats a, Floats b) { return hn::BitCast(pairs, hn::InterleaveUpper(floats, a, b)); }
+
+// Calls f(i, value i of each row) for 4 values of as many rows as a vector has lanes. load(r) gives the 4 of row r.
+template <class Load, class F> HWY_INLINE void transpose(Load &&load, F &&f) {
+    // Transposing the blocks, 4 x 4 values each, transposes the whole.
+    const auto r0 = blocks(floats, 0, load), r1 = blocks(floats, 1, load), r2 = blocks(floats, 2, load),
+               r3 = blocks(floats, 3, load);
+    const auto a = lower(r0, r1), b = lower(r2, r3), c = upper(r0, r1), d = upper(r2, r3);
+    f(0, hn::BitCast(floats, hn::InterleaveLower(pairs, a, b)));
+    f(1, hn::BitCast(floats, hn::InterleaveUpper(pairs, a, b)));
+    f(2, hn::BitCast(floats, hn::InterleaveLower(pairs, c, d)));
+    f(3, hn::BitCast(floats, hn::InterleaveUpper(pairs, c, d)));
 }
 
 // Multiplies the columns of one vector.
@@ -96,20 +105,33 @@ HWY_INLINE void scale_columns(float *values, int64_t rows, int64_t step, Floats 
         hn::StoreU(hn::Mul(hn::LoadU(floats, values + r * step), factor), floats, values + r * step);
 }
 
+// e^x for x <= 0, to within 2e-7; 0 where that is too small for a float's exponent. NaN stays NaN.
+HWY_INLINE Floats exp_of_negative(Floats x) {
+    const auto set = [](float v) HWY_ATTR { return hn::Set(floats, v); };
+    // e^x = 2^t = 2^n 2^f with an integer n. Added to this constant, t is rounded to n, and the last bits are n + 127.
+    const Floats t = hn::Mul(x, set(1.44269504F)), constant = set(0x1.8p23F + 127), sum = hn::Add(t, constant);
+    const Floats f = hn::Sub(t, hn::Sub(sum, constant));
+    // 2^f for |f| <= 1/2, by the polynomial whose relative error is least.
+    Floats power = hn::MulAdd(f, set(1.32647273e-3F), set(9.67151299e-3F));
+    for (const float factor : {5.55073358e-2F, 2.40222424e-1F, 6.93147004e-1F, 1.0F})
+        power = hn::MulAdd(f, power, set(factor));
+    const Floats scale = hn::BitCast(floats, hn::ShiftLeft<23>(hn::BitCast(ints, sum)));
+    return hn::IfThenZeroElse(hn::Lt(x, set(-87.3F)), hn::Mul(power, scale));
+}
+
 // softmax_block() of the columns of one vector.
 HWY_INLINE void softmax_columns(float *values, int64_t rows, int64_t step, float *greatest_so_far, float *total_so_far,
                                 float *sums, int64_t inner) {
     const Floats before = hn::LoadU(floats, greatest_so_far);
     Floats greatest = before;
     for (int64_t r = 0; r < rows; ++r) greatest = hn::Max(greatest, hn::LoadU(floats, values + r * step));
-    const Floats scale = hn::Exp(floats, hn::Sub(before, greatest));
+    const Floats scale = exp_of_negative(hn::Sub(before, greatest));
     scale_columns(sums, inner, step, scale);
     Floats total = hn::Mul(hn::LoadU(floats, total_so_far), scale);
     for (int64_t begin = 0; begin < rows; begin += summed) {
         Floats part = hn::Zero(floats);
         for (int64_t r = begin; r < std::min(begin + summed, rows); ++r) {
-            const Floats v = hn::Sub(hn::LoadU(floats, values + r * step), greatest);
-            const Floats e = hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(floats, v));
+            const Floats e = exp_of_negative(hn::Sub(hn::LoadU(floats, values + r * step), greatest));
             hn::StoreU(e, floats, values + r * step);
             part = hn::Add(part, e);
         }
@@ -126,28 +148,24 @@ HWY_ATTR int64_t panel_columns(int64_t rows) {
 }
 
 HWY_ATTR void pack_panel(const FloatRows &rows, int64_t inner, float *panel, int64_t columns) {
-    const int64_t whole = rows.rows / 4 * 4, even = inner / 4 * 4;
-    const auto pack = [&](int64_t first_row, int64_t end_row, int64_t first, int64_t end) {
-        for (int64_t r = first_row; r < end_row; ++r)
-            for (int64_t i = first; i < end; ++i) panel[i * columns + r] = rows.values[r * rows.step + i];
-    };
-    // A cache line of each row is read at once, and one of the panel is written at once.
-    for (int64_t block = 0; block < whole; block += line_floats)
-        for (int64_t line = 0; line < even; line += line_floats)
-            for (int64_t r = block; r < std::min(block + line_floats, whole); r += 4)
-                for (int64_t i = line; i < std::min(line + line_floats, even); i += 4)
-                    transpose_4x4(rows.values + r * rows.step + i, rows.step, [&](int64_t at, Quad v) HWY_ATTR {
-                        hn::StoreU(v, quad, panel + (i + at) * columns + r);
-                    });
-    pack(0, whole, even, inner);
-    pack(whole, rows.rows, 0, inner);
-    if (rows.rows < columns)
-        for (int64_t i = 0; i < inner; ++i) std::fill_n(panel + i * columns + rows.rows, columns - rows.rows, 0.0F);
+    const int64_t even = inner / 4 * 4;
+    for (int64_t first = 0; first < columns; first += lanes) {
+        const int64_t count = std::clamp<int64_t>(rows.rows - first, 0, lanes);
+        const float *const from = rows.values + first * rows.step;
+        for (int64_t i = 0; i < even; i += 4)
+            transpose([&](int64_t r)
+                          HWY_ATTR { return r < count ? hn::LoadU(quad, from + r * rows.step + i) : hn::Zero(quad); },
+                      [&](int64_t at, Floats v)
+                          HWY_ATTR { hn::StoreU(v, floats, panel + (i + at) * columns + first); });
+        for (int64_t i = even; i < inner; ++i)
+            for (int64_t r = 0; r < lanes; ++r)
+                panel[i * columns + first + r] = r < count ? from[r * rows.step + i] : 0;
+    }
 }
 
 HWY_ATTR void unpack_panel(const float *panel, int64_t inner, int64_t columns, const float *bias, const float *added,
                            float *y, int64_t rows, int64_t step) {
-    const int64_t whole = rows / 4 * 4, even = inner / 4 * 4;
+    const int64_t whole = rows / 4 * 4, even = inner / lanes * lanes;
     const auto unpack = [&](int64_t first_row, int64_t end_row, int64_t first, int64_t end) {
         for (int64_t r = first_row; r < end_row; ++r)
             for (int64_t i = first; i < end; ++i)
@@ -155,13 +173,14 @@ HWY_ATTR void unpack_panel(const float *panel, int64_t inner, int64_t columns, c
                                   (added != nullptr ? added[r * step + i] : 0.0F);
     };
     for (int64_t r = 0; r < whole; r += 4)
-        for (int64_t i = 0; i < even; i += 4)
-            transpose_4x4(panel + i * columns + r, columns, [&](int64_t at, Quad v) HWY_ATTR {
-                const int64_t to = (r + at) * step + i;
-                if (bias != nullptr) v = hn::Add(v, hn::LoadU(quad, bias + i));
-                if (added != nullptr) v = hn::Add(v, hn::LoadU(quad, added + to));
-                hn::StoreU(v, quad, y + to);
-            });
+        for (int64_t i = 0; i < even; i += lanes)
+            transpose([&](int64_t at) HWY_ATTR { return hn::LoadU(quad, panel + (i + at) * columns + r); },
+                      [&](int64_t at, Floats v) HWY_ATTR {
+                          const int64_t to = (r + at) * step + i;
+                          if (bias != nullptr) v = hn::Add(v, hn::LoadU(floats, bias + i));
+                          if (added != nullptr) v = hn::Add(v, hn::LoadU(floats, added + to));
+                          hn::StoreU(v, floats, y + to);
+                      });
     unpack(0, whole, even, inner);
     unpack(whole, rows, 0, inner);
 }

@@ -82,6 +82,8 @@ TEST_CASE("cpu_fallback: softmax of columns in blocks of rows, some of them mask
             x[at(r, columns, 3)] += 80;
             if (r < rows / 2) x[at(r, columns, 4)] = -infinity; // whole blocks
             x[at(r, columns, 5)] += static_cast<float>(r);      // the greatest value is the last
+            if (r % 2 == 1) x[at(r, columns, 6)] = -1e30F;      // exponentials that no float can hold
+            x[at(r, columns, 7)] -= static_cast<float>(r) / 2;  // and some that are just above and below that
         }
         x[at(0, columns, 0)] = std::numeric_limits<float>::quiet_NaN();
         const std::vector<float> weights = numbers(inner * rows);
