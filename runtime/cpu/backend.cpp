@@ -115,7 +115,6 @@ class CpuProgram final : public plan::Program {
     void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) override {
         std::memcpy(bytes.data(), static_cast<const std::byte *>(at(tensor)) + offset, bytes.size());
     }
-    void reorder(std::span<const int32_t> rows) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
 
     void take_states(CpuBackend &backend);
@@ -313,26 +312,6 @@ void CpuProgram::execute_timed(plan::RunTimes &times) {
         times.dispatches.push_back({step, {}, begin, end - begin});
         begin = end;
     });
-}
-
-void CpuProgram::reorder(std::span<const int32_t> rows) {
-    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (plan_.tensors[t].kind != Kind::state) continue;
-        auto *const state = static_cast<std::byte *>(memory_[t]);
-        const size_t row = plan_.tensors[t].type.bytes() / rows.size();
-        std::vector<std::byte> moved; // copies, because other moves may need the data that a row replaces
-        const auto for_moved = [&](const auto &action) {
-            for (size_t b = 0; b < rows.size(); ++b)
-                if (static_cast<size_t>(rows[b]) != b)
-                    action(state + b * row, state + static_cast<size_t>(rows[b]) * row);
-        };
-        for_moved([&](std::byte *, const std::byte *from) { moved.insert(moved.end(), from, from + row); });
-        const std::byte *next = moved.data();
-        for_moved([&](std::byte *to, const std::byte *) {
-            std::memcpy(to, next, row);
-            next += row;
-        });
-    }
 }
 
 void CpuProgram::copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) {

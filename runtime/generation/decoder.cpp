@@ -9,7 +9,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace lamina::generation {
@@ -221,11 +220,8 @@ void Decoder::expect_numbers(size_t row) {
 }
 
 void Decoder::reorder(std::span<const int32_t> rows) {
-    std::vector<int32_t> whole(batch_);
-    std::iota(whole.begin(), whole.end(), 0);
-    std::copy(rows.begin(), rows.end(), whole.begin());
     whole_ = false;
-    all_->reorder(whole);
+    all_->reorder(rows);
     whole_ = true;
 }
 

@@ -44,7 +44,7 @@ class Decoder {
     // Returns the scores of the next token of each row, valid until the next call.
     std::span<const Scores> step(Tokens tokens);
 
-    // Row r continues from the tokens of row rows[r]. This keeps, drops and splits beams.
+    // Row r continues from the tokens of row rows[r], which goes on from its own. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
 
     // Whether the caches are still its own: false once the session has been used for anything else.

@@ -146,8 +146,8 @@ void Sequences::copy(size_t row, Sequences &from, size_t from_row) {
 }
 
 void Sequences::reorder(std::span<const int32_t> rows) {
-    const std::vector<Ids> before = taken;
-    for (size_t r = 0; r < rows.size(); ++r) taken[r] = before[static_cast<size_t>(rows[r])];
+    for (size_t r = 0; r < rows.size(); ++r)
+        if (const auto from = static_cast<size_t>(rows[r]); from != r) taken[r] = taken[from];
     if (shape_.capacity != 0) program_->reorder_states(rows);
 }
 

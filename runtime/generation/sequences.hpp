@@ -46,7 +46,7 @@ class Sequences {
     }
     // The row gets the tokens and the part of the caches that a row of others has.
     void copy(size_t row, Sequences &from, size_t from_row);
-    // Row r continues from the tokens of row rows[r].
+    // Row r continues from the tokens of row rows[r], which goes on from its own.
     void reorder(std::span<const int32_t> rows);
 
     // The tokens that each row has in the caches. To shorten a list is to forget tokens.

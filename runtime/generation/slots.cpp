@@ -132,9 +132,7 @@ void Slots::advance() {
         for (int32_t &parent : mine) parent += static_cast<int32_t>(i * beams);
         if (progress.found || progress.failed) slots_[i].reset();
     }
-    if (!std::is_sorted(parents_.begin(), parents_.end()) ||
-        std::adjacent_find(parents_.begin(), parents_.end()) != parents_.end())
-        decoder_->reorder(parents_); // something moved
+    decoder_->reorder(parents_);
 }
 
 } // namespace lamina::generation

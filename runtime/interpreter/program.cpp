@@ -163,16 +163,6 @@ Bound InterpretedProgram::bound(size_t step, const plan::Binding &b) {
     return {memory.get(), static_cast<uint32_t>(b.offset / 4), static_cast<uint32_t>((b.bytes + 3) / 4), b.writes};
 }
 
-void InterpretedProgram::reorder(std::span<const int32_t> rows) {
-    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (plan_.tensors[t].kind != Kind::state) continue;
-        const uint64_t row = plan_.tensors[t].type.bytes() / rows.size();
-        Memory before = *tensors_[t];
-        for (size_t b = 0; b < rows.size(); ++b)
-            std::memcpy(bytes_of(*tensors_[t]) + b * row, bytes_of(before) + static_cast<size_t>(rows[b]) * row, row);
-    }
-}
-
 void InterpretedProgram::copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) {
     auto &other = dynamic_cast<InterpretedProgram &>(from);
     for (const plan::StateCopy &copy : copies)

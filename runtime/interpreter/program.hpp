@@ -42,7 +42,6 @@ class InterpretedProgram final : public plan::Program {
     void execute() override;
     void execute_timed(plan::RunTimes &) override { execute(); } // times would say nothing about a kernel
     void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) override;
-    void reorder(std::span<const int32_t> rows) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
 
     void choose_variants(const plan::ProgramOptions &options);

@@ -67,19 +67,6 @@ void Program::expect_readable(int32_t index) const {
         refuse("is not an output, and its memory is reused: compile with keep_all to read it");
 }
 
-void Program::reorder_states(std::span<const int32_t> rows) {
-    for (const PlannedTensor &t : plan_.tensors) {
-        if (t.kind != Kind::state) continue;
-        const int64_t batch = t.type.shape.front();
-        const auto outside = [&](int32_t r) { return r < 0 || r >= batch; };
-        if (static_cast<int64_t>(rows.size()) == batch && std::none_of(rows.begin(), rows.end(), outside)) continue;
-        throw Error(ErrorCode::input, "state '" + t.name + "': expected " + std::to_string(batch) +
-                                          " rows, each from 0 to " + std::to_string(batch - 1) + ", found " +
-                                          std::to_string(rows.size()) + " or one out of range");
-    }
-    reorder(rows);
-}
-
 namespace {
 
 // The bytes that the two states have in common in one sequence of each.
@@ -88,7 +75,7 @@ StateCopy copy_of(const TensorType &from, const TensorType &to, const SequenceCo
     size_t axis = 1;
     while (axis < rank && from.shape[axis] == to.shape[axis]) ++axis;
     uint64_t blocks = 1;
-    for (size_t i = 1; i < std::min(axis, rank); ++i) blocks *= static_cast<uint64_t>(from.shape[i]);
+    for (size_t i = 1; i < axis && axis < rank; ++i) blocks *= static_cast<uint64_t>(from.shape[i]);
     const auto side = [&](const TensorType &type, int32_t row) {
         const uint64_t bytes = type.bytes() / static_cast<uint64_t>(type.shape.front());
         return StateCopy::Side{plan::none, static_cast<uint64_t>(row) * bytes, bytes / blocks};
@@ -107,6 +94,32 @@ bool are_alike(const TensorType &a, const TensorType &b) {
 }
 
 } // namespace
+
+void Program::reorder_states(std::span<const int32_t> rows) {
+    const auto is_state = [](const PlannedTensor &t) { return t.kind == Kind::state; };
+    copies_.clear();
+    copies_.reserve(rows.size() * static_cast<size_t>(std::ranges::count_if(plan_.tensors, is_state)));
+    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+        if (!is_state(plan_.tensors[t])) continue;
+        const TensorType &type = plan_.tensors[t].type;
+        const auto refused = [&](int32_t row) {
+            const auto r = static_cast<size_t>(row);
+            return row < 0 || row >= type.shape.front() || (r < rows.size() && rows[r] != row);
+        };
+        if (static_cast<int64_t>(rows.size()) > type.shape.front() || std::ranges::any_of(rows, refused))
+            throw Error(ErrorCode::input, "state '" + plan_.tensors[t].name + "': expected at most " +
+                                              std::to_string(type.shape.front()) +
+                                              " rows, each a sequence that stays itself; found " +
+                                              std::to_string(rows.size()) + ", or another sequence");
+        for (int32_t b = 0; b < static_cast<int32_t>(rows.size()); ++b) {
+            const int32_t from = rows[static_cast<size_t>(b)];
+            if (from == b || type.bytes() == 0) continue;
+            copies_.push_back(copy_of(type, type, {from, b}));
+            copies_.back().from.tensor = copies_.back().to.tensor = static_cast<int32_t>(t);
+        }
+    }
+    if (!copies_.empty()) copy_states(*this, copies_);
+}
 
 void Program::take_states(Program &from, std::span<const SequenceCopy> sequences) {
     std::vector<StateCopy> copies;

@@ -66,8 +66,8 @@ class Program {
     void read(int32_t tensor, std::span<std::byte> bytes);
     // The same for entry `index` of the first axis.
     void read_entry(int32_t tensor, int64_t index, std::span<std::byte> bytes);
-    // Copies sequence rows[b] (first axis) of every state to sequence b. Throws Error(input) unless there is one row
-    // per sequence.
+    // Copies sequence rows[b] (first axis) of every state to sequence b; sequences beyond `rows` stay. Throws
+    // Error(input) for one that there is not, and for one that is copied but does not stay itself.
     void reorder_states(std::span<const int32_t> rows);
 
     // Copies sequences (first axis) from all states of another program of the same graph and backend to these. States
@@ -91,7 +91,7 @@ class Program {
     // The same, with ProgramOptions::timed. Fills in `dispatches` and `device_clock`.
     virtual void execute_timed(RunTimes &times) = 0;
     virtual void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) = 0;
-    virtual void reorder(std::span<const int32_t> rows) = 0;
+    // None of the copies writes what another one reads.
     virtual void copy_states(Program &from, std::span<const StateCopy> copies) = 0;
 
     [[nodiscard]] const PlannedTensor &tensor(int32_t index) const {
@@ -106,7 +106,8 @@ class Program {
 
     bool keep_all_, has_run_ = false;
     std::function<void(const Program &, const RunTimes &)> timed_;
-    std::vector<bool> written_; // by tensor: inputs
+    std::vector<bool> written_;     // by tensor: inputs
+    std::vector<StateCopy> copies_; // of a reordering
 };
 
 inline constexpr uint64_t guard_bytes = 256;

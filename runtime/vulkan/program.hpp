@@ -26,7 +26,6 @@ class VulkanProgram final : public plan::Program {
     void execute() override;
     void execute_timed(plan::RunTimes &times) override;
     void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) override;
-    void reorder(std::span<const int32_t> rows) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
     void lay_out_staging();
     void download(const Region &from, uint64_t offset, std::span<std::byte> to);
@@ -39,7 +38,6 @@ class VulkanProgram final : public plan::Program {
     std::vector<size_t> changed_; // of the inputs, since the last run
     std::vector<Transfer> input_transfers_, output_transfers_;
     std::optional<Buffer> staging_;    // the inputs, then the outputs
-    std::optional<Buffer> beside_;     // temporary copies of sequences: see reorder()
     std::optional<Buffer> downloaded_; // what download() brings to the host
     std::optional<Recording> recording_;
 };

@@ -58,7 +58,6 @@ class ChangedProgram final : public plan::Program {
         inner_->read(tensor, bytes);
         change_(runs_, bytes);
     }
-    void reorder(std::span<const int32_t> rows) override { inner_->reorder_states(rows); }
     void copy_states(plan::Program &, std::span<const plan::StateCopy>) override {} // cases take no states
 
     std::unique_ptr<plan::Program> inner_;

@@ -41,7 +41,6 @@ class Idle final : public Program {
         times.dispatches.push_back({0, "kernel", 1, 2});
     }
     void get(int32_t, uint64_t, std::span<std::byte>) override { ++calls; }
-    void reorder(std::span<const int32_t>) override { ++calls; }
     void copy_states(Program &, std::span<const StateCopy>) override { ++calls; }
 };
 
@@ -65,8 +64,8 @@ TEST_CASE("a program checks its arguments before the device sees them") {
     CHECK_THAT(refusal([&] { write(program, weight, 12); }), matchers::contains("'weight' is not an input"));
     CHECK_THAT(refusal([&] { read(program, y, 24); }), matchers::contains("has no value before the first run"));
     CHECK_THAT(refusal([&] { read(program, weight, 12); }), matchers::contains("is a weight"));
-    for (const std::vector<int32_t> &rows : {std::vector<int32_t>{0}, {0, 2}, {-1, 0}})
-        CHECK_THAT(refusal([&] { program.reorder_states(rows); }), matchers::contains("expected 2 rows"));
+    for (const std::vector<int32_t> &rows : {std::vector<int32_t>{0, 1, 1}, {0, 2}, {-1, 0}, {1, 0}})
+        CHECK_THAT(refusal([&] { program.reorder_states(rows); }), matchers::contains("expected at most 2 rows"));
     CHECK(program.calls == 0);
 }
 
@@ -78,7 +77,9 @@ TEST_CASE("after a run, inputs, outputs and states can be read, and with keep_al
         write(*program, cache, 32);
         program->run();
         for (const int32_t tensor : {int32_t{x}, int32_t{y}}) read(*program, tensor, 24);
-        program->reorder_states(std::vector<int32_t>{1, 0});
+        program->reorder_states(std::vector<int32_t>{0, 1}); // nothing moves
+        CHECK(program->calls == 6);
+        program->reorder_states(std::vector<int32_t>{1, 1});
         CHECK(program->calls == 7);
     }
     read(all, hidden, 24);
