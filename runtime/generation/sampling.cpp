@@ -7,8 +7,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <set>
-#include <vector>
 
 namespace lamina::generation {
 
@@ -71,8 +69,9 @@ std::optional<size_t> place_of(std::span<const double> weights, Others others, d
 
 // The more the others weigh, the further back is the token. So it is the same for all that they may weigh if it is for
 // the least and the most.
-std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance) {
-    std::vector<double> weights(tokens.log_probabilities.size());
+std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance,
+                           std::vector<double> &weights) {
+    weights.resize(tokens.log_probabilities.size());
     std::ranges::transform(tokens.log_probabilities, weights.begin(), [&](double p) {
         return std::exp((p - tokens.log_probabilities.front()) / options.temperature);
     });
@@ -84,11 +83,12 @@ std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &optio
     return first == last ? first : std::nullopt;
 }
 
-void penalize(std::span<float> scores, std::span<const int32_t> tokens, double penalty) {
-    if (penalty == 1) return;
-    for (const int32_t token : std::set<int32_t>(tokens.begin(), tokens.end())) {
-        if (token < 0 || static_cast<size_t>(token) >= scores.size()) continue;
-        float &score = scores[static_cast<size_t>(token)];
+void penalize(std::span<float> scores, std::span<int32_t> tokens, double penalty) {
+    std::ranges::sort(tokens);
+    for (size_t i = 0; i < tokens.size(); ++i) {
+        if (i > 0 && tokens[i] == tokens[i - 1]) continue;
+        if (tokens[i] < 0 || static_cast<size_t>(tokens[i]) >= scores.size()) continue;
+        float &score = scores[static_cast<size_t>(tokens[i])];
         score = static_cast<float>(score > 0 ? score / penalty : score * penalty);
     }
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace lamina::generation {
 
@@ -21,12 +22,13 @@ struct Likeliest {
 
 // The place among these of the token at `chance` of the distribution softmax(log_probabilities / temperature), cut to
 // the fewest that together reach top_p, then to those that are at least min_p times as likely as the likeliest.
-// Nothing if that may depend on the others.
-[[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance);
+// Nothing if that may depend on the others. `weights` is room to compute in.
+[[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance,
+                                         std::vector<double> &weights);
 
 // Divides positive and multiplies negative scores of these tokens, each once (Keskar et al., arXiv:1909.05858,
-// section 4.1, as transformers applies it).
-void penalize(std::span<float> scores, std::span<const int32_t> tokens, double penalty);
+// section 4.1, as transformers applies it). Sorts the tokens, so that it finds those that occur again.
+void penalize(std::span<float> scores, std::span<int32_t> tokens, double penalty);
 
 // Scores of tokens that are never chosen.
 void suppress(std::span<float> scores, std::span<const int32_t> tokens);

@@ -98,8 +98,13 @@ bool Search::adjusts() const {
     return options().repetition_penalty != 1 || (steps_ == 0 && !model_.tokens.begin_suppress.empty());
 }
 
-void Search::adjust(std::span<float> scores, size_t beam) const {
-    penalize(scores, whole(beam), options().repetition_penalty);
+void Search::adjust(std::span<float> scores, size_t beam) {
+    if (options().repetition_penalty != 1) {
+        const Ids &tokens = live_[beam].tokens;
+        tokens_.reserve(tokens.capacity()); // grows as rarely as the text
+        tokens_ = tokens;
+        penalize(scores, tokens_, options().repetition_penalty);
+    }
     suppress(scores, model_.tokens.suppress);
     if (steps_ == 0) suppress(scores, model_.tokens.begin_suppress);
 }
@@ -225,7 +230,7 @@ size_t Search::draw_place(const Scores &scores, size_t beam) {
     const double chance = uniform(options().seed, task_.number, beam, without_prefix(beam).size());
     const auto drawn = [&](size_t known) {
         rank(scores, beam, known);
-        return draw({std::span(log_probabilities_).first(known), kept - known}, options(), chance);
+        return draw({std::span(log_probabilities_).first(known), kept - known}, options(), chance, weights_);
     };
     if (kept == scores.vocabulary && !scores.tokens.empty() && !adjusts())
         if (const auto place = drawn(scores.tokens.size())) return *place;

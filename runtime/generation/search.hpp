@@ -50,8 +50,8 @@ class Search {
     void feed(size_t tokens) { fed_ += tokens; }
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
     [[nodiscard]] std::span<const int32_t> next(size_t beam) const;
-    // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues. Throws NoAnswer;
-    // then the search is over.
+    // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues, as
+    // Decoder::reorder() takes it. Throws NoAnswer; then the search is over.
     void advance(std::span<const Scores> scores, std::span<int32_t> parents);
 
     // How many candidates decide the steps of such a text, at least most of them; 0: only all scores do.
@@ -82,7 +82,7 @@ class Search {
     void take_places();
     bool take_choice(const Scores &scores);
     [[nodiscard]] bool adjusts() const;
-    void adjust(std::span<float> scores, size_t beam) const;
+    void adjust(std::span<float> scores, size_t beam);
     void rank(const Scores &scores, size_t beam, size_t count);
     void rank_all(const Scores &scores, size_t beam, size_t count);
     void find_choices(std::span<const Scores> scores);
@@ -101,6 +101,7 @@ class Search {
     std::vector<Candidate> finished_;
     std::vector<double> log_probabilities_; // of the likeliest tokens of a beam, the likeliest first
     std::vector<int32_t> tokens_;           // these
+    std::vector<double> weights_;           // of which a token is drawn
     std::vector<Choice> choices_;           // of all beams, the likeliest first
     bool done_ = false;
 };

@@ -193,7 +193,7 @@ TEST_CASE("streaming holds back text that may become a stop text") {
 
 TEST_CASE("a penalty on repetition makes tokens that occurred less likely") {
     std::array<float, 5> scores{2, -2, 1, 0.5F, -1};
-    const generation::Ids occurred{0, 1, 1, 7};
+    generation::Ids occurred{1, 0, 7, 1};
     generation::penalize(scores, occurred, 2);
     CHECK(scores == std::array<float, 5>{1, -4, 1, 0.5F, -1});
     generation::penalize(scores, occurred, 1);
@@ -213,21 +213,23 @@ TEST_CASE("min_p samples only among tokens that are likely enough") {
     const std::array<double, 4> log_probabilities{std::log(0.5), std::log(0.3), std::log(0.15), std::log(0.05)};
     const generation::Likeliest tokens{log_probabilities};
     GenerateOptions options;
+    std::vector<double> room;
     options.temperature = 1;
-    CHECK(generation::draw(tokens, options, 0.99) == 3);
+    CHECK(generation::draw(tokens, options, 0.99, room) == 3);
     options.min_p = 0.2; // of 0.5: 0.1
-    CHECK(generation::draw(tokens, options, 0.999) == 2);
+    CHECK(generation::draw(tokens, options, 0.999, room) == 2);
     options.min_p = 0.5;
-    CHECK(generation::draw(tokens, options, 0.999) == 1);
-    CHECK(generation::draw(tokens, options, 0.5) == 0);
+    CHECK(generation::draw(tokens, options, 0.999, room) == 1);
+    CHECK(generation::draw(tokens, options, 0.5, room) == 0);
     options.min_p = 1;
-    CHECK(generation::draw(tokens, options, 0.999) == 0);
+    CHECK(generation::draw(tokens, options, 0.999, room) == 0);
 }
 
 // Candidates may leave a draw open, but what they determine is what all tokens would.
 TEST_CASE("a token that is drawn from the likeliest is the one that is drawn from all") {
     std::mt19937_64 random(1);
     std::normal_distribution<double> normal;
+    std::vector<double> room;
     for (const double deviation : {0.5, 2.0, 6.0}) {
         std::vector<double> all(3000);
         for (double &v : all) v = deviation * normal(random);
@@ -244,10 +246,10 @@ TEST_CASE("a token that is drawn from the likeliest is the one that is drawn fro
                     size_t drawn = 0;
                     for (size_t i = 0; i < 50; ++i) {
                         const double chance = generation::uniform(1, i, 0, 0);
-                        const auto expected = generation::draw({all}, options, chance);
+                        const auto expected = generation::draw({all}, options, chance, room);
                         REQUIRE(expected);
                         const std::span known = std::span<const double>(all).first(64);
-                        const auto found = generation::draw({known, all.size() - 64}, options, chance);
+                        const auto found = generation::draw({known, all.size() - 64}, options, chance, room);
                         if (!found) continue;
                         CHECK(*found == *expected);
                         ++drawn;
