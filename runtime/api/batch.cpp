@@ -126,6 +126,7 @@ std::vector<Batch::Progress> Batch::step() {
     }
     const std::span<generation::Slots::Progress> found = slots.step();
     std::vector<Progress> out;
+    out.reserve(found.size());
     const std::scoped_lock lock(state_->mutex);
     for (generation::Slots::Progress &progress : found) {
         const auto text = state_->texts.find(progress.id);

@@ -2,8 +2,6 @@
 
 #include "generation/stop.hpp"
 
-#include <algorithm>
-
 namespace lamina::generation {
 
 // A tokenizer's text depends on what comes before: a continuation begins with a blank, a text does not.
@@ -16,11 +14,11 @@ std::unique_ptr<model::TextStream> Answer::begin() const {
 
 std::string Answer::grow(std::span<const int32_t> tokens, bool last) {
     if (!stream_) stream_ = begin();
-    for (; taken_ < tokens.size(); ++taken_) text_ += stream_->push(tokens[taken_]);
-    if (last) text_ += stream_->finish();
-    const size_t safe = std::max(last ? first_stop(text_, stops_) : safe_length(text_, stops_), shown_);
-    std::string piece = text_.substr(shown_, safe - shown_);
-    shown_ = safe;
+    for (; taken_ < tokens.size(); ++taken_) held_ += stream_->push(tokens[taken_]);
+    if (last) held_ += stream_->finish();
+    const size_t safe = last ? first_stop(held_, stops_) : safe_length(held_, stops_);
+    std::string piece = held_.substr(0, safe);
+    held_.erase(0, safe);
     return piece;
 }
 

@@ -31,8 +31,7 @@ class Answer {
     const std::vector<std::string> &stops_;
     std::unique_ptr<model::TextStream> stream_;
     size_t taken_ = 0; // tokens
-    std::string text_; // of these
-    size_t shown_ = 0; // of its bytes
+    std::string held_; // the end of their text, which has not been returned
 };
 
 } // namespace lamina::generation

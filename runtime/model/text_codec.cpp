@@ -16,7 +16,7 @@ class SplitCodec final : public TextCodec {
         return vocabulary_.encode(text, split_ == Split::characters, lowercase_);
     }
     [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override {
-        return vocabulary_.decode({ids.begin(), ids.end()}, separator());
+        return vocabulary_.decode(ids, separator());
     }
     [[nodiscard]] std::unique_ptr<TextStream> stream() const override { return std::make_unique<Stream>(*this); }
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const override { return vocabulary_.id(token); }

@@ -101,7 +101,7 @@ std::vector<int32_t> Vocabulary::encode(std::string_view text, bool characters, 
     return ids;
 }
 
-std::string Vocabulary::decode(const std::vector<int32_t> &ids, std::string_view separator) const {
+std::string Vocabulary::decode(std::span<const int32_t> ids, std::string_view separator) const {
     std::string text;
     for (size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= size())

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,7 +32,7 @@ class Vocabulary {
     // column.
     [[nodiscard]] std::vector<int32_t> encode(std::string_view text, bool characters, bool lowercase) const;
     // Throws Error(input) for an id that is not in the vocabulary.
-    [[nodiscard]] std::string decode(const std::vector<int32_t> &ids, std::string_view separator) const;
+    [[nodiscard]] std::string decode(std::span<const int32_t> ids, std::string_view separator) const;
 
   private:
     [[nodiscard]] int32_t known(std::string_view token, std::string_view text, size_t at) const;

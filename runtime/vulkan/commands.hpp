@@ -19,7 +19,9 @@ class CommandPool {
     [[nodiscard]] VkCommandBuffer record(const std::function<void(VkCommandBuffer)> &record);
     // Records, submits, waits and forgets. `what` describes it in messages: "a copy".
     void run_once(const std::string &what, const std::function<void(VkCommandBuffer)> &record);
-    void run_once(const std::function<void(VkCommandBuffer)> &record) { run_once("a copy", record); }
+    template <class Record> void run_once(const Record &record) {
+        run_once("a copy", std::cref(record)); // a copy of what it captures would be an allocation
+    }
 
   private:
     std::shared_ptr<LogicalDevice> device_;

@@ -47,8 +47,8 @@ TEST_CASE("vocabulary: text becomes ids by characters or by words") {
     const Vocabulary phones = vocabulary("<s>\nAH0\nB\n");
     CHECK(phones.encode("  B\tAH0 B ", false, false) == Ids{2, 1, 2});
     CHECK(phones.encode(" \t ", false, false).empty());
-    CHECK(phones.decode({2, 1}, " ") == "B AH0");
-    CHECK(phones.decode({}, " ").empty());
+    CHECK(phones.decode(Ids{2, 1}, " ") == "B AH0");
+    CHECK(phones.decode(Ids{}, " ").empty());
 }
 
 TEST_CASE("vocabulary: an unknown token is quoted with its column in code points") {
@@ -61,8 +61,8 @@ TEST_CASE("vocabulary: an unknown token is quoted with its column in code points
     const Vocabulary phones = vocabulary("AH0\nB\n");
     CHECK_THAT(message_of([&] { (void)phones.encode("B AH1", false, false); }),
                contains("column 3: 'AH1'") && contains("; did you mean 'AH0'?"));
-    CHECK_THAT(message_of([&] { (void)phones.decode({0, 2}, " "); }), contains("no token has the id 2; it has 2"));
-    CHECK_THAT(message_of([&] { (void)phones.decode({-1}, " "); }), contains("no token has the id -1"));
+    CHECK_THAT(message_of([&] { (void)phones.decode(Ids{0, 2}, " "); }), contains("no token has the id 2; it has 2"));
+    CHECK_THAT(message_of([&] { (void)phones.decode(Ids{-1}, " "); }), contains("no token has the id -1"));
 }
 
 TEST_CASE("read_vocabulary: the tokens of a file, in their order") {
