@@ -4,6 +4,7 @@
 #include "plugin_runtime.hpp"
 #include "vulkan_devices.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 
 using namespace lamina;
@@ -91,25 +93,79 @@ std::string module_of(const void *code) {
     return ::dladdr(code, &module) != 0 ? module.dli_fname : "?";
 }
 
-std::vector<Step> steps_of_text(const Device &device, int64_t vocabulary, const GenerateOptions &options) {
-    std::vector<Step> seen;
-    seen.reserve(1000);
-    RuntimeOptions with;
-    with.plugin_folders = {LAMINA_PLUGIN_DIR};
-    with.cache = false;                                                 // or variants would be proved in the background
-    with.working = [&] { seen.push_back({allocations, last_caller}); }; // before a graph runs
-    const Runtime runtime(with);
-    find_plugin();
-    Session session = runtime.session(runtime.load(language_model(vocabulary)), runtime.device(device.id));
-    std::string prompt;
-    for (int i = 0; i < 40; ++i) prompt += " t" + std::to_string(2 + i * 7 % 20);
-    (void)session.generate({prompt, "t3"}, options); // makes the programs
-    seen.clear();
-    (void)session.generate({prompt, "t3"}, options);
-    std::vector<Step> out;
-    for (size_t i = 1; i < seen.size(); ++i)
-        out.push_back({seen[i].allocations - seen[i - 1].allocations, seen[i].last});
-    return out;
+struct Way {
+    const char *name;
+    GenerateOptions options;
+};
+
+std::vector<Way> ways() {
+    const auto with = [](const auto &change) {
+        GenerateOptions options;
+        options.max_length = 20;
+        change(options);
+        return options;
+    };
+    return {
+        {"greedy", with([](auto &) {})},
+        {"4 beams", with([](auto &o) { o.beams = 4; })},
+        {"sampled", with([](auto &o) { o.temperature = 1, o.top_k = 20, o.top_p = 0.9; })},
+        {"sampled from all tokens", with([](auto &o) { o.temperature = 2, o.beams = 3; })},
+        {"repetition penalty", with([](auto &o) { o.repetition_penalty = 1.2; })},
+        {"4 beams, repetition penalty", with([](auto &o) { o.beams = 4, o.repetition_penalty = 1.2; })},
+    };
+}
+
+// The steps of two texts, one of which begins with a prompt, after others like them.
+class Steps {
+  public:
+    Steps(const Device &device, int64_t vocabulary) : runtime_(options()) {
+        find_plugin();
+        session_.emplace(runtime_.session(runtime_.load(language_model(vocabulary)), runtime_.device(device.id)));
+        for (int i = 0; i < 40; ++i) texts_.front() += " t" + std::to_string(2 + i * 7 % 20);
+        seen_.reserve(1000);
+    }
+
+    std::vector<Step> generate(const GenerateOptions &how) {
+        return steps_of([&] { (void)session_->generate(texts_, how); });
+    }
+    std::vector<Step> write_batch(const GenerateOptions &how) {
+        Batch batch(*session_);
+        return steps_of([&] {
+            for (const std::string &text : texts_) (void)batch.add(text, how);
+            while (!batch.empty()) (void)batch.step();
+        });
+    }
+
+  private:
+    RuntimeOptions options() {
+        RuntimeOptions with;
+        with.plugin_folders = {LAMINA_PLUGIN_DIR};
+        with.cache = false; // or variants would be proved in the background
+        with.working = [this] { seen_.push_back({allocations, last_caller}); }; // before a graph runs
+        return with;
+    }
+    template <class Action> std::vector<Step> steps_of(const Action &write) {
+        write(); // makes the programs
+        seen_.clear();
+        write();
+        std::vector<Step> out;
+        for (size_t i = 1; i < seen_.size(); ++i)
+            out.push_back({seen_[i].allocations - seen_[i - 1].allocations, seen_[i].last});
+        return out;
+    }
+
+    std::vector<Step> seen_;
+    Runtime runtime_;
+    std::optional<Session> session_;
+    std::vector<std::string> texts_{"", "t3"};
+};
+
+void check_last(const std::vector<Step> &steps, uint64_t allocations_of_a_step) {
+    REQUIRE(steps.size() > 15);
+    for (size_t i = steps.size() - 15; i < steps.size(); ++i) {
+        INFO("step " << i << "; the last allocation by " << module_of(steps[i].last));
+        CHECK(steps[i].allocations == allocations_of_a_step);
+    }
 }
 
 std::vector<Device> devices() {
@@ -127,16 +183,13 @@ TEST_CASE("a decode step allocates no memory of the host") {
     CPU_ZERO(&one);
     CPU_SET(::sched_getcpu(), &one);
     REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
-    GenerateOptions greedy;
-    greedy.max_length = 20;
     for (const Device &device : devices())
         for (const int64_t vocabulary : {28, 3000}) { // all scores of a step are read, or only the candidates
-            INFO(device.id << ", " << vocabulary << " tokens");
-            const std::vector<Step> steps = steps_of_text(device, vocabulary, greedy);
-            REQUIRE(steps.size() > 15);
-            for (size_t i = steps.size() - 15; i < steps.size(); ++i) {
-                INFO("step " << i << "; the last allocation by " << module_of(steps[i].last));
-                CHECK(steps[i].allocations == 0);
+            Steps steps(device, vocabulary);
+            for (const auto &[name, options] : ways()) {
+                INFO(device.id << ", " << vocabulary << " tokens, " << name);
+                check_last(steps.generate(options), 0);
+                if (options.beams == 1) check_last(steps.write_batch(options), 1); // the list that step() returns
             }
         }
     CHECK(by_plugin); // or its allocations are not counted
