@@ -104,13 +104,13 @@ size_t Decoder::begin(size_t first_row, size_t rows, std::span<const int32_t> to
     return kept;
 }
 
-std::span<const Scores> Decoder::step(Tokens tokens) {
+std::span<const Scores> Decoder::step(Tokens tokens, bool all) {
     whole_ = false;
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty() && !begun_[r]) (void)begin(r, 1, {}, false);
     if (cached_) {
         fill(tokens);
-        all_->step(tokens);
+        all_->step(tokens, all && !best_.empty());
     } else {
         all_->run_whole(tokens);
     }
@@ -193,7 +193,7 @@ void Decoder::read_ends(Tokens tokens, int32_t output) {
                         vocabulary_, scores_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
 }
 
-// All scores of a row, which with candidates are still on the device.
+// All scores of a row, which with candidates are not read yet.
 std::span<float> Decoder::read_row(size_t row) {
     if (!best_.empty()) {
         scores_.resize(batch_ * vocabulary_);

@@ -41,8 +41,9 @@ class Decoder {
     [[nodiscard]] size_t common(size_t row, std::span<const int32_t> tokens) const;
 
     // Row r takes tokens[r] after the tokens that it has; a row that is given none rests, and its scores mean nothing.
-    // Returns the scores of the next token of each row, valid until the next call.
-    std::span<const Scores> step(Tokens tokens);
+    // Returns the scores of the next token of each row, valid until the next call. `all`: Scores::all() is going to be
+    // called, so that all scores are brought with the candidates.
+    std::span<const Scores> step(Tokens tokens, bool all = false);
 
     // Row r continues from the tokens of row rows[r], which goes on from its own. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);

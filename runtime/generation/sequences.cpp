@@ -37,7 +37,8 @@ void Sequences::use_program(size_t length, Gives gives, size_t needed) {
         shape_.capacity = std::max(needed, std::min(shape_.longest, std::max(2 * shorter, std::bit_ceil(needed))));
     plan::GraphShapes wanted = decode_shapes(model_, given_, shape_.rows, length, shape_.capacity);
     wanted.states_only = gives == Gives::nothing;
-    if (gives == Gives::scores) wanted.candidates = shape_.candidates;
+    if (gives != Gives::nothing) wanted.candidates = shape_.candidates;
+    if (wanted.candidates) wanted.candidates->with_scores = gives == Gives::scores;
     const auto before = std::exchange(program_, session_.program(model_.decode, std::move(wanted)));
     length_ = length;
     gives_ = gives;
@@ -93,11 +94,11 @@ void Sequences::run_block(Tokens tokens, size_t first, size_t length) {
     for (size_t r = 0; r < tokens.size(); ++r) taken[r].insert(taken[r].end(), block[r].begin(), block[r].end());
 }
 
-void Sequences::step(Tokens tokens) {
+void Sequences::step(Tokens tokens, bool scores) {
     ids_.assign(shape_.rows, filler);
     for (size_t r = 0; r < tokens.size(); ++r)
         if (!tokens[r].empty()) ids_[r] = tokens[r].back();
-    use_program(1, Gives::scores, longest_of(tokens) + 1);
+    use_program(1, scores ? Gives::scores : Gives::candidates, longest_of(tokens) + 1);
     run_at_ends(1);
     for (size_t r = 0; r < tokens.size(); ++r)
         if (!tokens[r].empty()) taken[r].push_back(tokens[r].back());

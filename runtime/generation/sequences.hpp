@@ -31,12 +31,12 @@ class Sequences {
     Sequences(detail::SessionState &session, const TensorMap &given, const Shape &shape);
 
     // Makes the program that gives scores, if it is not in use.
-    void prepare() { use_program(shape_.capacity != 0 ? 1 : shape_.longest, Gives::scores, 0); }
+    void prepare() { use_program(shape_.capacity != 0 ? 1 : shape_.longest, Gives::candidates, 0); }
     // The tokens of each row before its last one go into the caches, in blocks, through programs without the layers
     // that only scores need.
     void fill(Tokens tokens);
-    // Then the last ones: program() has the scores of what follows them.
-    void step(Tokens tokens);
+    // Then the last ones: program() has the scores of what follows them, or the candidates. `scores`: both.
+    void step(Tokens tokens, bool scores);
     // Without caches: whole sequences, from their first token.
     void run_whole(Tokens tokens);
 
@@ -57,7 +57,7 @@ class Sequences {
     [[nodiscard]] size_t whole_length() const { return shape_.longest; }
 
   private:
-    enum class Gives { scores, nothing };
+    enum class Gives { nothing, candidates, scores };
     void use_program(size_t length, Gives gives, size_t needed);
     void write_what_stays();
     void run_block(Tokens tokens, size_t first, size_t length);
@@ -71,7 +71,7 @@ class Sequences {
     Shape shape_;
     std::shared_ptr<plan::Program> program_; // in use: of so many tokens a row
     size_t length_ = 0;
-    Gives gives_ = Gives::scores;
+    Gives gives_ = Gives::candidates;
     std::vector<int32_t> ids_, positions_; // that it takes: of all rows
 };
 

@@ -89,6 +89,14 @@ void Slots::take_slot(Text text) {
     slots_[best].emplace(std::move(text));
 }
 
+// Whether there is a text that its candidates cannot decide.
+bool Slots::needs_all_scores() const {
+    return std::ranges::any_of(slots_, [&](const auto &text) {
+        const size_t needed = text ? Search::candidates(*text->search.task().options) : shape_.candidates;
+        return needed == 0 || needed > shape_.candidates;
+    });
+}
+
 void Slots::advance() {
     const size_t beams = shape_.beams, rows = slots_.size() * beams;
     tokens_.assign(rows, {});
@@ -102,7 +110,7 @@ void Slots::advance() {
         tokens_[r] = tokens_[r].first(longest_block);
         reading_[r / beams] = true;
     }
-    const std::span<const Scores> scores = decoder_->step(tokens_);
+    const std::span<const Scores> scores = decoder_->step(tokens_, needs_all_scores());
 
     parents_.resize(rows);
     std::iota(parents_.begin(), parents_.end(), 0);

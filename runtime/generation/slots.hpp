@@ -60,6 +60,7 @@ class Slots {
     void make_decoder();
     void take_slot(Text text);
     void advance();
+    [[nodiscard]] bool needs_all_scores() const;
 
     detail::SessionState &session_;
     Shape shape_;

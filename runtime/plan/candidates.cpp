@@ -34,7 +34,7 @@ void append_candidates(GraphPlan &plan, const abi::Registry &plugins, const Cand
         plan.inputs[candidate_bias] = step.in[1];
     }
     plan.outputs = {{wanted.of, scores}};
-    plan.tensors[static_cast<size_t>(scores)].stays = true;
+    plan.tensors[static_cast<size_t>(scores)].stays = !wanted.with_scores;
     const std::array names{candidate_scores, candidate_tokens, candidate_sum};
     for (size_t i = 0; i < names.size(); ++i) {
         step.out.push_back(add(plan, names[i], outputs[i], PlannedTensor::Kind::activation));

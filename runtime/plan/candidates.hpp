@@ -13,7 +13,8 @@ inline constexpr auto candidate_scores = "candidates.values", candidate_tokens =
                       candidate_sum = "candidates.sum", candidate_bias = "candidates.bias";
 
 // Appends the layer top_k behind an output of the plan, unless its rows are shorter than shortest_choice or there is no
-// such layer. Its outputs become those of the plan, and the output that it chooses from stays on the device.
+// such layer. Its outputs become those of the plan. The output that it chooses from stays on the device, unless
+// `wanted` says otherwise.
 void append_candidates(GraphPlan &plan, const abi::Registry &plugins, const Candidates &wanted);
 
 } // namespace lamina::plan

@@ -42,7 +42,8 @@ struct GraphPlan {
 struct Candidates {
     std::string of; // the output
     int64_t count = 0;
-    bool biased = false; // by an input that is added to the scores
+    bool biased = false;      // by an input that is added to the scores
+    bool with_scores = false; // all scores come to the host, too
 };
 
 // Shapes of the graph's inputs, and the capacity of its states (0: run without states). States are stored in

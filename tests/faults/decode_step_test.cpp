@@ -3,6 +3,7 @@
 #include "faulty_driver.hpp"
 #include "places.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 
@@ -34,6 +35,19 @@ Calls calls_of_text(test::Faults &faults, Session &session, int64_t length, cons
     return faults.called;
 }
 
+// Of texts side by side, each with options of its own.
+Calls calls_of_batch(test::Faults &faults, const Session &session, int64_t length,
+                     const std::vector<GenerateOptions> &ways) {
+    Batch batch(session);
+    faults.called.clear();
+    for (GenerateOptions options : ways) {
+        options.max_length = length;
+        (void)batch.add("t7 t3", options);
+    }
+    while (!batch.empty()) (void)batch.step();
+    return faults.called;
+}
+
 } // namespace
 
 TEST_CASE("a decode step is one submission: it allocates nothing on the device, builds nothing and records nothing") {
@@ -50,12 +64,16 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
     sampled.top_k = 20;
     among_more.top_k = GENERATE(100, 200); // 128 candidates, or all scores
     penalized.repetition_penalty = 1.2;
-    for (const GenerateOptions &how : {GenerateOptions{}, sampled, among_more, penalized}) {
-        (void)calls_of_text(*faults, session, 20, how); // proves and builds what texts need
-        const Calls fewer = calls_of_text(*faults, session, 10, how);
-        Calls steps = calls_of_text(*faults, session, 20, how);
+    const auto check_steps = [&](const auto &calls_of) {
+        (void)calls_of(20); // proves and builds what texts need
+        const Calls fewer = calls_of(10);
+        Calls steps = calls_of(20);
         for (const auto &[function, count] : fewer) steps[function] -= count;
         std::erase_if(steps, [](const auto &call) { return call.second == 0; });
         CHECK(steps == Calls{{"vkQueueSubmit", 10}, {"vkResetFences", 10}, {"vkWaitForFences", 10}});
-    }
+    };
+    const std::vector<GenerateOptions> ways{{}, sampled, among_more, penalized};
+    for (const GenerateOptions &how : ways)
+        check_steps([&](int64_t length) { return calls_of_text(*faults, session, length, how); });
+    check_steps([&](int64_t length) { return calls_of_batch(*faults, session, length, ways); });
 }

@@ -8,12 +8,14 @@
 #include "plugin_runtime.hpp"
 #include "vulkan_devices.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 using namespace lamina;
 using test::runtime;
@@ -83,6 +85,32 @@ TEST_CASE("texts from candidates are those from all scores, on every device") {
                 CHECK_THAT(found[i].front().log_probability,
                            matchers::within_abs(expected[i].front().log_probability, 1e-3));
             }
+        }
+    }
+}
+
+TEST_CASE("texts of a batch are what they are alone, whether those beside them need all scores or not") {
+    for (const Device &device : devices()) {
+        Session session = runtime().session(runtime().load(description()), device);
+        std::map<uint64_t, std::pair<std::string, GenerateOptions>> added;
+        std::map<uint64_t, Hypothesis> found;
+        {
+            Batch batch(session, {.slots = 3}); // texts join and leave
+            for (auto &[name, options] : ways()) {
+                if (options.beams != 1) continue;
+                options.max_length = static_cast<int64_t>(4 + added.size() * 3 % 5);
+                const uint64_t id = batch.add("t5 t9", options);
+                added.emplace(id, std::pair(name, options));
+            }
+            while (!batch.empty())
+                for (Batch::Progress &text : batch.step())
+                    if (text.finished) found.emplace(text.id, std::move(*text.finished));
+        }
+        for (const auto &[id, way] : added) {
+            INFO(device.id << ", " << way.first);
+            const Hypothesis alone = session.hypotheses({"t5 t9"}, way.second).front().front();
+            CHECK(found.at(id).tokens == alone.tokens);
+            CHECK_THAT(found.at(id).log_probability, matchers::within_abs(alone.log_probability, 1e-3));
         }
     }
 }
