@@ -53,7 +53,7 @@ std::optional<plan::Candidates> Decoder::candidates(size_t count) const {
 Decoder::~Decoder() {
     if (!holds_caches()) return;
     session_.decoding = nullptr;
-    if (cached_ && whole_) session_.cached = {all_->capacity(), std::move(all_->taken)};
+    if (cached_ && whole_ && all_->in_order()) session_.cached = {all_->capacity(), std::move(all_->taken)};
 }
 
 // Refuses what cannot fit, with caches of so many tokens a row, before the weights of the decoder are uploaded.
@@ -219,10 +219,6 @@ void Decoder::expect_numbers(size_t row) {
                                            "; 'lamina compare --device " + device + "' names the layer at fault");
 }
 
-void Decoder::reorder(std::span<const int32_t> rows) {
-    whole_ = false;
-    all_->reorder(rows);
-    whole_ = true;
-}
+void Decoder::reorder(std::span<const int32_t> rows) { all_->reorder(rows); }
 
 } // namespace lamina::generation

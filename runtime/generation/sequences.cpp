@@ -135,7 +135,8 @@ void Sequences::run() {
     session_.runtime->working();
     program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(std::span(ids_)));
     program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(std::span(positions_)));
-    program_->run();
+    program_->run(moved_);
+    moved_.clear();
 }
 
 void Sequences::copy(size_t row, Sequences &from, size_t from_row) {
@@ -147,9 +148,12 @@ void Sequences::copy(size_t row, Sequences &from, size_t from_row) {
 }
 
 void Sequences::reorder(std::span<const int32_t> rows) {
-    for (size_t r = 0; r < rows.size(); ++r)
-        if (const auto from = static_cast<size_t>(rows[r]); from != r) taken[r] = taken[from];
-    if (shape_.capacity != 0) program_->reorder_states(rows);
+    for (size_t r = 0; r < rows.size(); ++r) {
+        const auto from = static_cast<size_t>(rows[r]);
+        if (from == r) continue;
+        taken[r] = taken[from];
+        if (shape_.capacity != 0) moved_.assign(rows.begin(), rows.end());
+    }
 }
 
 } // namespace lamina::generation

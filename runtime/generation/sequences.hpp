@@ -46,8 +46,11 @@ class Sequences {
     }
     // The row gets the tokens and the part of the caches that a row of others has.
     void copy(size_t row, Sequences &from, size_t from_row);
-    // Row r continues from the tokens of row rows[r], which goes on from its own.
+    // Row r continues from the tokens of row rows[r], which goes on from its own. The caches follow with the next run,
+    // and until then no other text takes such a row.
     void reorder(std::span<const int32_t> rows);
+    // Whether the caches hold what `taken` says.
+    [[nodiscard]] bool in_order() const { return moved_.empty(); }
 
     // The tokens that each row has in the caches. To shorten a list is to forget tokens.
     std::vector<Ids> taken;
@@ -73,6 +76,7 @@ class Sequences {
     size_t length_ = 0;
     Gives gives_ = Gives::candidates;
     std::vector<int32_t> ids_, positions_; // that it takes: of all rows
+    std::vector<int32_t> moved_;           // rows as reorder() has them, until the caches follow; empty: they have
 };
 
 // The shapes of the decode graph for so many rows and tokens a row.

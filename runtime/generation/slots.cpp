@@ -137,8 +137,11 @@ void Slots::advance() {
             progress.failed = e;
             (void)decoder_->begin(i * beams, beams, {}, false); // nobody is to find what the caches hold of it
         }
+        if (progress.found || progress.failed) {
+            std::iota(mine.begin(), mine.end(), 0); // the rows keep what they have, for texts that begin like this one
+            slots_[i].reset();
+        }
         for (int32_t &parent : mine) parent += static_cast<int32_t>(i * beams);
-        if (progress.found || progress.failed) slots_[i].reset();
     }
     decoder_->reorder(parents_);
 }

@@ -22,10 +22,12 @@ void Program::write(int32_t index, std::span<const std::byte> bytes) {
     if (!bytes.empty()) set(index, bytes);
 }
 
-void Program::run() {
+void Program::run(std::span<const int32_t> rows) {
     for (const auto &[name, index] : plan_.inputs)
         if (!written_[static_cast<size_t>(index)])
             throw Error(ErrorCode::input, "input '" + name + "' of graph '" + plan_.graph + "' has not been given");
+    find_moves(rows);
+    move(moves_);
     if (timed_) {
         RunTimes times{.began = std::chrono::steady_clock::now(), .dispatches = {}};
         execute_timed(times);
@@ -95,30 +97,40 @@ bool are_alike(const TensorType &a, const TensorType &b) {
 
 } // namespace
 
-void Program::reorder_states(std::span<const int32_t> rows) {
-    const auto is_state = [](const PlannedTensor &t) { return t.kind == Kind::state; };
-    copies_.clear();
-    copies_.reserve(rows.size() * static_cast<size_t>(std::ranges::count_if(plan_.tensors, is_state)));
-    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (!is_state(plan_.tensors[t])) continue;
-        const TensorType &type = plan_.tensors[t].type;
-        const auto refused = [&](int32_t row) {
-            const auto r = static_cast<size_t>(row);
-            return row < 0 || row >= type.shape.front() || (r < rows.size() && rows[r] != row);
+void Program::find_moves(std::span<const int32_t> rows) {
+    moves_.clear();
+    moves_.reserve(rows.size());
+    for (int32_t b = 0; b < static_cast<int32_t>(rows.size()); ++b)
+        if (const int32_t from = rows[static_cast<size_t>(b)]; from != b) moves_.push_back({from, b});
+    const auto all = static_cast<int64_t>(rows.size());
+    for (const PlannedTensor &t : plan_.tensors) {
+        if (t.kind != Kind::state) continue;
+        const auto refused = [&](const SequenceCopy &move) {
+            return move.from < 0 || move.from >= t.type.shape.front() ||
+                   (move.from < all && rows[static_cast<size_t>(move.from)] != move.from);
         };
-        if (static_cast<int64_t>(rows.size()) > type.shape.front() || std::ranges::any_of(rows, refused))
-            throw Error(ErrorCode::input, "state '" + plan_.tensors[t].name + "': expected at most " +
-                                              std::to_string(type.shape.front()) +
-                                              " rows, each a sequence that stays itself; found " +
-                                              std::to_string(rows.size()) + ", or another sequence");
-        for (int32_t b = 0; b < static_cast<int32_t>(rows.size()); ++b) {
-            const int32_t from = rows[static_cast<size_t>(b)];
-            if (from == b || type.bytes() == 0) continue;
-            copies_.push_back(copy_of(type, type, {from, b}));
-            copies_.back().from.tensor = copies_.back().to.tensor = static_cast<int32_t>(t);
-        }
+        if (all > t.type.shape.front() || std::ranges::any_of(moves_, refused))
+            throw Error(ErrorCode::input, "state '" + t.name + "': expected at most " +
+                                              std::to_string(t.type.shape.front()) +
+                                              " rows, each a sequence that stays itself; found " + std::to_string(all) +
+                                              ", or another sequence");
     }
-    if (!copies_.empty()) copy_states(*this, copies_);
+}
+
+void Program::move(std::span<const SequenceCopy> moves) {
+    for (const SequenceCopy &each : moves) copy_states(*this, copies_of(each));
+}
+
+std::span<const StateCopy> Program::copies_of(const SequenceCopy &move) {
+    copies_.clear();
+    copies_.reserve(plan_.tensors.size());
+    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+        const TensorType &type = plan_.tensors[t].type;
+        if (plan_.tensors[t].kind != Kind::state || type.bytes() == 0) continue;
+        copies_.push_back(copy_of(type, type, move));
+        copies_.back().from.tensor = copies_.back().to.tensor = static_cast<int32_t>(t);
+    }
+    return copies_;
 }
 
 void Program::take_states(Program &from, std::span<const SequenceCopy> sequences) {

@@ -16,7 +16,7 @@
 
 namespace lamina::plan {
 
-// Sequence `from` of all states of a program becomes sequence `to` of another's.
+// Sequence `from` (first axis) of all states of a program becomes sequence `to` of another's, or of its own.
 struct SequenceCopy {
     int32_t from, to;
 };
@@ -58,19 +58,17 @@ class Program {
     // Throws Error(input) for any other tensor, for a wrong number of bytes, and for I32 values outside of the range
     // that a layer's contract allows.
     void write(int32_t tensor, std::span<const std::byte> bytes);
-    // Runs every step and waits. Throws Error(input) for an input that was never written, Error(device_lost) with the
-    // steps that were running.
-    void run();
+    // Runs every step and waits; before that, sequence rows[b] of every state is copied to sequence b. Sequences beyond
+    // `rows` stay. Throws Error(input) for an input that was never written, for a sequence that there is not, and for
+    // one that is copied but does not stay itself; Error(device_lost) with the steps that were running.
+    void run(std::span<const int32_t> rows = {});
     // Reads a whole input, output or state of the graph; with keep_all also any activation. Throws Error(input) for any
     // other tensor, for a wrong number of bytes, and before the first run for all but states.
     void read(int32_t tensor, std::span<std::byte> bytes);
     // The same for entry `index` of the first axis.
     void read_entry(int32_t tensor, int64_t index, std::span<std::byte> bytes);
-    // Copies sequence rows[b] (first axis) of every state to sequence b; sequences beyond `rows` stay. Throws
-    // Error(input) for one that there is not, and for one that is copied but does not stay itself.
-    void reorder_states(std::span<const int32_t> rows);
 
-    // Copies sequences (first axis) from all states of another program of the same graph and backend to these. States
+    // Copies sequences from all states of another program of the same graph and backend to these. States
     // of the same shape are the same memory, and stay as they are. Others may differ in length along one axis: the
     // beginning is copied. Throws Error(input) if the other has no such states or sequences.
     void take_states(Program &from, std::span<const SequenceCopy> sequences);
@@ -87,27 +85,32 @@ class Program {
 
     // The device's part, after all checks.
     virtual void set(int32_t tensor, std::span<const std::byte> bytes) = 0;
+    // Moves sequences before the steps of the run that follows. None of the moves writes what another one reads.
+    virtual void move(std::span<const SequenceCopy> moves);
     virtual void execute() = 0;
     // The same, with ProgramOptions::timed. Fills in `dispatches` and `device_clock`.
     virtual void execute_timed(RunTimes &times) = 0;
     virtual void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) = 0;
-    // None of the copies writes what another one reads.
     virtual void copy_states(Program &from, std::span<const StateCopy> copies) = 0;
 
     [[nodiscard]] const PlannedTensor &tensor(int32_t index) const {
         return plan_.tensors.at(static_cast<size_t>(index));
     }
+    // What a move copies, valid until the next call.
+    [[nodiscard]] std::span<const StateCopy> copies_of(const SequenceCopy &move);
     const GraphPlan plan_;
 
   private:
     void expect_size(int32_t tensor, size_t found) const;
     void expect_readable(int32_t tensor) const;
     void expect_in_range(int32_t tensor, std::span<const std::byte> bytes) const;
+    void find_moves(std::span<const int32_t> rows);
 
     bool keep_all_, has_run_ = false;
     std::function<void(const Program &, const RunTimes &)> timed_;
-    std::vector<bool> written_;     // by tensor: inputs
-    std::vector<StateCopy> copies_; // of a reordering
+    std::vector<bool> written_; // by tensor: inputs
+    std::vector<SequenceCopy> moves_;
+    std::vector<StateCopy> copies_; // of one of them
 };
 
 inline constexpr uint64_t guard_bytes = 256;

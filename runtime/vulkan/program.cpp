@@ -47,7 +47,7 @@ void VulkanProgram::set(int32_t index, std::span<const std::byte> bytes) {
 }
 
 void VulkanProgram::execute() {
-    recording_->run(changed_);
+    recording_->run(changed_, moves_);
     changed_.clear();
 }
 

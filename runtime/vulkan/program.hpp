@@ -3,9 +3,11 @@
 
 #include "vulkan/recording.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::vulkan {
@@ -26,7 +28,9 @@ class VulkanProgram final : public plan::Program {
     void execute() override;
     void execute_timed(plan::RunTimes &times) override;
     void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) override;
+    void move(std::span<const plan::SequenceCopy> moves) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
+    void record_copies(VkCommandBuffer commands, VulkanProgram &from, std::span<const plan::StateCopy> copies);
     void lay_out_staging();
     void download(const Region &from, uint64_t offset, std::span<std::byte> to);
 
@@ -40,6 +44,8 @@ class VulkanProgram final : public plan::Program {
     std::optional<Buffer> staging_;    // the inputs, then the outputs
     std::optional<Buffer> downloaded_; // what download() brings to the host
     std::optional<Recording> recording_;
+    std::map<std::pair<int32_t, int32_t>, VkCommandBuffer> recorded_moves_; // from one sequence to another
+    std::vector<VkCommandBuffer> moves_;                                    // of the run that follows
 };
 
 } // namespace lamina::vulkan

@@ -91,8 +91,8 @@ void Recording::record_segment(const Parts &parts, std::span<const BoundDispatch
     segments_.push_back({commands, Fence(device_), what + " of graph '" + parts.graph.graph + "'"});
 }
 
-void Recording::run(std::span<const size_t> inputs) {
-    next_.clear();
+void Recording::run(std::span<const size_t> inputs, std::span<const VkCommandBuffer> before) {
+    next_.assign(before.begin(), before.end());
     for (const size_t i : inputs) next_.push_back(uploads_[i]);
     if (!timed_.empty() && !timestamps_) return run_one_by_one();
     for (Segment &segment : segments_) {

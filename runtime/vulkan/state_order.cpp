@@ -13,20 +13,36 @@ constexpr Barrier after_copy{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_C
 
 } // namespace
 
-void VulkanProgram::copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) {
-    const auto &other = dynamic_cast<VulkanProgram &>(from);
-    CommandPool pool(device_);
-    pool.run_once([&](VkCommandBuffer commands) {
-        place(*device_, commands, before_copy);
-        for (const plan::StateCopy &each : copies) {
-            const Region &from_state = other.memory_.tensor(each.from.tensor), &state = memory_.tensor(each.to.tensor);
-            for (uint64_t block = 0; block < each.blocks; ++block)
-                copy(*device_, commands, *from_state.buffer,
-                     from_state.offset + each.from.offset + block * each.from.stride, *state.buffer,
-                     state.offset + each.to.offset + block * each.to.stride, each.bytes);
+// Each move is recorded once, and submitted with the run.
+void VulkanProgram::move(std::span<const plan::SequenceCopy> moves) {
+    moves_.clear();
+    for (const plan::SequenceCopy &each : moves) {
+        const std::pair key{each.from, each.to};
+        auto known = recorded_moves_.find(key);
+        if (known == recorded_moves_.end()) {
+            const auto record = [&](VkCommandBuffer commands) { record_copies(commands, *this, copies_of(each)); };
+            known = recorded_moves_.emplace(key, recording_->record(record)).first;
         }
-        place(*device_, commands, after_copy);
-    });
+        moves_.push_back(known->second);
+    }
+}
+
+void VulkanProgram::copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) {
+    CommandPool pool(device_);
+    pool.run_once(
+        [&](VkCommandBuffer commands) { record_copies(commands, dynamic_cast<VulkanProgram &>(from), copies); });
+}
+
+void VulkanProgram::record_copies(VkCommandBuffer commands, VulkanProgram &from,
+                                  std::span<const plan::StateCopy> copies) {
+    place(*device_, commands, before_copy);
+    for (const plan::StateCopy &each : copies) {
+        const Region &theirs = from.memory_.tensor(each.from.tensor), &mine = memory_.tensor(each.to.tensor);
+        for (uint64_t block = 0; block < each.blocks; ++block)
+            copy(*device_, commands, *theirs.buffer, theirs.offset + each.from.offset + block * each.from.stride,
+                 *mine.buffer, mine.offset + each.to.offset + block * each.to.stride, each.bytes);
+    }
+    place(*device_, commands, after_copy);
 }
 
 } // namespace lamina::vulkan

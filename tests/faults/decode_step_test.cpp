@@ -59,11 +59,12 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
     const Runtime runtime(options);
     const int64_t vocabulary = GENERATE(28, 3000); // all scores of a step are read, or only the candidates
     Session session = runtime.session(runtime.load(language_model(vocabulary)), runtime.device("vulkan:0"));
-    GenerateOptions sampled, among_more, penalized;
+    GenerateOptions sampled, among_more, penalized, beams;
     sampled.temperature = among_more.temperature = 1;
     sampled.top_k = 20;
     among_more.top_k = GENERATE(100, 200); // 128 candidates, or all scores
     penalized.repetition_penalty = 1.2;
+    beams.beams = 4;
     const auto check_steps = [&](const auto &calls_of) {
         (void)calls_of(20); // proves and builds what texts need
         const Calls fewer = calls_of(10);
@@ -73,7 +74,7 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
         CHECK(steps == Calls{{"vkQueueSubmit", 10}, {"vkResetFences", 10}, {"vkWaitForFences", 10}});
     };
     const std::vector<GenerateOptions> ways{{}, sampled, among_more, penalized};
-    for (const GenerateOptions &how : ways)
+    for (const GenerateOptions &how : {GenerateOptions(), sampled, among_more, penalized, beams})
         check_steps([&](int64_t length) { return calls_of_text(*faults, session, length, how); });
     check_steps([&](int64_t length) { return calls_of_batch(*faults, session, length, ways); });
 }
