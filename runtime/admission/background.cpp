@@ -1,5 +1,7 @@
 #include "admission/background.hpp"
 
+#include "base/thread_end.hpp"
+
 #include <cstdlib>
 #include <system_error>
 
@@ -15,17 +17,30 @@ constexpr int pause = 4;
 std::mutex at_work;
 bool exiting = false; // guarded by at_work
 
-void stop_at_exit() {
-    // The last call counts, because handlers run in the opposite order of their registration.
-    (void)std::atexit([] {
-        const std::lock_guard lock(at_work);
-        exiting = true;
-    });
+void end_trials() {
+    if (threads_have_ended()) return;
+    const std::lock_guard lock(at_work); // waits for the trial that is running
+    exiting = true;
+}
+
+// Handlers and the destructors of statics run in the opposite order of their registration, so the last call counts. It
+// comes too late for statics that a driver makes while a trial runs.
+void stop_at_exit() { (void)std::atexit(end_trials); }
+
+// The thread_local objects of the thread that calls exit() are destroyed before all statics.
+const std::thread::id main_thread = std::this_thread::get_id();
+void stop_at_end_of_main_thread() {
+    if (std::this_thread::get_id() != main_thread) return;
+    static const bool once = [] {
+        at_thread_end([](void *) { end_trials(); }, nullptr);
+        return true;
+    }();
+    (void)once;
 }
 
 } // namespace
 
-Background::Background(std::function<void(const Trial &)> run) : run_(std::move(run)) {}
+Background::Background(std::function<void(const Trial &)> run) : run_(std::move(run)) { stop_at_end_of_main_thread(); }
 
 Background::~Background() = default; // the thread is asked to stop, and joined
 
