@@ -21,6 +21,7 @@ struct Trial {
     const abi::Layer *layer = nullptr;
     std::string variant, text;
     bool declared = false; // by the layer; otherwise made from a step
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison with 0 for one with a pointer
     [[nodiscard]] auto operator<=>(const Trial &) const = default;
 };
 

@@ -62,7 +62,7 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
     GenerateOptions sampled, among_more, penalized, beams;
     sampled.temperature = among_more.temperature = 1;
     sampled.top_k = 20;
-    among_more.top_k = GENERATE(100, 200); // 128 candidates, or all scores
+    among_more.top_k = GENERATE(size_t{100}, size_t{200}); // 128 candidates, or all scores
     penalized.repetition_penalty = 1.2;
     beams.beams = 4;
     const auto check_steps = [&](const auto &calls_of) {
