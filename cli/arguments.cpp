@@ -1,6 +1,7 @@
 #include "arguments.hpp"
 
 #include "help.hpp"
+#include "marked.hpp"
 
 #include "base/joined.hpp"
 #include "base/nearest.hpp"
@@ -42,10 +43,12 @@ const CLI::Option &find(const CLI::App &command, const std::string &name) {
     return option == nullptr ? find(*command.get_parent(), name) : *option;
 }
 
+const CLI::Validator as_given([](std::string &word) { return word = plain(word), std::string(); }, "");
+
 template <class Value>
 CLI::Option *add(CLI::App &app, const std::string &names, Value &value, const std::string &type,
                  const std::string &description) {
-    return app.add_option(names, value, description)->type_name(type);
+    return app.add_option(names, value, description)->type_name(type)->transform(as_given);
 }
 
 template <class Value>
@@ -113,17 +116,17 @@ void Arguments::require_command() const { command_->require_subcommand(1); }
 void Arguments::footer(const std::string &text) const { command_->footer(text); }
 
 Argument Arguments::positional(const std::string &name, std::string &value, const std::string &description) const {
-    return Argument(command_->add_option(name, value, description));
+    return Argument(command_->add_option(name, value, description)->transform(as_given));
 }
 
 Argument Arguments::positional(const std::string &name, std::filesystem::path &value,
                                const std::string &description) const {
-    return Argument(command_->add_option(name, value, description));
+    return Argument(command_->add_option(name, value, description)->transform(as_given));
 }
 
 Argument Arguments::positional(const std::string &name, std::vector<std::string> &values,
                                const std::string &description) const {
-    return Argument(command_->add_option(name, values, description));
+    return Argument(command_->add_option(name, values, description)->transform(as_given));
 }
 
 Argument Arguments::flag(const std::string &names, bool &value, const std::string &description) const {

@@ -1,6 +1,7 @@
 // lamina complete: what could stand in place of a word of a command line. The completions of shells, in completions/,
 // ask it at every press of Tab, so they know what --help knows, and the devices and layers of this machine.
 #include "command.hpp"
+#include "place.hpp"
 
 #include <lamina/plugins.hpp>
 
@@ -18,50 +19,6 @@ struct Candidates {
     std::vector<Candidate> words;
     bool files = false, folders = false;
 };
-
-// The description of what has been typed before the word: the command, and the argument whose value the word is.
-struct Place {
-    std::vector<const CommandDescription *> commands; // from the program to the chosen one
-    const ArgumentDescription *option = nullptr;      // whose value the word is
-    size_t positionals = 0;                           // how many come before it
-    bool only_positionals = false;                    // "--" comes before it
-};
-
-template <class Described> const Described *named(const std::vector<Described> &list, const std::string &name) {
-    for (const Described &each : list)
-        if constexpr (requires { each.names; }) {
-            if (std::find(each.names.begin(), each.names.end(), name) != each.names.end()) return &each;
-        } else if (each.last_name() == name) {
-            return &each;
-        }
-    return nullptr;
-}
-
-const ArgumentDescription *option_named(const Place &place, const std::string &name) {
-    for (const CommandDescription *command : place.commands)
-        if (const ArgumentDescription *option = named(command->options, name)) return option;
-    return nullptr;
-}
-
-Place place_after(const CommandDescription &program, const std::vector<std::string> &words) {
-    Place place;
-    place.commands = {&program};
-    for (const std::string &word : words) {
-        if (place.option != nullptr) {
-            place.option = nullptr; // this was its value
-        } else if (word == "--") {
-            place.only_positionals = true;
-        } else if (word.size() > 1 && word.front() == '-' && !place.only_positionals) {
-            const ArgumentDescription *option = option_named(place, word); // not --NAME=VALUE, which is complete
-            if (option != nullptr && !option->value.empty()) place.option = option;
-        } else if (const auto *command = named(place.commands.back()->commands, word); command != nullptr) {
-            place.commands.push_back(command);
-        } else {
-            ++place.positionals;
-        }
-    }
-    return place;
-}
 
 // ---- Values, by what --help calls them ----
 
@@ -96,9 +53,10 @@ void add_values(const ArgumentDescription &argument, const Runtime &runtime, con
 }
 
 void add_options(const Place &place, Candidates &out) {
-    for (const CommandDescription *command : place.commands)
+    for (const CommandDescription *command : place.commands())
         for (const ArgumentDescription &option : command->options)
-            if (command != place.commands.front() || place.commands.size() == 1 || option.names.back() != "--version")
+            if (command != place.commands().front() || place.commands().size() == 1 ||
+                option.names.back() != "--version")
                 out.words.push_back({option.names.back(), option.text});
 }
 
@@ -107,24 +65,25 @@ void add_options(const Place &place, Candidates &out) {
 Candidates candidates(const CommandDescription &program, std::vector<std::string> words, const Runtime &runtime) {
     const std::string word = words.empty() ? "" : words.back();
     if (!words.empty()) words.pop_back();
-    const Place place = place_after(program, words);
-    const CommandDescription &command = *place.commands.back();
+    Place place(program);
+    for (const std::string &before : words) place.pass(before);
+    const CommandDescription &command = *place.commands().back();
 
     Candidates out;
-    if (place.option != nullptr) {
-        add_values(*place.option, runtime, command.name, out);
+    if (place.option() != nullptr) {
+        add_values(*place.option(), runtime, command.name, out);
     } else if (const size_t equals = word.find('='); word.starts_with("--") && equals != std::string::npos) {
-        if (const ArgumentDescription *option = option_named(place, word.substr(0, equals))) {
+        if (const ArgumentDescription *option = place.option_named(word.substr(0, equals))) {
             add_values(*option, runtime, command.name, out);
             for (Candidate &each : out.words) each.word.insert(0, word.substr(0, equals + 1));
         }
-    } else if (word.starts_with('-') && !place.only_positionals) {
+    } else if (word.starts_with('-') && !place.only_positionals()) {
         add_options(place, out);
     } else if (!command.commands.empty()) {
         for (const CommandDescription &each : command.commands) out.words.push_back({each.last_name(), each.text});
     } else if (const auto &all = command.positionals;
-               !all.empty() && (place.positionals < all.size() || all.back().many)) {
-        add_values(all[std::min(place.positionals, all.size() - 1)], runtime, command.name, out);
+               !all.empty() && (place.positionals() < all.size() || all.back().many)) {
+        add_values(all[std::min(place.positionals(), all.size() - 1)], runtime, command.name, out);
     }
     std::erase_if(out.words, [&](const Candidate &each) { return !each.word.starts_with(word); });
     return out;

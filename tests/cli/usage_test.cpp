@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "process.hpp"
+#include "temporary_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -96,6 +97,56 @@ TEST_CASE("errors for misspelt commands, options and names suggest the nearest o
     CHECK_THAT(answer({"devices", "--josn"}), matchers::contains("'--josn'; did you mean '--json'?"));
     CHECK_THAT(answer({"run", g2p(), "word", "--variant", "attenton=baseline"}),
                matchers::contains("no layer 'attenton'; did you mean 'attention'?"));
+}
+
+TEST_CASE("an option's beginning, or its name in other programs, is answered with its name") {
+    const auto error = [](const std::string &option) { return run_lamina({"run", g2p(), "a", option, "2"}).err; };
+    CHECK_THAT(error("--temp"), matchers::contains("unknown option '--temp'; did you mean '--temperature'?"));
+    for (const char *name : {"--max-tokens", "--max-new-tokens", "--n-predict"})
+        CHECK_THAT(error(name), matchers::contains("did you mean '--max-length'?"));
+    CHECK_THAT(error("-x"), matchers::contains("a text that begins with '-' goes after '--'"));
+}
+
+TEST_CASE("help COMMAND is COMMAND --help") {
+    for (const std::vector<std::string> &command :
+         {std::vector<std::string>{}, {"run"}, {"plot"}, {"plot", "pe"}, {"help"}}) {
+        std::vector<std::string> asked = command, option = command;
+        asked.insert(asked.begin(), "help");
+        option.emplace_back("--help");
+        CHECK(run_lamina(asked).out == run_lamina(option).out);
+        CHECK(run_lamina(asked).status == 0);
+    }
+    const Finished unknown = run_lamina({"help", "rnu"});
+    CHECK(unknown.status == 2);
+    CHECK_THAT(unknown.err, matchers::contains("unknown command 'rnu'; did you mean 'run'?"));
+}
+
+TEST_CASE("words are taken as they are, also those that CLI11 has a meaning for") {
+    const TemporaryFolder folder;
+    std::string characters;
+    for (const char c : std::string("[]{}+,- ab")) characters += std::string(1, c) + "\n";
+    const std::string model = (folder.path() / "model").string();
+    REQUIRE(run_lamina({"init", model, "--arch", "decoder", "--d-model", "8", "--heads", "2", "--layers", "1",
+                        "--target-vocab", folder.write("tokens.txt", "<pad>\n<s>\n</s>\n" + characters).string(),
+                        "--split", "characters", "--max-length", "1"})
+                .status == 0);
+    const auto texts = [&](const std::vector<std::string> &words) {
+        std::vector<std::string> arguments{"run", model, "--json", "--device", "cpu", "--stop", "--"};
+        arguments.insert(arguments.end(), words.begin(), words.end());
+        const Finished f = run_lamina(arguments);
+        INFO(f.err);
+        REQUIRE(f.status == 0);
+        std::vector<std::string> out;
+        for (const json &answer : json::parse(f.out)) out.push_back(answer.at("text"));
+        return out;
+    };
+    using Words = std::vector<std::string>;
+    for (const char *word : {"[a,b]", "[]", "[a] b [a]", "{}", "++", "+a", "- a"}) {
+        CHECK(texts({word}) == Words{word});
+        CHECK(texts({"a", word, "b"}) == Words{"a", word, "b"});
+    }
+    CHECK(texts({"a", "--", "--b", "-a", "--", "[b]"}) == Words{"a", "--b", "-a", "--", "[b]"});
+    CHECK_THAT(run_lamina({"plugins", "--", "[layer]"}).err, matchers::contains("'[layer]'"));
 }
 
 TEST_CASE("errors name the missing argument") {
