@@ -3,6 +3,7 @@
 #include "generation/generation_shapes.hpp"
 #include "plan/graph_check.hpp"
 #include "plan/graph_plan.hpp"
+#include "reading/reading.hpp"
 
 #include <algorithm>
 
@@ -92,6 +93,17 @@ void check_generation(const model::Model &model, const abi::Registry &plugins) {
     check_tokens(model, scores.shape[2]);
 }
 
+void check_reading(const model::Model &model, const abi::Registry &plugins) {
+    const model::Reading &reading = *model.reading;
+    plan::GraphShapes shapes;
+    shapes.inputs[reading.ids] = {DType::i32, {2, 1}}; // any shape
+    shapes.inputs[reading.lengths] = {DType::i32, {2}};
+    if (!reading.token_types.empty()) shapes.inputs[reading.token_types] = {DType::i32, {2, 1}};
+    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(reading.graph), plugins, shapes);
+    const Shape &output = plan.tensors[static_cast<size_t>(plan.outputs.at(reading.output))].type.shape;
+    reading::expect_shape(model, output, 2, 1);
+}
+
 } // namespace
 
 void expect_plugins(const model::Model &model, const abi::Registry &plugins) {
@@ -111,6 +123,7 @@ void check_model(const model::Model &model, const abi::Registry &plugins) {
     for (const auto &[name, graph] : model.graphs) plan::check_graph(model, graph, plugins);
     refuse_unused_weights(model, plugins);
     if (model.generation) check_generation(model, plugins);
+    if (model.reading) check_reading(model, plugins);
 }
 
 } // namespace lamina::api

@@ -3,6 +3,7 @@
 
 #include "architectures/config.hpp"
 #include "architectures/graph_writer.hpp"
+#include "architectures/task.hpp"
 #include "base/json.hpp"
 #include "model/model.hpp"
 
@@ -50,6 +51,7 @@ struct Draft {
     const Config &generation;                       // generation_config.json, or `config` if there is none
     bool gguf = false;                              // read from a GGUF file
     std::optional<Pooling> pooling = {};            // of a model that embeds texts
+    std::optional<Task> task = {};                  // none: the architecture sets it, by the weights
     model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer
     int64_t sample_rate = 0;                        // of the audio input "samples" of `encode`; 0: there is none
@@ -71,6 +73,9 @@ struct Architecture {
     std::string_view model_type; // in config.json, and "general.architecture" in GGUF
     void (*build)(Draft &draft);
     std::span<const TensorName> gguf = {}; // empty: not read from GGUF
+    // The base model's name within a model with a head, "bert" in "bert.pooler.dense.weight". What a file has beside it
+    // and no layer takes belongs to the head of another task, and is left out. Empty: names have no such prefix.
+    std::string_view base = {};
 };
 
 // All architectures. Each file families/NAME.cpp defines families::NAME(), which returns those of the file; CMake

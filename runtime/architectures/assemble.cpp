@@ -33,11 +33,18 @@ std::string name_of(const std::filesystem::path &path) {
     return name.empty() ? "model" : name.substr(0, 100);
 }
 
+// Whether a weight belongs to a head that the model does not have.
+bool of_another_head(const Draft &draft, std::string_view base, const std::string &weight) {
+    const std::string inside = std::string(base) + ".";
+    if (draft.gguf || base.empty() || weight.starts_with(inside)) return false;
+    return std::ranges::none_of(draft.graphs, [&](const auto &graph) { return graph.second.names(weight); });
+}
+
 // The weights without the unused ones.
-model::Weights used(const Draft &draft) {
+model::Weights used(const Draft &draft, std::string_view base) {
     model::Weights out(draft.weights.file());
     for (const auto &[name, weight] : draft.weights.entries())
-        if (!draft.unused.contains(name)) out.add(name, weight);
+        if (!draft.unused.contains(name) && !of_another_head(draft, base, name)) out.add(name, weight);
     for (const auto &[name, dtype] : draft.weights.others()) out.add_other(name, dtype);
     return out;
 }
@@ -65,10 +72,13 @@ std::span<const TensorName> tensor_names(const std::string &model_type, const Co
     return architecture.gguf;
 }
 
+std::string_view base_of(const std::string &model_type, const Config &config) { return find(model_type, config).base; }
+
 std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,
                                              const std::filesystem::path &path) {
     draft.tokens = output_tokens(draft.generation, draft.config);
-    find(model_type, draft.config).build(draft);
+    const Architecture &architecture = find(model_type, draft.config);
+    architecture.build(draft);
     draft.config.finish();
     Json graphs = Json::object();
     for (const auto &[name, graph] : draft.graphs) graphs[name] = graph.json();
@@ -86,7 +96,7 @@ std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &mo
     const model::TextFiles files{{},
                                  [&](const std::string &) { return *draft.texts->tokenizer; },
                                  [&](const std::string &file) { return text_of(path / file); }};
-    return model::Model::read(readable_json(json), used(draft), files, path.string());
+    return model::Model::read(readable_json(json), used(draft, architecture.base), files, path.string());
 }
 
 } // namespace lamina::architectures

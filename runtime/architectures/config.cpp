@@ -65,6 +65,8 @@ constexpr std::array harmless{
     "repetition_penalty",
     "return_dict",
     "return_dict_in_generate",
+    "sbert_ce_default_activation_function",
+    "sentence_transformers",
     "sep_token_id",
     "suppress_tokens",
     "task_specific_params",

@@ -16,6 +16,10 @@ bool GraphWriter::takes(std::string_view input) const {
     return std::ranges::any_of(*members, [&](const Json::Member &member) { return member.key == input; });
 }
 
+bool GraphWriter::names(std::string_view weight) const {
+    return named_.contains(weight) || named_.contains(weight.substr(0, weight.rfind('.')));
+}
+
 GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type,
                                        const std::vector<std::pair<const char *, Tensor>> &inputs, const Json &params,
                                        const Json &weights) {
@@ -26,6 +30,9 @@ GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type
     if (!params.empty()) out["params"] = params;
     if (!weights.empty()) out["weights"] = weights;
     layers_.push_back(out);
+    named_.insert(name);
+    if (const auto *members = weights.members())
+        for (const Json::Member &weight : *members) named_.insert(*weight.value.text());
     return name;
 }
 

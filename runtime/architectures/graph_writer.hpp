@@ -8,6 +8,8 @@
 #include <lamina/tensor.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,7 @@ class GraphWriter {
     Tensor input(const std::string &name, DType dtype, const std::string &dims);
     void output(const std::string &name, const Tensor &tensor) { outputs_[name] = tensor; }
     [[nodiscard]] bool takes(std::string_view input) const;
+    [[nodiscard]] bool names(std::string_view weight) const; // whether it is a layer's
 
     // Adds any layer. Empty inputs are left out. Weights that are not mapped are called NAME.PORT.
     Tensor layer(const std::string &name, const char *type, const std::vector<std::pair<const char *, Tensor>> &inputs,
@@ -86,6 +89,7 @@ class GraphWriter {
     void check_bias(const std::string &module, bool biased) const;
 
     const model::Weights *weights_;
+    std::set<std::string, std::less<>> named_; // layers, and weights that are not named after their layer
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();
 };
 

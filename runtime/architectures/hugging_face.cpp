@@ -1,6 +1,7 @@
 #include "architectures/hugging_face.hpp"
 
 #include "architectures/assemble.hpp"
+#include "architectures/file_names.hpp"
 #include "architectures/text_settings.hpp"
 #include "base/utf8.hpp"
 #include "model/safetensors.hpp"
@@ -73,13 +74,15 @@ std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
     std::optional<JsonText> generation_document;
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
-    model::Weights weights = model::open_safetensors_folder(folder);
+    const std::string model_type = config.text("model_type");
+    model::Weights weights = as_loaded(model::open_safetensors_folder(folder), base_of(model_type, config));
     Draft draft{.config = config,
                 .weights = weights,
                 .generation = generation,
                 .pooling = read_modules(folder),
+                .task = task_of(config),
                 .texts = read_text_settings(config, generation, folder)};
-    return assemble(draft, config.text("model_type"), folder);
+    return assemble(draft, model_type, folder);
 }
 
 } // namespace lamina::architectures

@@ -151,12 +151,6 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
 
 namespace {
 
-// Whether the name of the model's class ends in `task`: "BertForTokenClassification".
-bool is_for(const Config &config, std::string_view task) {
-    const std::vector<std::string> classes = config.texts("architectures");
-    return std::ranges::any_of(classes, [&](const std::string &name) { return name.ends_with(task); });
-}
-
 // {"0": "negative", "1": "positive"} as a list.
 std::vector<std::string> labels_of(const Config &config) {
     const auto value = config.find("id2label");
@@ -173,7 +167,20 @@ std::vector<std::string> labels_of(const Config &config) {
     return out;
 }
 
+// What the makers of a cross-encoder apply to its scores (sentence-transformers, cross_encoder/model.py).
+const char *scores_of_activation(const Config &config, const char *key) {
+    const std::string name = config.text(key);
+    if (name.ends_with(".Identity")) return "values";
+    if (name.ends_with(".Sigmoid")) return "sigmoid";
+    config.fail(key, in_quotes(name) + " is not supported; supported: torch.nn.modules.linear.Identity and "
+                                       "torch.nn.modules.activation.Sigmoid");
+}
+
 const char *scores_of(const Config &config) {
+    constexpr const char *activation = "activation_fn", *older = "sbert_ce_default_activation_function";
+    if (const auto sentences = config.object("sentence_transformers"); sentences && sentences->has(activation))
+        return scores_of_activation(*sentences, activation);
+    if (config.has(older)) return scores_of_activation(config, older);
     const std::string type = config.text("problem_type", "single_label_classification");
     if (type == "single_label_classification") return "softmax";
     if (type == "multi_label_classification") return "sigmoid";
@@ -198,8 +205,8 @@ Json reading_block(const Draft &draft) {
         out["embedding"] = "embedding";
         return out;
     }
-    const bool of_texts = is_for(draft.config, "ForSequenceClassification");
-    if (!of_texts && !is_for(draft.config, "ForTokenClassification")) return nullptr;
+    const bool of_texts = draft.task == Task::texts;
+    if (!of_texts && draft.task != Task::tokens) return nullptr;
     out[of_texts ? "classes" : "token_classes"] = "logits";
     out["labels"] = labels_of(draft.config);
     out["scores"] = scores_of(draft.config);

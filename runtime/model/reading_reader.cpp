@@ -1,9 +1,11 @@
 #include "model/reading_reader.hpp"
 
+#include "base/joined.hpp"
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "model/graph_names.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -13,18 +15,27 @@ namespace {
 using Gives = Reading::Gives;
 using Scores = Reading::Scores;
 
-constexpr std::array<std::pair<const char *, Gives>, 3> kinds{
-    {{"embedding", Gives::embedding}, {"classes", Gives::classes}, {"token_classes", Gives::token_classes}}};
+constexpr std::array<ReadingKind, 3> kinds{{
+    {Gives::embedding, "embedding", "(B, C)", false},
+    {Gives::classes, "classes", "(B, L)", false},
+    {Gives::token_classes, "token_classes", "(B, T, L)", true},
+}};
+
+std::string all_keys() {
+    std::vector<std::string> keys;
+    for (const ReadingKind &kind : kinds) keys.emplace_back(kind.key);
+    return joined(keys);
+}
 
 // The key that says what the model gives, and by which output.
 void read_output(JsonView value, const Graph &graph, Reading &out) {
-    for (const auto &[key, gives] : kinds) {
-        if (!value.has(key)) continue;
-        if (!out.output.empty()) value.at(key).fail("a model gives one of embedding, classes and token_classes");
-        out.gives = gives;
-        out.output = output_at(value.at(key), graph);
+    for (const ReadingKind &kind : kinds) {
+        if (!value.has(kind.key)) continue;
+        if (!out.output.empty()) value.at(kind.key).fail("a model gives only one of " + all_keys());
+        out.gives = kind.gives;
+        out.output = output_at(value.at(kind.key), graph);
     }
-    if (out.output.empty()) value.fail("expected one of the keys embedding, classes and token_classes");
+    if (out.output.empty()) value.fail("expected one of the keys " + all_keys());
 }
 
 Scores scores_at(JsonView value) {
@@ -37,6 +48,8 @@ Scores scores_at(JsonView value) {
 }
 
 } // namespace
+
+const ReadingKind &kind_of(Gives gives) { return *std::ranges::find(kinds, gives, &ReadingKind::gives); }
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"graph", "ids", "lengths", "token_types", "embedding", "classes", "token_classes", "labels",

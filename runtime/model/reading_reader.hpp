@@ -6,6 +6,14 @@
 
 namespace lamina::model {
 
+// What a model may give for a text: the key, the shape of the output, and whether it has a row for each token.
+struct ReadingKind {
+    Reading::Gives gives;
+    const char *key, *dims;
+    bool of_tokens;
+};
+[[nodiscard]] const ReadingKind &kind_of(Reading::Gives gives);
+
 // The graphs must have been read. Throws Error(input).
 [[nodiscard]] Reading read_reading(JsonView value, const Model &model, const TextFiles &files);
 

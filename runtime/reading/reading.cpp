@@ -1,6 +1,7 @@
 #include "reading/reading.hpp"
 
 #include "base/utf8.hpp"
+#include "model/reading_reader.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -87,13 +88,15 @@ std::vector<Found> read(detail::SessionState &session, const std::vector<std::st
         const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
         std::vector<const Encoding *> rows;
         for (const size_t i : batch) rows.push_back(&encodings[i]);
-        const TensorMap inputs = inputs_of(model, rows, static_cast<int64_t>(std::bit_ceil(rows.size())),
-                                           rounded(model, rows.back()->size()));
+        const auto height = static_cast<int64_t>(std::bit_ceil(rows.size())),
+                   length = rounded(model, rows.back()->size());
+        const TensorMap inputs = inputs_of(model, rows, height, length);
         const Tensor output = session.surviving_loss([&] { return session.run(model.graph, inputs); }).at(model.output);
+        expect_shape(*session.model, output.shape(), height, length);
         const size_t stride = output.f32().size() / static_cast<size_t>(output.shape()[0]);
         for (size_t b = 0; b < batch.size(); ++b) {
             auto row = output.f32().subspan(b * stride, stride);
-            if (model.gives == model::Reading::Gives::token_classes)
+            if (model::kind_of(model.gives).of_tokens)
                 row = row.first(rows[b]->size() * static_cast<size_t>(output.shape().back()));
             out[batch[b]].values.assign(row.begin(), row.end());
         }
@@ -126,15 +129,33 @@ GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::strin
     return {reading.graph, inputs_of(reading, rows, static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest))};
 }
 
+void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length) {
+    const model::Reading &reading = *model.reading;
+    const model::ReadingKind &kind = model::kind_of(reading.gives);
+    const std::string place = (model.folder / "model.json").string() + ": /reading/";
+    const Shape wanted = kind.of_tokens ? Shape{batch, length} : Shape{batch};
+    if (output.size() != wanted.size() + 1 || !std::equal(wanted.begin(), wanted.end(), output.begin()))
+        throw Error(ErrorCode::input, place + kind.key + ": expected '" + reading.output + "' to be " + kind.dims +
+                                          ", found " + to_string(output) + " for B = " + std::to_string(batch) +
+                                          ", T = " + std::to_string(length));
+    if (!reading.labels.empty() && static_cast<int64_t>(reading.labels.size()) != output.back())
+        throw Error(ErrorCode::input, place + "labels: expected " + std::to_string(output.back()) +
+                                          ", one for each class of '" + reading.output + "', found " +
+                                          std::to_string(reading.labels.size()));
+}
+
 std::vector<LabelScore> labels_of(const model::Reading &model, std::span<const float> row) {
-    const double most = *std::ranges::max_element(row);
+    using Scores = model::Reading::Scores;
+    // One class is not likelier than others: it applies or not.
+    const Scores scores = model.scores == Scores::softmax && row.size() == 1 ? Scores::sigmoid : model.scores;
+    const double most = row.empty() ? 0 : *std::ranges::max_element(row);
     double sum = 0;
     for (const float value : row) sum += std::exp(value - most);
     std::vector<LabelScore> out;
     for (size_t i = 0; i < row.size(); ++i) {
         double score = row[i];
-        if (model.scores == model::Reading::Scores::softmax) score = std::exp(row[i] - most) / sum;
-        if (model.scores == model::Reading::Scores::sigmoid) score = 1 / (1 + std::exp(-score));
+        if (scores == Scores::softmax) score = std::exp(row[i] - most) / sum;
+        if (scores == Scores::sigmoid) score = 1 / (1 + std::exp(-score));
         out.push_back({i < model.labels.size() ? model.labels[i] : "LABEL_" + std::to_string(i), score});
     }
     std::ranges::stable_sort(out, std::ranges::greater{}, &LabelScore::score);

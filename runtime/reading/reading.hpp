@@ -28,6 +28,10 @@ struct Found {
 // The inputs of the model's graph for some texts, padded to the longest.
 [[nodiscard]] GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts);
 
+// Throws Error(input) unless the model's output for `batch` rows of `length` tokens has this shape: one row for each
+// text or token, with one value for each label.
+void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length);
+
 // Scores of labels, best first, of one row of the model's outputs.
 [[nodiscard]] std::vector<LabelScore> labels_of(const model::Reading &model, std::span<const float> row);
 

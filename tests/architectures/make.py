@@ -216,6 +216,26 @@ def encoder(name, model, outputs, types=0):
     save(name, model, "encode", given, run)
 
 
+def other_heads(name, model, outputs, other, types=0, old=False):
+    """A file that also holds what another class has, and with `old` the names of LayerNorm's weights in TensorFlow."""
+    encoder(name, model, outputs, types)
+    if not is_wanted(name):
+        return
+    file = here / name / "model.safetensors"
+    from safetensors.torch import load_file
+    tensors = load_file(file)
+    for tensor, values in other(model.config).state_dict().items():
+        if tensor not in tensors:
+            tensors[tensor] = torch.randn(values.shape).to(torch.float16)
+    if old:
+        change = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+        for new, first in change.items():
+            tensors = {t.replace(new, first): v for t, v in tensors.items()}
+        tensors = {"module." + t: v for t, v in tensors.items()}
+        tensors["module.bert.embeddings.position_ids"] = torch.arange(32)[None]
+    save_file(tensors, file, metadata={"format": "pt"})
+
+
 def encoders():
     T = transformers
     sizes = dict(vocab_size=vocabulary, hidden_size=36, num_hidden_layers=2, num_attention_heads=4, intermediate_size=44,
@@ -223,20 +243,31 @@ def encoders():
     bert = lambda **more: T.BertConfig(**sizes | more)
     hidden = lambda r: {"hidden": r.last_hidden_state, "pooled": r.pooler_output}
     logits = lambda r: {"logits": r.logits}
+    answers = lambda r: {"logits": torch.stack([r.start_logits, r.end_logits], -1)}
     encoder("bert", T.BertModel(bert()), hidden, types=2)
     encoder("bert_relu", T.BertModel(bert(hidden_act="relu", layer_norm_eps=1e-5)), hidden, types=2)
     encoder("bert_texts", T.BertForSequenceClassification(bert(num_labels=3)), logits, types=2)
     encoder("bert_tokens", T.BertForTokenClassification(bert(num_labels=5)), logits, types=2)
     encoder("bert_masked", T.BertForMaskedLM(bert()), logits, types=2)
+    encoder("bert_score", T.BertForSequenceClassification(bert(num_labels=1)), logits, types=2)
+    other_heads("bert_tokens_pooled", T.BertForTokenClassification(bert(num_labels=5)), logits, T.BertForPreTraining, types=2)
+    other_heads("bert_old", T.BertForMaskedLM(bert()), logits, T.BertForPreTraining, types=2, old=True)
+    encoder("bert_answers", T.BertForQuestionAnswering(bert()), answers, types=2)
     roberta = lambda **more: T.RobertaConfig(**sizes | dict(type_vocab_size=1, pad_token_id=1) | more)
     encoder("roberta", T.RobertaModel(roberta()), hidden, types=1)
     encoder("roberta_texts", T.RobertaForSequenceClassification(roberta(num_labels=3)), logits, types=1)
     encoder("roberta_masked", T.RobertaForMaskedLM(roberta()), logits, types=1)
+    other_heads("roberta_tokens", T.RobertaForTokenClassification(roberta(num_labels=3)), logits,
+                T.RobertaForMaskedLM, types=1)
+    encoder("roberta_answers", T.RobertaForQuestionAnswering(roberta()), answers, types=1)
     distil = lambda **more: T.DistilBertConfig(**dict(vocab_size=vocabulary, dim=36, n_layers=2, n_heads=4, hidden_dim=44,
                                                       max_position_embeddings=32) | more)
     encoder("distilbert", T.DistilBertModel(distil()), lambda r: {"hidden": r.last_hidden_state})
     encoder("distilbert_texts", T.DistilBertForSequenceClassification(distil(num_labels=3)), logits)
     encoder("distilbert_masked", T.DistilBertForMaskedLM(distil()), logits)
+    other_heads("distilbert_tokens", T.DistilBertForTokenClassification(distil(num_labels=4)), logits,
+                T.DistilBertForSequenceClassification)
+    encoder("distilbert_answers", T.DistilBertForQuestionAnswering(distil()), answers)
     sentences()
 
 

@@ -25,6 +25,11 @@ Tensor alone(Session &session, const std::vector<int32_t> &ids, const std::strin
     return session.run("encode", inputs).at(output);
 }
 
+float logit_of(const char *model, const std::vector<int32_t> &ids) {
+    Session session = WithTokenizer(model).session();
+    return alone(session, ids, "logits").f32().front();
+}
+
 void check_close(std::span<const float> found, std::span<const float> expected) {
     REQUIRE(found.size() == expected.size());
     for (size_t i = 0; i < found.size(); ++i) CHECK_THAT(found[i], matchers::within_abs(expected[i], 1e-5));
@@ -103,6 +108,63 @@ TEST_CASE("texts: each token of a text has its class") {
     }
     CHECK(found[0][2].token == "w11");
     CHECK((found[0][2].characters == TextRange{7, 10}));
+}
+
+TEST_CASE("texts: the head is that of the class in config.json, whatever else the file holds") {
+    const WithTokenizer model("bert_tokens_pooled");
+    Session session = model.session();
+    const auto found = label_tokens(session, {"w7 w9  w11", "w3"});
+    REQUIRE(found[0].size() == 3);
+    CHECK(found[0][0].labels.size() == 5);
+    double sum = 0;
+    for (const LabelScore &each : found[0][2].labels) sum += each.score;
+    CHECK_THAT(sum, matchers::within_abs(1, 1e-6));
+}
+
+TEST_CASE("texts: a single class has the sigmoid of its score, or the score itself in regression") {
+    json one{{"id2label", {{"0", "relevant"}}}};
+    const float logit = logit_of("bert_score", {1, 7, 9, 2});
+    const auto score = [&](const char *type) {
+        if (type != nullptr) one["problem_type"] = type;
+        Session session = WithTokenizer("bert_score", one).session();
+        const auto labels = classify(session, {"w7 w9"}).front();
+        REQUIRE(labels.size() == 1);
+        CHECK(labels.front().label == "relevant");
+        return labels.front().score;
+    };
+    const double sigmoid = 1 / (1 + std::exp(-double{logit}));
+    CHECK_THAT(score(nullptr), matchers::within_abs(sigmoid, 1e-5));
+    CHECK_THAT(score("single_label_classification"), matchers::within_abs(sigmoid, 1e-5));
+    CHECK_THAT(score("multi_label_classification"), matchers::within_abs(sigmoid, 1e-5));
+    CHECK_THAT(score("regression"), matchers::within_abs(logit, 1e-5));
+}
+
+TEST_CASE("texts: the activation that a cross-encoder's makers chose decides its scores") {
+    const float logit = logit_of("bert_score", {1, 7, 9, 2});
+    const auto score = [](const json &change) {
+        Session session = WithTokenizer("bert_score", change).session();
+        return classify(session, {"w7 w9"}).front().front().score;
+    };
+    const char *identity = "torch.nn.modules.linear.Identity", *sigmoid = "torch.nn.modules.activation.Sigmoid";
+    const double probability = 1 / (1 + std::exp(-double{logit}));
+    CHECK_THAT(score({{"sentence_transformers", {{"activation_fn", identity}, {"version", "4.1.0"}}}}),
+               matchers::within_abs(logit, 1e-5));
+    CHECK_THAT(score({{"sentence_transformers", {{"activation_fn", sigmoid}}}}),
+               matchers::within_abs(probability, 1e-5));
+    CHECK_THAT(score({{"sbert_ce_default_activation_function", identity}}), matchers::within_abs(logit, 1e-5));
+    CHECK_THAT(message_of([&] {
+                   (void)score({{"sbert_ce_default_activation_function", "torch.nn.ReLU"}});
+               }),
+               contains("/sbert_ce_default_activation_function: 'torch.nn.ReLU' is not supported"));
+}
+
+TEST_CASE("texts: as many labels as classes are required") {
+    const auto refusal = [](const char *name, const json &labels) {
+        return message_of([&] { (void)WithTokenizer(name, {{"id2label", labels}}).session(); });
+    };
+    CHECK_THAT(refusal("bert_tokens", {{"0", "a"}, {"1", "b"}}),
+               contains("/reading/labels: expected 5, one for each class of 'logits', found 2"));
+    CHECK_THAT(refusal("bert_score", {{"0", "a"}, {"1", "b"}}), contains("labels: expected 1"));
 }
 
 TEST_CASE("texts: a language model in a Hugging Face folder continues them with the likeliest tokens") {

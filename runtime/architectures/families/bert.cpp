@@ -10,8 +10,9 @@ namespace {
 using Tensor = GraphWriter::Tensor;
 
 struct Kind {
-    const char *prefix;   // of the weights' names, in models with a head
-    bool roberta = false; // positions start after the padding token's id, and heads have other names
+    std::string_view base; // Architecture::base
+    bool roberta;          // positions start after the padding token's id; another head for texts
+    const char *words_dense, *words_norm, *words; // modules of the head for words
 };
 
 class Bert {
@@ -19,10 +20,8 @@ class Bert {
     Bert(Draft &draft, const Kind &kind)
         : draft_(draft), config_(draft.config), kind_(kind), graph_(draft.graph("encode")),
           activation_(config_.activation("hidden_act", "gelu")), eps_(config_.real("layer_norm_eps", 1e-12)),
-          heads_(config_.positive("num_attention_heads")), layers_(config_.layers("num_hidden_layers")) {
-        const std::string with_head = std::string(kind.prefix) + ".";
-        if (has(with_head + "embeddings.word_embeddings.weight")) prefix_ = with_head;
-    }
+          prefix_(std::string(kind.base) + "."), heads_(config_.positive("num_attention_heads")),
+          layers_(config_.layers("num_hidden_layers")) {}
 
     void build() {
         config_.expect("position_embedding_type", "absolute");
@@ -35,7 +34,6 @@ class Bert {
         for (int64_t i = 0; i < layers_; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x);
         graph_.output("hidden", x);
         heads(x);
-        draft_.unused.insert(prefix_ + "embeddings.position_ids");
     }
 
   private:
@@ -43,8 +41,9 @@ class Bert {
     const Config &config_;
     Kind kind_;
     GraphWriter &graph_;
-    std::string activation_, prefix_, lengths_;
+    std::string activation_;
     double eps_;
+    std::string prefix_, lengths_;
     int64_t heads_, layers_;
 
     [[nodiscard]] bool has(const std::string &tensor) const { return draft_.weights.entries().contains(tensor); }
@@ -83,42 +82,77 @@ class Bert {
             eps_);
     }
 
-    // ---- Heads, depending on which weights the file has ----
+    // ---- Heads ----
 
     void heads(const Tensor &x) {
         if (draft_.pooling) {
             graph_.output("embedding", draft_.pooling->layer(graph_, x, lengths_));
-            unused("pooler.dense");
-        } else if (has(prefix_ + "pooler.dense.weight")) {
-            const Tensor pooled = graph_.activated("tanh", graph_.linear(prefix_ + "pooler.dense", first(x), {}));
-            graph_.output("pooled", pooled);
-            if (has("classifier.weight")) graph_.output("logits", graph_.linear("classifier", pooled, {}));
-        } else if (has("classifier.out_proj.weight")) { // RoBERTa's text classification
-            const Tensor dense = graph_.activated("tanh", graph_.linear("classifier.dense", first(x), {}));
-            graph_.output("logits", graph_.linear("classifier.out_proj", dense, {}));
-        } else if (has("classifier.weight")) { // token classification
-            graph_.output("logits", graph_.linear("classifier", x, {}));
+            leave_out(prefix_ + "pooler.dense");
+            return;
         }
-        if (has("cls.predictions.bias"))
-            words(x, "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions");
-        if (has("lm_head.bias")) words(x, "lm_head.dense", "lm_head.layer_norm", "lm_head");
+        if (!draft_.task) draft_.task = task_of_weights();
+        const Tensor summary = pooled(x);
+        switch (*draft_.task) {
+        case Task::none:
+            break;
+        case Task::words:
+            return graph_.output("logits", words(x));
+        case Task::texts:
+            return graph_.output("logits",
+                                 kind_.roberta ? roberta_classes(x) : graph_.linear("classifier", summary, {}));
+        case Task::tokens:
+            return graph_.output("logits", graph_.linear("classifier", x, {}));
+        case Task::answers:
+            return graph_.output("logits", graph_.linear("qa_outputs", x, {}));
+        }
+    }
+
+    [[nodiscard]] Task task_of_weights() const {
+        if (has(std::string(kind_.words) + ".bias")) return Task::words;
+        if (has("qa_outputs.weight")) return Task::answers;
+        if (has("classifier.out_proj.weight")) return Task::texts;
+        if (!has("classifier.weight")) return Task::none;
+        return has(prefix_ + "pooler.dense.weight") ? Task::texts : Task::tokens;
+    }
+
+    // The pooler's output, which only some heads were trained with; none: the model has no pooler.
+    Tensor pooled(const Tensor &x) {
+        const std::string pooler = prefix_ + "pooler.dense";
+        const Task task = *draft_.task;
+        const bool needed = task == Task::texts && !kind_.roberta, possible = task == Task::words || task == Task::none;
+        if (!needed && !(possible && has(pooler + ".weight"))) return leave_out(pooler);
+        const Tensor out = graph_.activated("tanh", graph_.linear(pooler, first(x), {}));
+        graph_.output("pooled", out);
+        return out;
+    }
+
+    Tensor roberta_classes(const Tensor &x) {
+        const Tensor dense = graph_.activated("tanh", graph_.linear("classifier.dense", first(x), {}));
+        return graph_.linear("classifier.out_proj", dense, {});
     }
 
     // The masked-language-modelling head, tied to the embedding table.
-    void words(const Tensor &x, const char *dense, const char *norm, const std::string &name) {
-        const Tensor hidden = graph_.layer_norm(norm, graph_.activated(activation_, graph_.linear(dense, x, {})), eps_);
-        const std::string table = prefix_ + "embeddings.word_embeddings.weight";
-        graph_.output("logits", graph_.layer(name, "linear", {{"x", hidden}}, {}, {{"weight", table}}));
-        for (const char *copy : {".decoder.weight", ".decoder.bias"}) draft_.unused.insert(name + copy);
+    Tensor words(const Tensor &x) {
+        const Tensor hidden = graph_.activated(activation_, graph_.linear(kind_.words_dense, x, {}));
+        const std::string name = kind_.words, table = prefix_ + "embeddings.word_embeddings.weight";
+        return graph_.linear(name, graph_.layer_norm(kind_.words_norm, hidden, eps_), {.weight = table});
     }
 
     Tensor first(const Tensor &x) {
         return graph_.layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
     }
-    void unused(const char *module) {
-        for (const char *kind : {".weight", ".bias"}) draft_.unused.insert(prefix_ + module + kind);
+    Tensor leave_out(const std::string &module) {
+        for (const char *kind : {".weight", ".bias"}) draft_.unused.insert(module + kind);
+        return "";
     }
 };
+
+constexpr Kind bert_kind{"bert", false, "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+                         "cls.predictions"};
+constexpr Kind roberta_kind{"roberta", true, "lm_head.dense", "lm_head.layer_norm", "lm_head"};
+
+void build_bert(Draft &draft) { Bert(draft, bert_kind).build(); }
+void build_roberta(Draft &draft) { Bert(draft, roberta_kind).build(); }
 
 } // namespace
 
@@ -126,9 +160,9 @@ namespace families {
 
 std::span<const Architecture> bert() {
     static constexpr std::array<Architecture, 3> kinds{{
-        {"bert", [](Draft &draft) { Bert(draft, {.prefix = "bert"}).build(); }},
-        {"roberta", [](Draft &draft) { Bert(draft, {.prefix = "roberta", .roberta = true}).build(); }},
-        {"xlm-roberta", [](Draft &draft) { Bert(draft, {.prefix = "roberta", .roberta = true}).build(); }},
+        {"bert", build_bert, {}, bert_kind.base},
+        {"roberta", build_roberta, {}, roberta_kind.base},
+        {"xlm-roberta", build_roberta, {}, roberta_kind.base},
     }};
     return kinds;
 }

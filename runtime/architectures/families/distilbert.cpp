@@ -10,22 +10,38 @@ using Tensor = GraphWriter::Tensor;
 
 constexpr double norm_eps = 1e-12;
 
-void add_heads(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &lengths, const std::string &prefix,
-               const std::string &activation) {
-    const auto &weights = draft.weights.entries();
-    if (draft.pooling) graph.output("embedding", draft.pooling->layer(graph, x, lengths));
-    if (weights.contains("pre_classifier.weight")) {
+constexpr std::string_view base = "distilbert";
+
+Task task_of_weights(const model::Weights &weights) {
+    const auto has = [&](const char *tensor) { return weights.entries().contains(tensor); };
+    if (has("pre_classifier.weight")) return Task::texts;
+    if (has("classifier.weight")) return Task::tokens;
+    if (has("qa_outputs.weight")) return Task::answers;
+    return has("vocab_transform.weight") ? Task::words : Task::none;
+}
+
+void add_head(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &lengths, const std::string &prefix,
+              const std::string &activation) {
+    if (draft.pooling) return graph.output("embedding", draft.pooling->layer(graph, x, lengths));
+    if (!draft.task) draft.task = task_of_weights(draft.weights);
+    switch (*draft.task) {
+    case Task::none:
+        break;
+    case Task::texts: {
         const Tensor first = graph.layer(prefix + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
         const Tensor hidden = graph.activated("relu", graph.linear("pre_classifier", first, {}));
-        graph.output("logits", graph.linear("classifier", hidden, {}));
-    } else if (weights.contains("classifier.weight")) {
-        graph.output("logits", graph.linear("classifier", x, {}));
-    } else if (weights.contains("vocab_transform.weight")) {
+        return graph.output("logits", graph.linear("classifier", hidden, {}));
+    }
+    case Task::tokens:
+        return graph.output("logits", graph.linear("classifier", x, {}));
+    case Task::answers:
+        return graph.output("logits", graph.linear("qa_outputs", x, {}));
+    case Task::words: {
         const Tensor hidden = graph.activated(activation, graph.linear("vocab_transform", x, {}));
         const Tensor normed = graph.layer_norm("vocab_layer_norm", hidden, norm_eps);
         const std::string table = prefix + "embeddings.word_embeddings.weight";
-        graph.output("logits", graph.linear("vocab_projector", normed, {.weight = table}));
-        draft.unused.insert("vocab_projector.weight");
+        return graph.output("logits", graph.linear("vocab_projector", normed, {.weight = table}));
+    }
     }
 }
 
@@ -37,8 +53,7 @@ void build(Draft &draft) {
     config.expect("tie_word_embeddings", true);
     config.ignore({"dim", "hidden_dim", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"});
 
-    const bool with_head = draft.weights.entries().contains("distilbert.embeddings.word_embeddings.weight");
-    const std::string prefix = with_head ? "distilbert." : "", embeddings = prefix + "embeddings.";
+    const std::string prefix = std::string(base) + ".", embeddings = prefix + "embeddings.";
     GraphWriter &graph = draft.graph("encode");
     const Tensor ids = graph.input("ids", DType::i32, "B T"), lengths = graph.input("lengths", DType::i32, "B");
     Tensor x = graph.learned_positions(embeddings + "position_embeddings",
@@ -57,7 +72,7 @@ void build(Draft &draft) {
         x = graph.layer_norm(layer + ".output_layer_norm", x, norm_eps);
     }
     graph.output("hidden", x);
-    add_heads(draft, graph, x, lengths, prefix, activation);
+    add_head(draft, graph, x, lengths, prefix, activation);
 }
 
 } // namespace
@@ -65,7 +80,7 @@ void build(Draft &draft) {
 namespace families {
 
 std::span<const Architecture> distilbert() {
-    static constexpr std::array<Architecture, 1> kinds{{{"distilbert", build}}};
+    static constexpr std::array<Architecture, 1> kinds{{{"distilbert", build, {}, base}}};
     return kinds;
 }
 

@@ -98,8 +98,8 @@ namespace families {
 
 std::span<const Architecture> gemma() {
     static constexpr std::array<Architecture, 2> kinds{{
-        {"gemma2", [](Draft &draft) { build(draft, Version::two); }},
-        {"gemma3_text", [](Draft &draft) { build(draft, Version::three); }},
+        {"gemma2", [](Draft &draft) { build(draft, Version::two); }, {}, "model"},
+        {"gemma3_text", [](Draft &draft) { build(draft, Version::three); }, {}, "model"},
     }};
     return kinds;
 }

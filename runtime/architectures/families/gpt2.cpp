@@ -10,6 +10,8 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
+constexpr std::string_view base = "transformer";
+
 // GPT-2's files store matrices transposed, one column per output, and the three projections of attention side by side.
 class Transposed {
   public:
@@ -43,7 +45,7 @@ void build(Draft &draft) {
                    "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
                    "summary_use_proj"});
 
-    const std::string prefix = draft.weights.entries().contains("wte.weight") ? "" : "transformer.";
+    const std::string prefix = std::string(base) + ".";
     Transposed transposed(draft, prefix);
     GraphWriter &graph = draft.graph("decode");
     const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
@@ -77,7 +79,7 @@ void build(Draft &draft) {
 namespace families {
 
 std::span<const Architecture> gpt2() {
-    static constexpr std::array<Architecture, 1> kinds{{{"gpt2", build}}};
+    static constexpr std::array<Architecture, 1> kinds{{{"gpt2", build, {}, base}}};
     return kinds;
 }
 

@@ -86,8 +86,6 @@ void build(Draft &draft, const Kind &kind) {
     graph.output("logits",
                  graph.linear("lm_head", x, {.biased = false, .weight = tied ? "model.embed_tokens.weight" : ""}));
     if (tied) draft.unused.insert("lm_head.weight");
-    for (int64_t i = 0; i < layers; ++i) // older files store what rotary() computes
-        draft.unused.insert("model.layers." + std::to_string(i) + ".self_attn.rotary_emb.inv_freq");
 }
 
 constexpr std::array<TensorName, 14> gguf{{
@@ -113,10 +111,11 @@ namespace families {
 
 std::span<const Architecture> llama() {
     static constexpr std::array<Architecture, 4> kinds{{
-        {"llama", [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); }, gguf},
-        {"mistral", [](Draft &draft) { build(draft, {.window = 4096}); }, gguf},
-        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true, .slides = false}); }, gguf},
-        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true, .head_dim = 128, .slides = false}); }, gguf},
+        {"llama", [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); }, gguf, "model"},
+        {"mistral", [](Draft &draft) { build(draft, {.window = 4096}); }, gguf, "model"},
+        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true, .slides = false}); }, gguf, "model"},
+        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true, .head_dim = 128, .slides = false}); }, gguf,
+         "model"},
     }};
     return kinds;
 }

@@ -55,7 +55,7 @@ void build(Draft &draft) {
 namespace families {
 
 std::span<const Architecture> opt() {
-    static constexpr std::array<Architecture, 1> kinds{{{"opt", build}}};
+    static constexpr std::array<Architecture, 1> kinds{{{"opt", build, {}, "model"}}};
     return kinds;
 }
 

@@ -1,0 +1,32 @@
+#include "architectures/task.hpp"
+
+#include <array>
+#include <utility>
+
+namespace lamina::architectures {
+namespace {
+
+// The ends of the names of transformers' classes.
+constexpr std::array<std::pair<std::string_view, Task>, 10> classes{{
+    {"ForCausalLM", Task::words},
+    {"ForConditionalGeneration", Task::words},
+    {"ForMaskedLM", Task::words},
+    {"ForPreTraining", Task::words},
+    {"ForQuestionAnswering", Task::answers},
+    {"ForSequenceClassification", Task::texts},
+    {"ForTokenClassification", Task::tokens},
+    {"LMHeadModel", Task::words},
+    {"MTModel", Task::words},
+    {"Model", Task::none},
+}};
+
+} // namespace
+
+std::optional<Task> task_of(const Config &config) {
+    for (const std::string &name : config.texts("architectures"))
+        for (const auto &[end, task] : classes)
+            if (name.ends_with(end)) return task;
+    return std::nullopt;
+}
+
+} // namespace lamina::architectures
