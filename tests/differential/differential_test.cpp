@@ -1,0 +1,133 @@
+// What Lamina reads is what transformers computes: for every change of a model's files that make.py tries, Lamina gives
+// transformers' numbers, or refuses the files.
+#include "../temporary_folder.hpp"
+#include "catch.hpp"
+#include "digest.hpp"
+#include "places.hpp"
+#include "plugin_runtime.hpp"
+#include "verdict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iostream>
+
+using namespace differential;
+namespace fs = std::filesystem;
+
+namespace {
+
+enum Outcome { same_numbers, both_refuse, lamina_refuses, wrong };
+constexpr std::array names{"same numbers", "both refuse", "Lamina alone refuses", "WRONG"};
+
+struct Finding {
+    Outcome outcome;
+    std::string key, value, why;
+};
+
+std::string difference(const Json &expected, const Verdict &found) {
+    for (const auto &[name, output] : expected.items()) {
+        const auto ours = found.outputs.find(name);
+        if (ours == found.outputs.end()) return "there is no output " + name;
+        const std::vector<float> &values = ours->second;
+        if (values.size() != output["size"])
+            return name + " has " + std::to_string(values.size()) + " values, not " + output["size"].dump();
+        const double tolerance = 1e-4 * output["largest"].get<double>();
+        for (size_t i = 0; i < output["sample"].size(); ++i) {
+            const double theirs = output["sample"][i], value = values[(i * 7919 + 13) % values.size()];
+            if (!(std::abs(theirs - value) <= tolerance))
+                return name + ": " + std::to_string(value) + " instead of " + std::to_string(theirs);
+        }
+    }
+    return "";
+}
+
+bool is_finite(const Verdict &verdict) {
+    return std::ranges::all_of(verdict.outputs, [](const auto &output) {
+        return std::ranges::all_of(output.second, [](float value) { return std::isfinite(value); });
+    });
+}
+
+Finding judge(const Json &expected, const Verdict &found) {
+    if (!found.broken.empty()) return {wrong, "", "", "an exception that is not an Error(input): " + found.broken};
+    const bool refused = expected.contains("refused");
+    if (!found.refused.empty()) return {refused ? both_refuse : lamina_refuses, "", "", found.refused};
+    if (!refused) {
+        const std::string why = difference(expected, found);
+        return {why.empty() ? same_numbers : wrong, "", "", why};
+    }
+    const std::string why = expected["refused"];
+    if (why.ends_with("not finite") && !is_finite(found)) return {same_numbers, "", "", ""};
+    return {wrong, "", "", "transformers refuses: " + why};
+}
+
+// What a change is called in the table: its keys, and their values.
+std::pair<std::string, std::string> described(const Json &change) {
+    std::string key, value;
+    const auto add = [&](const std::string &k, const std::string &v) {
+        key += (key.empty() ? "" : ", ") + k, value += (value.empty() ? "" : ", ") + v;
+    };
+    if (change.contains("set"))
+        for (const auto &[path, to] : change["set"].items()) add(path, to.dump());
+    if (change.contains("drop"))
+        for (const std::string path : change["drop"]) add(path, "(absent)");
+    if (change.contains("tensors"))
+        for (const auto &[name, shape] : change["tensors"].items())
+            add("tensor " + name, shape.is_null() ? "(absent)" : shape.dump());
+    return {key.empty() ? "(no change)" : key, value};
+}
+
+// A line for each key: which values have which outcome.
+void print(const std::string &name, const std::vector<Finding> &findings) {
+    std::array<size_t, 4> counts{};
+    std::map<std::string, std::array<std::string, 4>> table;
+    for (const Finding &f : findings) {
+        ++counts.at(f.outcome);
+        std::string &cell = table[f.key].at(f.outcome);
+        cell += (cell.empty() ? "" : " | ") + f.value;
+    }
+    std::cout << "\n==== " << name << ": " << findings.size() << " changes";
+    for (size_t i = 0; i < names.size(); ++i) std::cout << (i == 0 ? ": " : ", ") << counts.at(i) << ' ' << names.at(i);
+    std::cout << '\n';
+    for (const auto &[key, cells] : table) {
+        std::cout << key << '\n';
+        for (size_t i = 0; i < names.size(); ++i)
+            if (!cells.at(i).empty()) std::cout << "    " << names.at(i) << ": " << cells.at(i) << '\n';
+    }
+    for (const Outcome outcome : {lamina_refuses, wrong})
+        for (const Finding &f : findings)
+            if (f.outcome == outcome)
+                std::cout << names.at(outcome) << ": " << name << ": " << f.key << " = " << f.value << ": " << f.why
+                          << '\n';
+}
+
+std::vector<Finding> findings_of(const Digest &digest) {
+    const TemporaryFolder folder;
+    Files files(digest, folder.path());
+    Reader reader(test::runtime(), folder.path());
+    std::vector<Finding> out;
+    for (const Json &change : digest.changes) {
+        files.write(change[0]);
+        Finding finding = judge(digest.results[change[1].get<size_t>()], reader.read());
+        std::tie(finding.key, finding.value) = described(change[0]);
+        out.push_back(finding);
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("differential: changed files give transformers' numbers or are refused") {
+    size_t count = 0;
+    for (const auto &entry :
+         fs::directory_iterator(fs::path(LAMINA_SOURCE_DIR) / "tests" / "differential" / "digests")) {
+        if (entry.path().extension() != ".json") continue;
+        const Digest digest = read_digest(entry.path());
+        const std::vector<Finding> findings = findings_of(digest);
+        print(digest.name, findings);
+        CHECK(std::ranges::count(findings, wrong, &Finding::outcome) == 0); // they are printed above
+        CHECK(findings.at(0).outcome == same_numbers);                      // without a change
+        count += findings.size();
+    }
+    CHECK(count > 10'000);
+}

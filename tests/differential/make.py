@@ -1,0 +1,100 @@
+"""Writes digests/: what transformers computes from changed model files.
+
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors
+    venv/bin/python tests/differential/make.py                 writes all of digests/
+    venv/bin/python tests/differential/make.py bert llama      writes those of these model types
+    venv/bin/python tests/differential/make.py --check [...]   compares transformers with what is there, writes nothing
+
+A digest has one model's config.json and the kinds of its tensors (models.py), changes of these files (changes.py), and
+for each change the number of a result: why transformers refuses the files, or a few of the values that it computes
+(oracle.py). differential_test.cpp makes the same files and compares what Lamina computes.
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+here = pathlib.Path(__file__).parent
+folder = here / "digests"
+
+
+def changes_of(base):
+    import changes
+    seen = set()
+    for change in changes.few_of(base) if base.name != base.family else changes.all_of(base):
+        change = {kind: what for kind, what in change.items() if what}
+        text = json.dumps(change, sort_keys=True)
+        if text not in seen:
+            seen.add(text)
+            yield change
+
+
+def write(base):
+    import oracle
+    reader, results, lines = oracle.Oracle(base), [], []
+    refusals = {}
+    for change in changes_of(base):
+        verdict = reader.verdict(change)
+        if "refused" in verdict:
+            number = refusals.get(verdict["refused"])
+        else:
+            number = next((i for i, other in enumerate(results) if oracle.close(verdict, other)
+                           and "refused" not in other), None)
+        if number is None:
+            number = len(results)
+            results.append(verdict)
+            if "refused" in verdict:
+                refusals[verdict["refused"]] = number
+        lines.append(compact([change, number]))
+    if "refused" in results[0]:
+        sys.exit(f"{base.name}: {results[0]['refused']}")
+    text = ('{"model_type": %s,\n"config": %s,\n"tensors": {\n%s},\n"results": [\n%s],\n"changes": [\n%s]}\n' % (
+        json.dumps(base.family), compact(base.config),
+        ",\n".join(f"{json.dumps(name)}: {compact(kind)}" for name, kind in base.tensors.items()),
+        ",\n".join(compact(result) for result in results), ",\n".join(lines)))
+    temporary = folder / f".{base.name}.json"
+    temporary.write_text(text)
+    temporary.rename(folder / f"{base.name}.json")
+    print(f"{base.name}: {len(lines)} changes, {len(results)} results, {len(text) // 1024} KiB", flush=True)
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":"))
+
+
+def check(base):
+    """The number of changes of which transformers makes something else than the digest says."""
+    import oracle
+    known = json.loads((folder / f"{base.name}.json").read_text())
+    reader, wrong = oracle.Oracle(base), 0
+    for change, number in known["changes"]:
+        verdict = reader.verdict(change)
+        if not oracle.close(verdict, known["results"][number]):
+            wrong += 1
+            print(f"{base.name}: {compact(change)}: now {compact(verdict)}, before {compact(known['results'][number])}")
+    fresh = {compact(change) for change in changes_of(base)}
+    listed = {compact(change) for change, _ in known["changes"]}
+    if known["config"] != base.config or known["tensors"] != base.tensors or fresh != listed:
+        wrong += 1
+        print(f"{base.name}: another model, or other changes, than make.py would write now")
+    print(f"{base.name}: {len(known['changes'])} changes, {wrong} differ", flush=True)
+    return wrong
+
+
+def main():
+    import models
+    import popular
+    checking, wanted = "--check" in sys.argv, [name for name in sys.argv[1:] if not name.startswith("-")]
+    folder.mkdir(exist_ok=True)
+    bases = [b for b in (*models.plain_models(), *popular.popular_models())
+             if not wanted or b.family in wanted or b.name in wanted]
+    if not checking:
+        for base in bases:
+            write(base)
+    elif sum(check(base) for base in bases):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

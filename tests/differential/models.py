@@ -1,0 +1,134 @@
+"""The models whose files are changed: for each model type a plain one, and tiny ones in the shape of popular models.
+
+A plain model is what transformers writes. The others have the config.json of a popular model with smaller sizes, and the
+names of the tensors in its files. No weights are stored: every value follows from the name of its tensor.
+"""
+
+import copy
+import functools
+
+import numpy as np
+import torch
+import transformers
+
+VOCABULARY, POSITIONS = 30, 32
+T = transformers
+
+
+class Base:
+    """`rename` maps the names of transformers to those of the file; `extra`: {name: shape} of further tensors."""
+
+    def __init__(self, name, config, rename=None, extra=None, absent=()):
+        self.name, self.config = name, config
+        self.family = config["model_type"]
+        self.rename, self.extra, self.absent = rename or (lambda name: name), extra or {}, set(absent)
+
+    @functools.cached_property
+    def model_class(self):
+        return getattr(transformers, self.config["architectures"][0])
+
+    @functools.cached_property
+    def tensors(self):
+        """{name: [shape, dtype, center, spread]}"""
+        with torch.device("meta"):
+            model = self.model_class(self.model_class.config_class.from_dict(copy.deepcopy(self.config)))
+        tied = set(getattr(model, "all_tied_weights_keys", {}))
+        # Declared as what files need not have, such as sinusoids.
+        computed = [name for name in model.state_dict() if "Marian" in type(model).__name__ and "embed_positions" in name]
+        shapes = {self.rename(name): list(value.shape) for name, value in model.state_dict().items()
+                  if name not in tied and name not in computed and name not in self.absent}
+        return {name: kind_of(name, shape) for name, shape in (shapes | self.extra).items()}
+
+
+def kind_of(name, shape):
+    """Embeddings are so small that the first norm shows its epsilon."""
+    if name.endswith("position_ids"):
+        return [shape, "I64", 0, 1]
+    if ("norm" in name.lower() or ".ln_" in name or name.startswith("ln_f")) and name.endswith(("weight", "gamma")):
+        return [shape, "F32", 1, 0.5]
+    words = ("embed_tokens", "_embeddings.weight", "wte.", "wpe.", "embed_positions", "shared.weight")
+    return [shape, "F32", 0, 0.02 if any(word in name for word in words) else 0.4]
+
+
+# ---- Numbers that Python and C++ compute alike ----
+
+def uniform(name, count):
+    """FNV-1a of the name, then splitmix64: numbers in [-1, 1) with 24 bits."""
+    state = 0xcbf29ce484222325
+    for byte in name.encode():
+        state = (state ^ byte) * 0x100000001b3 % 2**64
+    with np.errstate(over="ignore"):
+        z = np.uint64(state) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9e3779b97f4a7c15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xbf58476d1ce4e5b9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94d049bb133111eb)
+        z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(40)).astype(np.float64) / 2.0**23 - 1
+
+
+def tensor(name, kind):
+    shape, dtype, center, spread = kind
+    count = int(np.prod(shape, dtype=np.int64))
+    if dtype == "I64":
+        return torch.arange(count).reshape(shape)
+    return torch.tensor((center + spread * uniform(name, count)).astype(np.float32)).reshape(shape)
+
+
+def ids(name, batch, length):
+    """Ids of 10 and above, so that none is a special token, whatever a change makes of those."""
+    numbers = (uniform(name, batch * length) + 1) / 2 * (VOCABULARY - 10)
+    return torch.tensor(10 + numbers.astype(np.int64)).reshape(batch, length)
+
+
+# ---- Plain models ----
+
+def plain(model_class, config, **sizes):
+    """What save_pretrained() writes, with these settings."""
+    out = config(**sizes).to_diff_dict() | sizes  # every setting that this model states
+    out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
+    return Base(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"})
+
+
+ENCODER = dict(vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20,
+               max_position_embeddings=POSITIONS)
+DECODER = ENCODER | dict(num_key_value_heads=2)
+HALF = dict(vocab_size=VOCABULARY, d_model=24, encoder_layers=2, decoder_layers=1, encoder_attention_heads=3,
+            decoder_attention_heads=6, encoder_ffn_dim=20, decoder_ffn_dim=28)
+
+
+def plain_models():
+    rope = {"rope_type": "default", "rope_theta": 500.0}
+    yield plain(T.BertModel, T.BertConfig, **ENCODER, hidden_act="gelu", layer_norm_eps=1e-5, type_vocab_size=2)
+    roberta = ENCODER | dict(hidden_act="gelu", layer_norm_eps=1e-6, type_vocab_size=1, pad_token_id=1)
+    yield plain(T.RobertaModel, T.RobertaConfig, **roberta)
+    yield plain(T.XLMRobertaForMaskedLM, T.XLMRobertaConfig, **roberta, tie_word_embeddings=True)
+    yield plain(T.DistilBertForMaskedLM, T.DistilBertConfig, vocab_size=VOCABULARY, dim=24, n_layers=2, n_heads=4,
+                hidden_dim=20, max_position_embeddings=POSITIONS, activation="gelu", tie_word_embeddings=True)
+    yield plain(T.GPT2LMHeadModel, T.GPT2Config, vocab_size=VOCABULARY, n_embd=24, n_layer=2, n_head=4,
+                n_positions=POSITIONS, n_inner=20, layer_norm_epsilon=1e-4, activation_function="gelu_new",
+                scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, tie_word_embeddings=True)
+    yield plain(T.OPTForCausalLM, T.OPTConfig, vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2,
+                num_attention_heads=4, ffn_dim=20, max_position_embeddings=POSITIONS, word_embed_proj_dim=24,
+                do_layer_norm_before=True, enable_bias=True, activation_function="relu")
+    decoder = DECODER | dict(hidden_act="silu", rms_norm_eps=1e-5, rope_parameters=rope, tie_word_embeddings=False)
+    yield plain(T.LlamaForCausalLM, T.LlamaConfig, **decoder, head_dim=8, attention_bias=False, mlp_bias=False)
+    yield plain(T.MistralForCausalLM, T.MistralConfig, **decoder, head_dim=8, sliding_window=5)
+    yield plain(T.Qwen2ForCausalLM, T.Qwen2Config, **decoder, use_sliding_window=True, sliding_window=5,
+                max_window_layers=1)
+    yield plain(T.Qwen3ForCausalLM, T.Qwen3Config, **decoder, head_dim=8, attention_bias=False, use_sliding_window=True,
+                sliding_window=5, max_window_layers=1)
+    gemma = DECODER | dict(head_dim=8, hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-5, sliding_window=5,
+                           query_pre_attn_scalar=20, attention_bias=False, tie_word_embeddings=True)
+    yield plain(T.Gemma2ForCausalLM, T.Gemma2Config, **gemma, rope_parameters=rope, attn_logit_softcapping=5.0,
+                final_logit_softcapping=0.5)
+    yield plain(T.Gemma3ForCausalLM, T.Gemma3TextConfig, **gemma,
+                rope_parameters={"sliding_attention": rope, "full_attention": rope | {"rope_theta": 7000.0}},
+                layer_types=["sliding_attention", "full_attention"])
+    yield plain(T.T5ForConditionalGeneration, T.T5Config, vocab_size=VOCABULARY, d_model=24, d_kv=10, d_ff=20,
+                num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8,
+                relative_attention_max_distance=6, layer_norm_epsilon=1e-5, feed_forward_proj="gated-gelu",
+                decoder_start_token_id=0, tie_word_embeddings=True)
+    yield plain(T.MarianMTModel, T.MarianConfig, **HALF, max_position_embeddings=POSITIONS, scale_embedding=True,
+                activation_function="swish", pad_token_id=6, decoder_start_token_id=6)
+    yield plain(T.WhisperForConditionalGeneration, T.WhisperConfig, **HALF, num_mel_bins=4, max_source_positions=11,
+                max_target_positions=24, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
+                activation_function="gelu")

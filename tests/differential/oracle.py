@@ -1,0 +1,155 @@
+"""What transformers makes of a folder: numbers, or why it refuses."""
+
+import copy
+import json
+import math
+import os
+import pathlib
+import tempfile
+import warnings
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+import models
+
+BATCH, LENGTH, LENGTHS, TARGET = 2, 12, (12, 7), 9
+SAMPLES = 24  # values of each output that are kept
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+torch.set_num_threads(1)
+transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+transformers.logging.disable_progress_bar()
+warnings.filterwarnings("ignore")
+
+AUTO = (transformers.AutoModelForMaskedLM, transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM,
+        transformers.AutoModelForSpeechSeq2Seq, transformers.AutoModelForSequenceClassification,
+        transformers.AutoModelForTokenClassification, transformers.AutoModel)
+
+
+class Refused(Exception):
+    pass
+
+
+class Oracle:
+    """Loads a base with changes. `config` and `tensors` are the base's; see changes.py for what a change is."""
+
+    def __init__(self, base):
+        self.base, self.folder = base, tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+        self.stored = None
+        self.auto = next(a for a in AUTO if a._model_mapping._model_mapping.get(base.family) == base.model_class.__name__)
+
+    def write(self, change):
+        config, tensors = changed(self.base, change)
+        (self.path / "config.json").write_text(json.dumps(config))
+        if tensors != self.stored:
+            save_file({name: models.tensor(name, kind) for name, kind in tensors.items()},
+                      self.path / "model.safetensors", metadata={"format": "pt"})
+            self.stored = tensors
+
+    def verdict(self, change):
+        """{output: {shape, largest, sample}} or {"refused": why}."""
+        self.write(change)
+        try:
+            with torch.no_grad():
+                return {name: digest(rows) for name, rows in self.compute().items()}
+        except Exception as error:  # whatever transformers throws
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            return {"refused": f"{type(error).__name__}: {' '.join(lines)}".replace(str(self.path), "")[:90]}
+
+    def compute(self):
+        model, info = self.auto.from_pretrained(self.path, dtype=torch.float32, attn_implementation="eager",
+                                                output_loading_info=True)
+        missing = set(info["missing_keys"])
+        unpooled = {"pooler.dense.weight", "pooler.dense.bias"}  # files of models that are not used pooled lack these
+        if unpooled <= missing:
+            missing -= unpooled
+        if missing or info["mismatched_keys"] or info["error_msgs"]:
+            raise Refused(f"missing {sorted(missing)[:1]} mismatched {list(info['mismatched_keys'])[:1]}")
+        model.eval()
+        out = run(model)
+        if set(info["missing_keys"]) & unpooled:
+            out.pop("pooled", None)
+        return out
+
+
+def run(model):
+    ids = models.ids("ids", BATCH, LENGTH)
+    mask = torch.arange(LENGTH)[None] < torch.tensor(LENGTHS)[:, None]
+    valid = lambda x: torch.cat([x[b, :length].reshape(-1) for b, length in enumerate(LENGTHS)])
+    if model.config.model_type == "whisper":
+        samples = torch.tensor(models.uniform("samples", BATCH * 2 * 160 * 11)).reshape(BATCH, -1)
+        extractor = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)
+        features = torch.tensor(extractor._np_extract_fbank_features(samples.to(torch.float32).numpy(), "cpu"))
+        r = model(input_features=features, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
+        return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
+    if model.config.is_encoder_decoder:
+        r = model(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=models.ids("target", BATCH, TARGET),
+                  return_dict=True)
+        return {"hidden": valid(r.encoder_last_hidden_state), "logits": r.logits.reshape(-1)}
+    if model.can_generate():
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1)}
+    ids = ids * mask + 1 * ~mask
+    more = {}
+    if getattr(model.config, "type_vocab_size", 1) == 2:
+        more["token_type_ids"] = (torch.arange(LENGTH) >= 6).long()[None].expand(BATCH, -1)
+    r = model(input_ids=ids, attention_mask=mask.long(), return_dict=True, **more)
+    out = {}
+    if "last_hidden_state" in r:
+        out["hidden"] = valid(r.last_hidden_state)
+    if r.get("pooler_output") is not None:
+        out["pooled"] = r.pooler_output.reshape(-1)
+    if "logits" in r:
+        out["logits"] = valid(r.logits) if r.logits.dim() == 3 else r.logits.reshape(-1)
+    return out
+
+
+def digest(values):
+    """A few values, and the largest."""
+    values = values.to(torch.float64)
+    if not torch.isfinite(values).all():
+        raise Refused("not finite")
+    at = [(i * 7919 + 13) % len(values) for i in range(SAMPLES)]
+    return {"size": len(values), "largest": rounded(values.abs().max().item()), "sample": [rounded(values[i].item()) for i in at]}
+
+
+def rounded(value):
+    return float(f"{value:.6g}")
+
+
+def close(a, b):
+    """Whether two verdicts are the same but for rounding."""
+    if ("refused" in a) or ("refused" in b):
+        return ("refused" in a) == ("refused" in b)
+    return a.keys() == b.keys() and all(
+        a[k]["size"] == b[k]["size"] and
+        all(math.isclose(x, y, rel_tol=0, abs_tol=2e-5 * b[k]["largest"]) for x, y in zip(a[k]["sample"], b[k]["sample"]))
+        for k in a)
+
+
+def changed(base, change):
+    """A change is {"set": {path: value}, "drop": [path], "tensors": {name: shape, or None to delete it}}; all optional.
+    Paths in config.json are keys with "/" between them."""
+    config, tensors = copy.deepcopy(base.config), dict(base.tensors)
+    for path in change.get("drop", []):
+        *outer, last = path.split("/")
+        place = config
+        for key in outer:
+            place = place[key]
+        place.pop(last, None)
+    for path, value in change.get("set", {}).items():
+        *outer, last = path.split("/")
+        place = config
+        for key in outer:
+            place = place.setdefault(key, {})
+        place[last] = value
+    for name, shape in change.get("tensors", {}).items():
+        if shape is None:
+            del tensors[name]
+        elif name in tensors:
+            tensors[name] = [shape] + tensors[name][1:]
+        else:
+            tensors[name] = models.kind_of(name, shape)
+    return config, tensors

@@ -1,0 +1,2 @@
+def popular_models():
+    return []
