@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "api/model_check.hpp"
+#include "architectures/made_tokenizer.hpp"
 #include "architectures/open.hpp"
 #include "base/file.hpp"
 #include "base/json_reader.hpp"
@@ -23,7 +24,11 @@ namespace {
 
 constexpr uint64_t largest_text = 64u << 20;
 
-std::string text_of(const std::filesystem::path &file) {
+// A file of the model's folder, or the one that its tokenizer's files amount to.
+std::string text_of(const model::Model &model, const std::string &name) {
+    const std::filesystem::path file = model.folder / name;
+    if (!std::filesystem::exists(file) && !std::filesystem::exists(model.folder / "model.json"))
+        if (auto made = architectures::made_tokenizer(model.folder, model.summary)) return *made;
     const std::vector<std::byte> bytes = read_file(file, largest_text, FileReader::Kind::ordinary);
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
@@ -45,7 +50,7 @@ std::map<std::string, std::string, std::less<>> texts_of(const model::Model &mod
     const bool folder = std::filesystem::is_directory(model.folder); // else a GGUF file, which holds its tokenizer
     std::map<std::string, std::string, std::less<>> out;
     for (const std::string &file : files)
-        out[file] = folder ? text_of(model.folder / file) : model::metadata_file(model::open_gguf(model.folder));
+        out[file] = folder ? text_of(model, file) : model::metadata_file(model::open_gguf(model.folder));
     return out;
 }
 

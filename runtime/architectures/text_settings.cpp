@@ -1,5 +1,6 @@
 #include "architectures/text_settings.hpp"
 
+#include "architectures/made_tokenizer.hpp"
 #include "architectures/sentencepiece.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_tokenizer.hpp"
@@ -95,6 +96,10 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     if (has_file(folder / "tokenizer.json")) {
         out.file = "tokenizer.json";
         out.tokenizer = Tokenizer::load(folder / out.file);
+        out.source = out.target = Json{{"tokenizer", out.file}};
+    } else if (const auto made = made_tokenizer(folder, config.text("model_type"))) {
+        out.file = "tokenizer.json";
+        out.tokenizer = Tokenizer::parse(*made, folder.string() + ": its tokenizer");
         out.source = out.target = Json{{"tokenizer", out.file}};
     } else if (auto pieces = sentencepiece_tokenizers(folder, config.integer("vocab_size", INT32_MAX))) {
         out.file = std::move(pieces->file);

@@ -1,0 +1,68 @@
+// Tokenizers of folders that lack a tokenizer.json, compared with transformers. tokenizers/make.py wrote them.
+#include "../temporary_folder.hpp"
+#include "catch.hpp"
+#include "places.hpp"
+#include "with_tokenizer.hpp"
+
+#include "architectures/made_tokenizer.hpp"
+
+#include <lamina/convert.hpp>
+#include <lamina/texts.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace lamina;
+using matchers::contains;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path folders = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "tokenizers";
+using Ids = std::vector<int32_t>;
+
+Tokenizer made(const fs::path &folder) {
+    return Tokenizer::parse(architectures::made_tokenizer(folder, "bert").value(), folder.string());
+}
+
+} // namespace
+
+TEST_CASE("tokenizers: files without a tokenizer.json give the ids that transformers gives") {
+    const json expected = json::parse(std::ifstream(folders / "expected.json"));
+    const auto texts = expected["texts"].get<std::vector<std::string>>();
+    const auto pairs = expected["text_pairs"].get<std::vector<std::pair<std::string, std::string>>>();
+    CHECK(expected["folders"].size() > 8);
+    for (const auto &[name, results] : expected["folders"].items()) {
+        const Tokenizer tokenizer = made(folders / name);
+        for (size_t i = 0; i < texts.size(); ++i) {
+            INFO(name << ": " << texts[i]);
+            const Encoding found = tokenizer.encode(texts[i]);
+            CHECK(found.ids == results["ids"][i].get<Ids>());
+            CHECK(tokenizer.decode(found.ids) == results["decoded"][i].get<std::string>());
+        }
+        for (size_t i = 0; i < pairs.size(); ++i) {
+            INFO(name << ": pair " << i);
+            const Encoding found = tokenizer.encode(pairs[i].first, pairs[i].second);
+            CHECK(found.ids == results["pairs"][i][0].get<Ids>());
+            CHECK(found.types == results["pairs"][i][1].get<Ids>());
+        }
+    }
+}
+
+TEST_CASE("tokenizers: a model with a vocab.txt takes texts, and after conversion, too") {
+    const WithTokenizer model("sentences");
+    fs::remove(model.path() / "tokenizer.json");
+    std::string words_of_it;
+    for (int32_t i = 0; i < words; ++i)
+        words_of_it += (i == 0 ? "[UNK]" : i == 1 ? "[CLS]" : i == 2 ? "[SEP]" : "w" + std::to_string(i)) + "\n";
+    model.write("vocab.txt", words_of_it);
+    CHECK(tokenize(test::runtime().load(model.path()), {"w7 W9"}).ids == std::vector<Ids>{{1, 7, 9, 2}});
+    const TemporaryFolder folder;
+    convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");
+    CHECK(tokenize(test::runtime().load(folder.path() / "converted"), {"w7 W9"}).ids == std::vector<Ids>{{1, 7, 9, 2}});
+    model.write("vocab.txt", "a\nb\n");
+    CHECK_THAT(message_of([&] { (void)test::runtime().load(model.path()); }),
+               contains("the tokenizer has no unk_token: expected '[UNK]' in its vocabulary"));
+}
