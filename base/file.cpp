@@ -79,16 +79,17 @@ std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReade
     return bytes;
 }
 
-FileWriter::FileWriter(const fs::path &file) : file_(file) {
+FileWriter::FileWriter(const fs::path &file, Existing existing) : file_(file) {
     std::error_code ignored; // opening the path gives a better error
-    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
+    const bool follow = existing == Existing::follow;
+    if (follow && fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
         // Renaming to a pipe or a device (/dev/stdout) would replace it with an ordinary file.
         direct_ = open_to_write(file);
         if (direct_ < 0) cannot_write(file, errno);
         return;
     }
     // Follows a link, so that the link stays and its target is replaced.
-    const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
+    const fs::path target = follow && fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
     try {
         temporary_.emplace(target.empty() ? file : target, Temporary::Kind::file);
     } catch (const std::system_error &e) {
@@ -118,12 +119,14 @@ void FileWriter::commit() {
     temporary_.reset();
 }
 
-void write_file(const fs::path &file, std::span<const std::byte> bytes) {
-    FileWriter out(file);
+void write_file(const fs::path &file, std::span<const std::byte> bytes, FileWriter::Existing existing) {
+    FileWriter out(file, existing);
     out.write(bytes);
     out.commit();
 }
 
-void write_file(const fs::path &file, std::string_view text) { write_file(file, std::as_bytes(std::span(text))); }
+void write_file(const fs::path &file, std::string_view text, FileWriter::Existing existing) {
+    write_file(file, std::as_bytes(std::span(text)), existing);
+}
 
 } // namespace lamina

@@ -63,7 +63,8 @@ void Verdicts::write(const Layers &layers) const {
         for (const auto &[shapes, variant] : of.fastest) fastest[shapes] = variant;
         json[key] = {{"variants", std::move(variants)}, {"fastest", std::move(fastest)}};
     }
-    write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.in_lines(0) + "\n");
+    write_file(file_, Json{{"format", format}, {"layers", std::move(json)}}.in_lines(0) + "\n",
+               FileWriter::Existing::replace);
 }
 
 const Verdicts::Verdict *Verdicts::find(const abi::Layer &layer, const std::string &variant) const {

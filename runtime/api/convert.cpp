@@ -149,6 +149,7 @@ Conversion convert(const Runtime &runtime, const std::filesystem::path &path, co
         out.model.weights[name] = kept ? copy_of(weight) : narrowed_rows(weight, report);
         if (options.progress) options.progress(out.weights.size(), taken.size());
     }
+    model->weights.expect_whole();
     return out;
 }
 

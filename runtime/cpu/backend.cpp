@@ -45,6 +45,8 @@ class CpuWeights {
   public:
     explicit CpuWeights(model::Weights stored) : stored_(std::move(stored)) {}
 
+    void expect_whole() const { stored_.expect_whole(); }
+
     // The weight as it is stored, without alignment.
     const std::byte *stored(const std::string &name) const { return stored_.entries().at(name).bytes.data(); }
 
@@ -303,6 +305,7 @@ template <class After> void CpuProgram::run_steps(const After &after) {
             plan_.steps[s].call.reference(data_of(s, 0), rows_);
         after(s);
     }
+    weights_->expect_whole();
 }
 
 void CpuProgram::execute_timed(plan::RunTimes &times) {

@@ -237,6 +237,7 @@ Gguf parse_gguf(std::span<const std::byte> bytes, std::shared_ptr<const void> ow
         else
             out.weights.add_other(tensor.name, tensor.type->name);
     }
+    if (const Mapping *mapping = mapping_of(bytes)) expect_whole(*mapping);
     return out;
 }
 

@@ -36,7 +36,12 @@ void Weights::expect_new(const std::string &name) const {
 
 void Weights::add(const std::string &name, Weight weight) {
     expect_new(name);
+    if (const Mapping *mapping = mapping_of(weight.bytes)) mappings_.insert(mapping);
     entries_.emplace(name, std::move(weight));
+}
+
+void Weights::expect_whole() const {
+    for (const Mapping *mapping : mappings_) lamina::expect_whole(*mapping);
 }
 
 void Weights::add_other(const std::string &name, const std::string &dtype) {

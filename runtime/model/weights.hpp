@@ -1,12 +1,15 @@
 // A model's weights by name, independent of the file format.
 #pragma once
 
+#include "base/mapped_file.hpp"
+
 #include <lamina/tensor.hpp>
 
 #include <cstddef>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 
@@ -44,6 +47,8 @@ class Weights {
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
     // Throws Error(input) if there is no such tensor, or if no layer supports its dtype.
     [[nodiscard]] const Weight &at(const std::string &name) const;
+    // Throws Error(input) if a file that tensors are mapped from was cut meanwhile. Whoever has computed with them asks.
+    void expect_whole() const;
     // Empty if the tensors are not from a file.
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
 
@@ -53,6 +58,7 @@ class Weights {
     std::filesystem::path file_;
     std::map<std::string, Weight, std::less<>> entries_;
     std::map<std::string, std::string, std::less<>> others_;
+    std::set<const Mapping *> mappings_; // of the entries, which own them
 };
 
 } // namespace lamina::model

@@ -38,11 +38,9 @@ std::optional<std::filesystem::path> pipeline_cache_file(const DeviceInfo &devic
 }
 
 std::vector<std::byte> read_pipeline_cache(const std::filesystem::path &file, const PhysicalDevice &device) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored)) return {};
     std::vector<std::byte> bytes;
     try {
-        bytes = read_file(file, largest_file);
+        bytes = read_file(file, largest_file, FileReader::Kind::ordinary);
     } catch (const Error &) {
         return {}; // an unreadable file counts as absent
     }
@@ -65,7 +63,7 @@ bool write_pipeline_cache(const std::filesystem::path &file, std::span<const std
     std::filesystem::create_directories(file.parent_path(), failed);
     if (failed) return false;
     try {
-        write_file(file, bytes);
+        write_file(file, bytes, FileWriter::Existing::replace);
     } catch (const Error &) {
         return false;
     }

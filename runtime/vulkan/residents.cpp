@@ -48,6 +48,7 @@ std::map<std::string, Region> Residents::weights(const std::set<std::string> &na
         uploads.push_back({data[i], *missing[i]});
     }
     upload(device_, uploads);
+    file_.expect_whole();
     for (const auto &[name, region] : out) {
         Place &place = weights_[name];
         if (place.buffer.lock() != region.buffer) place = {region.buffer, region.offset, region.bytes, guard};

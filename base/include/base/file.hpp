@@ -44,11 +44,14 @@ class FileReader {
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
                                                FileReader::Kind kind = FileReader::Kind::any);
 
-// Writes a temporary file next to a file; commit() renames it. Until then an existing file is unchanged. A pipe or a
-// device is written directly. All functions throw Error(failure) with the system's reason.
+// Writes a temporary file next to a file; commit() renames it. Until then an existing file is unchanged. All functions throw Error(failure) with the system's reason.
 class FileWriter {
   public:
-    explicit FileWriter(const std::filesystem::path &file);
+    // follow: a link stays, and what it points to is replaced; a pipe or a device is written to. replace: whatever has
+    // the name is replaced, because only this program writes such files, and no other place should be written to.
+    enum class Existing { follow, replace };
+
+    explicit FileWriter(const std::filesystem::path &file, Existing existing = Existing::follow);
     FileWriter(const FileWriter &) = delete;
     FileWriter &operator=(const FileWriter &) = delete;
     ~FileWriter(); // without commit(), nothing is left
@@ -64,7 +67,9 @@ class FileWriter {
 };
 
 // Writes all at once, in the same way.
-void write_file(const std::filesystem::path &file, std::span<const std::byte> bytes);
-void write_file(const std::filesystem::path &file, std::string_view text);
+void write_file(const std::filesystem::path &file, std::span<const std::byte> bytes,
+                FileWriter::Existing existing = FileWriter::Existing::follow);
+void write_file(const std::filesystem::path &file, std::string_view text,
+                FileWriter::Existing existing = FileWriter::Existing::follow);
 
 } // namespace lamina

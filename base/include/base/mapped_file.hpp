@@ -19,4 +19,13 @@ struct MappedFile {
 // These bytes of a mapped file are not needed for now: they leave memory, and are read again when they are touched.
 void let_go(std::span<const std::byte> mapped);
 
+// Another program may cut a file while it is mapped, and a disk may fail. What cannot be read then reads as zeros, and
+// the process goes on; whoever used the bytes asks afterwards whether they were those of the file.
+class Mapping;
+// The mapping that these bytes lie in, which lives as long as its owner. Null: they are in ordinary memory, or the
+// system does not let a mapped file be cut.
+[[nodiscard]] const Mapping *mapping_of(std::span<const std::byte> bytes);
+// Throws Error(input) if a part of the file could not be read since it was mapped.
+void expect_whole(const Mapping &mapping);
+
 } // namespace lamina

@@ -68,6 +68,19 @@ TEST_CASE("file: a device may be endless") {
     CHECK(endless.read(100000).size() == 100000);
 }
 
+TEST_CASE("file: a writer that replaces writes neither to a pipe nor through a link") {
+    const TemporaryFolder folder;
+    folder.write("real", "old");
+    fs::create_symlink("real", folder.path() / "link");
+    REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+    for (const char *name : {"link", "pipe"}) {
+        write_file(folder.path() / name, "new", FileWriter::Existing::replace);
+        CHECK(fs::is_regular_file(fs::symlink_status(folder.path() / name)));
+        CHECK(folder.read(name) == "new");
+    }
+    CHECK(folder.read("real") == "old");
+}
+
 TEST_CASE("file: a link stays a link, and what it points to is replaced") {
     const TemporaryFolder folder;
     folder.write("real", "old");
