@@ -10,8 +10,6 @@
 namespace lamina::tokenizer {
 namespace {
 
-constexpr size_t longest_token = 4096; // bytes; bounds the work at each position of a text
-
 struct Match {
     Span span;
     int32_t token; // index into tokens_
@@ -52,16 +50,14 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer &norma
     std::unordered_map<std::string, size_t> seen[2];
     for (size_t place = 0; place < tokens_.size(); ++place) {
         const AddedToken &token = tokens_[place];
-        Text text(token.content);
+        Growth growth(token.content.size());
+        Text text(token.content, growth);
         if (token.normalized) normalizer(text);
         const std::string &pattern = text.now();
         const auto refuse = [&](const std::string &why) {
             throw Error(ErrorCode::input, "the added token " + in_quotes(token.content) + ": " + why);
         };
         if (pattern.empty()) refuse(token.content.empty() ? "empty" : "empty once it is normalized");
-        if (pattern.size() > longest_token)
-            refuse("expected at most " + std::to_string(longest_token) + " bytes, found " +
-                   std::to_string(pattern.size()));
         const auto [other, is_new] = seen[token.normalized ? 1 : 0].emplace(pattern, place);
         if (!is_new) refuse("matches the same text as " + in_quotes(tokens_[other->second].content));
         if (!by_id_.emplace(token.id, place).second)
@@ -78,9 +74,9 @@ const AddedToken *AddedTokens::by_id(int32_t id) const {
     return found == by_id_.end() ? nullptr : &tokens_[found->second];
 }
 
-std::vector<Piece> AddedTokens::split(std::string_view text, const Normalizer &normalizer) const {
+std::vector<Piece> AddedTokens::split(Text text, const Normalizer &normalizer) const {
     std::vector<Piece> pieces;
-    pieces.push_back({Text(text)});
+    pieces.push_back({std::move(text)});
     split(pieces, verbatim_);
     for (Piece &piece : pieces)
         if (!piece.added_token) normalizer(piece.text);

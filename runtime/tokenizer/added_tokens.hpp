@@ -31,7 +31,7 @@ class AddedTokens {
     AddedTokens(std::vector<AddedToken> tokens, const Normalizer &normalizer);
 
     // Normalizes the text and splits it into added tokens and the text between them.
-    [[nodiscard]] std::vector<Piece> split(std::string_view text, const Normalizer &normalizer) const;
+    [[nodiscard]] std::vector<Piece> split(Text text, const Normalizer &normalizer) const;
 
     [[nodiscard]] const AddedToken *by_id(int32_t id) const;
     // The text that decoders get for it: the normalized form if the token is `normalized`.

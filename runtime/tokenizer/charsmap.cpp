@@ -108,7 +108,7 @@ void apply(const Charsmap &map, Text &text) {
     bool changed = false;
     const auto replaced = [&](std::string_view part) {
         const auto to = map.replacement(part);
-        if (to) add(changes, count_characters(part), *to);
+        if (to) text.expect_room(changes.size() + to->size()), add(changes, count_characters(part), *to);
         changed |= to.has_value();
         return to.has_value();
     };

@@ -3,6 +3,8 @@
 #include "tokenizer/byte_characters.hpp"
 #include "tokenizer/unicode.hpp"
 
+#include <lamina/error.hpp>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -12,18 +14,37 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
+constexpr size_t most_made = 16u << 20; // bytes: what a text may grow to
+
+// A tokenizer is data, and a few steps that each double a text would make gigabytes of a word.
+void expect_at_most(size_t most, size_t bytes) {
+    if (bytes > most)
+        throw Error(ErrorCode::input, "the tokenizer's decoder makes more than " + std::to_string(most_made >> 20) +
+                                          " MiB of a text; expected one that changes little");
+}
+
 // A decoder that maps each token by itself, given its index and the number of tokens.
 template <class Function> Decoder each(Function function) {
     return [function = std::move(function)](Tokens tokens) {
-        for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = function(std::move(tokens[i]), i, tokens.size());
+        size_t grown = 0;
+        for (size_t i = 0; i < tokens.size(); ++i) {
+            const size_t before = tokens[i].size();
+            tokens[i] = function(std::move(tokens[i]), i, tokens.size());
+            // Blanks between words do not count; a step may be one of many.
+            if (tokens[i].size() > before + 1) expect_at_most(most_made, grown += tokens[i].size() - before);
+        }
         return tokens;
     };
 }
 
 std::string replaced(const std::string &text, const Pattern &pattern, std::string_view content) {
+    const std::vector<Span> matches = find_all(pattern, text);
+    size_t size = text.size() + matches.size() * content.size(); // at most
+    for (const Span &match : matches) size -= match.size();
+    expect_at_most(std::max(text.size(), most_made), size);
     std::string out;
     size_t done = 0;
-    for (const Span &match : find_all(pattern, text)) {
+    for (const Span &match : matches) {
         out += text.substr(done, match.begin - done);
         out += content;
         done = match.end;

@@ -14,6 +14,8 @@ namespace {
 
 enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
+constexpr uint64_t most_bytes_of_parts = uint64_t{1} << 31; // a vocabulary of 256,000 tokens has 2^25
+
 constexpr std::string_view blank_mark = "\xE2\x96\x81"; // U+2581, which stands for a space in SentencePiece's tokens
 
 // ---- How text is split into words, by the name in the file ----
@@ -134,9 +136,14 @@ std::vector<Merge> merges_by_score(const GgufVocabulary &file, const Vocabulary 
     std::sort(scores.begin(), scores.end(), std::greater<>());
     scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
     std::vector<Merge> out;
+    uint64_t read = 0; // bytes, of all parts of all tokens
     for (size_t id = 0; id < file.tokens.size(); ++id) {
         const TokenType type = type_of(file, id);
         if (type != normal && type != user_defined) continue;
+        if (read += uint64_t{file.tokens[id].size()} * file.tokens[id].size(); read > most_bytes_of_parts)
+            refuse_key("tokens", "entry " + std::to_string(id) +
+                                     ": the tokens are too long, so that it would take too long to split them in all "
+                                     "possible ways; expected tokens of 10 bytes, say");
         const auto rank = static_cast<uint32_t>(
             std::lower_bound(scores.begin(), scores.end(), file.scores[id], std::greater<>()) - scores.begin());
         const std::string_view token = file.tokens[id];

@@ -54,6 +54,8 @@ SpecialTokens read_special_tokens(const JsonView &view) {
 
 // [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, ...]
 std::vector<TemplatePiece> read_template(const JsonView &view, const SpecialTokens &tokens, bool is_pair) {
+    constexpr size_t most_texts = 8, most_special = 4096;
+    size_t texts = 0, special = 0;
     std::vector<TemplatePiece> out;
     for (const JsonView each : view.items()) {
         each.allow_keys({"SpecialToken", "Sequence"});
@@ -66,11 +68,16 @@ std::vector<TemplatePiece> read_template(const JsonView &view, const SpecialToke
             const auto found = tokens.find(id.string());
             if (found == tokens.end()) id.fail(id.description() + " is not among the special_tokens");
             made.special = found->second;
+            special += made.special.size();
         } else {
             made.text = id.string() == "A" ? 0 : 1;
             if (id.string() != "A" && (!is_pair || id.string() != "B"))
                 id.fail(std::string("expected A") + (is_pair ? " or B" : "") + ", found " + id.description());
+            ++texts;
         }
+        if (texts > most_texts || special > most_special)
+            each.fail("expected at most " + std::to_string(most_texts) + " texts and " + std::to_string(most_special) +
+                      " special tokens in a template");
         out.push_back(std::move(made));
     }
     return out;

@@ -39,6 +39,24 @@ std::vector<AddedToken> read_added_tokens(const JsonView &view, const Model &mod
     return out;
 }
 
+size_t count_values(const JsonView &view) {
+    size_t count = 1;
+    if (view.is_list())
+        for (const JsonView each : view.items()) count += count_values(each);
+    if (view.is_object())
+        for (const JsonView each : view.members()) count += count_values(each);
+    return count;
+}
+
+// A part of the tokenizer that is a tree of steps, each of which goes through the whole text.
+JsonView steps_of(const JsonView &file, const char *key) {
+    constexpr size_t most = 4096; // published tokenizers have at most some hundred
+    const JsonView steps = file.at(key);
+    if (const size_t count = count_values(steps); count > most)
+        steps.fail("expected at most " + std::to_string(most) + " values in all of it, found " + std::to_string(count));
+    return steps;
+}
+
 } // namespace
 
 Tokenizer::Parts read_tokenizer(const JsonView &file) {
@@ -48,10 +66,10 @@ Tokenizer::Parts read_tokenizer(const JsonView &file) {
         file.at("version").fail("expected '1.0', found " + file.at("version").description());
     Tokenizer::Parts out;
     out.model = read_model(file.at("model"));
-    if (file.has("normalizer")) out.normalizer = read_normalizer(file.at("normalizer"));
-    if (file.has("pre_tokenizer")) out.pre_tokenizer = read_pre_tokenizer(file.at("pre_tokenizer"));
-    if (file.has("post_processor")) out.post_processor = read_post_processor(file.at("post_processor"));
-    if (file.has("decoder")) out.decoder = read_decoder(file.at("decoder"));
+    if (file.has("normalizer")) out.normalizer = read_normalizer(steps_of(file, "normalizer"));
+    if (file.has("pre_tokenizer")) out.pre_tokenizer = read_pre_tokenizer(steps_of(file, "pre_tokenizer"));
+    if (file.has("post_processor")) out.post_processor = read_post_processor(steps_of(file, "post_processor"));
+    if (file.has("decoder")) out.decoder = read_decoder(steps_of(file, "decoder"));
     if (file.has("added_tokens")) {
         const JsonView tokens = file.at("added_tokens");
         std::vector<AddedToken> added = read_added_tokens(tokens, *out.model);

@@ -8,7 +8,7 @@
 
 namespace lamina::tokenizer {
 
-Text::Text(std::string_view original) : now_(original) {
+Text::Text(std::string_view original, Growth &growth) : growth_(&growth), now_(original) {
     if (original.size() > UINT32_MAX / 2)
         throw Error(ErrorCode::input, "a text of " + std::to_string(original.size()) +
                                           " bytes is too long to be split into tokens; expected less than 2 GiB");
@@ -28,12 +28,14 @@ Span Text::origin(Span part) const {
 }
 
 Text Text::slice(Span part) const {
-    Text out;
+    Text out(*growth_);
     out.now_ = part.of(now_);
     out.origins_.assign(origins_.begin() + part.begin, origins_.begin() + part.end);
     out.origin_ = origin(part);
     return out;
 }
+
+void Text::expect_room(size_t bytes) const { Growth(*growth_).spend(now_.size(), bytes); }
 
 void Text::transform(std::span<const Change> changes, size_t dropped) {
     std::string now;
@@ -51,6 +53,7 @@ void Text::transform(std::span<const Change> changes, size_t dropped) {
         append_utf8(now, each.code);
         origins.resize(now.size(), origin);
     }
+    growth_->spend(now_.size(), now.size());
     now_ = std::move(now);
     origins_ = std::move(origins);
 }
@@ -87,12 +90,16 @@ void Text::map(const std::function<char32_t(char32_t)> &function) {
 
 void Text::prepend(std::string_view text) {
     if (now_.empty()) return;
+    growth_->spend(text.size());
     origins_.insert(origins_.begin(), text.size(), Span(origins_.front()));
     now_.insert(0, text);
 }
 
 void Text::replace(std::span<const Span> parts, std::string_view text) {
     if (parts.empty()) return;
+    size_t kept = now_.size();
+    for (const Span &part : parts) kept -= part.size();
+    growth_->spend(now_.size(), kept + parts.size() * text.size()); // less than 2 GiB of text times 512 MiB of file
     std::string now;
     std::vector<Span> origins;
     const auto keep = [&](uint32_t from, uint32_t to) {

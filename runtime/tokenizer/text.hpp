@@ -1,6 +1,7 @@
 // A text as normalizers and pre-tokenizers change it. It knows which part of the original each of its bytes comes from.
 #pragma once
 
+#include "tokenizer/growth.hpp"
 #include "tokenizer/span.hpp"
 
 #include <cstdint>
@@ -14,7 +15,9 @@ namespace lamina::tokenizer {
 
 class Text {
   public:
-    explicit Text(std::string_view original); // valid UTF-8, less than 2 GiB
+    // Valid UTF-8, less than 2 GiB. What becomes longer, here or in a slice, spends of `growth`, which must outlive
+    // both.
+    Text(std::string_view original, Growth &growth);
 
     [[nodiscard]] const std::string &now() const { return now_; }
     [[nodiscard]] bool empty() const { return now_.empty(); }
@@ -30,6 +33,8 @@ class Text {
         char32_t code;
         int change;
     };
+    // Before the text becomes this long: throws Error(input) if that is too long.
+    void expect_room(size_t bytes) const;
     // Replaces the text. `dropped`: how many characters at the beginning are dropped.
     void transform(std::span<const Change> changes, size_t dropped = 0);
 
@@ -39,8 +44,9 @@ class Text {
     void replace(std::span<const Span> parts, std::string_view text); // parts in order, without overlap
 
   private:
-    Text() = default;
+    explicit Text(Growth &growth) : growth_(&growth) {}
 
+    Growth *growth_;
     std::string now_;
     std::vector<Span> origins_; // of each byte of now_: the whole character of the original
     Span origin_;

@@ -39,7 +39,8 @@ class Ruler {
 Encoding encode_one(const Tokenizer::Parts &parts, std::string_view text, int32_t type, EncodeOptions::Unit unit) {
     if (const size_t bad = first_invalid_utf8(text); bad != text.size())
         throw Error(ErrorCode::input, in_quotes(text) + ": invalid UTF-8 at offset " + std::to_string(bad));
-    std::vector<Piece> pieces = parts.added.split(text, parts.normalizer);
+    tokenizer::Growth growth(text.size());
+    std::vector<Piece> pieces = parts.added.split(tokenizer::Text(text, growth), parts.normalizer);
     parts.pre_tokenizer(pieces);
 
     const Ruler ruler(text, unit);

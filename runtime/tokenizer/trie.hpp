@@ -1,7 +1,12 @@
 // A trie over bytes. Its edges are in one hash table.
 #pragma once
 
+#include "base/utf8.hpp"
+
+#include <lamina/error.hpp>
+
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,8 +17,12 @@ class Trie {
     static constexpr uint32_t root = 0, no_node = UINT32_MAX;
     static constexpr int32_t no_value = -1;
 
-    // Replaces the value if the text is already there.
+    // Replaces the value if the text is already there. Throws Error(input) for a text of more than 4096 bytes, which
+    // would be compared with a text of the user at each of its positions.
     void add(std::string_view text, int32_t value) {
+        if (text.size() > longest)
+            throw Error(ErrorCode::input, "the token " + in_quotes(text) + ": expected at most " +
+                                              std::to_string(longest) + " bytes, found " + std::to_string(text.size()));
         uint32_t node = root;
         for (const char byte : text) {
             if (2 * (values_.size() + 1) > slots_.size()) grow();
@@ -35,6 +44,7 @@ class Trie {
     [[nodiscard]] int32_t value(uint32_t node) const { return values_[node]; } // no_value: no text ends here
 
   private:
+    static constexpr size_t longest = 4096; // bytes
     struct Edge {
         uint64_t key = vacant;
         uint32_t to = no_node;

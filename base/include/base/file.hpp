@@ -44,7 +44,8 @@ class FileReader {
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
                                                FileReader::Kind kind = FileReader::Kind::any);
 
-// Writes a temporary file next to a file; commit() renames it. Until then an existing file is unchanged. All functions throw Error(failure) with the system's reason.
+// Writes a temporary file next to a file; commit() renames it. Until then an existing file is unchanged. All functions
+// throw Error(failure) with the system's reason.
 class FileWriter {
   public:
     // follow: a link stays, and what it points to is replaced; a pipe or a device is written to. replace: whatever has

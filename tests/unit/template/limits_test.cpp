@@ -1,4 +1,5 @@
 // The limits of templates, and their error messages.
+#include "base/own_stack.hpp"
 #include "catch.hpp"
 
 #include <lamina/chat_template.hpp>
@@ -88,4 +89,14 @@ TEST_CASE("syntax that nests too deep is refused while parsing") {
     CHECK_THAT(refusal("{{ a" + repeated("|trim", long_chain) + " }}"), matchers::contains("tokens"));
     CHECK_THAT(refusal(repeated("{% if true %}", deep)), matchers::contains("deep"));
     CHECK(rendered("{{ 0" + repeated(" + 1", 500) + " }}") == "500");
+}
+
+TEST_CASE("the deepest templates are read, run and destroyed on a small stack") {
+    lamina::on_own_stack(64u << 10, [] {
+        const std::string sum = "{{ 1" + repeated(" + 1", 1400) + " }}";
+        CHECK(rendered(sum) == "1401");
+        CHECK(refusal("{{ 1" + repeated(" + 1", 2400) + " }}").find("nest more than") != std::string::npos);
+        CHECK(rendered("{{ " + repeated("(", 90) + "1" + repeated(")", 90) + " }}") == "1");
+        CHECK_THAT(refusal("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), matchers::contains("nest more than"));
+    });
 }
