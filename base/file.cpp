@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 
+#include "base/lfs_pointer.hpp"
 #include "base/open_file.hpp"
 
 #include <lamina/error.hpp>
@@ -76,6 +77,7 @@ std::vector<std::byte> read_file(const fs::path &file, uint64_t limit, FileReade
     check(in.rest());
     std::vector<std::byte> bytes = in.read(limit == UINT64_MAX ? limit : limit + 1);
     check(bytes.size());
+    refuse_lfs_pointer(file, bytes);
     return bytes;
 }
 

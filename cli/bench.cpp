@@ -30,13 +30,13 @@ struct Targets {
     std::vector<std::string> layers, models;
 };
 
-// A name that is a layer's is one; anything else is a path.
+// A name that is a layer's is one; anything else is a path, or ORG/NAME.
 Targets split(const std::vector<std::string> &targets, const Runtime &runtime) {
     const Plugins known = plugins(runtime);
     Targets out;
     for (const std::string &target : targets) {
         const bool is_layer = known.layers.contains(target);
-        if (!is_layer && !std::filesystem::exists(target))
+        if (!is_layer && !std::filesystem::exists(target) && target.find('/') == std::string::npos)
             throw Error(ErrorCode::usage, "there is no layer and no model '" + target + "'" +
                                               did_you_mean(target, names_of(known.layers)));
         (is_layer ? out.layers : out.models).push_back(target);

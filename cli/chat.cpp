@@ -126,7 +126,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
                "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
                "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"");
     auto options = std::make_shared<ChatCommandOptions>();
-    app.positional("MODEL", options->model, "model folder or GGUF file").required();
+    app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();

@@ -139,7 +139,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
         "status is 7 if a layer does not agree, and 9 if all agree but one has no kernel that passed its proof.\n"
         "Example: lamina compare models/g2p --device vulkan:0");
     auto options = std::make_shared<CompareCommandOptions>();
-    app.positional("MODEL", options->model, "model folder").required();
+    app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts, "words to run the model on");
     app.option("-i,--input", options->inputs, "NAME=FILE.npy",
                "run a graph on this tensor instead of words; may be repeated");

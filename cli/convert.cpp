@@ -105,7 +105,7 @@ Command add_convert(const Arguments &lamina, const GlobalOptions &global) {
         "Examples: lamina convert SmolLM2-135M.gguf smollm2\n"
         "          lamina convert all-MiniLM-L6-v2 minilm --weights q8_0");
     auto command = std::make_shared<ConvertCommand>();
-    app.positional("PATH", command->from, "a model folder, a Hugging Face folder or a GGUF file").required();
+    app.positional("PATH", command->from, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("FOLDER", command->folder, "the model folder to write, which must be new or empty")
         .required()
         .not_empty();

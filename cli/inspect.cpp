@@ -254,7 +254,7 @@ Command add_inspect(const Arguments &lamina, const GlobalOptions &global) {
         lamina.command("inspect", "Print the graphs, shapes and weights of a model, and check that they fit together.");
     auto folder = std::make_shared<std::filesystem::path>();
     auto with_weights = std::make_shared<bool>(false);
-    app.positional("MODEL", *folder, "model folder").required();
+    app.positional("MODEL", *folder, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.flag("--weights", *with_weights, "also list every weight with its dtype and shape");
     return {app, [folder, with_weights, &global](Output &output) {
                 return inspect(*folder, *with_weights, global, output);

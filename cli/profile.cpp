@@ -160,7 +160,7 @@ Command add_profile(const Arguments &lamina, const GlobalOptions &global) {
         "          lamina profile models/g2p vulkan --by dispatch --trace trace.json\n"
         "Open the trace at https://ui.perfetto.dev or in chrome://tracing.");
     auto options = std::make_shared<ProfileOptions>();
-    app.positional("MODEL", options->model, "model folder").required();
+    app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->work.texts, "texts, or audio files; if there are none, a text is made up");
     add_workload_options(app, options->work);
     app.choice("--by", options->by, {"type", "layer", "dispatch"},

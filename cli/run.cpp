@@ -245,7 +245,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "          lamina run models/g2p < words.txt > phones.tsv\n"
                "          lamina run MODEL --graph encode -i ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
-    app.positional("MODEL", options->model, "model folder").required();
+    app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts, "texts, or audio files, to run on; if there are none, lines on stdin");
     const auto repeated = [&](const std::string &name, std::vector<std::string> &values, const std::string &description,
                               const std::string &type) { app.option(name, values, type, description); };

@@ -130,7 +130,9 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "          lamina serve chat=SmolLM2-135M-Instruct.gguf models/g2p --port 9000\n"
                "          lamina serve MODEL --host 0.0.0.0 --api-key-file keys.txt");
     auto arguments = std::make_shared<ServeArguments>();
-    app.positional("MODEL", arguments->models, "model folders or GGUF files; NAME=MODEL says what clients call it")
+    app.positional(
+           "MODEL", arguments->models,
+           "folders, GGUF files or ORG/NAME, as Hugging Face names models; NAME=MODEL says what clients call it")
         .required();
     app.option("--host", arguments->host, "ADDRESS", "address to listen on; 0.0.0.0 lets other machines connect")
         .shows_default()

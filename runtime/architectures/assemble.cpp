@@ -1,8 +1,8 @@
 #include "architectures/assemble.hpp"
 
+#include "architectures/model_path.hpp"
 #include "architectures/output_tokens.hpp"
 #include "architectures/text_settings.hpp"
-#include "base/nearest.hpp"
 #include "base/readable_json.hpp"
 #include "base/utf8.hpp"
 
@@ -13,20 +13,18 @@ namespace lamina::architectures {
 namespace {
 
 const Architecture &find(const std::string &model_type, const Config &config) {
-    std::vector<std::string> known;
+    std::string list;
     for (const Architecture &a : all()) {
         if (a.model_type == model_type) return a;
-        known.emplace_back(a.model_type);
+        list += (list.empty() ? "" : ", ") + std::string(a.model_type);
     }
-    std::string list;
-    for (const std::string &name : known) list += (list.empty() ? "" : ", ") + name;
-    config.fail("model_type", "the architecture " + in_quotes(model_type) + " is not supported" +
-                                  did_you_mean(model_type, known) + "; supported: " + list);
+    config.fail("model_type",
+                "the architecture " + in_quotes(model_type) + " is not supported" + "; supported: " + list);
 }
 
 // The last part of the path, restricted to the characters that model.json allows in a name.
 std::string name_of(const std::filesystem::path &path) {
-    const std::filesystem::path last = (path.has_filename() ? path : path.parent_path()).filename();
+    const std::filesystem::path last = last_name_of(path);
     std::string name = (last.extension() == ".gguf" ? last.stem() : last).string(); // not of a folder: "Qwen2.5-0.5B"
     for (char &c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.') c = '-';
@@ -63,6 +61,17 @@ std::string Draft::tied(std::initializer_list<const char *> names) {
         unused.insert(name);
     }
     return tensor;
+}
+
+void refuse_unsupported(const Config &config) {
+    if (const std::optional<Config> how = config.object("quantization_config")) {
+        const std::string method = how->text("quant_method", "a method that it does not name");
+        config.fail("quantization_config", "the weights are quantized by " + method +
+                                               ", which is not supported: take the model that they were made "
+                                               "from ('lamina convert --weights q8_0' makes it smaller), or a GGUF "
+                                               "file of it");
+    }
+    (void)find(config.text("model_type"), config);
 }
 
 std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config) {

@@ -10,6 +10,10 @@
 
 namespace lamina::architectures {
 
+// Throws Error(input) for a config.json of an unknown architecture (the message lists the known ones), or of quantized
+// weights. To be called before anything else is read, because such a model may have other files, too.
+void refuse_unsupported(const Config &config);
+
 // The names of this architecture's tensors in GGUF files. Throws Error(input) if it cannot be read from GGUF.
 [[nodiscard]] std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config);
 

@@ -3,24 +3,46 @@
 #include "architectures/config.hpp"
 #include "architectures/gguf_model.hpp"
 #include "architectures/hugging_face.hpp"
+#include "architectures/model_path.hpp"
+#include "base/file.hpp"
+#include "model/other_formats.hpp"
+
+#include <lamina/error.hpp>
+
+#include <algorithm>
+#include <span>
 
 namespace lamina::architectures {
-namespace fs = std::filesystem;
-
 namespace {
 
+namespace fs = std::filesystem;
+
+// By its first bytes, whatever its name is: in caches files are named after their hashes.
+bool is_gguf(const fs::path &file) {
+    const std::vector<std::byte> found = FileReader(file, FileReader::Kind::ordinary).read(4);
+    return std::ranges::equal(found, std::as_bytes(std::span("GGUF", 4)));
+}
+
 std::shared_ptr<const model::Model> read(const fs::path &path) {
+    const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, path.string() + ": " + why); };
     std::error_code error;
-    if (fs::is_directory(path, error) && !has_file(path / "model.json") && has_file(path / "config.json"))
-        return read_hugging_face(path);
-    if (path.extension() == ".gguf") return read_gguf(path);
-    return model::Model::load(path);
+    if (!fs::is_directory(path, error)) {
+        if (path.extension() == ".gguf" || is_gguf(path)) return read_gguf(path);
+        const std::string other = model::what_it_is(path);
+        refuse(other.empty() ? "not a model; expected a folder or a GGUF file" : other);
+    }
+    if (has_file(path / "model.json")) return model::Model::load(path);
+    if (!has_file(path / "config.json"))
+        refuse("no model in this folder; expected the config.json and model.safetensors of Hugging Face, or Lamina's "
+               "model.json" +
+               model::found_instead(path));
+    return read_hugging_face(path);
 }
 
 } // namespace
 
-std::shared_ptr<const model::Model> open(const fs::path &path) {
-    auto model = read(path);
+std::shared_ptr<const model::Model> open(const fs::path &given) {
+    auto model = read(model_path(given));
     model->weights.expect_whole();
     return model;
 }

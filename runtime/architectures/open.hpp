@@ -1,4 +1,4 @@
-// Opens a model in any format: a Lamina model folder, a Hugging Face folder or a GGUF file.
+// Opens a model in any format: a Lamina model folder, a Hugging Face folder or name, or a GGUF file.
 #pragma once
 
 #include "model/model.hpp"
@@ -10,6 +10,6 @@ namespace lamina::architectures {
 
 // Weights are mapped into memory, not converted. Throws Error(input) with the file, the place in it, what was expected
 // and what was found.
-[[nodiscard]] std::shared_ptr<const model::Model> open(const std::filesystem::path &path);
+[[nodiscard]] std::shared_ptr<const model::Model> open(const std::filesystem::path &given);
 
 } // namespace lamina::architectures

@@ -1,5 +1,6 @@
 #include "model/gguf.hpp"
 
+#include "base/lfs_pointer.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_reader.hpp"
@@ -43,9 +44,7 @@ GgufValue read_value(GgufReader &reader) {
     }
     if (type == GgufType::string) {
         // Checked before memory is reserved: the rest of the file must hold at least this many lengths.
-        if (count > reader.rest() / sizeof(uint64_t))
-            reader.fail("expected at most " + std::to_string(reader.rest() / sizeof(uint64_t)) +
-                        " strings in the rest of the file, found " + std::to_string(count));
+        if (count > reader.rest() / sizeof(uint64_t)) reader.cut_short("strings");
         std::vector<std::string_view> strings;
         strings.reserve(count);
         for (uint64_t i = 0; i < count; ++i) strings.push_back(reader.string("string"));
@@ -176,10 +175,7 @@ void check_places(std::vector<GgufTensor> &tensors, uint64_t data_bytes, GgufRea
     const GgufTensor *before = nullptr;
     for (const GgufTensor &tensor : tensors) {
         reader.place("tensor " + in_quotes(tensor.name));
-        if (tensor.begin > data_bytes || tensor.bytes > data_bytes - tensor.begin)
-            reader.fail("expected " + std::to_string(tensor.bytes) + " bytes at offset " +
-                        std::to_string(tensor.begin) + " of the data, which are " + std::to_string(data_bytes) +
-                        " (cut short?)");
+        if (tensor.begin > data_bytes || tensor.bytes > data_bytes - tensor.begin) reader.cut_short("data");
         if (tensor.bytes == 0) continue;
         if (before != nullptr && before->begin + before->bytes > tensor.begin)
             reader.fail("begins at offset " + std::to_string(tensor.begin) + "; tensor " + in_quotes(before->name) +
@@ -190,9 +186,9 @@ void check_places(std::vector<GgufTensor> &tensors, uint64_t data_bytes, GgufRea
 
 void check_version(GgufReader &reader) {
     constexpr std::string_view magic = "GGUF";
-    const auto found =
-        reader.rest() < magic.size() ? std::span<const std::byte>() : reader.take(magic.size(), 1, "magic");
+    const auto found = reader.take(std::min<uint64_t>(magic.size(), reader.rest()), 1, "magic");
     const std::string_view text{reinterpret_cast<const char *>(found.data()), found.size()};
+    if (text.size() < magic.size() && magic.starts_with(text)) reader.cut_short("the first bytes");
     if (text != magic) reader.fail("not a GGUF file: it begins with " + in_quotes(text) + "; expected 'GGUF'");
     const auto version = reader.integer<uint32_t>("version");
     if (version != 2 && version != 3)
@@ -203,9 +199,7 @@ void check_version(GgufReader &reader) {
 // Refuses a count that is too large for the file, before memory is allocated for it.
 uint64_t read_count(GgufReader &reader, const char *what, uint64_t least) {
     const auto count = reader.integer<uint64_t>(what);
-    if (count > reader.rest() / least)
-        reader.fail("expected at most " + std::to_string(reader.rest() / least) + " " + what +
-                    " in a file of this size, found " + std::to_string(count));
+    if (count > reader.rest() / least) reader.cut_short(what);
     return count;
 }
 
@@ -213,6 +207,7 @@ uint64_t read_count(GgufReader &reader, const char *what, uint64_t least) {
 
 Gguf open_gguf(const std::filesystem::path &file) {
     const MappedFile mapped = MappedFile::open(file);
+    refuse_lfs_pointer(file, mapped.bytes);
     return parse_gguf(mapped.bytes, mapped.owner, file);
 }
 

@@ -8,12 +8,14 @@ namespace lamina::model {
 
 void GgufReader::fail(const std::string &message) const { throw Error(ErrorCode::input, place() + message); }
 
+void GgufReader::cut_short(const char *what) const {
+    fail(std::string(what) + ": beyond the end of the file, which has " + std::to_string(bytes_.size()) +
+         " bytes and is cut short or damaged; download it again");
+}
+
 std::span<const std::byte> GgufReader::take(uint64_t count, uint64_t size, const char *what) {
     uint64_t bytes = 0;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > rest())
-        fail(std::string(what) + ": expected " + std::to_string(count) + " times " + std::to_string(size) +
-             " bytes at byte " + std::to_string(at_) + "; the file has " + std::to_string(rest()) +
-             " more (cut short?)");
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > rest()) cut_short(what);
     const auto taken = bytes_.subspan(at_, bytes);
     at_ += bytes;
     return taken;

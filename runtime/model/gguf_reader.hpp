@@ -20,6 +20,9 @@ class GgufReader {
     [[nodiscard]] std::string place() const { return file_ + ": " + place_ + (place_.empty() ? "" : ": "); }
     [[noreturn]] void fail(const std::string &message) const;
 
+    // `what` is not, or not wholly, in the file.
+    [[noreturn]] void cut_short(const char *what) const;
+
     [[nodiscard]] uint64_t at() const { return at_; }
     [[nodiscard]] uint64_t rest() const { return bytes_.size() - at_; }
 

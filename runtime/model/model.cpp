@@ -52,19 +52,6 @@ std::string read_text_file(const fs::path &file) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-// Distinguishes what users may give instead of a model folder: nothing, a file, another folder.
-void check_folder(const fs::path &folder) {
-    const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, folder.string() + ": " + why); };
-    std::error_code error;
-    const fs::file_status status = fs::status(folder, error);
-    if (status.type() == fs::file_type::not_found)
-        refuse("no such folder; expected one with model.json and model.safetensors");
-    if (status.type() == fs::file_type::none) refuse(error.message());
-    if (!fs::is_directory(status)) refuse("is a file; expected a folder with model.json and model.safetensors");
-    if (!exists_under_that_name(folder / "model.json"))
-        refuse("no model folder: there is no model.json in it; 'lamina init' makes one");
-}
-
 void check_format(JsonView root) {
     if (!root.has("format"))
         root.fail("the key 'format' is missing; expected \"format\": \"" + std::string(format) + "\"");
@@ -109,7 +96,6 @@ std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, 
 } // namespace
 
 std::shared_ptr<const Model> Model::load(const fs::path &folder) {
-    check_folder(folder);
     const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json, FileReader::Kind::ordinary);
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                       open_weights(folder / "model.safetensors"), folder,

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/lfs_pointer.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
 #include "model/safetensors_header.hpp"
@@ -90,6 +91,7 @@ std::optional<TensorType> type_of(const SafetensorsHeader::Tensor &tensor, const
 
 Safetensors open_safetensors(const std::filesystem::path &file) {
     const MappedFile mapped = MappedFile::open(file);
+    refuse_lfs_pointer(file, mapped.bytes);
     const std::string_view text = header_text(mapped.bytes, file.string());
     const std::span<const std::byte> data = mapped.bytes.subspan(length_bytes + text.size());
     SafetensorsHeader header = SafetensorsHeader::parse(text, data.size(), file.string());

@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 #include "base/json_reader.hpp"
 #include "base/utf8.hpp"
+#include "model/other_formats.hpp"
 #include "model/safetensors.hpp"
 
 #include <map>
@@ -60,14 +61,10 @@ Weights open_safetensors_folder(const fs::path &folder) {
     const fs::path whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
     if (fs::exists(whole, error)) return open_safetensors(whole).weights;
     if (fs::exists(index, error)) return open_shards(index);
-    const bool pickled = fs::exists(folder / "pytorch_model.bin", error);
-    throw Error(ErrorCode::input,
-                folder.string() +
-                    ": expected model.safetensors, or model.safetensors.index.json and the files that it "
-                    "names; found neither" +
-                    (pickled ? ". pytorch_model.bin, which may run code when it is read, is never opened: save the "
-                               "model again as safetensors"
-                             : ""));
+    throw Error(ErrorCode::input, folder.string() +
+                                      ": no weights in this folder; expected model.safetensors, or "
+                                      "model.safetensors.index.json and the files that it names" +
+                                      found_instead(folder));
 }
 
 } // namespace lamina::model

@@ -106,7 +106,7 @@ TEST_CASE("convert: existing files are not touched, and a failure leaves nothing
 
     const Finished absent = run_lamina({"convert", (folder.path() / "absent").string(), to + "2"});
     CHECK(absent.status == 3);
-    CHECK_THAT(absent.err, matchers::contains("no such folder"));
+    CHECK_THAT(absent.err, matchers::contains("no such file or folder"));
     CHECK_FALSE(std::filesystem::exists(to + "2"));
     const Finished dtype = run_lamina({"convert", g2p(), to + "2", "--weights", "q9"});
     CHECK(dtype.status == 2);

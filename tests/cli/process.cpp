@@ -23,7 +23,8 @@ std::vector<std::string> environment(const std::map<std::string, std::string> &m
     std::vector<std::string> out;
     for (char **entry = environ; *entry != nullptr; ++entry) {
         const std::string_view text = *entry;
-        if (!text.starts_with("LAMINA_")) out.emplace_back(text);
+        if (!text.starts_with("LAMINA_") && !more.contains(std::string(text.substr(0, text.find('=')))))
+            out.emplace_back(text);
     }
     for (const auto &[name, value] : more) out.push_back(name + "=" + value);
     return out;

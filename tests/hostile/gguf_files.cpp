@@ -83,10 +83,11 @@ bool opens(const TemporaryFolder &folder, const std::string &bytes) {
 TEST_CASE("hostile: the GGUF file that the others break opens") { CHECK(refusal(well_formed().bytes()).empty()); }
 
 TEST_CASE("hostile: files that are not GGUF, or of another version, are refused") {
-    CHECK_THAT(refusal(std::string()), contains("it begins with ''; expected 'GGUF'"));
-    CHECK_THAT(refusal(std::string("GGU")), contains("expected 'GGUF'"));
+    CHECK_THAT(refusal(std::string()), contains("the first bytes: beyond the end of the file, which has 0 bytes"));
+    CHECK_THAT(refusal(std::string("GGU")), contains("the first bytes: beyond the end of the file, which has 3 bytes"));
     CHECK_THAT(refusal(std::string("GGML") + std::string(64, '\0')), contains("it begins with 'GGML'"));
-    CHECK_THAT(refusal(std::string("GGUF")), contains("version: expected 1 times 4 bytes at byte 4"));
+    CHECK_THAT(refusal(std::string("GGUF")),
+               contains("version: beyond the end of the file, which has 4 bytes and is cut short"));
     for (const uint32_t version : {0U, 1U, 4U})
         CHECK_THAT(refusal([&](GgufFile &f) { f.version = version; }), contains("expected version 2 or 3 of GGUF"));
     CHECK_THAT(refusal([](GgufFile &f) { f.version = 3U << 24U; }), contains("the file is big-endian"));
@@ -94,8 +95,10 @@ TEST_CASE("hostile: files that are not GGUF, or of another version, are refused"
 
 TEST_CASE("hostile: GGUF counts beyond the size of the file are refused without allocating") {
     for (const uint64_t more : {uint64_t{1} << 20U, uint64_t{1} << 40U, UINT64_MAX - 10}) {
-        CHECK_THAT(refusal([&](GgufFile &f) { f.more_tensors = more; }), contains(" tensors in a file of this size"));
-        CHECK_THAT(refusal([&](GgufFile &f) { f.more_metadata = more; }), contains(" metadata in a file of this size"));
+        CHECK_THAT(refusal([&](GgufFile &f) { f.more_tensors = more; }),
+                   contains("tensors: beyond the end of the file"));
+        CHECK_THAT(refusal([&](GgufFile &f) { f.more_metadata = more; }),
+                   contains("metadata: beyond the end of the file"));
     }
     // One more than there are: what follows is misread, or the file ends.
     CHECK_FALSE(refusal([](GgufFile &f) { f.more_tensors = 1; }).empty());
@@ -104,8 +107,10 @@ TEST_CASE("hostile: GGUF counts beyond the size of the file are refused without 
 
 TEST_CASE("hostile: GGUF strings end within the file") {
     for (const uint64_t length : {uint64_t{1} << 20U, uint64_t{1} << 63U, UINT64_MAX}) {
-        CHECK_THAT(with_value(gguf_string, one(length)), contains("metadata 'key': string: expected"));
-        CHECK_THAT(with_value(gguf_list, GgufFile::list(gguf_string, 1, one(length))), contains("string: expected"));
+        CHECK_THAT(with_value(gguf_string, one(length)),
+                   contains("metadata 'key': string: beyond the end of the file"));
+        CHECK_THAT(with_value(gguf_list, GgufFile::list(gguf_string, 1, one(length))),
+                   contains("string: beyond the end of the file"));
     }
 }
 
@@ -136,9 +141,9 @@ TEST_CASE("hostile: GGUF values are of types that exist, and lists are not neste
 TEST_CASE("hostile: GGUF lists end within the file") {
     for (const uint64_t count : {uint64_t{1} << 20U, uint64_t{1} << 61U, uint64_t{1} << 63U, UINT64_MAX}) {
         CHECK_THAT(with_value(gguf_list, GgufFile::list(gguf_f64, count, "")),
-                   contains("metadata 'key': values: expected"));
+                   contains("metadata 'key': values: beyond the end of the file"));
         CHECK_THAT(with_value(gguf_list, GgufFile::list(gguf_string, count, "")),
-                   contains("strings in the rest of the file"));
+                   contains("strings: beyond the end of the file"));
     }
 }
 
@@ -173,15 +178,15 @@ TEST_CASE("hostile: GGUF tensors have shapes that can be counted, in types that 
 
 TEST_CASE("hostile: GGUF tensors are inside the data, aligned, and do not overlap") {
     CHECK_THAT(with_tensor({1}, ggml_f32, 96 + 1), contains("expected an offset that is a multiple of 32, found 97"));
-    CHECK_THAT(with_tensor({1}, ggml_f32, 96), contains("tensor 't': expected 4 bytes at offset 96 of the data"));
+    CHECK_THAT(with_tensor({1}, ggml_f32, 96), contains("tensor 't': data: beyond the end of the file"));
     CHECK_THAT(with_tensor({1}, ggml_f32, uint64_t{1} << 63U),
-               contains("expected 4 bytes at offset 9223372036854775808"));
-    CHECK_THAT(with_tensor({1}, ggml_f32, UINT64_MAX - 31), contains("expected 4 bytes at offset"));
-    CHECK_THAT(with_tensor({uint64_t{1} << 40U}, ggml_f32, 0), contains("cut short?"));
+               contains("tensor 't': data: beyond the end of the file"));
+    CHECK_THAT(with_tensor({1}, ggml_f32, UINT64_MAX - 31), contains("tensor 't': data: beyond the end of the file"));
+    CHECK_THAT(with_tensor({uint64_t{1} << 40U}, ggml_f32, 0), contains("data: beyond the end of the file"));
     CHECK_THAT(with_tensor({1}, ggml_f32, 0), contains("begins at offset 0; tensor "));
     CHECK_THAT(with_tensor({1}, ggml_f32, 32), contains("begins at offset 32; tensor "));
     CHECK_THAT(refusal(std::string(well_formed().bytes()).substr(0, well_formed().bytes().size() - 1)),
-               contains("cut short?"));
+               contains("data: beyond the end of the file"));
 }
 
 TEST_CASE("hostile: no GGUF file that is cut short opens") {

@@ -40,7 +40,7 @@ class FileReader {
     uint64_t rest_ = 0;
 };
 
-// Throws what FileReader throws, and Error(input) for a file larger than `limit` bytes.
+// Throws what FileReader throws, and Error(input) for a file larger than `limit` bytes and for a pointer of Git LFS.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path &file, uint64_t limit = UINT64_MAX,
                                                FileReader::Kind kind = FileReader::Kind::any);
 
