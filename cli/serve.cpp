@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/joined.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 #include <thread>
@@ -20,7 +21,8 @@ struct ServeArguments {
     std::vector<std::string> models, keys;
     std::filesystem::path key_file;
     std::string host = "127.0.0.1";
-    int64_t port = 8000, queue = 256, timeout = 600, largest_body = 32, slots = 8, context = 4096;
+    int64_t port = 8000, queue = 256, connections = 1024, connections_of_address = 512, timeout = 600,
+            largest_body = 32, bodies = 256, slots = 8, context = 4096;
     SessionArguments session;
 };
 
@@ -76,7 +78,10 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .port = static_cast<int>(arguments.port),
             .keys = keys_of(arguments),
             .queue = static_cast<size_t>(arguments.queue),
+            .connections = static_cast<size_t>(arguments.connections),
+            .connections_of_address = static_cast<size_t>(arguments.connections_of_address),
             .largest_body = static_cast<size_t>(arguments.largest_body) << 20u,
+            .bodies = static_cast<size_t>(std::max(arguments.bodies, arguments.largest_body)) << 20u,
             .longest = std::chrono::seconds(arguments.timeout),
             .batch = {.slots = static_cast<size_t>(arguments.slots), .length = arguments.context},
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
@@ -162,6 +167,17 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--max-body", arguments->largest_body, "MIB", "the largest body of a request")
         .shows_default()
         .within(int64_t{1}, int64_t{4096});
+    app.option("--max-bodies", arguments->bodies, "MIB", "the most that all requests and responses take together")
+        .shows_default()
+        .within(int64_t{1}, int64_t{1 << 20});
+    app.option("--connections", arguments->connections, "N",
+               "the most connections; for another one, the one that has waited for its client the longest is closed")
+        .shows_default()
+        .within(int64_t{1}, int64_t{1 << 16});
+    app.option("--connections-per-address", arguments->connections_of_address, "N",
+               "the same for an address; behind a proxy, where all have the same one: as many as --connections")
+        .shows_default()
+        .within(int64_t{1}, int64_t{1 << 16});
     add_session_options(app, arguments->session);
     return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};
 }

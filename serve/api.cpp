@@ -54,71 +54,105 @@ std::string_view without_port(std::string_view host) {
 
 const std::vector<Api::Route> &Api::routes() {
     using enum Route::Door;
+    using enum Route::Cost;
     static const std::vector<Route> list{
         {"GET", "/", &Api::show_page, open},
         {"GET", "/status", &Api::show_status},
-        {"GET", "/metrics", &Api::show_metrics},
+        {"GET", "/metrics", &Api::show_metrics, key, glance},
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},
-        {"POST", "/v1/completions", &Api::completions, key, true},
-        {"POST", "/v1/chat/completions", &Api::chat_completions, key, true},
-        {"POST", "/v1/embeddings", &Api::embeddings, key, true},
-        {"POST", "/v1/audio/transcriptions", &Api::transcriptions, key, true},
+        {"POST", "/v1/completions", &Api::completions, key, work},
+        {"POST", "/v1/chat/completions", &Api::chat_completions, key, work},
+        {"POST", "/v1/embeddings", &Api::embeddings, key, work},
+        {"POST", "/v1/audio/transcriptions", &Api::transcriptions, key, work},
         {"GET", "/v2", &Api::server_metadata},
-        {"GET", "/v2/health/live", &Api::live, open},
-        {"GET", "/v2/health/ready", &Api::ready, open},
+        {"GET", "/v2/health/live", &Api::live, open, glance},
+        {"GET", "/v2/health/ready", &Api::ready, open, glance},
         {"GET", "/v2/models/{model}", &Api::graph_metadata_of},
         {"GET", "/v2/models/{model}/versions/1", &Api::graph_metadata_of},
-        {"GET", "/v2/models/{model}/ready", &Api::graph_ready, open},
-        {"GET", "/v2/models/{model}/versions/1/ready", &Api::graph_ready, open},
-        {"POST", "/v2/models/{model}/infer", &Api::infer, key, true},
-        {"POST", "/v2/models/{model}/versions/1/infer", &Api::infer, key, true},
+        {"GET", "/v2/models/{model}/ready", &Api::graph_ready, open, glance},
+        {"GET", "/v2/models/{model}/versions/1/ready", &Api::graph_ready, open, glance},
+        {"POST", "/v2/models/{model}/infer", &Api::infer, key, work},
+        {"POST", "/v2/models/{model}/versions/1/infer", &Api::infer, key, work},
     };
     return list;
 }
 
+// What a request is for.
+struct Api::Found {
+    const Route *route = nullptr; // null: `why_not`
+    std::string model, pattern = "other";
+    std::optional<Response> why_not;
+};
+
+Api::Found Api::find(const Request &request) {
+    const std::string method = request.method == "HEAD" ? "GET" : request.method;
+    Found out;
+    std::string allowed;
+    for (const Route &route : routes()) {
+        const std::optional<std::string> model = match(route.pattern, request.path);
+        if (!model) continue;
+        out.pattern = route.pattern;
+        out.model = *model;
+        out.route = &route;
+        if (method == route.method) return out;
+        allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+    }
+    out.route = nullptr;
+    if (allowed.empty()) {
+        out.why_not =
+            refusal(request.path, 404, "there is no " + request.path + " here; / and docs/serving.md say what is");
+    } else {
+        out.why_not = refusal(request.path, 405, request.path + " takes " + allowed + ", not " + request.method);
+        out.why_not->headers["Allow"] = allowed;
+    }
+    return out;
+}
+
+std::optional<Response> Api::at_once(const Request &head) {
+    const auto began = Clock::now();
+    const Found found = find(head);
+    std::optional<Response> out = found.why_not;
+    try {
+        if (found.route != nullptr) admit(head, *found.route);
+        if (found.route != nullptr && found.route->cost == Route::Cost::work) gate_.expect_place();
+        if (found.route != nullptr && found.route->cost == Route::Cost::glance)
+            out = (this->*found.route->answer)({head, found.model});
+    } catch (const std::exception &why) {
+        out = refusal(head.path, why);
+    }
+    if (out) metrics_.request(found.pattern, out->status, Clock::now() - began);
+    return out;
+}
+
 Response Api::answer(const Request &request) {
     const auto began = Clock::now();
-    std::string pattern = "other";
+    const Found found = find(request);
     Response out;
+    std::shared_ptr<void> inside;
     try {
-        out = dispatch(request, pattern);
+        if (found.route->cost == Route::Cost::work) inside = gate_.enter();
+        out = (this->*found.route->answer)({request, found.model});
     } catch (const std::exception &why) {
         out = refusal(request.path, why);
     }
-    const auto record = [this, began, pattern, status = out.status] {
+    const auto record = [this, began, pattern = found.pattern, status = out.status] {
         metrics_.request(pattern, status, Clock::now() - began);
     };
     if (!out.stream) {
         record();
         return out;
     }
-    out.stream = [record, stream = std::move(out.stream)](const Send &send) {
+    out.stream = [record, inside, stream = std::move(out.stream)](const Send &send) {
         stream(send);
         record();
     };
     return out;
 }
 
-Response Api::dispatch(const Request &request, std::string &pattern) {
-    const std::string method = request.method == "HEAD" ? "GET" : request.method;
-    std::string allowed;
-    for (const Route &route : routes()) {
-        const std::optional<std::string> model = match(route.pattern, request.path);
-        if (!model) continue;
-        pattern = route.pattern;
-        allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
-        if (method != route.method) continue;
-        admit(request, route);
-        const std::shared_ptr<void> inside = route.works ? gate_.enter() : nullptr;
-        Response out = (this->*route.answer)({request, *model});
-        if (out.stream) out.stream = [inside, stream = std::move(out.stream)](const Send &send) { stream(send); };
-        return out;
-    }
-    if (allowed.empty()) throw Refusal(404, "there is no " + request.path + " here; / and docs/serving.md say what is");
-    Response out = refusal(request.path, 405, request.path + " takes " + allowed + ", not " + request.method);
-    out.headers["Allow"] = allowed;
-    return out;
+Response Api::refuse(const std::string &path, int status, const std::string &why) {
+    metrics_.request("other", status, Metrics::Seconds(0));
+    return refusal(path, status, why);
 }
 
 // Pages of other sites must not use the server through the browser of somebody who may.
@@ -176,10 +210,10 @@ void Api::await(Work &work, const Request &request) const {
 }
 
 Response Api::show_metrics(const Call &) {
-    return {.type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = metrics_.text(
-                {{"lamina_requests_inside", {"Requests that wait or run.", static_cast<double>(gate_.inside())}},
-                 {"lamina_models", {"Models that are served.", static_cast<double>(engines_.size())}}})};
+    Metrics::Gauges all = gauges();
+    all["lamina_requests_inside"] = {"Requests that wait or run.", static_cast<double>(gate_.inside())};
+    all["lamina_models"] = {"Models that are served.", static_cast<double>(engines_.size())};
+    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text(all)};
 }
 
 } // namespace lamina::serve

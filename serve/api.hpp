@@ -11,6 +11,8 @@
 #include <chrono>
 #include <ctime>
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +39,13 @@ class Api {
         engines_.emplace_back(name, runtime, model, device_, options, options_.batch, metrics_);
     }
 
-    // Never throws. Any number of threads may call it at once.
+    // As HttpHandlers has them. All that can be said without the body is said before it is read: that a key is wrong,
+    // that there is no such path, that the queue is full; and what needs no time is answered then.
+    [[nodiscard]] std::optional<Response> at_once(const Request &head);
     [[nodiscard]] Response answer(const Request &request);
+    [[nodiscard]] Response refuse(const std::string &path, int status, const std::string &why);
+    // Of the server, for /metrics.
+    std::function<Metrics::Gauges()> gauges = [] { return Metrics::Gauges(); };
 
     // Takes no new requests, and waits until all others are answered.
     void finish() {
@@ -51,7 +58,9 @@ class Api {
     struct Call;
     static const std::vector<Route> &routes();
 
-    [[nodiscard]] Response dispatch(const Request &request, std::string &pattern);
+    struct Found;
+    [[nodiscard]] static Found find(const Request &request);
+    // Throws Refusal if this client may not ask this.
     void admit(const Request &request, const Route &route) const;
 
     // ---- In openai_api.cpp ----

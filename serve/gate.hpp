@@ -18,15 +18,18 @@ class Gate {
     // Inside for as long as a copy of the result exists. Throws Refusal: 503 when closed, 429 when full.
     [[nodiscard]] std::shared_ptr<void> enter() {
         const std::scoped_lock lock(mutex_);
-        if (closed_) throw Refusal(503, "the server is ending: it finishes what it has begun, and takes nothing new");
-        if (inside_ == most_)
-            throw Refusal(429, "too many requests: " + std::to_string(most_) +
-                                   " wait or run (the server's --queue); try again later");
+        expect_open();
         ++inside_;
         return {nullptr, [this](void *) {
                     const std::scoped_lock leaving(mutex_);
                     if (--inside_ == 0) empty_.notify_all();
                 }};
+    }
+
+    // Throws what enter() would throw now.
+    void expect_place() const {
+        const std::scoped_lock lock(mutex_);
+        expect_open();
     }
 
     void close() {
@@ -47,6 +50,13 @@ class Gate {
     }
 
   private:
+    void expect_open() const {
+        if (closed_) throw Refusal(503, "the server is ending: it finishes what it has begun, and takes nothing new");
+        if (inside_ == most_)
+            throw Refusal(429, "too many requests: " + std::to_string(most_) +
+                                   " wait or run (the server's --queue); try again later");
+    }
+
     const size_t most_;
     mutable std::mutex mutex_; // guards all below
     std::condition_variable empty_;

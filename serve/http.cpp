@@ -1,165 +1,150 @@
 #include "http.hpp"
 
+#include "connection.hpp"
+
 #include "base/connections.hpp"
 
 #include <lamina/error.hpp>
 
-#include <httplib.h>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <thread>
+#include <vector>
 
 namespace lamina::serve {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
 namespace {
 
-// ---- Requests and responses ----
-
-std::string in_lower_case(std::string text) {
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
-// Takes the body. `most` also bounds what comes in chunks, and what a compressed body becomes.
-class BodyReader {
-  public:
-    BodyReader(Request &to, size_t most) : to_(to), left_(most) {}
-
-    bool whole(const httplib::ContentReader &reader) {
-        return reader([this](const char *data, size_t size) { return take(to_.body, data, size); });
-    }
-    bool form(const httplib::ContentReader &reader) {
-        return reader(
-            [this](const httplib::MultipartFormData &field) {
-                constexpr size_t most_fields = 64;
-                to_.form.push_back({field.name, field.filename, ""});
-                return to_.form.size() <= most_fields;
-            },
-            [this](const char *data, size_t size) { return take(to_.form.back().content, data, size); });
-    }
-    [[nodiscard]] bool too_large() const { return too_large_; }
-
-  private:
-    bool take(std::string &out, const char *data, size_t size) {
-        too_large_ = too_large_ || size > left_;
-        if (too_large_) return false;
-        left_ -= size;
-        out.append(data, size);
-        return true;
-    }
-
-    Request &to_;
-    size_t left_;
-    bool too_large_ = false;
-};
-
-void write(Response from, httplib::Response &to) {
-    to.status = from.status;
-    for (const auto &[name, value] : from.headers) to.set_header(name, value);
-    if (!from.stream) return to.set_content(from.body, from.type);
-    to.set_chunked_content_provider(from.type, [stream = from.stream](size_t, httplib::DataSink &sink) {
-        bool there = true;
-        stream([&](std::string_view piece) {
-            there = there && sink.is_writable() && sink.write(piece.data(), piece.size());
-            return there;
-        });
-        if (there) sink.done();
-        return there;
-    });
+// What clients share who are counted together: an IPv4 address, or a network of IPv6, which one client may have all of.
+std::string owner_of(const asio::ip::address &address) {
+    if (address.is_v4()) return address.to_string();
+    const asio::ip::address_v6 v6 = address.to_v6();
+    if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
+    const auto bytes = v6.to_bytes();
+    return {bytes.begin(), bytes.begin() + 8};
 }
 
 } // namespace
 
 struct HttpServer::Parts {
-    HttpOptions options;
-    Answer answer;
-    Refuse refuse;
-    httplib::Server server{};
+    Hub hub;
+    tcp::acceptor acceptor{hub.loop};
+    asio::steady_timer sweep{hub.loop}, again{hub.loop};
     int port = 0;
-    std::atomic<bool> ended = false;
     std::thread thread{};
 
-    [[nodiscard]] Request head_of(const httplib::Request &from) const {
-        Request out{from.method, from.path};
-        for (const auto &[name, value] : from.headers) out.headers.emplace(in_lower_case(name), value);
-        // cpp-httplib does not hand out its sockets, so this one is found among the process's.
-        for_each_connection(port, [&](Socket socket, const Peer &client) {
-            if (client == Peer{from.remote_addr, from.remote_port})
-                out.left = [socket] { return closed_by_client(socket); };
+    void listen() {
+        const HttpOptions &o = hub.options;
+        error_code why;
+        const auto found = tcp::resolver(hub.loop).resolve(o.host, std::to_string(o.port), tcp::resolver::passive, why);
+        for (const auto &each : found)
+            if (listen_at(each.endpoint(), why)) return;
+        throw Error(ErrorCode::failure,
+                    "cannot listen on " + o.host + ":" + std::to_string(o.port) + ": " + why.message());
+    }
+
+    bool listen_at(const tcp::endpoint &where, error_code &why) {
+        acceptor.close(why);
+        acceptor.open(where.protocol(), why);
+        if (why) return false;
+        listen_alone(static_cast<Socket>(acceptor.native_handle()));
+        if (where.protocol() == tcp::v6()) acceptor.set_option(asio::ip::v6_only(false), why);
+        acceptor.bind(where, why);
+        if (!why) acceptor.listen(tcp::acceptor::max_listen_connections, why);
+        if (!why) port = acceptor.local_endpoint().port();
+        return !why;
+    }
+
+    void accept() {
+        acceptor.async_accept([this](const error_code &why, tcp::socket socket) {
+            if (why == asio::error::operation_aborted) return;
+            if (why) return make_place_for_later();
+            take(std::move(socket));
+            accept();
         });
-        return out;
     }
 
-    void handle(const httplib::Request &from, httplib::Response &to) { write(answer(head_of(from)), to); }
-
-    void handle_with_body(const httplib::Request &from, httplib::Response &to, const httplib::ContentReader &reader) {
-        Request request = head_of(from);
-        BodyReader body(request, options.largest_body);
-        const bool read = from.is_multipart_form_data() ? body.form(reader) : body.whole(reader);
-        if (read) return write(answer(request), to);
-        const int status = body.too_large() || to.status == 413 ? 413 : 400;
-        to.set_header("Connection", "close");
-        write(refuse(from.path, status, why(status)), to);
+    // There are no descriptors left, or no memory.
+    void make_place_for_later() {
+        if (const auto slowest = hub.longest_waiting([](const Connection &) { return true; })) slowest->close();
+        again.expires_after(std::chrono::milliseconds(20));
+        again.async_wait([this](const error_code &why) {
+            if (!why) accept();
+        });
     }
 
-    [[nodiscard]] std::string why(int status) const {
-        if (status == 413)
-            return "the body is too large: expected at most " + std::to_string(options.largest_body) +
-                   " bytes (the server's --max-body)";
-        if (status == 414) return "the path is too long";
-        return "malformed request: its first line, headers or body are not HTTP";
+    void take(tcp::socket socket) {
+        error_code why;
+        const std::string owner = owner_of(socket.remote_endpoint(why).address());
+        if (why || !make_place(owner)) return;
+        socket.set_option(tcp::no_delay(true), why); // a token is a small packet that should not wait for others
+        const auto connection = std::make_shared<Connection>(hub, std::move(socket), owner);
+        hub.all.insert(connection);
+        hub.open = hub.all.size();
+        connection->begin();
+    }
+
+    [[nodiscard]] bool make_place(const std::string &owner) {
+        const auto same = [&owner](const Connection &each) { return each.address() == owner; };
+        const auto count = std::ranges::count_if(hub.all, [&](const auto &each) { return same(*each); });
+        const bool crowd = static_cast<size_t>(count) >= hub.options.connections_of_address;
+        if (!crowd && hub.all.size() < hub.options.connections) return true;
+        const auto slowest = hub.longest_waiting([&](const Connection &each) { return !crowd || same(each); });
+        if (slowest) slowest->close();
+        return slowest != nullptr;
+    }
+
+    void watch() {
+        sweep.expires_after(std::chrono::milliseconds(200));
+        sweep.async_wait([this](const error_code &why) {
+            if (why) return;
+            for (const auto &each : std::vector(hub.all.begin(), hub.all.end())) each->expect_progress(Clock::now());
+            if (hub.ending && hub.all.empty()) return hub.loop.stop();
+            watch();
+        });
+    }
+
+    void end() {
+        hub.ending = true;
+        error_code ignored;
+        acceptor.close(ignored);
+        again.cancel();
+        for (const auto &each : std::vector(hub.all.begin(), hub.all.end())) each->end();
+        if (hub.all.empty()) hub.loop.stop();
     }
 };
 
-HttpServer::HttpServer(const HttpOptions &options, Answer answer, Refuse refuse)
-    : parts_(new Parts{.options = options, .answer = std::move(answer), .refuse = std::move(refuse)}) {
+HttpServer::HttpServer(const HttpOptions &options, HttpHandlers handlers)
+    : parts_(new Parts{.hub{options, std::move(handlers)}}) {
     Parts &p = *parts_;
-    const auto get = [&p](const httplib::Request &from, httplib::Response &to) { p.handle(from, to); };
-    const auto post = [&p](const httplib::Request &from, httplib::Response &to, const httplib::ContentReader &reader) {
-        p.handle_with_body(from, to, reader);
-    };
-    const std::string any = ".*";
-    p.server.Get(any, get).Options(any, get).Post(any, post).Put(any, post).Patch(any, post).Delete(any, post);
-    p.server.set_error_handler([&p](const httplib::Request &from, httplib::Response &to) {
-        if (to.body.empty()) write(p.refuse(from.path, to.status, p.why(to.status)), to); // httplib's own refusals
-    });
-    p.server.new_task_queue = [connections = options.connections] { return new httplib::ThreadPool(connections); };
-    p.server.set_payload_max_length(options.largest_body);
-    p.server.set_read_timeout(options.patience);
-    p.server.set_write_timeout(options.patience);
-    p.server.set_keep_alive_max_count(SIZE_MAX);
-    p.server.set_keep_alive_timeout(5); // seconds
-    p.server.set_tcp_nodelay(true);     // a token is a small packet that should not wait for others
-    p.server.set_socket_options(        // the library's own would let two servers share a port
-        [](socket_t socket) { listen_alone(static_cast<Socket>(socket)); });
-    errno = 0;
-    if (options.port == 0)
-        p.port = p.server.bind_to_any_port(options.host);
-    else if (p.server.bind_to_port(options.host, options.port))
-        p.port = options.port;
-    if (p.port <= 0)
-        throw Error(ErrorCode::failure, "cannot listen on " + options.host + ":" + std::to_string(options.port) + ": " +
-                                            (errno != 0 ? std::strerror(errno) : "no such address"));
-    p.thread = std::thread([&p] {
-        p.server.listen_after_bind();
-        p.ended = true;
-    });
+    allow_connections(options.connections);
+    p.listen();
 }
 
 HttpServer::~HttpServer() { stop(); }
 
+void HttpServer::start() {
+    Parts &p = *parts_;
+    p.accept();
+    p.watch();
+    p.thread = std::thread([&p] { p.hub.loop.run(); });
+}
+
 int HttpServer::port() const { return parts_->port; }
+size_t HttpServer::connections() const { return parts_->hub.open; }
+size_t HttpServer::bodies() const { return parts_->hub.bodies; }
 
 void HttpServer::stop() {
     Parts &p = *parts_;
     if (!p.thread.joinable()) return;
-    while (!p.server.is_running() && !p.ended) std::this_thread::yield(); // stop() does nothing before
-    p.server.stop();
-    // Idle connections would be kept for some seconds. Responses that are being sent are not affected.
-    for_each_connection(p.port, [](Socket socket, const Peer &) { stop_reading(socket); });
+    asio::post(p.hub.loop, [&p] { p.end(); });
     p.thread.join();
 }
 

@@ -2,7 +2,7 @@
 // anything that is wrong or not supported. docs/serving.md lists the fields.
 #pragma once
 
-#include "http.hpp"
+#include "form.hpp"
 
 #include <lamina/chat_template.hpp>
 #include <lamina/lamina.hpp>
@@ -44,7 +44,8 @@ struct EmbeddingRequest {
 
 struct TranscriptionRequest {
     enum class Format { json, text, verbose_json, srt, vtt };
-    std::string model, file, audio; // file: its name; audio: its bytes
+    std::string model, file; // file: its name
+    std::string_view audio;  // its bytes, in the body of the request
     Format format = Format::json;
     GenerateOptions options;
 };

@@ -12,7 +12,8 @@ struct Api::Route {
     std::string_view method, pattern; // "{model}" is one part of a path
     Response (Api::*answer)(const Call &);
     enum class Door { open, key } door = Door::key; // whether it needs a key, if there are keys
-    bool works = false;                             // counts as a request that waits or runs
+    // glance: answered at once, whatever else goes on. work: counts as a request that waits or runs.
+    enum class Cost { glance, look, work } cost = Cost::look;
 };
 
 struct Api::Call {

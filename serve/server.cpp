@@ -2,7 +2,6 @@
 
 #include "api.hpp"
 #include "http.hpp"
-#include "refusal.hpp"
 
 #include <optional>
 
@@ -27,14 +26,25 @@ class HttpApi : public Server {
     }
 
     void start() override {
-        constexpr size_t beside = 32; // connections for health checks, metrics and refusals while the queue is full
+        api_.gauges = [this] {
+            return Metrics::Gauges{
+                {"lamina_connections", {"Connections that are open.", static_cast<double>(http_->connections())}},
+                {"lamina_body_bytes", {"Bytes of bodies that are here.", static_cast<double>(http_->bodies())}}};
+        };
+        constexpr size_t beside = 8; // threads for requests that need no place in the queue
         http_.emplace(
             HttpOptions{.host = options_.host,
                         .port = options_.port,
-                        .connections = options_.queue + beside,
-                        .largest_body = options_.largest_body},
-            [this](const Request &request) { return api_.answer(request); },
-            [](const std::string &path, int status, const std::string &why) { return refusal(path, status, why); });
+                        .threads = options_.queue + beside,
+                        .connections = options_.connections,
+                        .connections_of_address = options_.connections_of_address,
+                        .largest_body = options_.largest_body,
+                        .bodies = options_.bodies},
+            HttpHandlers{.at_once = [this](const Request &head) { return api_.at_once(head); },
+                         .answer = [this](const Request &request) { return api_.answer(request); },
+                         .refuse = [this](const std::string &path, int status,
+                                          const std::string &why) { return api_.refuse(path, status, why); }});
+        http_->start();
     }
 
     [[nodiscard]] std::string url() const override {

@@ -30,7 +30,8 @@ const std::vector<std::pair<std::string, Format>> formats{{"json", Format::json}
 void read_format(const FormField &field, TranscriptionRequest &out) {
     const auto found = std::ranges::find(formats, field.content, &std::pair<std::string, Format>::first);
     if (found == formats.end())
-        refuse_field(field, "unknown format '" + field.content + "'; there are " + joined(names_of(formats)));
+        refuse_field(field,
+                     "unknown format '" + std::string(field.content) + "'; there are " + joined(names_of(formats)));
     out.format = found->second;
 }
 
@@ -38,11 +39,12 @@ void read_temperature(const FormField &field, TranscriptionRequest &out) {
     const char *end = field.content.data() + field.content.size();
     const auto [stop, error] = std::from_chars(field.content.data(), end, out.options.temperature);
     if (error != std::errc{} || stop != end || !(out.options.temperature >= 0 && out.options.temperature <= 100))
-        refuse_field(field, "expected a number from 0 to 100, found '" + field.content + "'");
+        refuse_field(field, "expected a number from 0 to 100, found '" + std::string(field.content) + "'");
 }
 
-void expect_value(const FormField &field, const std::string &value) {
-    if (field.content != value) refuse_field(field, "not supported: expected no such field, or '" + value + "'");
+void expect_value(const FormField &field, std::string_view value) {
+    if (field.content != value)
+        refuse_field(field, "not supported: expected no such field, or '" + std::string(value) + "'");
 }
 
 void read_field(const FormField &field, TranscriptionRequest &out) {
@@ -118,7 +120,7 @@ TranscriptionRequest transcription_request(const std::vector<FormField> &form) {
 }
 
 Response Api::transcriptions(const Call &call) {
-    const TranscriptionRequest request = transcription_request(call.request.form);
+    const TranscriptionRequest request = transcription_request(form_of(call.request));
     Engine &engine = engine_called(request.model);
     if (!engine.transcribes())
         throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");

@@ -22,7 +22,7 @@ version=$(sed -n 's/^project(Lamina VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeL
 library=liblamina${version%.*}
 expect "lamina $version" "$build/bin/lamina" --version
 expect "$library (= $version-1~" dpkg-deb -f "$(package lamina)" Depends
-expect libcpp-httplib dpkg-deb -f "$(package lamina)" Depends # found by dpkg-shlibdeps
+expect libc6 dpkg-deb -f "$(package lamina)" Depends # found by dpkg-shlibdeps
 expect 'lamina-plugins (>= ' dpkg-deb -f "$(package "$library")" Depends
 for opened in libspirv-cross libsndfile libsentencepiece; do
     expect $opened dpkg-deb -f "$(package "$library")" Depends

@@ -26,7 +26,7 @@ if browser is None:
 def shown(url, folder):
     """The elements of the page after its scripts have run: id -> text."""
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/browser",
-                           "--virtual-time-budget=20000", "--dump-dom", url],
+                           "--virtual-time-budget=120000", "--dump-dom", url],
                           capture_output=True, text=True, timeout=120)
     body = re.sub(r"<script>.*?</script>", "", done.stdout, flags=re.S)
     found = {}

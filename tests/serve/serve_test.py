@@ -3,7 +3,6 @@
 
 import base64
 import concurrent.futures
-import gzip
 import http.client
 import json
 import math
@@ -376,9 +375,6 @@ class Misuse(unittest.TestCase):
         chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
         head = b"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
         self.assertIn("413", self.raw(head + chunk * 17)) # no length is announced
-        bomb = gzip.compress(b" " * (64 << 20))
-        self.assertLess(len(bomb), 1 << 20)
-        self.assertEqual(self.server.post("/v1/embeddings", bomb, **{"Content-Encoding": "gzip"})[0], 413)
 
     def test_paths_and_methods_are_known(self):
         status, _, body = self.server.get("/v1/nothing")

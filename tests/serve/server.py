@@ -16,8 +16,9 @@ class Server:
     """A server on a free port, on the CPU. `with Server(lamina, [models]) as server: ...` ends it."""
 
     def __init__(self, lamina, models, *options):
+        port = [] if "--port" in options else ["--port", "0"]
         self.process = subprocess.Popen(
-            [lamina, "serve", *map(str, models), "--port", "0", "--device", "cpu", *map(str, options)],
+            [lamina, "serve", *map(str, models), *port, "--device", "cpu", *map(str, options)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         if not self.url:

@@ -22,7 +22,10 @@ struct ServerOptions {
     int port = 8000;                        // 0: any that is free
     std::vector<std::string> keys;          // of clients; none: no key is needed
     size_t queue = 256;                     // requests that wait or run
-    size_t largest_body = size_t{32} << 20; // bytes
+    size_t connections = 1024;              // open at a time
+    size_t connections_of_address = 512;    // of them, with the same address
+    size_t largest_body = size_t{32} << 20; // bytes of a request
+    size_t bodies = size_t{256} << 20;      // bytes of all requests and responses that are here
     std::chrono::seconds longest{600};      // that a request may take
     BatchOptions batch;                     // of the answers that a model writes side by side
     std::string version;                    // of Lamina
@@ -44,8 +47,8 @@ class Server {
     virtual void finish() = 0;
 };
 
-// The symbol "lamina_new_server" of liblamina_serve.so. The command opens this library only to serve: what it links
-// (OpenSSL, by way of cpp-httplib) takes longer to start than all other commands. The caller deletes the result.
+// The symbol "lamina_new_server" of liblamina_serve.so. The command opens this library only to serve: no other run
+// needs it. The caller deletes the result.
 using NewServer = Server *(const ServerOptions &options, const Runtime &runtime, const Device &device);
 
 } // namespace lamina::serve
