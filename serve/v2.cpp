@@ -132,6 +132,8 @@ void read_output(const JsonView &from, const ModelGraph &graph, InferRequest &ou
     if (!graph.outputs.contains(name.string()))
         name.fail("the model has no output '" + std::string(name.string()) + "'" +
                   instead_of(name.string(), names_of(graph.outputs)));
+    if (std::ranges::find(out.outputs, name.string(), &InferRequest::Wanted::name) != out.outputs.end())
+        name.fail("this output is asked for twice");
     if (from.has("parameters") && from.at("parameters").has("classification"))
         from.at("parameters").at("classification").fail("not supported: outputs come whole");
     out.outputs.push_back({std::string(name.string()), flag(from, "binary_data", out.binary)});
