@@ -98,7 +98,8 @@ std::unique_ptr<serve::Server> new_server(const serve::ServerOptions &options, c
 
 int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &output) {
     const std::vector<NamedModel> models = named_models(arguments.models);
-    const serve::ServerOptions options = server_options(arguments);
+    serve::ServerOptions options = server_options(arguments);
+    options.log = [&output](const std::string &line) { output.note(line); };
     const Runtime runtime(global.runtime(output));
     const Device device = runtime.device(global.device);
     note_device(device, output);

@@ -5,6 +5,7 @@
 #include "base/nearest.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 namespace lamina::serve {
@@ -44,6 +45,14 @@ bool same_secret(std::string_view a, std::string_view b) {
     return different == 0;
 }
 
+// Of the body; 0 if it is not announced.
+size_t announced_size(const Request &head) {
+    const std::string text = head.header("content-length");
+    size_t out = 0;
+    std::from_chars(text.data(), text.data() + text.size(), out);
+    return out;
+}
+
 // "127.0.0.1" of "127.0.0.1:8000", "::1" of "[::1]:8000"
 std::string_view without_port(std::string_view host) {
     if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
@@ -55,15 +64,16 @@ std::string_view without_port(std::string_view host) {
 const std::vector<Api::Route> &Api::routes() {
     using enum Route::Door;
     using enum Route::Cost;
+    constexpr size_t texts = size_t{4} << 20; // reading texts takes many times their size
     static const std::vector<Route> list{
         {"GET", "/", &Api::show_page, open},
         {"GET", "/status", &Api::show_status},
         {"GET", "/metrics", &Api::show_metrics, key, glance},
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},
-        {"POST", "/v1/completions", &Api::completions, key, work},
-        {"POST", "/v1/chat/completions", &Api::chat_completions, key, work},
-        {"POST", "/v1/embeddings", &Api::embeddings, key, work},
+        {"POST", "/v1/completions", &Api::completions, key, work, texts},
+        {"POST", "/v1/chat/completions", &Api::chat_completions, key, work, texts},
+        {"POST", "/v1/embeddings", &Api::embeddings, key, work, texts},
         {"POST", "/v1/audio/transcriptions", &Api::transcriptions, key, work},
         {"GET", "/v2", &Api::server_metadata},
         {"GET", "/v2/health/live", &Api::live, open, glance},
@@ -115,11 +125,12 @@ std::optional<Response> Api::at_once(const Request &head) {
     std::optional<Response> out = found.why_not;
     try {
         if (found.route != nullptr) admit(head, *found.route);
+        if (found.route != nullptr) found.route->expect_size(announced_size(head));
         if (found.route != nullptr && found.route->cost == Route::Cost::work) gate_.expect_place();
         if (found.route != nullptr && found.route->cost == Route::Cost::glance)
             out = (this->*found.route->answer)({head, found.model});
     } catch (const std::exception &why) {
-        out = refusal(head.path, why);
+        out = refusal(head.path, why, told(why));
     }
     if (out) metrics_.request(found.pattern, out->status, Clock::now() - began);
     return out;
@@ -131,10 +142,11 @@ Response Api::answer(const Request &request) {
     Response out;
     std::shared_ptr<void> inside;
     try {
+        found.route->expect_size(request.body.size());
         if (found.route->cost == Route::Cost::work) inside = gate_.enter();
         out = (this->*found.route->answer)({request, found.model});
     } catch (const std::exception &why) {
-        out = refusal(request.path, why);
+        out = refusal(request.path, why, told(why));
     }
     const auto record = [this, began, pattern = found.pattern, status = out.status] {
         metrics_.request(pattern, status, Clock::now() - began);
@@ -175,6 +187,17 @@ void Api::admit(const Request &request, const Route &route) const {
     if (!right)
         throw Refusal(401, given.empty() ? "this server needs a key: send 'Authorization: Bearer KEY'"
                                          : "the key in 'Authorization' is not one of this server's");
+}
+
+// What names files of the server is for its log.
+std::string Api::told(const std::exception &why) const {
+    if (dynamic_cast<const Refusal *>(&why) != nullptr) return why.what();
+    if (dynamic_cast<const std::bad_alloc *>(&why) != nullptr) return "out of host memory";
+    std::string out = why.what();
+    for (const Engine &engine : engines_) out = replaced(out, engine.contents().folder.string(), engine.name());
+    if (status_of(why) != 500) return out;
+    options_.log(std::string("error: ") + why.what());
+    return out.find_first_of("/\\") == std::string::npos ? out : "the server failed to answer this; its log says why";
 }
 
 Engine &Api::engine_called(const std::string &name) {

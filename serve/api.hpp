@@ -22,12 +22,13 @@ namespace lamina::serve {
 struct AnswerRequest;
 
 struct ApiOptions {
-    std::vector<std::string> keys;     // any of them opens the door; none: it is open
-    bool local = true;                 // only this machine can connect
-    size_t most = 256;                 // requests that wait or run
-    std::chrono::seconds longest{600}; // that a request may take
-    BatchOptions batch;                // of the answers that a model writes side by side
-    std::string version;               // of Lamina
+    std::vector<std::string> keys;                    // any of them opens the door; none: it is open
+    bool local = true;                                // only this machine can connect
+    size_t most = 256;                                // requests that wait or run
+    std::chrono::seconds longest{600};                // that a request may take
+    BatchOptions batch;                               // of the answers that a model writes side by side
+    std::string version;                              // of Lamina
+    std::function<void(const std::string &line)> log; // errors of the server itself
 };
 
 class Api {
@@ -102,6 +103,7 @@ class Api {
 
     [[nodiscard]] Response show_metrics(const Call &call);
 
+    [[nodiscard]] std::string told(const std::exception &why) const; // what a client may know of it
     [[nodiscard]] Engine &engine_called(const std::string &name);
     // ---- Waiting for an engine, while looking whether the client is still there ----
     [[nodiscard]] Work::Clock::time_point soon(const Work &work) const; // when to look next

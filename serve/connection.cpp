@@ -176,7 +176,12 @@ void Connection::hand_over() {
     enter(Phase::answering);
     outbox_ = std::make_shared<Outbox>();
     if (ended_) outbox_->leave();
-    const auto request = std::make_shared<Request>(reader_.take());
+    // Its body takes memory until it is answered, also if the client leaves before.
+    const std::shared_ptr<Request> request(new Request(reader_.take()), [&hub = hub_, bytes = held_](Request *done) {
+        delete done;
+        hub.bodies -= bytes;
+    });
+    held_ = 0;
     request->left = [outbox = outbox_] { return outbox->left(); };
     hub_.workers.add([self = shared_from_this(), request, outbox = outbox_]() mutable {
         self->answer(std::move(request), *outbox);

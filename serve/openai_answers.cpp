@@ -107,7 +107,7 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
         try {
             send_events(*writing, left, send);
         } catch (const std::exception &why) {
-            (void)send(error_event(openai_error(status_of(why), why.what(), "")));
+            (void)send(error_event(openai_error(status_of(why), told(why), "")));
         }
     };
     return out;

@@ -52,7 +52,10 @@ double number_within(const JsonView &value, double least, double most) {
 }
 
 void read_stop(const JsonView &value, AnswerRequest &out) {
+    constexpr size_t most = 64; // each token is compared with all of them
     out.stop = texts_of(value);
+    if (out.stop.size() > most)
+        value.fail("expected at most " + std::to_string(most) + " texts, found " + std::to_string(out.stop.size()));
     for (const std::string &text : out.stop)
         if (text.empty()) value.fail("expected texts that are not empty");
 }

@@ -73,11 +73,15 @@ Response refusal(const std::string &path, int status, const std::string &message
     return out;
 }
 
-Response refusal(const std::string &path, const std::exception &why) {
+Response refusal(const std::string &path, const std::exception &why, const std::string &message) {
     const auto *refused = dynamic_cast<const Refusal *>(&why);
-    const bool no_memory = dynamic_cast<const std::bad_alloc *>(&why) != nullptr;
-    return refusal(path, status_of(why), no_memory ? "out of host memory" : why.what(),
-                   refused != nullptr ? refused->field() : field_of(why.what()));
+    return refusal(path, status_of(why), message, refused != nullptr ? refused->field() : field_of(why.what()));
+}
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+    for (size_t at = 0; !from.empty() && (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+    return text;
 }
 
 } // namespace lamina::serve

@@ -30,7 +30,10 @@ class Refusal : public std::runtime_error {
 // Under /v2 {"error": "MESSAGE"}, elsewhere as OpenAI has it: {"error": {"message", "type", "param", "code"}}.
 [[nodiscard]] Response refusal(const std::string &path, int status, const std::string &message,
                                const std::string &field = "");
-[[nodiscard]] Response refusal(const std::string &path, const std::exception &why);
+// `message`: what the client is told of `why`.
+[[nodiscard]] Response refusal(const std::string &path, const std::exception &why, const std::string &message);
+// `text` with `to` wherever it has `from`.
+[[nodiscard]] std::string replaced(std::string text, const std::string &from, const std::string &to);
 
 // The JSON of OpenAI's error alone.
 [[nodiscard]] std::string openai_error(int status, const std::string &message, const std::string &field);

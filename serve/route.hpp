@@ -3,6 +3,8 @@
 
 #include "api.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,13 @@ struct Api::Route {
     enum class Door { open, key } door = Door::key; // whether it needs a key, if there are keys
     // glance: answered at once, whatever else goes on. work: counts as a request that waits or runs.
     enum class Cost { glance, look, work } cost = Cost::look;
+    size_t largest_body = SIZE_MAX; // bytes, if that is less than what the server takes
+
+    void expect_size(size_t bytes) const {
+        if (bytes > largest_body)
+            throw Refusal(413, "the body is too large: expected at most " + std::to_string(largest_body) +
+                                   " bytes for " + std::string(pattern));
+    }
 };
 
 struct Api::Call {

@@ -18,7 +18,8 @@ class HttpApi : public Server {
                                                       .most = options.queue,
                                                       .longest = options.longest,
                                                       .batch = options.batch,
-                                                      .version = options.version},
+                                                      .version = options.version,
+                                                      .log = options.log},
                                                      device) {}
 
     void add(const std::string &name, const Model &model, const SessionOptions &options) override {

@@ -78,10 +78,8 @@ Audio read_upload(const TranscriptionRequest &request) {
     try {
         return read_audio(file.path());
     } catch (const Error &why) {
-        std::string message = why.what();
-        if (message.starts_with(path))
-            message.replace(0, path.size(), request.file.empty() ? "the file" : request.file);
-        throw Error(why.code(), "request: /file: " + message);
+        const std::string name = request.file.empty() ? "the file" : request.file;
+        throw Error(why.code(), "request: /file: " + replaced(why.what(), path, name));
     }
 }
 

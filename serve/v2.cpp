@@ -149,6 +149,14 @@ size_t json_part(const std::string &body, const std::string &json_bytes) {
     return out;
 }
 
+// A value of JSON takes many times the bytes that it is written with.
+void expect_few_values(std::string_view json) {
+    constexpr auto most = std::ptrdiff_t{1} << 21;
+    if (std::ranges::count_if(json, [](char c) { return c == ',' || c == '[' || c == '{'; }) > most)
+        throw Error(ErrorCode::input, "request: expected at most " + std::to_string(most) +
+                                          " values in JSON: send larger tensors as binary_data_size bytes");
+}
+
 // ---- Responses ----
 
 Json numbers_of(const Tensor &tensor) {
@@ -170,6 +178,7 @@ Json tensor_metadata(const std::string &name, const ModelTensor &tensor) {
 
 InferRequest infer_request(const std::string &body, const std::string &json_bytes, const ModelGraph &graph) {
     const size_t split = json_part(body, json_bytes);
+    expect_few_values(std::string_view(body).substr(0, split));
     const JsonText json(std::string_view(body).substr(0, split), "request");
     std::string_view raw = std::string_view(body).substr(split);
     const JsonView request = json.root();

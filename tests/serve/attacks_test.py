@@ -234,6 +234,17 @@ class Attacks(unittest.TestCase):
                 crowd[-1].sendall(b" " * (100000 - len(right)) + right)
                 self.assertTrue(crowd[-1].recv(4096).startswith(b"HTTP/1.1 200"))
 
+    def test_json_takes_no_more_than_its_size_allows(self):
+        with others_are_served(self, self.server, 160 * MIB):
+            for path, start, unit, end, status in [
+                    ("/v1/embeddings", '{"model":"sentences","input":[0', ",0", "]}", {413}),
+                    ("/v1/completions", '{"model":"g2p","prompt":"', "w1 ", '"}', {413}),
+                    ("/v1/completions", '{"model":"g2p","prompt":"a","stop":["a"', ',"a"', "]}", {413}),
+                    ("/v2/models/g2p.encode/infer", '{"inputs":[1', ",1", "]}", {400})]:
+                size = (6 if 413 in status else 24) * MIB # what is refused unread is thrown away up to 8 MiB
+                body = start + unit * ((size - 100) // len(unit)) + end
+                self.assertIn(self.server.post(path, body)[0], status)
+
     def test_a_length_beyond_the_limit_is_refused_at_once(self):
         for length in [b"33554433", b"99999999999999999"]:
             self.assertIn(" 413 ", self.answer(post + b"Content-Length: " + length + b"\r\n\r\n"))

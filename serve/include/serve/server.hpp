@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct ServerOptions {
     std::chrono::seconds longest{600};      // that a request may take
     BatchOptions batch;                     // of the answers that a model writes side by side
     std::string version;                    // of Lamina
+    std::function<void(const std::string &line)> log = [](const std::string &) {}; // on any thread
 };
 
 class Server {

@@ -61,12 +61,17 @@ TEST_CASE("a completion has all fields that change numbers, and ignores those th
 }
 
 TEST_CASE("a field that is wrong, unknown or not supported is named") {
-    CHECK_THAT(completion_refusal(R"(, "max_tokens": "5")"), contains("request: /max_tokens: expected a whole number from 1"));
+    CHECK_THAT(completion_refusal(R"(, "max_tokens": "5")"),
+               contains("request: /max_tokens: expected a whole number from 1"));
     CHECK_THAT(completion_refusal(R"(, "max_tokens": 0)"), contains("/max_tokens"));
     CHECK_THAT(completion_refusal(R"(, "temperature": -1)"), contains("/temperature: expected a number from 0 to 100"));
     CHECK_THAT(completion_refusal(R"(, "top_p": 0)"), contains("/top_p"));
     CHECK_THAT(completion_refusal(R"(, "n": 1000)"), contains("/n: "));
     CHECK_THAT(completion_refusal(R"(, "stop": ["x", 1])"), contains("/stop/1: expected a text, found 1"));
+    std::string many;
+    for (int i = 0; i < 64; ++i) many += R"("a",)";
+    CHECK_THAT(completion_refusal(R"(, "stop": [)" + many + R"("a"])"),
+               contains("/stop: expected at most 64 texts, found 65"));
     CHECK_THAT(completion_refusal(R"(, "stop": "")"), contains("/stop: expected texts that are not empty"));
     CHECK_THAT(completion_refusal(R"(, "stream": 1)"), contains("/stream: expected true or false"));
     CHECK_THAT(completion_refusal(R"(, "max_token": 5)"),

@@ -69,18 +69,19 @@ TEST_CASE("subtitles have the times of their windows") {
 }
 
 TEST_CASE("a refusal has the form of its protocol, and the status of its cause") {
-    const auto openai = nlohmann::json::parse(refusal("/v1/models", Refusal(404, "no", "model")).body);
+    const auto openai = nlohmann::json::parse(refusal("/v1/models", Refusal(404, "no", "model"), "no").body);
     CHECK(openai["error"]["message"] == "no");
     CHECK(openai["error"]["param"] == "model");
     CHECK(openai["error"]["type"] == "not_found_error");
     CHECK(refusal("/v2/models/m/infer", 400, "no").body == R"({"error":"no"})");
-    CHECK(refusal("/v1/x", Error(ErrorCode::input, "bad")).status == 400);
-    CHECK(refusal("/v1/x", Error(ErrorCode::memory, "full")).status == 503);
-    CHECK(refusal("/v1/x", Error(ErrorCode::unproven, "wrong")).status == 500);
-    CHECK(refusal("/v1/x", std::bad_alloc()).status == 503);
+    CHECK(refusal("/v1/x", Error(ErrorCode::input, "bad"), "bad").status == 400);
+    CHECK(refusal("/v1/x", Error(ErrorCode::memory, "full"), "full").status == 503);
+    CHECK(refusal("/v1/x", Error(ErrorCode::unproven, "wrong"), "wrong").status == 500);
+    CHECK(refusal("/v1/x", std::bad_alloc(), "full").status == 503);
     CHECK(refusal("/v1/x", 400, "bytes \xff").body.find('\xff') == std::string::npos);
-    const Response in_request = refusal("/v1/x", Error(ErrorCode::input, "request: /messages/0/role: wrong"));
+    const Response in_request = refusal("/v1/x", Error(ErrorCode::input, "request: /messages/0/role: wrong"), "wrong");
     CHECK(nlohmann::json::parse(in_request.body)["error"]["param"] == "messages");
+    CHECK(replaced("/m/a: /m/a/b", "/m/a", "a") == "a: a/b");
 }
 
 TEST_CASE("the gate counts who is inside, and lets nobody in when it is full or closed") {
