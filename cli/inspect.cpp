@@ -156,6 +156,14 @@ std::string reading_as_text(const ModelContents &model, const Output &output) {
     return out + (r.labels.empty() ? "" : " (" + joined(r.labels) + ")") + "\n";
 }
 
+std::string ignored_as_text(const ModelContents &model, const Output &output) {
+    if (model.ignored_keys.empty()) return "";
+    std::string keys;
+    for (const std::string &key : model.ignored_keys) keys += (keys.empty() ? "" : ", ") + key.substr(1);
+    return "\n" + output.styled("ignored", Style::bold) +
+           "\n  in config.json, because these keys change nothing: " + keys + "\n";
+}
+
 // ---- As JSON ----
 
 Json layer_as_json(const ModelContents &model, const ModelLayer &layer) {
@@ -225,7 +233,8 @@ Json as_json(const ModelContents &model) {
             {"unused_weights", unused},
             {"vocabularies", vocabularies},
             {"generation", generation},
-            {"reading", reading_as_json(model)}};
+            {"reading", reading_as_json(model)},
+            {"ignored_keys", model.ignored_keys}};
 }
 
 std::string as_text(const ModelContents &model, bool with_weights, const Output &output) {
@@ -234,7 +243,7 @@ std::string as_text(const ModelContents &model, bool with_weights, const Output 
     std::string out = head(model, output);
     for (const NamedGraph *graph : graphs_in_order(model)) out += graph_as_text(model, *graph, output);
     if (with_weights || !all_used) out += weights_as_text(model, output);
-    return out + generation_as_text(model, output) + reading_as_text(model, output);
+    return out + generation_as_text(model, output) + reading_as_text(model, output) + ignored_as_text(model, output);
 }
 
 int inspect(const std::filesystem::path &folder, bool with_weights, const GlobalOptions &global, Output &output) {

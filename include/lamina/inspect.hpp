@@ -105,7 +105,10 @@ struct ModelContents {
     std::map<std::string, ModelWeight, std::less<>> weights;
     std::optional<TextGeneration> generation; // if the model generates text, from text or from audio
     std::optional<TextReading> reading;       // if it takes text and gives numbers
-    std::optional<Error> fault;               // why Runtime::load() refuses the folder
+    // Of a Hugging Face folder: keys of config.json that change nothing, as JSON pointers ("/directionality"). Keys
+    // about training and the like, which every config.json has, are not among them.
+    std::vector<std::string> ignored_keys;
+    std::optional<Error> fault; // why Runtime::load() refuses the folder
 };
 
 [[nodiscard]] ModelContents inspect(const Model &model);

@@ -30,11 +30,13 @@ struct Rotary {
         required(integer("heads", "heads side by side in a row; all are rotated alike", 1, 1)),
         choice("layout", "a pair is channels 2i and 2i+1, or i and i+P", "interleaved|halves"),
         real("magnitude", "factor of the rotated channels, as in YaRN", 1, 1e-3, 1e3),
+        integer("max_len", "positions must be below this: texts that are longer need other frequencies", 2147483648.0,
+                1, 2147483648.0),
         batch_first,
     };
     static constexpr std::array inputs{
         sequence(input("x", "B T heads*D", "queries or keys")),
-        optional(indices("position", "B", "0 2147483647", "position of a sequence's first row; 0 when left out")),
+        optional(indices("position", "B", "0 max_len-T+1", "position of a sequence's first row; 0 when left out")),
     };
     static constexpr std::array weights{
         frequencies(),
@@ -56,9 +58,15 @@ struct Rotary {
         "B=1 T=9 heads=2 D=37 P=5 magnitude=1.25 +position position=max",
         "B=1 T=64 heads=2 D=128 P=64 +position frequencies=tiny",
         "B=2 T=3 heads=1 D=16 P=8 +position frequencies=large",
+        "B=2 T=3 heads=2 D=8 P=4 max_len=5 +position position=max",
     };
 
     static void check(const Call &call) {
+        const Sequence x(call.in("x"), call.flag("batch_first"));
+        const int64_t longest = call.integer("max_len");
+        if (x.length > longest)
+            throw Invalid("x has " + std::to_string(x.length) + " positions; expected at most max_len = " +
+                          std::to_string(longest) + ", because a longer text needs other frequencies: cut it");
         const int64_t depth = call.in("x").cols() / call.integer("heads"), pairs = call.weight("frequencies").cols();
         if (2 * pairs > depth)
             throw Invalid(std::to_string(pairs) + " frequencies turn " + std::to_string(2 * pairs) +

@@ -108,6 +108,7 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
             for (const PortTensor &weight : layer.weights) out.weights.at(weight.tensor).used = true;
     if (model.generation) out.generation = generation_of(*model.generation, model.tokens);
     if (model.reading) out.reading = reading_of(*model.reading);
+    out.ignored_keys = model.ignored;
     return out;
 }
 

@@ -44,12 +44,20 @@ struct TextSettings {
     Json sampling = nullptr;     // as model.json has it; null: greedy
 };
 
+// What a GGUF file says about rotary positions and config.json cannot (github.com/ggml-org/llama.cpp, llama-model.cpp).
+struct GgufRotary {
+    int64_t channels = 0;             // that are turned, of a head; 0: all
+    std::vector<float> divisors = {}; // of the frequencies; empty: none
+    double magnitude = 1;             // factor on the rotated channels
+};
+
 // A model under construction, from a Hugging Face folder or a GGUF file.
 struct Draft {
     const Config &config;
-    model::Weights &weights;                        // named as in the files; an architecture may add more
-    const Config &generation;                       // generation_config.json, or `config` if there is none
-    bool gguf = false;                              // read from a GGUF file
+    model::Weights &weights;  // named as in the files; an architecture may add more
+    const Config &generation; // generation_config.json, or `config` if there is none
+    bool gguf = false;        // read from a GGUF file
+    GgufRotary rotary = {};
     std::optional<Pooling> pooling = {};            // of a model that embeds texts
     std::optional<Task> task = {};                  // none: the architecture sets it, by the weights
     model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
@@ -62,6 +70,9 @@ struct Draft {
     // The name of a shared tensor: the first of these that the file contains. Throws Error(input) if several are there
     // and differ.
     std::string tied(std::initializer_list<const char *> names);
+    // The name of the weight of a head that shares the table of embeddings. If a file has both and they differ, the
+    // head has its own: transformers does the same (modeling_utils.py, tie_weights).
+    std::string tied_head(const std::string &head, const std::string &table);
 };
 
 // The name of a tensor in GGUF files and in Hugging Face folders. {i} is the number of a block.

@@ -63,6 +63,16 @@ std::string Draft::tied(std::initializer_list<const char *> names) {
     return tensor;
 }
 
+std::string Draft::tied_head(const std::string &head, const std::string &table) {
+    const auto &entries = weights.entries();
+    if (!entries.contains(head)) return table;
+    if (!entries.contains(table)) return head;
+    const model::Weight &own = weights.at(head), &shared = weights.at(table);
+    if (own.type != shared.type || !std::ranges::equal(own.bytes, shared.bytes)) return head;
+    unused.insert(head);
+    return table;
+}
+
 void refuse_unsupported(const Config &config) {
     if (const std::optional<Config> how = config.object("quantization_config")) {
         const std::string method = how->text("quant_method", "a method that it does not name");
@@ -105,7 +115,10 @@ std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &mo
     const model::TextFiles files{{},
                                  [&](const std::string &) { return *draft.texts->tokenizer; },
                                  [&](const std::string &file) { return text_of(path / file); }};
-    return model::Model::read(readable_json(json), used(draft, architecture.base), files, path.string());
+    auto model = model::Model::read(readable_json(json), used(draft, architecture.base), files, path.string());
+    std::set<std::string> ignored(draft.config.ignored().begin(), draft.config.ignored().end());
+    model->ignored.assign(ignored.begin(), ignored.end());
+    return model;
 }
 
 } // namespace lamina::architectures

@@ -16,76 +16,6 @@ namespace {
 constexpr int64_t largest_setting = std::numeric_limits<int32_t>::max(); // of a size, a count or an id
 constexpr int64_t most_layers = 1'000;
 
-// Keys about training, generation and the library that wrote the file. (transformers, configuration_utils.py: the
-// attributes of PretrainedConfig.)
-constexpr std::array harmless{
-    "architectures",
-    "attention_dropout",
-    "attention_probs_dropout_prob",
-    "bad_words_ids",
-    "begin_suppress_tokens",
-    "bos_token_id",
-    "chunk_size_feed_forward",
-    "classifier_dropout",
-    "decoder_start_token_id",
-    "diversity_penalty",
-    "do_sample",
-    "dropout",
-    "dtype",
-    "early_stopping",
-    "encoder_no_repeat_ngram_size",
-    "eos_token_id",
-    "exponential_decay_length_penalty",
-    "finetuning_task",
-    "forced_bos_token_id",
-    "forced_eos_token_id",
-    "gradient_checkpointing",
-    "hidden_dropout",
-    "hidden_dropout_prob",
-    "id2label",
-    "initializer_factor",
-    "initializer_range",
-    "label2id",
-    "length_penalty",
-    "max_length",
-    "min_length",
-    "model_type",
-    "no_repeat_ngram_size",
-    "num_beam_groups",
-    "num_beams",
-    "num_return_sequences",
-    "output_attentions",
-    "output_hidden_states",
-    "output_past",
-    "output_scores",
-    "pad_token_id",
-    "prefix",
-    "problem_type",
-    "remove_invalid_values",
-    "repetition_penalty",
-    "return_dict",
-    "return_dict_in_generate",
-    "sbert_ce_default_activation_function",
-    "sentence_transformers",
-    "sep_token_id",
-    "suppress_tokens",
-    "task_specific_params",
-    "temperature",
-    "tf_legacy_loss",
-    "tokenizer_class",
-    "top_k",
-    "top_p",
-    "torch_dtype",
-    "torchscript",
-    "transformers.js_config",
-    "transformers_version",
-    "typical_p",
-    "unk_token_id",
-    "use_bfloat16",
-    "use_cache",
-    "vocab_size",
-};
-
 // Names of activations: in config.json (transformers, activations.py), and Lamina's.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> activations{{
     {"gelu", "gelu"},
@@ -99,14 +29,25 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> activatio
     {"tanh", "tanh"},
 }};
 
-bool is_harmless(std::string_view key) {
-    return key.starts_with('_') || std::ranges::find(harmless, key) != harmless.end(); // "_name_or_path" and the like
-}
-
 std::string shown(double value) {
     std::string text = std::to_string(value);
     text.erase(text.find_last_not_of('0') + 1);
     return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+}
+
+std::string shown(JsonView value) {
+    if (value.is_null()) return "null";
+    if (value.is_boolean()) return value.boolean() ? "true" : "false";
+    if (value.is_number()) return shown(value.number());
+    return value.is_string() ? in_quotes(std::string(value.string())) : value.description();
+}
+
+// Of values that defaults may have.
+bool same(JsonView a, JsonView b) {
+    if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
+    if (a.is_boolean() && b.is_boolean()) return a.boolean() == b.boolean();
+    if (a.is_number() && b.is_number()) return a.number() == b.number();
+    return a.is_string() && b.is_string() && a.string() == b.string();
 }
 
 } // namespace
@@ -122,40 +63,85 @@ std::string text_of(const std::filesystem::path &file) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-Config::Config(JsonView object) : object_(object), read_(std::make_shared<std::set<std::string, std::less<>>>()) {
+Config::Config(JsonView object, const ConfigKeys *keys)
+    : object_(object), keys_(keys), read_(std::make_shared<std::set<std::string, std::less<>>>()),
+      ignored_(std::make_shared<std::vector<std::string>>()) {
     (void)object.members(); // throws if it is not an object
 }
 
-bool Config::has(std::string_view key) const { return object_.has(key); }
+Config Config::of_model(JsonView root) {
+    const bool named = root.has("model_type") && root.at("model_type").is_string();
+    return Config(root, named ? ConfigKeys::of_model(root.at("model_type").string()) : nullptr);
+}
+
+Config Config::within(JsonView object, const ConfigKeys *keys) const {
+    Config out(object, keys);
+    out.ignored_ = ignored_;
+    return out;
+}
+
+std::string_view Config::name(std::string_view key) const { return keys_ == nullptr ? key : keys_->name(key); }
+
+// Where a file has a key under two names, the alias wins, as in transformers.
+std::optional<JsonView> Config::given(std::string_view key) const {
+    std::optional<JsonView> out;
+    const std::string_view wanted = name(key);
+    for (const JsonView value : object_.members())
+        if (name(value.key()) == wanted && (!out || value.key() != wanted)) out = value;
+    return out;
+}
+
+bool Config::reads(std::string_view key) const { return keys_ == nullptr || keys_->find(name(key)) != nullptr; }
+
+bool Config::has(std::string_view key) const {
+    const auto value = given(key);
+    return value && !value->is_null();
+}
+
+bool Config::is_null(std::string_view key) const {
+    const auto value = given(key);
+    return value && value->is_null();
+}
+
+bool Config::states(std::string_view key) const { return given(key).has_value(); }
 
 std::optional<JsonView> Config::find(std::string_view key) const {
-    read_->emplace(key);
-    if (!has(key)) return std::nullopt;
-    return object_.at(key);
+    read_->emplace(name(key));
+    const ConfigKeys::Key *known = keys_ == nullptr ? nullptr : keys_->find(name(key));
+    const auto value = given(key);
+    if (value && !value->is_null()) return value;
+    if (value && known != nullptr && !known->nullable)
+        value->fail("null is not a value of this key; leave the key out for its default, " + shown(known->value));
+    if (value || known == nullptr || known->value.is_null()) return std::nullopt;
+    return known->value;
 }
 
 JsonView Config::get(std::string_view key) const {
     if (const auto value = find(key)) return *value;
+    if (is_null(key)) fail(key, "null is not supported here; expected a value");
     object_.fail("the key " + in_quotes(std::string(key)) + " is missing");
-}
-
-bool Config::is_null(std::string_view key) const {
-    for (const JsonView value : object_.members())
-        if (value.key() == key) return value.is_null();
-    return false;
 }
 
 int64_t Config::positive(std::string_view key) const { return get(key).integer(1, largest_setting); }
 int64_t Config::layers(std::string_view key) const { return get(key).integer(0, most_layers); }
 int64_t Config::integer(std::string_view key) const { return get(key).integer(0, largest_setting); }
 int64_t Config::integer(std::string_view key, int64_t otherwise) const {
+    return optional_integer(key).value_or(otherwise);
+}
+std::optional<int64_t> Config::optional_integer(std::string_view key) const {
     const auto value = find(key);
-    return value ? value->integer(0, largest_setting) : otherwise;
+    return value ? std::optional(value->integer(0, largest_setting)) : std::nullopt;
 }
 double Config::real(std::string_view key) const { return get(key).number(); }
-double Config::real(std::string_view key, double otherwise) const {
+double Config::real(std::string_view key, double otherwise) const { return optional_real(key).value_or(otherwise); }
+std::optional<double> Config::optional_real(std::string_view key) const {
     const auto value = find(key);
-    return value ? value->number() : otherwise;
+    return value ? std::optional(value->number()) : std::nullopt;
+}
+bool Config::flag(std::string_view key) const {
+    const auto value = find(key);
+    if (!value && !reads(key)) return get(key).boolean(); // fails: it is missing
+    return value && value->boolean();
 }
 bool Config::flag(std::string_view key, bool otherwise) const {
     const auto value = find(key);
@@ -182,7 +168,7 @@ std::vector<double> Config::reals(std::string_view key) const {
 
 std::optional<Config> Config::object(std::string_view key) const {
     const auto value = find(key);
-    return value ? std::optional<Config>(*value) : std::nullopt;
+    return value ? std::optional(within(*value, nullptr)) : std::nullopt;
 }
 
 std::vector<int32_t> Config::ids(std::string_view key) const {
@@ -206,13 +192,14 @@ std::vector<std::string> Config::layer_types(int64_t layers) const {
     return types;
 }
 
-std::string Config::activation(std::string_view key, std::string_view otherwise) const {
-    const std::string name = otherwise.empty() ? text(key) : text(key, otherwise);
+std::string Config::activation(std::string_view key) const { return activation_named(key, text(key)); }
+
+std::string Config::activation_named(std::string_view key, std::string_view name) const {
     for (const auto &[theirs, ours] : activations)
         if (name == theirs) return std::string(ours);
     std::string known;
     for (const auto &[theirs, ours] : activations) known += (known.empty() ? "" : ", ") + std::string(theirs);
-    fail(key, "the activation " + in_quotes(name) + " is not supported; supported: " + known);
+    fail(key, "the activation " + in_quotes(std::string(name)) + " is not supported; supported: " + known);
 }
 
 void Config::expect(std::string_view key, bool value) const {
@@ -228,17 +215,42 @@ void Config::expect(std::string_view key, const char *value) const {
         fail(key, in_quotes(found) + " is not supported; expected " + in_quotes(value));
 }
 
-void Config::ignore(std::initializer_list<const char *> keys) const { read_->insert(keys.begin(), keys.end()); }
+void Config::ignore(std::initializer_list<const char *> keys) const {
+    for (const char *key : keys) read_->emplace(name(key));
+}
+
+void Config::ignore_here(const char *key) const {
+    read_->emplace(name(key));
+    if (has(key)) ignored_->push_back(given(key)->place());
+}
+
+// The value of a key that transformers reads and that no function above was asked for.
+void Config::expect_default(JsonView value, JsonView wanted) const {
+    if (same(value, wanted)) return;
+    const std::string remedy = wanted.is_null() ? "expected null, or no such key" : "expected " + shown(wanted);
+    value.fail(shown(value) + " is not supported; " + remedy + " (" + std::string(ConfigKeys::release()) +
+               " reads this key, so other values may change what the model computes)");
+}
 
 void Config::finish() const {
-    for (const JsonView value : object_.members())
-        if (!value.is_null() && !read_->contains(value.key()) && !is_harmless(value.key()))
+    for (const JsonView value : object_.members()) {
+        if (read_->contains(name(value.key()))) continue;
+        const ConfigKeys::Key *known = keys_ == nullptr ? nullptr : keys_->find(name(value.key()));
+        if (known != nullptr)
+            expect_default(value, known->value);
+        else if (value.is_null())
+            continue;
+        else if (keys_ != nullptr && !ConfigKeys::is_harmless(value.key()))
+            ignored_->push_back(value.place());
+        else if (keys_ == nullptr)
             value.fail("unknown key (its value is " + value.description() +
                        "): Lamina cannot tell whether it changes what the model computes");
+    }
 }
 
 void Config::fail(std::string_view key, const std::string &message) const {
-    object_.has(key) ? object_.at(key).fail(message) : object_.fail(std::string(key) + ": " + message);
+    const auto value = given(key);
+    value ? value->fail(message) : object_.fail(std::string(key) + ": " + message);
 }
 
 } // namespace lamina::architectures

@@ -39,10 +39,17 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> settings
     {"vocab_size", "vocab_size"},
 }};
 
-// Keys that are read below, or that the shapes of tensors imply.
-constexpr std::array<std::string_view, 6> known{"attention.value_length", "rope.dimension_count",
-                                                "rope.scaling.factor",    "rope.scaling.original_context_length",
-                                                "rope.scaling.type",      "rope.scaling.attn_factor"};
+// Keys that are read below, that the shapes of tensors imply, or that say nothing of numbers.
+constexpr std::array<std::string_view, 10> known{"attention.value_length",
+                                                 "rope.dimension_count",
+                                                 "rope.scale_linear",
+                                                 "rope.scaling.attn_factor",
+                                                 "rope.scaling.factor",
+                                                 "rope.scaling.finetuned",
+                                                 "rope.scaling.original_context_length",
+                                                 "rope.scaling.type",
+                                                 "rope.scaling.yarn_beta_fast",
+                                                 "rope.scaling.yarn_beta_slow"};
 
 constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors of the rotary frequencies
 
@@ -60,16 +67,31 @@ class Reader {
     [[nodiscard]] const model::GgufMetadata &metadata() const { return gguf_.metadata; }
     [[nodiscard]] std::span<const std::byte> metadata_bytes() const { return gguf_.metadata_bytes; }
 
-    // The equivalent config.json.
+    // The equivalent config.json. It has all settings whose defaults differ in llama.cpp (llama-model.cpp), which is
+    // what such a file is meant for.
     [[nodiscard]] std::string config() const {
         Json out{{"model_type", type_}};
         for (const auto &[theirs, ours] : settings)
             if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
-        add_rotary(out);
+        if (find("attention.sliding_window") == nullptr) out["sliding_window"] = nullptr;
+        if (const GgufValue *heads = find("attention.head_count"); heads && find("attention.head_count_kv") == nullptr)
+            out["num_key_value_heads"] = json(*heads);
+        if (const int64_t depth = head_dim(); depth != 0) out["head_dim"] = depth;
+        add_rope_scaling(out);
         refuse_unknown();
         return out.in_one_line();
+    }
+
+    // What the equivalent config.json cannot say.
+    [[nodiscard]] GgufRotary rotary() const {
+        GgufRotary out;
+        const auto divisors = gguf_.weights.entries().find(frequency_factors);
+        if (divisors != gguf_.weights.entries().end()) out.divisors = values(divisors->second);
+        if (const GgufValue *factor = find("rope.scaling.attn_factor")) out.magnitude = factor->number();
+        if (const GgufValue *turned = find("rope.dimension_count")) out.channels = turned->integer(1, INT32_MAX);
+        return out;
     }
 
     [[nodiscard]] model::Weights weights(std::span<const TensorName> names) const {
@@ -105,39 +127,37 @@ class Reader {
         return value.integer();
     }
 
-    void add_rotary(Json &config) const {
-        const auto factors = gguf_.weights.entries().find(frequency_factors);
-        const GgufValue *type = find("rope.scaling.type");
-        Json rotary = Json::object();
-        if (factors != gguf_.weights.entries().end()) {
-            rotary = {{"rope_type", "longrope"},
-                      {"short_factor", values(factors->second)},
-                      {"long_factor", values(factors->second)},
-                      {"attention_factor", 1}};
-        } else if (type != nullptr && type->string() != "none") {
-            rotary["rope_type"] = std::string(type->string());
-            if (const GgufValue *factor = find("rope.scaling.factor")) rotary["factor"] = factor->number();
-            if (const GgufValue *length = find("rope.scaling.original_context_length"))
-                rotary["original_max_position_embeddings"] = length->integer();
-            if (const GgufValue *magnitude = find("rope.scaling.attn_factor"))
-                rotary["attention_factor"] = magnitude->number();
-        }
-        if (!rotary.empty()) config["rope_scaling"] = rotary;
-        const GgufValue *turned = find("rope.dimension_count"), *width = find("embedding_length"),
-                        *heads = find("attention.head_count"), *depth = find("attention.key_length");
-        if (turned == nullptr || width == nullptr || heads == nullptr || heads->integer() < 1) return;
-        const int64_t head_dim = depth != nullptr ? depth->integer() : width->integer() / heads->integer();
-        if (turned->integer() != head_dim)
-            config["partial_rotary_factor"] =
-                static_cast<double>(turned->integer()) / static_cast<double>(std::max<int64_t>(head_dim, 1));
+    // The channels of a head; 0: the file does not say.
+    [[nodiscard]] int64_t head_dim() const {
+        if (const GgufValue *depth = find("attention.key_length")) return depth->integer();
+        const GgufValue *width = find("embedding_length"), *heads = find("attention.head_count");
+        if (width == nullptr || heads == nullptr || heads->is_list() || heads->integer() < 1) return 0;
+        return width->integer() / heads->integer();
     }
 
-    static std::vector<double> values(const model::Weight &weight) {
+    // Without a type it is linear, and without a factor nothing is scaled. YaRN's factor on the rotated channels is the
+    // one that transformers infers: 0.1 ln(factor) + 1.
+    void add_rope_scaling(Json &config) const {
+        const GgufValue *type = find("rope.scaling.type"), *factor = find("rope.scaling.factor");
+        if (factor == nullptr) factor = find("rope.scale_linear"); // its older name
+        const std::string name = type != nullptr ? std::string(type->string()) : "linear";
+        if (name == "none" || (factor == nullptr && name == "linear")) return;
+        const double times = factor != nullptr ? factor->number() : 1;
+        Json scaling{{"rope_type", name}, {"factor", times != 0 ? times : 1}};
+        if (const GgufValue *length = find("rope.scaling.original_context_length"))
+            scaling["original_max_position_embeddings"] = length->integer();
+        for (const char *beta : {"beta_fast", "beta_slow"})
+            if (const GgufValue *turns = find(std::string("rope.scaling.yarn_") + beta))
+                scaling[beta] = turns->number();
+        config["rope_scaling"] = scaling;
+    }
+
+    static std::vector<float> values(const model::Weight &weight) {
         if (weight.type.dtype != DType::f32)
             throw Error(ErrorCode::input, std::string(frequency_factors) + ": expected f32");
         std::vector<float> out(weight.bytes.size() / sizeof(float));
         std::memcpy(out.data(), weight.bytes.data(), weight.bytes.size());
-        return {out.begin(), out.end()};
+        return out;
     }
 
     void refuse_unknown() const {
@@ -181,13 +201,14 @@ class Reader {
 std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file) {
     const Reader reader(file);
     const JsonText document(reader.config(), file.string() + ": metadata");
-    const Config config(document.root());
+    const Config config = Config::of_model(document.root());
     (void)config.text("model_type");
     model::Weights weights = reader.weights(tensor_names(reader.model_type(), config));
     Draft draft{.config = config,
                 .weights = weights,
                 .generation = config,
                 .gguf = true,
+                .rotary = reader.rotary(),
                 .texts = read_text_settings(reader.metadata(), config)};
     auto model = assemble(draft, reader.model_type(), file);
     let_go(reader.metadata_bytes()); // the vocabulary, most of all

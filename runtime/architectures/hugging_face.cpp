@@ -70,7 +70,7 @@ std::optional<Pooling> read_modules(const fs::path &folder) {
 std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(text_of(file), file.string());
-    const Config config(document.root());
+    const Config config = Config::of_model(document.root());
     refuse_unsupported(config);
     std::optional<JsonText> generation_document;
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());

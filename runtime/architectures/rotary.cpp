@@ -12,14 +12,16 @@ namespace lamina::architectures {
 namespace {
 
 struct Setting {
-    Config config; // the object that holds "factor" and the like
-    bool apart;    // which is not config.json itself
+    Config config; // the object that holds "factor" and the like; config.json itself if there is none
     std::string type;
-    double theta;
-    int64_t pairs, trained, longest; // trained: the context length before scaling
+    double theta, part;       // part: how much of a head is turned, at most 1
+    int64_t channels;         // of a head
+    int64_t trained, longest; // context lengths before and after scaling
+    bool apart;               // there is an object with the settings
+    bool layered;             // there are others for other kinds of layers
 
-    [[nodiscard]] double frequency(int64_t pair) const {
-        return std::pow(theta, -static_cast<double>(pair) / static_cast<double>(pairs));
+    [[nodiscard]] double frequency(size_t pair) const {
+        return std::pow(theta, -2 * static_cast<double>(pair) / static_cast<double>(channels));
     }
 };
 
@@ -41,111 +43,182 @@ void llama3(const Setting &s, std::vector<double> &frequencies) {
 // YaRN, equation 22.
 double yarn_magnitude(double factor, double scale = 1) { return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1; }
 
+// "factor", which must be there but may be null.
+double stretch(const Setting &s) {
+    if (const auto factor = s.config.optional_real("factor")) return *factor;
+    if (s.type == "yarn" && !s.config.is_null("factor")) return s.config.real("factor"); // fails: it is missing
+    return static_cast<double>(s.longest) / static_cast<double>(s.trained);
+}
+
 double yarn(const Setting &s, std::vector<double> &frequencies) {
-    const double factor = s.config.real("factor");
-    const double fast = s.config.real("beta_fast", 32), slow = s.config.real("beta_slow", 1);
-    const bool truncate = s.config.flag("truncate", true);
+    const auto number = [&](const char *key, double otherwise) { // 0 counts as absent
+        const double found = s.config.real(key, 0);
+        return found != 0 ? found : otherwise;
+    };
+    const double factor = stretch(s), fast = number("beta_fast", 32), slow = number("beta_slow", 1);
+    const bool truncate = s.config.flag("truncate") || s.layered; // transformers finds it in the outer object only
     // The pair that makes this many turns over the trained context.
     const auto pair_of = [&](double turns) {
-        return static_cast<double>(s.pairs) *
+        return static_cast<double>(s.channels) / 2 *
                std::log(static_cast<double>(s.trained) / (turns * 2 * std::numbers::pi)) / std::log(s.theta);
     };
     double low = pair_of(fast), high = pair_of(slow);
     if (truncate) low = std::floor(low), high = std::ceil(high);
-    low = std::max(low, 0.0), high = std::min(high, static_cast<double>(2 * s.pairs - 1));
+    low = std::max(low, 0.0), high = std::min(high, static_cast<double>(s.channels - 1));
     if (low == high) high += 0.001;
     for (size_t i = 0; i < frequencies.size(); ++i) {
         const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
         frequencies[i] *= stretched / factor + (1 - stretched);
     }
-    s.config.ignore({"mscale", "mscale_all_dim"});
-    if (s.config.has("attention_factor")) return s.config.real("attention_factor");
     const double scale = s.config.real("mscale", 0), all = s.config.real("mscale_all_dim", 0);
-    return scale != 0 && all != 0 ? yarn_magnitude(factor, scale) / yarn_magnitude(factor, all)
-                                  : yarn_magnitude(factor);
+    return s.config.real("attention_factor", scale != 0 && all != 0
+                                                 ? yarn_magnitude(factor, scale) / yarn_magnitude(factor, all)
+                                                 : yarn_magnitude(factor));
 }
 
-double longrope(const Setting &s, std::vector<double> &frequencies) {
-    const std::vector<double> factors = s.config.reals("short_factor");
-    (void)s.config.reals("long_factor"); // only for texts beyond the trained context
-    if (factors.size() != frequencies.size())
-        s.config.fail("short_factor", "expected " + std::to_string(frequencies.size()) +
-                                          " numbers, one for each pair of channels, found " +
-                                          std::to_string(factors.size()));
+double longrope(const Setting &s, std::vector<double> &frequencies, bool &depends_on_length) {
+    const std::vector<double> factors = s.config.reals("short_factor"), beyond = s.config.reals("long_factor");
+    for (const auto &[key, list] : {std::pair{"short_factor", &factors}, {"long_factor", &beyond}})
+        if (list->size() != frequencies.size())
+            s.config.fail(key, "expected " + std::to_string(frequencies.size()) +
+                                   " numbers, one for each pair of channels, found " + std::to_string(list->size()));
     for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= factors[i];
-    const double factor = s.config.has("factor") ? s.config.real("factor")
-                                                 : static_cast<double>(s.longest) / static_cast<double>(s.trained);
+    depends_on_length = factors != beyond;
+    const double factor = stretch(s);
     const double otherwise =
         factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(s.trained)));
     return s.config.real("attention_factor", otherwise);
 }
 
-// Finds the settings: in rope_parameters, in its object for these layers, or in the older rope_scaling and rope_theta.
-Setting setting_of(const Config &config, int64_t head_dim, double default_theta, const std::string &layers) {
-    const auto parameters = config.object("rope_parameters"), scaling = config.object("rope_scaling");
-    Config place = parameters ? *parameters : scaling ? *scaling : config;
-    if (parameters && !layers.empty() && parameters->has(layers)) place = *parameters->object(layers);
-    const bool apart = parameters.has_value() || scaling.has_value();
-    const double outside = config.real("rope_theta", default_theta);
-    const double theta = apart ? place.real("rope_theta", outside) : outside;
-    const std::string older = apart ? place.text("type", "default") : "default";
-    const std::string type = apart ? place.text("rope_type", older) : older;
-    const double outer_part = config.real("partial_rotary_factor", 1);
-    const double part = apart ? place.real("partial_rotary_factor", outer_part) : outer_part;
-    if (!(part > 0 && part <= 1)) config.fail("partial_rotary_factor", "expected a number above 0, at most 1");
-    const auto turned = static_cast<int64_t>(static_cast<double>(head_dim) * part);
-    const int64_t longest = config.integer("max_position_embeddings", 2048);
-    const int64_t outer = config.integer("original_max_position_embeddings", longest);
-    const int64_t trained = apart ? place.integer("original_max_position_embeddings", outer) : outer;
-    if (turned < 2 || turned % 2 != 0 || turned > head_dim)
-        config.fail("partial_rotary_factor", "rotates " + std::to_string(turned) + " of " + std::to_string(head_dim) +
-                                                 " channels of a head; expected an even number, 2 or more");
-    if (!(theta > 0)) config.fail("rope_theta", "expected a number above 0");
-    return {place, apart, type, theta, turned / 2, trained, longest};
+// Turns only some of the pairs.
+void proportional(const Setting &s, std::vector<double> &frequencies) {
+    const double turned = std::floor(s.part * static_cast<double>(s.channels) / 2);
+    for (size_t i = 0; i < frequencies.size(); ++i)
+        frequencies[i] = static_cast<double>(i) < turned ? frequencies[i] / s.config.real("factor") : 0;
+}
+
+// The object with the settings: rope_scaling, which release 4 wrote, or else rope_parameters, or its part for these
+// layers.
+std::optional<JsonView> object_of(const Config &config, const std::string &layers) {
+    const auto parameters = config.find("rope_parameters"), scaling = config.find("rope_scaling");
+    const bool has_scaling = scaling && scaling->members().size() != 0,
+               has_parameters = parameters && parameters->members().size() != 0;
+    if (layers.empty()) return has_scaling ? scaling : has_parameters ? parameters : std::nullopt;
+    if (has_scaling && has_parameters)
+        scaling->fail("beside rope_parameters, this key is not supported for this model_type; write its settings into "
+                      "/rope_parameters/full_attention");
+    if (has_scaling) return layers == "full_attention" ? scaling : std::nullopt;
+    return has_parameters && parameters->has(layers) ? std::optional(parameters->at(layers)) : std::nullopt;
+}
+
+std::string type_of(const std::optional<JsonView> &object, bool layered) {
+    if (!object) return "default";
+    for (const char *key : {"rope_type", "type"}) {
+        if (object->has(key)) return std::string(object->at(key).string());
+        if (layered) break; // transformers fills in "rope_type": "default" there
+    }
+    for (const JsonView value : object->members())
+        if (value.is_object())
+            value.fail("settings for one kind of layer are not supported for this model_type; expected the settings "
+                       "themselves, as in {\"rope_type\": \"default\"}");
+    return "default";
+}
+
+// The part of a head's channels that is turned. Only one type supports less than all; without a type, transformers
+// ignores the setting.
+double part_of(const Config &config, const Config &rope, const std::string &type) {
+    const char *const key = "partial_rotary_factor";
+    if (type == "default") {
+        config.ignore_here(key);
+        return 1;
+    }
+    const double outside = config.real(key, 1), part = rope.has(key) ? rope.real(key) : outside;
+    const Config &place = rope.has(key) ? rope : config;
+    if (type == "proportional" ? !(part > 0 && part <= 1) : part != 1)
+        place.fail(key, type == "proportional" ? "expected a number above 0, at most 1"
+                                               : "only 1 is supported with the rope_type " + in_quotes(type) +
+                                                     " (transformers cannot run such a model, either)");
+    return part;
+}
+
+int64_t trained_length(const Config &config, const Config &rope, int64_t longest) {
+    const char *const key = "original_max_position_embeddings";
+    const int64_t inside = rope.integer(key, longest), out = config.integer(key, inside);
+    if (out < 1) (config.has(key) ? config : rope).fail(key, "expected 1 or more");
+    return out;
+}
+
+Setting setting_of(const Config &config, int64_t head_dim, const std::string &layers) {
+    const std::optional<JsonView> object = object_of(config, layers);
+    const std::string type = type_of(object, !layers.empty());
+    const ConfigKeys *keys = ConfigKeys::of_rope(type);
+    if (keys == nullptr)
+        object->at(object->has("rope_type") ? "rope_type" : "type")
+            .fail(in_quotes(type) + " is not supported; supported: default, linear, proportional, dynamic, yarn, " +
+                  "longrope and llama3");
+    const Config rope = object ? config.within(*object, keys) : config;
+    rope.ignore({"rope_type", "type"});
+    const double part = part_of(config, rope, type);
+    const double outside = config.real(layers == "sliding_attention" ? "rope_local_base_freq" : "rope_theta");
+    const double theta = object ? rope.real("rope_theta", outside) : outside;
+    if (!(theta > 0))
+        (object && rope.has("rope_theta") ? rope : config).fail("rope_theta", "expected a number above 0");
+    if (head_dim % 2 != 0 || head_dim < 2)
+        config.fail("head_dim", "rotary positions turn pairs of channels; expected an even number of channels of a "
+                                "head, found " +
+                                    std::to_string(head_dim));
+    const int64_t longest = config.positive("max_position_embeddings");
+    const bool scales = type == "llama3" || type == "yarn" || type == "longrope";
+    if (!scales) config.ignore_here("original_max_position_embeddings");
+    const int64_t trained = scales ? trained_length(config, rope, longest) : longest;
+    return {rope, type, theta, part, head_dim, trained, longest, object.has_value(), !layers.empty()};
+}
+
+// A GGUF file may divide frequencies and change the magnitude, whatever their type.
+void adjust(Rotary &rotary, const Draft &draft) {
+    const std::vector<float> &divisors = draft.rotary.divisors;
+    if (!divisors.empty() && divisors.size() != rotary.frequencies.size())
+        throw Error(ErrorCode::input, draft.weights.file().string() + ": rope_freqs.weight: expected " +
+                                          std::to_string(rotary.frequencies.size()) +
+                                          " values, one for each pair of channels of a head, found " +
+                                          std::to_string(divisors.size()));
+    for (size_t i = 0; i < divisors.size(); ++i) rotary.frequencies[i] /= divisors[i];
+    rotary.magnitude *= draft.rotary.magnitude;
 }
 
 } // namespace
 
-Rotary rotary(const Config &config, int64_t head_dim, double default_theta, const std::string &layers) {
-    const Setting s = setting_of(config, head_dim, default_theta, layers);
+Rotary rotary(const Draft &draft, int64_t head_dim, const std::string &layers) {
+    const Setting s = setting_of(draft.config, draft.rotary.channels != 0 ? draft.rotary.channels : head_dim, layers);
     std::vector<double> frequencies;
-    for (int64_t i = 0; i < s.pairs; ++i) frequencies.push_back(s.frequency(i));
-    Rotary out{{}, 1, s.longest};
-    if (s.type == "default") {
-    } else if (s.type == "linear") {
+    for (size_t i = 0; i < static_cast<size_t>(s.channels / 2); ++i) frequencies.push_back(s.frequency(i));
+    Rotary out;
+    if (s.type == "linear") {
         linear(s, frequencies);
+    } else if (s.type == "proportional") {
+        proportional(s, frequencies);
     } else if (s.type == "dynamic") {
-        (void)s.config.real("factor"); // only for texts beyond the trained context
-        out.positions = s.trained;
+        if (s.config.real("factor") != 1) out.positions = s.longest;
     } else if (s.type == "yarn") {
         out.magnitude = yarn(s, frequencies);
-    } else if (s.type == "longrope" || s.type == "su") {
-        out.magnitude = longrope(s, frequencies);
-        out.positions = s.trained;
+    } else if (s.type == "longrope") {
+        bool depends_on_length = false;
+        out.magnitude = longrope(s, frequencies, depends_on_length);
+        if (depends_on_length) out.positions = s.trained;
     } else if (s.type == "llama3") {
         llama3(s, frequencies);
-    } else {
-        s.config.fail("rope_type", in_quotes(s.type) + " is not supported; supported: default, linear, dynamic, " +
-                                       "yarn, longrope and llama3");
     }
-    const auto usable = [](double number) { return std::isfinite(number) && number >= 0; };
-    if (!std::ranges::all_of(frequencies, usable) || !usable(out.magnitude))
-        s.config.fail("rope_type", "these settings give frequencies that are not finite, or below 0");
     if (s.apart) s.config.finish();
     out.frequencies.assign(frequencies.begin(), frequencies.end());
-    return out;
-}
-
-Rotary plain_rotary(int64_t head_dim, double theta, int64_t positions) {
-    Rotary out{{}, 1, positions};
-    for (int64_t i = 0; i < head_dim / 2; ++i)
-        out.frequencies.push_back(
-            static_cast<float>(std::pow(theta, -2 * static_cast<double>(i) / static_cast<double>(head_dim))));
+    adjust(out, draft);
+    const auto usable = [](double number) { return std::isfinite(number) && number >= 0; };
+    if (!std::ranges::all_of(out.frequencies, usable) || !usable(out.magnitude))
+        s.config.fail("rope_type", "these settings give frequencies that are not finite, or below 0");
     return out;
 }
 
 RotaryLayer::RotaryLayer(Draft &draft, const std::string &name, const Rotary &rotary, bool interleaved)
-    : frequencies_(name), magnitude_(rotary.magnitude), interleaved_(interleaved) {
+    : frequencies_(name), magnitude_(rotary.magnitude), positions_(rotary.positions), interleaved_(interleaved) {
     const Shape pairs{static_cast<int64_t>(rotary.frequencies.size())};
     draft.weights.add(name, model::Weight::of(Tensor::of(pairs, rotary.frequencies)));
 }
@@ -155,6 +228,7 @@ GraphWriter::Tensor RotaryLayer::operator()(GraphWriter &graph, const std::strin
     Json params{{"heads", heads}};
     if (!interleaved_) params["layout"] = "halves";
     if (magnitude_ != 1) params["magnitude"] = magnitude_;
+    if (positions_ != 0) params["max_len"] = positions_;
     return graph.layer(name, "rotary", {{"x", x}, {"position", position}}, params, {{"frequencies", frequencies_}});
 }
 

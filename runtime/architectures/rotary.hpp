@@ -11,20 +11,16 @@ namespace lamina::architectures {
 struct Rotary {
     std::vector<float> frequencies; // radians per position, for each rotated pair of channels of a head
     double magnitude = 1;           // factor on the rotated channels
-    int64_t positions = 0;          // the context length that these frequencies are for
+    int64_t positions = 0;          // texts beyond this length need other frequencies; 0: none do
 };
 
 // `head_dim`: channels per head. `layers`: the key within "rope_parameters" if it differs between kinds of layers.
 //
-// Reads rope_parameters, or the older rope_theta and rope_scaling. Types: default, linear, dynamic, yarn, longrope,
-// llama3. The frequencies of dynamic and longrope depend on the length of the text; these are the ones for texts within
-// the trained context. (transformers, modeling_rope_utils.py; Peng et al.: YaRN, arXiv:2309.00071; Ding et al.:
-// LongRoPE, arXiv:2402.13753.)
-[[nodiscard]] Rotary rotary(const Config &config, int64_t head_dim, double default_theta = 10000,
-                            const std::string &layers = {});
-
-// The unscaled frequencies of base theta.
-[[nodiscard]] Rotary plain_rotary(int64_t head_dim, double theta, int64_t positions);
+// Reads rope_parameters, or the older rope_theta and rope_scaling. Types: default, linear, proportional, dynamic, yarn,
+// longrope, llama3. The frequencies of dynamic and longrope depend on the length of the text; these are the ones for
+// texts within the trained context. (transformers, modeling_rope_utils.py; Peng et al.: YaRN, arXiv:2309.00071; Ding et
+// al.: LongRoPE, arXiv:2402.13753.)
+[[nodiscard]] Rotary rotary(const Draft &draft, int64_t head_dim, const std::string &layers = {});
 
 // Adds the frequencies to the draft as a weight, once. Each call then adds a layer that rotates x.
 class RotaryLayer {
@@ -37,6 +33,7 @@ class RotaryLayer {
   private:
     std::string frequencies_;
     double magnitude_;
+    int64_t positions_;
     bool interleaved_;
 };
 

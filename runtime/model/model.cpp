@@ -66,8 +66,8 @@ Chat read_chat(JsonView value) {
 }
 
 // Builds a model from its parts, wherever they come from.
-std::shared_ptr<const Model> read_model(std::string_view text, Weights weights, const fs::path &folder,
-                                        const TextFiles &files) {
+std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const fs::path &folder,
+                                  const TextFiles &files) {
     const JsonText document(text, (folder / "model.json").string());
     const JsonView root = document.root();
     check_format(root);
@@ -104,8 +104,8 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
                        [&](const std::string &file) { return read_text_file(folder / file); }});
 }
 
-std::shared_ptr<const Model> Model::read(std::string_view json, Weights weights, const TextFiles &files,
-                                         const std::string &name) {
+std::shared_ptr<Model> Model::read(std::string_view json, Weights weights, const TextFiles &files,
+                                   const std::string &name) {
     return read_model(json, std::move(weights), name, files);
 }
 

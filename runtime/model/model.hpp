@@ -135,14 +135,15 @@ struct Model {
     OutputTokens tokens; // as the key "tokens" says; else the start and the end of `generation`
     std::optional<Reading> reading;
     std::optional<Chat> chat;
+    std::vector<std::string> ignored = {}; // places in config.json that change nothing: "/directionality"
 
     // Checks everything that does not need the plugins. A folder without model.safetensors is a model without weights.
     // Throws Error(input) with the file, the place in it, what was expected and what was found.
     static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
     // The same for the text of a model.json, wherever weights and texts come from. Messages use `name` in place of the
     // folder.
-    static std::shared_ptr<const Model> read(std::string_view json, Weights weights, const TextFiles &files,
-                                             const std::string &name);
+    static std::shared_ptr<Model> read(std::string_view json, Weights weights, const TextFiles &files,
+                                       const std::string &name);
     // The same in memory: vocabularies and tokenizers are texts by file name. Reads no file.
     static std::shared_ptr<const Model> parse(std::string_view json, Weights weights,
                                               const std::map<std::string, std::string, std::less<>> &texts,

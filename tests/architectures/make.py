@@ -226,7 +226,8 @@ def other_heads(name, model, outputs, other, types=0, old=False):
     tensors = load_file(file)
     for tensor, values in other(model.config).state_dict().items():
         if tensor not in tensors:
-            tensors[tensor] = torch.randn(values.shape).to(torch.float16)
+            tied = model.all_tied_weights_keys.get(tensor)  # transformers ties only what is the same
+            tensors[tensor] = tensors[tied].clone() if tied else torch.randn(values.shape).to(torch.float16)
     if old:
         change = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
         for new, first in change.items():

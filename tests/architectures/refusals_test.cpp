@@ -3,10 +3,12 @@
 #include "catch.hpp"
 #include "places.hpp"
 
+#include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 using namespace lamina;
@@ -35,13 +37,34 @@ std::string refusal(const std::string &name, const std::function<void(nlohmann::
     }
 }
 
+// The keys that Lamina ignores after config.json was changed.
+std::vector<std::string> ignored(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
+    const TemporaryFolder folder;
+    fs::copy(models / name, folder.path(), fs::copy_options::recursive);
+    nlohmann::json config = nlohmann::json::parse(std::ifstream(folder.path() / "config.json"));
+    change(config);
+    folder.write("config.json", config.dump());
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    return inspect(Runtime(options), folder.path()).ignored_keys;
+}
+
 std::string refusal(const std::string &name, const char *key, const nlohmann::json &value) {
     return refusal(name, [&](nlohmann::json &config) { config[key] = value; });
 }
 
 } // namespace
 
-TEST_CASE("architectures: harmless keys of older files are accepted") {
+TEST_CASE("architectures: keys that transformers does not read are accepted, and those of older files") {
+    CHECK(refusal("bert", "directionality", "bidi") == "");
+    CHECK(refusal("bert", "pruned_heads", nlohmann::json::object()) == "");
+    CHECK(refusal("bert", "num_labels", 5) == "");
+    CHECK(refusal("llama", "is_llama_config", true) == "");
+    CHECK(refusal("llama", "sliding_window", 4) == "");
+    CHECK(refusal("mistral", "layer_types", {"sliding_attention", "full_attention"}) == "");
+    CHECK(refusal("mistral", "attention_bias", true) == "");
+    CHECK(refusal("marian", "normalize_before", true) == "");
+    CHECK(refusal("llama_yarn", [](nlohmann::json &c) { c["rope_parameters"]["twist"] = 2; }) == "");
     CHECK(refusal("bert", "position_embedding_type", "absolute") == "");
     CHECK(refusal("bert", "gradient_checkpointing", false) == "");
     CHECK(refusal("llama", "pretraining_tp", 1) == "");
@@ -50,6 +73,19 @@ TEST_CASE("architectures: harmless keys of older files are accepted") {
               config["rope_scaling"] = nullptr;
               config.erase("rope_parameters");
           }) == "");
+}
+
+TEST_CASE("architectures: keys that change nothing are listed, but not those that every config.json has") {
+    const std::vector<std::string> unchanged = ignored("llama", [](nlohmann::json &) {});
+    CHECK(std::ranges::find(unchanged, "/hidden_act") == unchanged.end());
+    CHECK(std::ranges::find(unchanged, "/attention_dropout") == unchanged.end());
+    const std::vector<std::string> changed = ignored("llama_yarn", [](nlohmann::json &c) {
+        c["is_llama_config"] = true;
+        c["sliding_window"] = 4;
+        c["rope_parameters"]["twist"] = 2;
+    });
+    for (const char *key : {"/is_llama_config", "/sliding_window", "/rope_parameters/twist"})
+        CHECK(std::ranges::count(changed, key) == 1);
 }
 
 TEST_CASE("architectures: unknown and unsupported settings are named") {
@@ -67,23 +103,30 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
                contains("/position_embedding_type") && contains("relative_key") && contains("absolute"));
     CHECK_THAT(refusal("llama_yarn", [](nlohmann::json &c) { c["rope_parameters"]["rope_type"] = "xpos"; }),
                contains("/rope_parameters/rope_type") && contains("xpos"));
-    CHECK_THAT(refusal("llama_yarn", [](nlohmann::json &c) { c["rope_parameters"]["twist"] = 2; }),
-               contains("/rope_parameters/twist"));
+    CHECK_THAT(refusal("llama", "is_causal", false), contains("/is_causal") && contains("expected true"));
+    CHECK_THAT(refusal("llama", "per_layer_config", {{"0", {{"intermediate_size", 20}}}}),
+               contains("/per_layer_config") && contains("expected null"));
+    CHECK_THAT(refusal("llama", "rms_norm_eps", nullptr), contains("/rms_norm_eps: null") && contains("default"));
+    CHECK_THAT(refusal("llama_linear", "partial_rotary_factor", 0.5),
+               contains("/partial_rotary_factor") && contains("only 1 is supported with the rope_type 'linear'"));
     CHECK_THAT(refusal("llama_yarn", [](nlohmann::json &c) { c["rope_parameters"].erase("factor"); }),
                contains("/rope_parameters") && contains("factor"));
-    CHECK_THAT(refusal("llama", [](nlohmann::json &c) { c.erase("num_attention_heads"); }),
-               contains("num_attention_heads"));
     CHECK_THAT(refusal("llama", "num_attention_heads", 0), contains("/num_attention_heads"));
     CHECK_THAT(refusal("llama", "num_hidden_layers", 2'000'000'000),
                contains("/num_hidden_layers") && contains("1000"));
     CHECK_THAT(refusal("t5", "num_decoder_layers", 2'000'000'000), contains("/num_decoder_layers"));
     CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention"}), contains("/layer_types") && contains("found 1"));
     CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention", "chunked"}), contains("chunked"));
-    CHECK_THAT(refusal("t5", "feed_forward_proj", "gated-mish"),
-               contains("/feed_forward_proj") && contains("gated-mish") && contains("relu, gated-gelu"));
-    CHECK_THAT(refusal("t5_gated", "dense_act_fn", "gelu"), contains("/dense_act_fn") && contains("gelu_new"));
+    CHECK_THAT(refusal("qwen2", [](nlohmann::json &c) { c["use_sliding_window"] = false; }),
+               contains("/layer_types") && contains("\"use_sliding_window\": true"));
+    CHECK_THAT(refusal("t5",
+                       [](nlohmann::json &c) {
+                           c.erase("dense_act_fn");
+                           c["feed_forward_proj"] = "gated-mish";
+                       }),
+               contains("/feed_forward_proj") && contains("mish") && contains("relu"));
+    CHECK_THAT(refusal("t5_gated", "dense_act_fn", "mish"), contains("/dense_act_fn") && contains("gelu_new"));
     CHECK_THAT(refusal("t5", "is_encoder_decoder", false), contains("/is_encoder_decoder") && contains("true"));
-    CHECK_THAT(refusal("marian", "normalize_before", true), contains("/normalize_before") && contains("false"));
     CHECK_THAT(refusal("opt", "do_layer_norm_before", false), contains("/do_layer_norm_before") && contains("true"));
     CHECK_THAT(refusal("opt", "word_embed_proj_dim", 20), contains("20 is not supported; expected 36"));
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));

@@ -19,16 +19,11 @@ class Bert {
   public:
     Bert(Draft &draft, const Kind &kind)
         : draft_(draft), config_(draft.config), kind_(kind), graph_(draft.graph("encode")),
-          activation_(config_.activation("hidden_act", "gelu")), eps_(config_.real("layer_norm_eps", 1e-12)),
+          activation_(config_.activation("hidden_act")), eps_(config_.real("layer_norm_eps")),
           prefix_(std::string(kind.base) + "."), heads_(config_.positive("num_attention_heads")),
           layers_(config_.layers("num_hidden_layers")) {}
 
     void build() {
-        config_.expect("position_embedding_type", "absolute");
-        config_.expect("is_decoder", false);
-        config_.expect("add_cross_attention", false);
-        config_.expect("tie_word_embeddings", true);
-        config_.ignore({"hidden_size", "intermediate_size", "type_vocab_size"});
         lengths_ = graph_.input("lengths", DType::i32, "B");
         Tensor x = embeddings();
         for (int64_t i = 0; i < layers_; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x);
@@ -51,7 +46,7 @@ class Bert {
     Tensor embeddings() {
         const std::string name = prefix_ + "embeddings.", table = name + "position_embeddings.weight";
         const int64_t rows = config_.positive("max_position_embeddings");
-        const int64_t first = kind_.roberta ? config_.integer("pad_token_id", 1) + 1 : 0;
+        const int64_t first = kind_.roberta ? config_.integer("pad_token_id") + 1 : 0;
         std::string positions = name + "position_embeddings";
         if (first != 0) {
             positions = name + "positions";
@@ -85,6 +80,7 @@ class Bert {
     // ---- Heads ----
 
     void heads(const Tensor &x) {
+        const bool tied = config_.flag("tie_word_embeddings"); // only the head of words can be
         if (draft_.pooling) {
             graph_.output("embedding", draft_.pooling->layer(graph_, x, lengths_));
             leave_out(prefix_ + "pooler.dense");
@@ -96,7 +92,7 @@ class Bert {
         case Task::none:
             break;
         case Task::words:
-            return graph_.output("logits", words(x));
+            return graph_.output("logits", words(x, tied));
         case Task::texts:
             return graph_.output("logits",
                                  kind_.roberta ? roberta_classes(x) : graph_.linear("classifier", summary, {}));
@@ -131,11 +127,18 @@ class Bert {
         return graph_.linear("classifier.out_proj", dense, {});
     }
 
-    // The masked-language-modelling head, tied to the embedding table.
-    Tensor words(const Tensor &x) {
+    // The masked-language-modelling head, which may share the embedding table. Its bias has two names.
+    Tensor words(const Tensor &x, bool tied) {
         const Tensor hidden = graph_.activated(activation_, graph_.linear(kind_.words_dense, x, {}));
         const std::string name = kind_.words, table = prefix_ + "embeddings.word_embeddings.weight";
-        return graph_.linear(name, graph_.layer_norm(kind_.words_norm, hidden, eps_), {.weight = table});
+        const auto shared = [&](const char *part, const std::string &with) {
+            const std::string own = name + ".decoder" + part;
+            return tied ? draft_.tied_head(own, with) : own;
+        };
+        const std::string bias = shared(".bias", name + ".bias");
+        if (bias != name + ".bias") draft_.unused.insert(name + ".bias");
+        return graph_.layer(name, "linear", {{"x", graph_.layer_norm(kind_.words_norm, hidden, eps_)}}, {},
+                            {{"weight", shared(".weight", table)}, {"bias", bias}});
     }
 
     Tensor first(const Tensor &x) {

@@ -22,6 +22,7 @@ Task task_of_weights(const model::Weights &weights) {
 
 void add_head(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &lengths, const std::string &prefix,
               const std::string &activation) {
+    const bool tied = draft.config.flag("tie_word_embeddings"); // only the head of words can be
     if (draft.pooling) return graph.output("embedding", draft.pooling->layer(graph, x, lengths));
     if (!draft.task) draft.task = task_of_weights(draft.weights);
     switch (*draft.task) {
@@ -39,8 +40,9 @@ void add_head(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &l
     case Task::words: {
         const Tensor hidden = graph.activated(activation, graph.linear("vocab_transform", x, {}));
         const Tensor normed = graph.layer_norm("vocab_layer_norm", hidden, norm_eps);
-        const std::string table = prefix + "embeddings.word_embeddings.weight";
-        return graph.output("logits", graph.linear("vocab_projector", normed, {.weight = table}));
+        const std::string table = prefix + "embeddings.word_embeddings.weight", own = "vocab_projector.weight";
+        const std::string head = tied ? draft.tied_head(own, table) : own;
+        return graph.output("logits", graph.linear("vocab_projector", normed, {.weight = head}));
     }
     }
 }
@@ -49,9 +51,7 @@ void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("n_layers"), heads = config.positive("n_heads");
     const int64_t positions = config.positive("max_position_embeddings");
-    const std::string activation = config.activation("activation", "gelu");
-    config.expect("tie_word_embeddings", true);
-    config.ignore({"dim", "hidden_dim", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"});
+    const std::string activation = config.activation("activation");
 
     const std::string prefix = std::string(base) + ".", embeddings = prefix + "embeddings.";
     GraphWriter &graph = draft.graph("encode");

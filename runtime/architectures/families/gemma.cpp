@@ -2,6 +2,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/rotary.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -14,17 +15,14 @@ using Tensor = GraphWriter::Tensor;
 // scores.
 enum class Version { two, three };
 
-bool is_sliding(const Config &config, const std::vector<std::string> &types, int64_t layer, Version version) {
-    if (!types.empty()) return types[static_cast<size_t>(layer)] == "sliding_attention";
+// Which layers have a sliding window.
+std::vector<bool> sliding_layers(const Config &config, int64_t layers, Version version) {
+    const std::vector<std::string> types = config.layer_types(layers);
     const int64_t pattern = version == Version::two ? 2 : config.positive("sliding_window_pattern");
-    return (layer + 1) % pattern != 0; // every pattern-th layer has full attention
-}
-
-// The rotary positions of layers with a sliding window.
-Rotary sliding_rotary(const Config &config, int64_t head_dim, Version version) {
-    if (version == Version::two) return rotary(config, head_dim);
-    if (config.has("rope_parameters")) return rotary(config, head_dim, 10000, "sliding_attention");
-    return plain_rotary(head_dim, config.real("rope_local_base_freq", 10000), 0);
+    std::vector<bool> out;
+    for (int64_t i = 0; i < layers; ++i) // without types, every pattern-th layer has full attention
+        out.push_back(types.empty() ? (i + 1) % pattern != 0 : types[static_cast<size_t>(i)] == "sliding_attention");
+    return out;
 }
 
 // The files store a norm's weight minus 1.
@@ -36,26 +34,30 @@ void build(Draft &draft, Version version) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size");
     const int64_t heads = config.positive("num_attention_heads"), kv_heads = config.positive("num_key_value_heads");
-    const int64_t head_dim = config.positive("head_dim"), window = config.integer("sliding_window", 4096);
-    const double eps = config.real("rms_norm_eps", 1e-6);
-    const double scale = 1 / std::sqrt(config.real("query_pre_attn_scalar", 256));
-    const double softcap = config.real("attn_logit_softcapping", 0), cap = config.real("final_logit_softcapping", 0);
-    const bool biased = config.flag("attention_bias", false), tied = config.flag("tie_word_embeddings", true);
-    const std::string activation = config.activation("hidden_activation", "gelu_pytorch_tanh");
-    const std::vector<std::string> types = config.layer_types(layers);
-    config.expect("use_bidirectional_attention", false);
-    config.ignore({"intermediate_size", "hidden_act", "cache_implementation", "_sliding_window_pattern",
-                   "sliding_window_pattern"});
+    const int64_t head_dim = config.positive("head_dim");
+    const double eps = config.real("rms_norm_eps"), scale = 1 / std::sqrt(config.real("query_pre_attn_scalar"));
+    const auto cap_of = [&](const char *key) { return config.reads(key) ? config.real(key, 0) : 0; };
+    const double softcap = cap_of("attn_logit_softcapping"), cap = cap_of("final_logit_softcapping");
+    const bool biased = config.flag("attention_bias"), tied = config.flag("tie_word_embeddings");
+    const std::string activation = config.activation("hidden_activation");
+    const std::vector<bool> sliding_layer = sliding_layers(config, layers, version);
+    const bool any_slides = std::ranges::find(sliding_layer, true) != sliding_layer.end();
+    const int64_t window = any_slides || config.has("sliding_window") ? config.positive("sliding_window") : 0;
+    if (config.flag("use_bidirectional_attention"))
+        config.fail("use_bidirectional_attention", "true is not supported; expected false");
 
     GraphWriter &graph = draft.graph("decode");
     const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
-    const RotaryLayer full(draft, "model.rotary.full",
-                           rotary(config, head_dim, version == Version::two ? 1e4 : 1e6, "full_attention"), false);
-    const RotaryLayer sliding(draft, "model.rotary.sliding", sliding_rotary(config, head_dim, version), false);
+    const bool layered = version == Version::three;
+    const RotaryLayer full(draft, "model.rotary.full", rotary(draft, head_dim, layered ? "full_attention" : ""), false);
+    const RotaryLayer sliding(draft, "model.rotary.sliding",
+                              rotary(draft, head_dim, layered ? "sliding_attention" : ""), false);
+    if (std::ranges::find(sliding_layer, false) == sliding_layer.end()) draft.unused.insert("model.rotary.full");
+    if (!any_slides) draft.unused.insert("model.rotary.sliding");
     Tensor x = graph.embedding("model.embed_tokens", ids, {.scale = std::sqrt(static_cast<double>(width))});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
-        const bool slides = is_sliding(config, types, i, version);
+        const bool slides = sliding_layer[static_cast<size_t>(i)];
         const RotaryLayer &turned = slides ? sliding : full;
         Tensor tokens = graph.rms_norm(layer + ".input_layernorm", x, norm(eps));
         Tensor q = graph.linear(self + ".q_proj", tokens, {.biased = biased});
@@ -84,12 +86,12 @@ void build(Draft &draft, Version version) {
         x = graph.rms_norm(layer + ".post_feedforward_layernorm", hidden, norm(eps, x));
     }
     x = graph.rms_norm("model.norm", x, norm(eps));
-    Tensor logits = graph.linear("lm_head", x, {.biased = false, .weight = tied ? "model.embed_tokens.weight" : ""});
+    const std::string head = tied ? draft.tied_head("lm_head.weight", "model.embed_tokens.weight") : "";
+    Tensor logits = graph.linear("lm_head", x, {.biased = false, .weight = head});
     if (cap != 0)
         logits =
             graph.layer("lm_head.softcap", "activation", {{"x", logits}}, {{"activation", "tanh"}, {"scale", cap}});
     graph.output("logits", logits);
-    if (tied) draft.unused.insert("lm_head.weight");
 }
 
 } // namespace

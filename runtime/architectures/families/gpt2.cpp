@@ -36,14 +36,10 @@ void build(Draft &draft) {
     const int64_t width = config.positive("n_embd"), layers = config.layers("n_layer");
     const int64_t heads = config.positive("n_head"), positions = config.positive("n_positions");
     if (width % heads != 0) config.fail("n_head", "expected a divisor of n_embd, " + std::to_string(width));
-    const double eps = config.real("layer_norm_epsilon", 1e-5);
-    const std::string activation = config.activation("activation_function", "gelu_new");
-    const bool scaled = config.flag("scale_attn_weights", true), tied = config.flag("tie_word_embeddings", true);
-    const bool by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
-    config.expect("add_cross_attention", false);
-    config.ignore({"n_ctx", "n_inner", "reorder_and_upcast_attn", "attn_pdrop", "embd_pdrop", "resid_pdrop",
-                   "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
-                   "summary_use_proj"});
+    const double eps = config.real("layer_norm_epsilon");
+    const std::string activation = config.activation("activation_function");
+    const bool scaled = config.flag("scale_attn_weights"), tied = config.flag("tie_word_embeddings");
+    const bool by_layer = config.flag("scale_attn_by_inverse_layer_idx");
 
     const std::string prefix = std::string(base) + ".";
     Transposed transposed(draft, prefix);
@@ -70,8 +66,8 @@ void build(Draft &draft) {
         for (const char *mask : {".attn.bias", ".attn.masked_bias"}) draft.unused.insert(layer + mask);
     }
     x = graph.layer_norm(prefix + "ln_f", x, eps);
-    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = tied ? prefix + "wte.weight" : ""}));
-    if (tied) draft.unused.insert("lm_head.weight");
+    const std::string head = tied ? draft.tied_head("lm_head.weight", prefix + "wte.weight") : "";
+    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = head}));
 }
 
 } // namespace

@@ -14,22 +14,24 @@ struct Kind {
     bool biased_heads = false;        // queries, keys and values have biases; the output projection has none
     bool normed_heads = false;        // queries and keys are normalized per head
     bool interleaved_in_gguf = false; // GGUF permutes the rows of queries and keys for interleaved rotary pairs
-    int64_t head_dim = 0;             // default; 0: hidden_size / num_attention_heads
-    int64_t window = 0;               // default of sliding_window
-    bool slides = true;               // default of use_sliding_window
 };
 
 // The attention window of each layer; 0: unlimited.
-std::vector<int64_t> windows(const Config &config, const Kind &kind, int64_t layers) {
-    const int64_t window = config.integer("sliding_window", config.is_null("sliding_window") ? 0 : kind.window);
-    const bool slides = config.flag("use_sliding_window", kind.slides);
-    const int64_t full =
-        config.integer("max_window_layers", kind.slides ? 0 : 28); // so many layers at the start have full attention
-    const std::vector<std::string> types = config.layer_types(layers);
-    std::vector<int64_t> out;
-    for (int64_t i = 0; i < layers; ++i) {
-        const bool sliding = types.empty() ? i >= full : types[static_cast<size_t>(i)] == "sliding_attention";
-        out.push_back(slides && sliding ? window : 0);
+std::vector<int64_t> windows(const Config &config, size_t layers) {
+    std::vector<int64_t> out(layers, 0);
+    if (!config.reads("sliding_window")) return out;
+    const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
+    if (!config.reads("layer_types")) return std::vector<int64_t>(layers, window);
+    const bool slides = config.flag("use_sliding_window");
+    const auto full = static_cast<size_t>(config.integer("max_window_layers")); // so many at the start have none
+    const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(layers));
+    for (size_t i = 0; i < layers; ++i) {
+        if (types.empty() ? !slides || i < full : types[i] != "sliding_attention") continue;
+        if (!types.empty() && (!slides || window == 0))
+            config.fail("layer_types",
+                        "has sliding_attention, which needs \"use_sliding_window\": true and a number as "
+                        "\"sliding_window\"");
+        out[i] = window;
     }
     return out;
 }
@@ -39,18 +41,18 @@ void build(Draft &draft, const Kind &kind) {
     const int64_t layers = config.layers("num_hidden_layers"), width = config.integer("hidden_size");
     const int64_t heads = config.positive("num_attention_heads"),
                   kv_heads = config.integer("num_key_value_heads", heads);
-    const int64_t head_dim = config.integer("head_dim", kind.head_dim != 0 ? kind.head_dim : width / heads);
+    const int64_t head_dim = config.integer("head_dim", width / heads);
     if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
-    const double eps = config.real("rms_norm_eps", 1e-6);
-    const std::string activation = config.activation("hidden_act", "silu");
-    const bool tied = config.flag("tie_word_embeddings", false), mlp_biased = config.flag("mlp_bias", false);
-    const bool attention_bias = config.flag("attention_bias", false), biased = kind.biased_heads || attention_bias;
-    const std::vector<int64_t> window = windows(config, kind, layers);
-    config.ignore({"intermediate_size", "pretraining_tp"});
+    const double eps = config.real("rms_norm_eps");
+    const std::string activation = config.activation("hidden_act");
+    const auto adds_bias = [&](const char *key) { return config.reads(key) && config.flag(key); };
+    const bool mlp_biased = adds_bias("mlp_bias"), attention_bias = adds_bias("attention_bias");
+    const bool biased = kind.biased_heads || attention_bias, tied = config.flag("tie_word_embeddings");
+    const std::vector<int64_t> window = windows(config, static_cast<size_t>(layers));
 
     GraphWriter &graph = draft.graph("decode");
     const std::string ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
-    const RotaryLayer turned(draft, "model.rotary.frequencies", rotary(config, head_dim),
+    const RotaryLayer turned(draft, "model.rotary.frequencies", rotary(draft, head_dim),
                              draft.gguf && kind.interleaved_in_gguf);
     std::string x = graph.embedding("model.embed_tokens", ids, {});
     for (int64_t i = 0; i < layers; ++i) {
@@ -83,9 +85,8 @@ void build(Draft &draft, const Kind &kind) {
                                 .biased = mlp_biased});
     }
     x = graph.rms_norm("model.norm", x, {.eps = eps});
-    graph.output("logits",
-                 graph.linear("lm_head", x, {.biased = false, .weight = tied ? "model.embed_tokens.weight" : ""}));
-    if (tied) draft.unused.insert("lm_head.weight");
+    const std::string head = tied ? draft.tied_head("lm_head.weight", "model.embed_tokens.weight") : "";
+    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = head}));
 }
 
 constexpr std::array<TensorName, 14> gguf{{
@@ -112,10 +113,9 @@ namespace families {
 std::span<const Architecture> llama() {
     static constexpr std::array<Architecture, 4> kinds{{
         {"llama", [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); }, gguf, "model"},
-        {"mistral", [](Draft &draft) { build(draft, {.window = 4096}); }, gguf, "model"},
-        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true, .slides = false}); }, gguf, "model"},
-        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true, .head_dim = 128, .slides = false}); }, gguf,
-         "model"},
+        {"mistral", [](Draft &draft) { build(draft, {}); }, gguf, "model"},
+        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, gguf, "model"},
+        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, gguf, "model"},
     }};
     return kinds;
 }

@@ -15,12 +15,11 @@ class Marian {
   public:
     explicit Marian(Draft &draft)
         : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
-          activation_(config_.activation("activation_function", "gelu")), width_(config_.positive("d_model")),
+          activation_(config_.activation("activation_function")), width_(config_.positive("d_model")),
           positions_(config_.positive("max_position_embeddings")),
-          scale_(config_.flag("scale_embedding", false) ? std::sqrt(static_cast<double>(width_)) : 1) {}
+          scale_(config_.flag("scale_embedding") ? std::sqrt(static_cast<double>(width_)) : 1) {}
 
     void build() {
-        check();
         choose_tables();
         const Tensor memory = encoder();
         encode_.output("hidden", memory);
@@ -40,28 +39,15 @@ class Marian {
     double scale_;                                   // of the embeddings
     std::string source_table_, target_table_, head_; // names of weights
 
-    void check() const {
-        config_.expect("is_encoder_decoder", true);
-        config_.expect("is_decoder", false);
-        config_.expect("static_position_embeddings", true);
-        for (const char *key : {"normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits"})
-            config_.expect(key, false);
-        config_.ignore({"_num_labels", "activation_dropout", "classif_dropout", "decoder_ffn_dim", "decoder_layerdrop",
-                        "decoder_vocab_size", "encoder_ffn_dim", "encoder_layerdrop", "extra_pos_embeddings",
-                        "init_std", "num_hidden_layers"});
-    }
-
     void choose_tables() {
-        const bool shared = config_.flag("share_encoder_decoder_embeddings", true);
-        const bool tied = config_.flag("tie_word_embeddings", true);
+        const bool shared = config_.flag("share_encoder_decoder_embeddings");
         const char *const source = "model.encoder.embed_tokens.weight",
                           *const target = "model.decoder.embed_tokens.weight", *const head = "lm_head.weight";
         if (shared)
-            source_table_ = target_table_ = tied ? draft_.tied({"model.shared.weight", target, source, head})
-                                                 : draft_.tied({"model.shared.weight", target, source});
+            source_table_ = target_table_ = draft_.tied({"model.shared.weight", target, source});
         else
-            source_table_ = source, target_table_ = tied ? draft_.tied({target, head}) : target;
-        head_ = tied ? target_table_ : head;
+            source_table_ = source, target_table_ = target;
+        head_ = config_.flag("tie_word_embeddings") ? draft_.tied_head(head, target_table_) : head;
     }
 
     Tensor encoder() {

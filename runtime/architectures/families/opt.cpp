@@ -13,14 +13,10 @@ void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), heads = config.positive("num_attention_heads");
     const int64_t width = config.positive("hidden_size"), positions = config.positive("max_position_embeddings");
-    const std::string activation = config.activation("activation_function", "relu");
-    const bool tied = config.flag("tie_word_embeddings", true), biased = config.flag("enable_bias", true);
+    const std::string activation = config.activation("activation_function");
+    const bool tied = config.flag("tie_word_embeddings"), biased = config.flag("enable_bias");
     constexpr double eps = 1e-5;
-    config.expect("do_layer_norm_before", true);
-    config.expect("_remove_final_layer_norm", false);
-    config.expect("layer_norm_elementwise_affine", true);
     config.expect("word_embed_proj_dim", static_cast<double>(width));
-    config.ignore({"activation_dropout", "ffn_dim", "init_std", "layerdrop"});
 
     // ---- Weights in another layout: the first two rows of this table are padding ----
     const std::string stack = "model.decoder", table = stack + ".embed_positions.weight";
@@ -45,9 +41,8 @@ void build(Draft &draft) {
                                {.activation = activation, .up = "fc1", .down = "fc2", .residual = x, .biased = biased});
     }
     x = graph.layer_norm(stack + ".final_layer_norm", x, eps);
-    graph.output("logits",
-                 graph.linear("lm_head", x, {.biased = false, .weight = tied ? stack + ".embed_tokens.weight" : ""}));
-    if (tied) draft.unused.insert("lm_head.weight");
+    const std::string head = tied ? draft.tied_head("lm_head.weight", stack + ".embed_tokens.weight") : "";
+    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = head}));
 }
 
 } // namespace

@@ -13,28 +13,19 @@ namespace {
 using Tensor = GraphWriter::Tensor;
 
 struct FeedForwardKind {
-    const char *name;       // the value of "feed_forward_proj"
-    const char *theirs;     // the value of "dense_act_fn", which transformers 5 writes as well
-    const char *activation; // Lamina's name for it
+    std::string activation; // Lamina's name
     bool gated;
 };
-constexpr std::array<FeedForwardKind, 3> feed_forward_kinds{{
-    {"relu", "relu", "relu", false},
-    {"gated-gelu", "gelu_new", "gelu_tanh", true},
-    {"gated-silu", "silu", "silu", true},
-}};
 
+// "feed_forward_proj" is "relu" or "gated-gelu". Files by transformers 5 also have what it says, which then counts.
 FeedForwardKind feed_forward_kind(const Config &config) {
-    const std::string name = config.text("feed_forward_proj", "relu");
-    std::string known;
-    for (const FeedForwardKind &kind : feed_forward_kinds) {
-        known += (known.empty() ? "" : ", ") + std::string(kind.name);
-        if (name != kind.name) continue;
-        config.expect("dense_act_fn", kind.theirs);
-        config.expect("is_gated_act", kind.gated);
-        return kind;
-    }
-    config.fail("feed_forward_proj", in_quotes(name) + " is not supported; supported: " + known);
+    std::string name = config.text("feed_forward_proj");
+    const bool gated = name.starts_with("gated-");
+    if (gated) name.erase(0, 6);
+    if (gated && name == "gelu") name = "gelu_new"; // as in the first files of version 1.1
+    return {.activation = config.find("dense_act_fn") ? config.activation("dense_act_fn")
+                                                      : config.activation_named("feed_forward_proj", name),
+            .gated = config.find("is_gated_act") ? config.flag("is_gated_act") : gated};
 }
 
 class T5 {
@@ -43,14 +34,11 @@ class T5 {
         : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
           heads_(config_.positive("num_heads")), width_(config_.positive("d_model")),
           keys_("B S " + std::to_string(heads_ * config_.positive("d_kv"))),
-          max_distance_(config_.integer("relative_attention_max_distance", 128)),
-          eps_(config_.real("layer_norm_epsilon", 1e-6)), feed_forward_(feed_forward_kind(config_)),
+          max_distance_(config_.integer("relative_attention_max_distance")), eps_(config_.real("layer_norm_epsilon")),
+          feed_forward_(feed_forward_kind(config_)),
           table_(draft.tied({"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"})) {}
 
     void build() {
-        config_.expect("is_encoder_decoder", true);
-        config_.expect("is_decoder", false);
-        config_.ignore({"d_ff", "dropout_rate", "n_positions", "relative_attention_num_buckets"});
         const int64_t layers = config_.layers("num_layers");
         const Tensor memory = encoder(layers);
         encode_.output("hidden", memory);
@@ -145,20 +133,21 @@ class T5 {
                                    .biased = false});
     }
 
-    // A head tied to the embedding table, whose values are large, needs its input scaled. Scaling the norm's weight
-    // does that.
+    // A head that shares the embedding table, whose values are large, needs its input scaled. Scaling the norm's weight
+    // does that. transformers always shares the table unless the file has another head; "tie_word_embeddings": false
+    // only says that nothing is scaled.
     Tensor head(const Tensor &x) {
-        const bool tied = config_.flag("tie_word_embeddings", true),
-                   own = draft_.weights.entries().contains("lm_head.weight");
+        const auto tied = config_.find("tie_word_embeddings");
+        const bool unscaled = tied && !tied->boolean(), says = config_.states("scale_decoder_outputs");
         std::string norm = "decoder.final_layer_norm";
-        if (config_.flag("scale_decoder_outputs", tied)) {
+        if (says ? config_.flag("scale_decoder_outputs") : !unscaled) {
             draft_.unused.insert(norm + ".weight");
             const model::Weight &weight = draft_.weights.at(norm + ".weight");
             norm += ".scaled";
             draft_.weights.add(norm + ".weight", scaled(weight, 1 / std::sqrt(static_cast<double>(width_))));
         }
         return decode_.linear("lm_head", decode_.rms_norm(norm, x, {.eps = eps_}),
-                              {.biased = false, .weight = own ? "" : table_});
+                              {.biased = false, .weight = draft_.tied_head("lm_head.weight", table_)});
     }
 };
 

@@ -67,18 +67,10 @@ class Whisper {
   public:
     explicit Whisper(Draft &draft)
         : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
-          activation_(config_.activation("activation_function", "gelu")),
-          steps_(config_.positive("max_source_positions")),
+          activation_(config_.activation("activation_function")), steps_(config_.positive("max_source_positions")),
           source_("B " + std::to_string(steps_) + " " + std::to_string(config_.positive("d_model"))) {}
 
     void build() {
-        config_.expect("is_encoder_decoder", true);
-        config_.expect("scale_embedding", false);
-        config_.expect("use_weighted_layer_sum", false);
-        config_.ignore({"activation_dropout", "apply_spec_augment", "classifier_proj_size", "decoder_ffn_dim",
-                        "decoder_layerdrop", "encoder_ffn_dim", "encoder_layerdrop", "forced_decoder_ids", "init_std",
-                        "mask_feature_length", "mask_feature_min_masks", "mask_feature_prob", "mask_time_length",
-                        "mask_time_min_masks", "mask_time_prob", "median_filter_width", "num_hidden_layers"});
         add_start(draft_.generation, draft_.tokens);
         draft_.sample_rate = sample_rate;
         const Tensor memory = encoder();
@@ -128,10 +120,10 @@ class Whisper {
             x = source_attention(layer + ".encoder_attn", x, memory, heads);
             x = feed_forward(decode_, layer, x);
         }
-        const bool tied = config_.flag("tie_word_embeddings", true);
-        if (tied) draft_.unused.insert("proj_out.weight");
+        const std::string head =
+            config_.flag("tie_word_embeddings") ? draft_.tied_head("proj_out.weight", table) : "proj_out.weight";
         return decode_.linear("proj_out", decode_.layer_norm(stack + ".layer_norm", x, eps),
-                              {.biased = false, .weight = tied ? table : ""});
+                              {.biased = false, .weight = head});
     }
 
     static Tensor self_attention(GraphWriter &graph, const std::string &module, const Tensor &x,

@@ -1,0 +1,44 @@
+// Which keys of config.json transformers reads, and their defaults. config_keys.json has them for every model_type, and
+// tools/config_keys.py makes it from the source of transformers.
+#pragma once
+
+#include "base/json_reader.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace lamina::architectures {
+
+extern const std::string_view config_keys_table; // config_keys.json
+
+class ConfigKeys {
+  public:
+    struct Key {
+        JsonView value; // the default; null: none
+        bool nullable;  // whether the value may be null, which is then not the same as no value
+    };
+
+    // Those of a model_type; null for one that the table does not have.
+    [[nodiscard]] static const ConfigKeys *of_model(std::string_view model_type);
+    // Those of the object "rope_parameters" with this "rope_type"; null likewise.
+    [[nodiscard]] static const ConfigKeys *of_rope(std::string_view rope_type);
+    // "transformers 5.23.0"
+    [[nodiscard]] static std::string_view release();
+
+    explicit ConfigKeys(JsonView keys);
+    ConfigKeys(JsonView keys, JsonView aliases);
+
+    [[nodiscard]] const Key *find(std::string_view key) const;       // null: the key is not read
+    [[nodiscard]] std::string_view name(std::string_view key) const; // without aliases
+    [[nodiscard]] static bool is_harmless(std::string_view key);     // read, but changes no number
+
+  private:
+    std::map<std::string, Key, std::less<>> keys_;
+    std::map<std::string_view, std::string_view> aliases_;
+};
+
+} // namespace lamina::architectures

@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+"""Writes runtime/architectures/config_keys.json: the keys of config.json that transformers reads, for every model_type that
+Lamina reads, with their defaults.
+
+    python3 -m venv venv && venv/bin/pip install torch transformers
+    venv/bin/python tools/config_keys.py > runtime/architectures/config_keys.json
+    venv/bin/python tools/config_keys.py --check    compares the file with what the script writes (scripts/test-long does)
+
+Two methods find the keys. The first reads the source of transformers: whatever is read off a configuration in the classes
+below and in all that these use, in any branch, and whatever the configuration's class takes. The second watches tiny
+models run. Neither knows whether a key can change a number; NO_EFFECT lists those that cannot, with the reason.
+"""
+
+import ast
+import dataclasses
+import importlib
+import importlib.metadata
+import inspect
+import json
+import pathlib
+import sys
+import warnings
+
+import torch
+import transformers
+from transformers.configuration_utils import PreTrainedConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS, RotaryEmbeddingConfigMixin
+from transformers.models.auto import modeling_auto
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
+
+MODEL_TYPES = ["bert", "distilbert", "gemma2", "gemma3_text", "gpt2", "llama", "marian", "mistral", "opt", "qwen2", "qwen3",
+               "roberta", "t5", "whisper", "xlm-roberta"]
+
+# The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
+TASKS = ["", "CAUSAL_LM", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
+         "SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION"]
+
+# The code that models share. cache_utils is not among it: keys and values that are kept must not change a result.
+SHARED = ["masking_utils", "modeling_layers", "modeling_rope_utils"]
+# What reads a configuration while a model is loaded.
+LOADING = {"modeling_utils": ["from_pretrained", "get_expanded_tied_weights_keys"], "quantizers.auto": ["get_hf_quantizer"]}
+
+# Keys that transformers reads and that cannot change what a trained model computes. "TYPE.KEY" is of one type alone, and
+# "-TYPE.KEY" is an exception.
+NO_EFFECT = {
+    "for training alone": [
+        "activation_dropout", "apply_spec_augment", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
+        "classifier_dropout", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "encoder_layerdrop",
+        "gradient_checkpointing", "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length",
+        "mask_feature_min_masks", "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob",
+        "qa_dropout", "resid_pdrop", "seq_classif_dropout", "summary_first_dropout"],
+    "first values of weights, which a file replaces": [
+        "init_std", "initializer_factor", "initializer_range", "sinusoidal_pos_embds"],
+    "sizes that the shapes of the weights say, too": [
+        "bert.hidden_size", "d_ff", "decoder_ffn_dim", "decoder_vocab_size", "distilbert.dim", "encoder_ffn_dim", "ffn_dim",
+        "hidden_dim", "intermediate_size", "n_inner", "num_labels", "relative_attention_num_buckets",
+        "roberta.hidden_size", "type_vocab_size", "vocab_size", "xlm-roberta.hidden_size"],
+    "tokens that mean something to tokenizers and generation": [
+        "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
+        "unk_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
+    "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
+    "which results are returned": [
+        "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
+    "how the same numbers are computed": [
+        "_attn_implementation", "attn_implementation", "chunk_size_feed_forward", "distributed_config", "dtype", "experts_implementation",
+        "fusion_config", "reorder_and_upcast_attn", "torch_dtype"],
+    "where a file is from": [
+        "_commit_hash", "_name_or_path", "architectures", "model_type", "name_or_path", "transformers_version"],
+    "read, but not used": ["gemma3_text.attn_logit_softcapping", "mistral.layer_types"],
+    "for classes of other tasks": [
+        "classifier_proj_size", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+        "token_classification_bias", "use_weighted_layer_sum"],
+}
+
+# Keys that release 4 read and release 5 does not, with the default of release 4. A model that was trained with another
+# value is not computed right without them.
+RELEASE_4 = {model_type: {"position_embedding_type": "absolute"} for model_type in ("bert", "roberta", "xlm-roberta")}
+
+NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
+
+
+# ---- Reading the source ----
+
+def is_configuration(node):
+    """Whether an expression is a configuration: config, self.config, model.config.get_text_config(), ..."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "get_text_config"
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name in NAMES
+
+
+def text(node):
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def reads(tree, is_source):
+    """(key, the default as an expression or None) for every read off an expression that is_source accepts."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and is_source(node.value):
+            yield node.attr, None
+        elif isinstance(node, ast.Call) and node.args:
+            name = getattr(node.func, "id", "")
+            if name in ("getattr", "hasattr") and is_source(node.args[0]) and text(node.args[1]):
+                yield text(node.args[1]), node.args[2] if len(node.args) > 2 else None
+
+
+def items_read(tree, is_source):
+    """The same for the items of a dict: source["key"], source.get("key", default), source.pop(...), "key" in source."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and is_source(node.value) and text(node.slice):
+            yield text(node.slice), None
+        elif isinstance(node, ast.Compare) and is_source(node.comparators[0]) and text(node.left):
+            yield text(node.left), None
+        elif (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop")
+              and is_source(node.func.value) and text(node.args[0])):
+            yield text(node.args[0]), node.args[1] if len(node.args) > 1 else None
+
+
+class Source:
+    """The definitions of a module, and the names that it imports from modules of `transformers`."""
+
+    modules = {}
+
+    def __init__(self, module):
+        tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+        self.definitions, self.imports = {}, {}
+        for node in tree.body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                self.definitions[node.name] = node
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    self.definitions[getattr(target, "id", "")] = node
+            elif isinstance(node, ast.ImportFrom):
+                start = module.rsplit(".", node.level)[0] + "." if node.level else ""
+                self.imports |= {name.asname or name.name: start + (node.module or "") for name in node.names}
+
+    @classmethod
+    def of(cls, module):
+        if module not in cls.modules:
+            cls.modules[module] = cls(module)
+        return cls.modules[module]
+
+
+def definitions_used(module, roots):
+    """The definitions of these names, and of all that they use in their module and in SHARED."""
+    shared = {"transformers." + name for name in SHARED}
+    todo, seen = [(module, root) for root in roots], set()
+    while todo:
+        place = todo.pop()
+        source = Source.of(place[0])
+        if place in seen or place[1] not in source.definitions:
+            continue
+        seen.add(place)
+        definition = source.definitions[place[1]]
+        yield definition
+        for name in {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}:
+            if name in source.definitions:
+                todo.append((place[0], name))
+            elif source.imports.get(name) in shared:
+                todo.append((source.imports[name], name))
+
+
+def taken_by_class(config_class):
+    """What the configuration's classes take out of config.json, beside their fields, and the fields that they compute with.
+    The most derived class comes first."""
+    fields = {field.name for field in dataclasses.fields(config_class)}
+    is_self = lambda node: isinstance(node, ast.Name) and node.id == "self"
+    is_rest = lambda node: isinstance(node, ast.Name) and node.id == "kwargs"
+    for owner in config_class.__mro__:
+        if not owner.__module__.startswith("transformers") or "Hub" in owner.__name__:
+            continue
+        if owner is RotaryEmbeddingConfigMixin and "rope_parameters" not in fields:
+            continue
+        for method in Source.of(owner.__module__).definitions[owner.__name__].body:
+            if not isinstance(method, ast.FunctionDef) or method.name not in (
+                    "__post_init__", "convert_rope_params_to_dict", "standardize_rope_params"):
+                continue
+            yield from items_read(method, is_rest)
+            yield from ((key, default) for key, default in reads(method, is_self)
+                        if key in fields or default is not None or key == "original_max_position_embeddings")
+
+
+# ---- Watching models run ----
+
+TINY = dict(vocab_size=53, hidden_size=24, d_model=24, n_embd=24, dim=24, num_hidden_layers=2, n_layer=2, n_layers=2,
+            num_layers=2, encoder_layers=2, decoder_layers=2, num_attention_heads=2, n_head=2, n_heads=2, num_heads=2,
+            encoder_attention_heads=2, decoder_attention_heads=2, num_key_value_heads=1, head_dim=12, d_kv=12,
+            intermediate_size=20, n_inner=20, hidden_dim=20, d_ff=20, ffn_dim=20, encoder_ffn_dim=20, decoder_ffn_dim=20,
+            max_position_embeddings=32, n_positions=32, max_source_positions=4, max_target_positions=16, num_mel_bins=5,
+            pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=3,
+            sliding_window=4, word_embed_proj_dim=24)
+
+
+def model_classes(config_class):
+    mappings = [getattr(modeling_auto, f"MODEL_FOR_{task}_MAPPING" if task else "MODEL_MAPPING") for task in TASKS]
+    found = [mapping[config_class] for mapping in mappings if config_class in mapping]
+    return list(dict.fromkeys(c for entry in found for c in (entry if isinstance(entry, (tuple, list)) else [entry])))
+
+
+def watched(config_class):
+    """The keys that the code of models reads while they are made and run."""
+    keys, original = set(), PreTrainedConfig.__getattribute__
+    modules = {"transformers." + name for name in SHARED} | {c.__module__ for c in model_classes(config_class)}
+
+    def watching(self, key):
+        if sys._getframe(1).f_globals["__name__"] in modules:
+            keys.add(key)
+        return original(self, key)
+
+    names = {field.name for field in dataclasses.fields(config_class)}
+    config = config_class(**{key: value for key, value in TINY.items() if key in names})
+    ids = torch.tensor([[4, 5, 6, 7, TINY["eos_token_id"]]])
+    PreTrainedConfig.__getattribute__ = watching
+    try:
+        for model_class in model_classes(config_class):
+            model = model_class(config).eval()
+            inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8)}
+            taken = inspect.signature(model.forward).parameters
+            with torch.no_grad():
+                model(**{key: value for key, value in inputs.items() if key in taken})
+    finally:
+        PreTrainedConfig.__getattribute__ = original
+    return keys
+
+
+# ---- The table ----
+
+UNKNOWN = object()
+
+
+def value_of(expression, config):
+    """The value of a default, which may refer to the configuration itself. UNKNOWN if JSON cannot say it."""
+    try:
+        value = eval(compile(ast.Expression(expression), "default", "eval"), {"self": config})
+    except Exception:
+        return UNKNOWN
+    return value if value is None or isinstance(value, (bool, int, float, str)) else UNKNOWN
+
+
+def accepts_null(config_class, key):
+    try:
+        config_class(**{key: None})
+        return True
+    except Exception:
+        return False
+
+
+def marked(defaults, accepts_null):
+    """The table's part for these defaults: a question mark after a key says that its value may be null."""
+    out = {}
+    for key in sorted(defaults):
+        default = None if defaults[key] is UNKNOWN else defaults[key]
+        out[key + ("?" if default is None or accepts_null(key) else "")] = default
+    return out
+
+
+def read_while_loading():
+    for module, functions in LOADING.items():
+        tree = ast.parse(inspect.getsource(importlib.import_module("transformers." + module)))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name in functions:
+                yield from reads(node, is_configuration)
+
+
+def is_key(config_class, key):
+    """Whether config.json may have it: not a method, and not a constant of the class."""
+    constant = getattr(config_class, key, None)
+    is_field = key in {field.name for field in dataclasses.fields(config_class)}
+    return key not in NAMES and not key.startswith("__") and (
+        is_field or constant is None or isinstance(constant, property) and constant.fset is not None)
+
+
+def has_effect(model_type, key):
+    names = {name for group in NO_EFFECT.values() for name in group}
+    return f"-{model_type}.{key}" in names or not {key, f"{model_type}.{key}"} & names
+
+
+def keys_of(model_type):
+    """{key: default}"""
+    config_class = CONFIG_MAPPING[model_type]
+    config, fields = config_class(), {field.name: field.default for field in dataclasses.fields(config_class)}
+    classes = model_classes(config_class)
+    found = [*taken_by_class(config_class), *read_while_loading()]
+    for definition in definitions_used(classes[0].__module__, [c.__name__ for c in classes]):
+        found += reads(definition, is_configuration)
+    found += [(key, None) for key in watched(config_class)]
+    if "rope_parameters" not in fields:
+        found = [(key, default) for key, default in found if not key.startswith("rope_")]
+
+    defaults = dict(RELEASE_4.get(model_type, {}))
+    for key, default in found:
+        key = config_class.attribute_map.get(key, key)
+        if not is_key(config_class, key) or not has_effect(model_type, key):
+            continue
+        value = fields[key] if key in fields else value_of(default, config) if default is not None else UNKNOWN
+        if defaults.get(key, UNKNOWN) is UNKNOWN:
+            defaults[key] = value
+    return marked(defaults, lambda key: key in fields and accepts_null(config_class, key))
+
+
+def rope_types():
+    """For each type of rotary positions, the keys of rope_parameters that it reads."""
+    definitions = Source.of("transformers.modeling_rope_utils").definitions
+    is_source = lambda node: "rope_parameters" in (getattr(node, "id", "") or getattr(node, "attr", ""))
+    out = {"default": {"rope_theta?": None}}
+    for name, function in ROPE_INIT_FUNCTIONS.items():
+        defaults = {}
+        for key, default in items_read(definitions[function.__name__], is_source):
+            if default is not None or key not in defaults:
+                defaults[key] = value_of(default, None) if default is not None else UNKNOWN
+        out[name] = marked(defaults, lambda key: False)
+    return out
+
+
+def without_effect():
+    """{reason: keys}"""
+    out = {reason: sorted({key.rpartition(".")[2] for key in keys if not key.startswith("-")})
+           for reason, keys in NO_EFFECT.items()}
+    return out | {"about generation": sorted(transformers.GenerationConfig._get_default_generation_params())}
+
+
+def table():
+    models = {}
+    for model_type in MODEL_TYPES:
+        models[model_type] = {"aliases": dict(sorted(CONFIG_MAPPING[model_type].attribute_map.items())),
+                              "keys": keys_of(model_type)}
+    return {"release": "transformers " + importlib.metadata.version("transformers"),
+            "no_effect": without_effect(),
+            "rope_types": rope_types(),
+            "models": models}
+
+
+def in_lines(value, indent="", width=125):
+    """JSON with as much on a line as fits."""
+    flat = json.dumps(value)
+    if len(indent) + len(flat) <= width - 2 or not value or not isinstance(value, (dict, list)):
+        return flat
+    inner = indent + "  "
+    parts = ([json.dumps(k) + ": " + in_lines(v, inner, width) for k, v in value.items()] if isinstance(value, dict)
+             else [in_lines(v, inner, width) for v in value])
+    lines = []
+    for part in parts:
+        fits = lines and "\n" not in part + lines[-1] and len(lines[-1]) + len(part) + 2 <= width
+        if fits and not part.endswith(("}", "]")):
+            lines[-1] += ", " + part
+        else:
+            if lines:
+                lines[-1] += ","
+            lines.append(inner + part)
+    start, end = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return start + "\n" + "\n".join(lines) + "\n" + indent + end
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    transformers.logging.set_verbosity_error()
+    written = in_lines(table()) + "\n"
+    if "--check" not in sys.argv:
+        sys.stdout.write(written)
+    elif TABLE.read_text() != written:
+        sys.exit(f"{TABLE} is not what this script writes with transformers {transformers.__version__}; it was made with "
+                 f"{json.loads(TABLE.read_text())['release']}")
