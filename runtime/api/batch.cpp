@@ -35,8 +35,11 @@ struct BatchState {
           positions(generation::longest_target(*of_session.model, *of_session.runtime->plugins)),
           length(options.length == 0 ? positions : std::min(static_cast<size_t>(options.length), positions)),
           slots(std::in_place, of_session,
-                generation::Slots::Shape{
-                    .texts = options.slots, .length = length, .candidates = generation::Search::candidates({})}) {}
+                generation::Slots::Shape{.texts = options.slots,
+                                         .length = length,
+                                         .candidates = generation::Search::candidates({}),
+                                         .part = generation::longest_block,
+                                         .narrow = true}) {}
     BatchState(const BatchState &) = delete;
     BatchState &operator=(const BatchState &) = delete;
     ~BatchState() {

@@ -261,13 +261,13 @@ void CpuProgram::take_states(CpuBackend &backend) {
     std::vector<plan::MemoryRequest> requests;
     for (const plan::PlannedTensor &t : plan_.tensors)
         if (t.kind == Kind::state)
-            requests.push_back({t.name, plan::padded(t.type.bytes()) + 2 * guard_ * sizeof(float)});
+            requests.push_back({t.name, plan::padded(plan_.whole(t).bytes()) + 2 * guard_ * sizeof(float)});
     const auto states = backend.states(requests);
     for (size_t t = 0, next = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind != Kind::state) continue;
         states_.push_back(states[next++]);
-        memory_[t] = inside("'" + tensor.name + "'", *states_.back(), tensor.type.bytes(), 0);
+        memory_[t] = inside("'" + tensor.name + "'", *states_.back(), plan_.whole(tensor).bytes(), 0);
     }
 }
 

@@ -26,7 +26,8 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
     const size_t capacity = fits ? held.capacity : std::min(longest_, first_capacity);
     session_.decoding = this;
     all_.emplace(session_, given_,
-                 Sequences::Shape{batch_, longest_, positions_, cached_ ? capacity : 0, candidates(shape.candidates)});
+                 Sequences::Shape{batch_, longest_, positions_, cached_ ? capacity : 0, candidates(shape.candidates),
+                                  shape.narrow && cached_ && given_.empty()});
     all_->prepare();
     if (fits && model_.encode.empty()) all_->taken = std::move(held.rows);
     const plan::GraphPlan &plan = all_->program().plan();
@@ -131,7 +132,7 @@ void Decoder::fill(Tokens tokens) {
         if (ids.size() > 1) alone += std::max(ids.size(), least);
     }
     if (longest == 1) return;
-    if (!given_.empty() || 2 * alone >= longest * batch_) return all_->fill(tokens);
+    if (!given_.empty() || 2 * alone >= longest * all_->rows_for(tokens)) return all_->fill(tokens);
     for (size_t r = 0; r < rows_; ++r)
         if (tokens[r].size() > 1) fill_alone(r, tokens[r]);
 }
@@ -151,14 +152,15 @@ void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
 // A sum that is no number says that a score is none: then all of them are read.
 void Decoder::read_candidates(Tokens tokens) {
     plan::Program &program = all_->program();
-    const auto read = [&](const char *output, auto &to) {
-        program.read(program.plan().outputs.find(output)->second, std::as_writable_bytes(std::span(to)));
+    const size_t rows = all_->rows(), count = best_.size() / batch_;
+    const auto read = [&](const char *output, auto &to, size_t of_row) {
+        program.read(program.plan().outputs.find(output)->second,
+                     std::as_writable_bytes(std::span(to).first(rows * of_row)));
     };
-    read(plan::candidate_scores, best_);
-    read(plan::candidate_tokens, best_tokens_);
-    read(plan::candidate_sum, sums_);
-    const size_t count = best_.size() / batch_;
-    for (size_t r = 0; r < rows_; ++r) {
+    read(plan::candidate_scores, best_, count);
+    read(plan::candidate_tokens, best_tokens_, count);
+    read(plan::candidate_sum, sums_, 1);
+    for (size_t r = 0; r < std::min(rows, rows_); ++r) {
         Scores &scores = rows_scores_[r];
         scores.best = {}, scores.tokens = {};
         scores.sum = sums_[r];
@@ -173,7 +175,7 @@ void Decoder::read_all(Tokens tokens) {
     const int32_t output = program.plan().outputs.at(model_.scores);
     scores_.resize(batch_ * vocabulary_);
     if (cached_)
-        program.read(output, std::as_writable_bytes(std::span(scores_)));
+        program.read(output, std::as_writable_bytes(std::span(scores_).first(all_->rows() * vocabulary_)));
     else
         read_ends(tokens, output);
     if (model_.probabilities) // a probability of 0 is never chosen
@@ -219,6 +221,9 @@ void Decoder::expect_numbers(size_t row) {
                                            "; 'lamina compare --device " + device + "' names the layer at fault");
 }
 
-void Decoder::reorder(std::span<const int32_t> rows) { all_->reorder(rows); }
+void Decoder::reorder(std::span<const int32_t> rows) {
+    all_->reorder(rows);
+    for (size_t r = 0; r < rows.size(); ++r) begun_[r] = begun_[r] || rows[r] != static_cast<int32_t>(r);
+}
 
 } // namespace lamina::generation

@@ -26,6 +26,7 @@ class Decoder {
         bool cached = true;
         size_t sure = 0;       // tokens that a sequence has for sure, if `length` is only what it may have; 0: length
         size_t candidates = 0; // that the device chooses for the next token of each row, if it pays; 0: none
+        bool narrow = false;   // steps that only give tokens to the first rows compute no others; without an encoder
     };
     // sources: for the encoder, none empty, each continued by as many rows; none for decoder-only models. Rows and
     // lengths are rounded up, so that few programs serve all sizes.
@@ -66,7 +67,7 @@ class Decoder {
     detail::SessionState &session_;
     const model::Generation &model_;
     bool cached_;
-    size_t rows_, batch_;                  // batch: rows as programs have them
+    size_t rows_, batch_;                  // batch: a power of two, the most rows that programs have
     size_t positions_, longest_;           // tokens that a sequence has positions for, and those that one may have here
     TensorMap given_;                      // what encode() returned
     std::optional<Sequences> all_, alone_; // alone: a prompt that joins others

@@ -28,18 +28,32 @@ Sequences::Sequences(detail::SessionState &session, const TensorMap &given, cons
     : taken(shape.rows), session_(session), model_(*session.model->generation), given_(given), shape_(shape),
       positions_(shape.rows) {}
 
-// The program for so many tokens a row, with caches that hold `needed` of them. Caches that are too short get room for
-// twice as many as before, or for what is needed, but no more than ever may be.
-void Sequences::use_program(size_t length, Gives gives, size_t needed) {
-    if (length == length_ && gives == gives_ && needed <= shape_.capacity) return;
+void Sequences::prepare() {
+    for (size_t rows = shape_.narrow ? 1 : shape_.rows; rows <= shape_.rows; rows *= 2)
+        use_program(rows, shape_.capacity != 0 ? 1 : shape_.longest, Gives::candidates, 0);
+}
+
+size_t Sequences::rows_for(Tokens tokens) const {
+    if (!shape_.narrow) return shape_.rows;
+    size_t rows = tokens.size();
+    while (rows > 1 && tokens[rows - 1].empty()) --rows;
+    return std::bit_ceil(rows);
+}
+
+// The program for so many rows and tokens a row, with caches that hold `needed` of them. Caches that are too short get
+// room for twice as many as before, or for what is needed, but no more than ever may be.
+void Sequences::use_program(size_t rows, size_t length, Gives gives, size_t needed) {
+    if (rows == rows_ && length == length_ && gives == gives_ && needed <= shape_.capacity) return;
     const size_t shorter = shape_.capacity;
     if (needed > shorter)
         shape_.capacity = std::max(needed, std::min(shape_.longest, std::max(2 * shorter, std::bit_ceil(needed))));
-    plan::GraphShapes wanted = decode_shapes(model_, given_, shape_.rows, length, shape_.capacity);
+    plan::GraphShapes wanted = decode_shapes(model_, given_, rows, length, shape_.capacity);
+    if (shape_.narrow) wanted.sequences = static_cast<int64_t>(shape_.rows);
     wanted.states_only = gives == Gives::nothing;
     if (gives != Gives::nothing) wanted.candidates = shape_.candidates;
     if (wanted.candidates) wanted.candidates->with_scores = gives == Gives::scores;
     const auto before = std::exchange(program_, session_.program(model_.decode, std::move(wanted)));
+    rows_ = rows;
     length_ = length;
     gives_ = gives;
     write_what_stays();
@@ -66,6 +80,8 @@ void Sequences::write_what_stays() {
 void Sequences::fill(Tokens tokens) {
     size_t longest = 1;
     for (const auto ids : tokens) longest = std::max(longest, ids.size());
+    const size_t rows = rows_for(tokens);
+    tokens = tokens.first(std::min(rows, tokens.size()));
     for (size_t first = 0; first + 1 < longest;) {
         // A block may be longer than what is left of the tokens, but not than what is left of the positions.
         size_t most = longest_block;
@@ -74,31 +90,33 @@ void Sequences::fill(Tokens tokens) {
         const size_t left = longest - 1 - first, whole = std::bit_floor(left);
         const bool filled_up = left - whole > whole / 2; // rather than one more block: a quarter of it is filler
         const size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(most));
-        run_block(tokens, first, length);
+        run_block(tokens, rows, first, length);
         first += length;
     }
 }
 
 // Gives every row the tokens [first, first + length) of its own, less its last one. What follows them is computed from
 // filler; the next token takes its place in the caches.
-void Sequences::run_block(Tokens tokens, size_t first, size_t length) {
+void Sequences::run_block(Tokens tokens, size_t rows, size_t first, size_t length) {
     std::vector<std::span<const int32_t>> block(tokens.size());
-    ids_.assign(shape_.rows * length, filler);
+    ids_.assign(rows * length, filler);
     for (size_t r = 0; r < tokens.size(); ++r) {
         if (first + 1 < tokens[r].size())
             block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, length));
         std::ranges::copy(block[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * length));
     }
-    use_program(length, Gives::nothing, longest_of(tokens) + length);
+    use_program(rows, length, Gives::nothing, longest_of(tokens) + length);
     run_at_ends(length);
     for (size_t r = 0; r < tokens.size(); ++r) taken[r].insert(taken[r].end(), block[r].begin(), block[r].end());
 }
 
 void Sequences::step(Tokens tokens, bool scores) {
-    ids_.assign(shape_.rows, filler);
+    const size_t rows = rows_for(tokens);
+    tokens = tokens.first(std::min(rows, tokens.size()));
+    ids_.assign(rows, filler);
     for (size_t r = 0; r < tokens.size(); ++r)
         if (!tokens[r].empty()) ids_[r] = tokens[r].back();
-    use_program(1, scores ? Gives::scores : Gives::candidates, longest_of(tokens) + 1);
+    use_program(rows, 1, scores ? Gives::scores : Gives::candidates, longest_of(tokens) + 1);
     run_at_ends(1);
     for (size_t r = 0; r < tokens.size(); ++r)
         if (!tokens[r].empty()) taken[r].push_back(tokens[r].back());
@@ -124,7 +142,7 @@ size_t Sequences::longest_of(Tokens tokens) const {
 // So many tokens of each row go behind those that it has. A row that rests may be so long that filler takes the place
 // of its last ones.
 void Sequences::run_at_ends(size_t length) {
-    for (size_t r = 0; r < shape_.rows; ++r) {
+    for (size_t r = 0; r < rows_; ++r) {
         if (taken[r].size() + length > shape_.capacity) taken[r].resize(shape_.capacity - length);
         positions_[r] = static_cast<int32_t>(taken[r].size());
     }
@@ -134,7 +152,7 @@ void Sequences::run_at_ends(size_t length) {
 void Sequences::run() {
     session_.runtime->working();
     program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(std::span(ids_)));
-    program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(std::span(positions_)));
+    program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(std::span(positions_).first(rows_)));
     program_->run(moved_);
     moved_.clear();
 }
@@ -143,17 +161,26 @@ void Sequences::copy(size_t row, Sequences &from, size_t from_row) {
     taken[row] = from.taken[from_row];
     if (taken[row].empty()) return;
     make_room(taken[row].size());
-    const plan::SequenceCopy one{static_cast<int32_t>(from_row), static_cast<int32_t>(row)};
+    const plan::SequenceCopy one{from.place_of(from_row), static_cast<int32_t>(row)};
     program_->take_states(*from.program_, {&one, 1});
+    if (!moved_.empty()) moved_[row] = static_cast<int32_t>(row);
 }
 
+// Where the caches of a row are, until they follow.
+int32_t Sequences::place_of(size_t row) const { return moved_.empty() ? static_cast<int32_t>(row) : moved_[row]; }
+
 void Sequences::reorder(std::span<const int32_t> rows) {
+    bool moves = false;
     for (size_t r = 0; r < rows.size(); ++r) {
         const auto from = static_cast<size_t>(rows[r]);
         if (from == r) continue;
         taken[r] = taken[from];
-        if (shape_.capacity != 0) moved_.assign(rows.begin(), rows.end());
+        moves = shape_.capacity != 0;
     }
+    if (!moves) return;
+    if (moved_.empty()) return moved_.assign(rows.begin(), rows.end());
+    places_.assign(moved_.begin(), moved_.end());
+    for (size_t r = 0; r < rows.size(); ++r) moved_[r] = places_[static_cast<size_t>(rows[r])];
 }
 
 } // namespace lamina::generation

@@ -6,6 +6,7 @@
 #include "plan/graph_plan.hpp"
 #include "session/state.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,20 +19,22 @@ inline constexpr size_t first_capacity = 256; // of caches, in tokens; they grow
 
 using Tokens = std::span<const std::span<const int32_t>>; // of each row; none: the row rests
 
+// Only the first rows are computed, as many as a step has tokens for: there is a program for each power of two.
 class Sequences {
   public:
     struct Shape {
-        size_t rows = 0;                              // as programs have them
+        size_t rows = 0;                              // a power of two
         size_t longest = 0;                           // tokens that a sequence may have here
         size_t positions = 0;                         // tokens that the model has positions for
         size_t capacity = 0;                          // of the caches, in tokens; 0: there are none
         std::optional<plan::Candidates> candidates{}; // that programs which give scores choose
+        bool narrow = false;                          // steps for fewer rows have programs of fewer
     };
     // `given`: what programs take beside tokens and their positions. It must outlive this.
     Sequences(detail::SessionState &session, const TensorMap &given, const Shape &shape);
 
-    // Makes the program that gives scores, if it is not in use.
-    void prepare() { use_program(shape_.capacity != 0 ? 1 : shape_.longest, Gives::candidates, 0); }
+    // Makes the programs that give scores, the one of most rows last.
+    void prepare();
     // The tokens of each row before its last one go into the caches, in blocks, through programs without the layers
     // that only scores need.
     void fill(Tokens tokens);
@@ -42,41 +45,47 @@ class Sequences {
 
     // Caches have room for so many tokens a row.
     void make_room(size_t tokens) {
-        if (program_ == nullptr || tokens > shape_.capacity) use_program(1, Gives::nothing, tokens);
+        if (program_ == nullptr || tokens > shape_.capacity)
+            use_program(std::max<size_t>(rows_, 1), 1, Gives::nothing, tokens);
     }
     // The row gets the tokens and the part of the caches that a row of others has.
     void copy(size_t row, Sequences &from, size_t from_row);
     // Row r continues from the tokens of row rows[r], which goes on from its own. The caches follow with the next run,
     // and until then no other text takes such a row.
     void reorder(std::span<const int32_t> rows);
+    // The rows of programs that compute these tokens.
+    [[nodiscard]] size_t rows_for(Tokens tokens) const;
     // Whether the caches hold what `taken` says.
     [[nodiscard]] bool in_order() const { return moved_.empty(); }
 
     // The tokens that each row has in the caches. To shorten a list is to forget tokens.
     std::vector<Ids> taken;
     [[nodiscard]] plan::Program &program() const { return *program_; }
+    [[nodiscard]] size_t rows() const { return rows_; } // of program()
     [[nodiscard]] size_t capacity() const { return shape_.capacity; }
     // Tokens of each row that a program without caches takes.
     [[nodiscard]] size_t whole_length() const { return shape_.longest; }
 
   private:
     enum class Gives { nothing, candidates, scores };
-    void use_program(size_t length, Gives gives, size_t needed);
+    void use_program(size_t rows, size_t length, Gives gives, size_t needed);
     void write_what_stays();
-    void run_block(Tokens tokens, size_t first, size_t length);
+    void run_block(Tokens tokens, size_t rows, size_t first, size_t length);
     void run_at_ends(size_t length);
     void run();
     [[nodiscard]] size_t longest_of(Tokens tokens) const;
+    [[nodiscard]] int32_t place_of(size_t row) const;
 
     detail::SessionState &session_;
     const model::Generation &model_;
     const TensorMap &given_;
     Shape shape_;
-    std::shared_ptr<plan::Program> program_; // in use: of so many tokens a row
-    size_t length_ = 0;
+    std::shared_ptr<plan::Program> program_; // in use: of so many rows, and tokens a row
+    size_t rows_ = 0, length_ = 0;
     Gives gives_ = Gives::candidates;
     std::vector<int32_t> ids_, positions_; // that it takes: of all rows
     std::vector<int32_t> moved_;           // rows as reorder() has them, until the caches follow; empty: they have
+    std::vector<int32_t> places_;          // these, before rows move again
 };
 
 // The shapes of the decode graph for so many rows and tokens a row.

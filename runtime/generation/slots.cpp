@@ -1,5 +1,7 @@
 #include "generation/slots.hpp"
 
+#include "generation/generation_shapes.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -7,22 +9,29 @@
 
 namespace lamina::generation {
 
-void Slots::add(uint64_t id, Task task) { waiting_.push_back({id, Search(*session_.model, std::move(task))}); }
+void Slots::add(uint64_t id, Task task, uint64_t owner) {
+    waiting_.push_back(owner, {id, owner, Search(*session_.model, std::move(task))});
+}
 
 void Slots::prepare() {
     if (session_.model->generation->encode.empty()) session_.surviving_loss([&] { make_decoder(); });
 }
 
 bool Slots::cancel(uint64_t id) {
-    if (waiting_.remove_if([&](const Text &text) { return text.id == id; }) != 0) return true;
+    if (waiting_.remove_if([&](const Text &text) { return text.id == id; })) return true;
     const auto slot = std::ranges::find_if(slots_, [&](const auto &text) { return text && text->id == id; });
     if (slot == slots_.end()) return false;
     slot->reset();
     return true;
 }
 
-bool Slots::is_running() const {
-    return std::ranges::any_of(slots_, [](const auto &text) { return text.has_value(); });
+size_t Slots::running() const {
+    return static_cast<size_t>(std::ranges::count_if(slots_, [](const auto &text) { return text.has_value(); }));
+}
+
+size_t Slots::running_of(uint64_t owner) const {
+    return static_cast<size_t>(
+        std::ranges::count_if(slots_, [&](const auto &text) { return text && text->owner == owner; }));
 }
 
 std::span<Slots::Progress> Slots::step() {
@@ -43,50 +52,84 @@ std::span<Slots::Progress> Slots::step() {
 void Slots::withdraw() {
     decoder_.reset();
     for (size_t i = slots_.size(); i-- > 0;)
-        if (slots_[i]) waiting_.push_front(std::move(*slots_[i]));
+        if (slots_[i]) waiting_.push_front(slots_[i]->owner, std::move(*slots_[i]));
     slots_.clear();
 }
 
 void Slots::seat() {
     if (decoder_ != nullptr && !decoder_->holds_caches()) withdraw();
-    const bool together = !session_.model->generation->encode.empty();
-    if (waiting_.empty() || (together && is_running())) return;
-    if (together || decoder_ == nullptr) make_decoder();
-    while (!waiting_.empty() && !std::ranges::all_of(slots_, [](const auto &text) { return text.has_value(); })) {
-        Text next = std::move(waiting_.front());
-        waiting_.pop_front();
-        take_slot(std::move(next));
-    }
+    if (waiting_.empty()) return;
+    if (!session_.model->generation->encode.empty()) return seat_together();
+    if (decoder_ == nullptr) make_decoder();
+    while (!waiting_.empty() && running() < slots_.size()) take_slot(take_next());
 }
 
-void Slots::make_decoder() {
-    const bool encodes = !session_.model->generation->encode.empty();
-    const size_t texts = encodes ? std::min(shape_.texts, waiting_.size()) : shape_.texts;
-    std::vector<Source> sources;
-    auto next = waiting_.cbegin();
-    for (size_t i = 0; i < texts && encodes; ++i, ++next) sources.push_back(next->search.task().source);
-    decoder_.reset(); // its caches go to the next
-    decoder_ = std::make_unique<Decoder>(
-        session_, sources,
-        Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure, shape_.candidates});
+// As many as there are slots for, when the ones before have ended.
+void Slots::seat_together() {
+    if (is_running()) return;
     slots_.clear();
+    std::vector<Source> sources;
+    while (!waiting_.empty() && slots_.size() < shape_.texts) {
+        slots_.emplace_back(take_next());
+        sources.push_back(slots_.back()->search.task().source);
+    }
+    make_decoder(sources);
+    for (size_t i = 0; i < slots_.size(); ++i) begin(i, false);
+}
+
+void Slots::make_decoder(const std::vector<Source> &sources) {
+    const size_t texts = sources.empty() ? shape_.texts : sources.size();
+    decoder_.reset(); // its caches go to the next
+    decoder_ = std::make_unique<Decoder>(session_, sources,
+                                         Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure,
+                                                        shape_.candidates, shape_.narrow});
     slots_.resize(texts);
     progress_.reserve(texts);
+    readers_.reserve(texts);
+}
+
+Slots::Text Slots::take_next() {
+    return waiting_.take([&](uint64_t owner) { return running_of(owner); });
 }
 
 // The first free slot, or the one whose caches hold most of the text.
 void Slots::take_slot(Text text) {
     const std::span<const int32_t> tokens = text.search.whole(0);
-    const bool reuse =
-        !tokens.empty() && text.search.task().options->reuse && session_.model->generation->encode.empty();
+    const bool reuse = !tokens.empty() && text.search.task().options->reuse;
     size_t best = slots_.size(), most = 0;
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (slots_[i]) continue;
         const size_t common = reuse ? decoder_->common(i * shape_.beams, tokens) : 0;
         if (best == slots_.size() || common > most) best = i, most = common;
     }
-    text.search.begin(decoder_->begin(best * shape_.beams, shape_.beams, tokens, reuse));
+    for (const auto &other : slots_)
+        if (other && other->owner == text.owner) text.turn = std::max(text.turn, other->turn);
     slots_[best].emplace(std::move(text));
+    begin(best, reuse);
+}
+
+void Slots::begin(size_t slot, bool reuse) {
+    Search &search = slots_[slot]->search;
+    search.begin(decoder_->begin(slot * shape_.beams, shape_.beams, search.whole(0), reuse));
+}
+
+// Texts move to the first slots, if fewer rows can be computed then.
+void Slots::close_up() {
+    const size_t beams = shape_.beams;
+    const auto end = std::ranges::find_if(slots_.rbegin(), slots_.rend(), [](const auto &text) { return !!text; });
+    const auto slots = static_cast<size_t>(slots_.rend() - end);
+    const size_t enough = rounded_rows(running() * beams) / beams;
+    if (enough >= slots) return;
+    parents_.resize(slots_.size() * beams);
+    std::iota(parents_.begin(), parents_.end(), 0);
+    for (size_t from = enough, to = 0; from < slots; ++from) {
+        if (!slots_[from]) continue;
+        while (slots_[to]) ++to;
+        slots_[to].emplace(std::move(*slots_[from]));
+        slots_[from].reset();
+        for (size_t b = 0; b < beams; ++b) parents_[to * beams + b] = static_cast<int32_t>(from * beams + b);
+    }
+    decoder_->reorder(parents_);
 }
 
 // Whether there is a text that its candidates cannot decide.
@@ -97,19 +140,42 @@ bool Slots::needs_all_scores() const {
     });
 }
 
+// Texts that are being written do not wait for long prompts: a step reads a part of the next one, and one token of each
+// of the others. Short ones are read whole as far as they are no more than such a part together.
+void Slots::divide_prompts() {
+    reading_.assign(slots_.size(), false);
+    if (shape_.part == 0 || !shape_.cached) return;
+    readers_.clear();
+    for (size_t i = 0; i < slots_.size(); ++i)
+        if (slots_[i] && tokens_[i * shape_.beams].size() > 1) readers_.push_back(i);
+    std::ranges::sort(readers_, {}, [&](size_t i) { return std::pair(slots_[i]->turn, slots_[i]->id); });
+    size_t left = shape_.part;
+    for (const size_t i : readers_) {
+        const size_t all = tokens_[i * shape_.beams].size();
+        const size_t now = left == shape_.part ? std::min(all, left) : all <= left ? all : 1;
+        left -= now == 1 ? 0 : now;
+        reading_[i] = now < all;
+        for (size_t b = 0; b < shape_.beams; ++b) {
+            auto &tokens = tokens_[i * shape_.beams + b];
+            tokens = tokens.first(std::min(tokens.size(), now));
+        }
+        if (now > 1) take_turn(slots_[i]->owner);
+    }
+}
+
+void Slots::take_turn(uint64_t owner) {
+    ++turn_;
+    for (auto &text : slots_)
+        if (text && text->owner == owner) text->turn = turn_;
+}
+
 void Slots::advance() {
     const size_t beams = shape_.beams, rows = slots_.size() * beams;
+    if (shape_.narrow) close_up();
     tokens_.assign(rows, {});
     for (size_t r = 0; r < rows; ++r)
         if (slots_[r / beams]) tokens_[r] = slots_[r / beams]->search.next(r % beams);
-    // Texts that are being written do not wait for a long prompt: it is read in parts, between their tokens.
-    const bool writing = shape_.cached && std::ranges::any_of(tokens_, [](const auto &ids) { return ids.size() == 1; });
-    reading_.assign(slots_.size(), false);
-    for (size_t r = 0; r < rows && writing; ++r) {
-        if (tokens_[r].size() <= longest_block) continue;
-        tokens_[r] = tokens_[r].first(longest_block);
-        reading_[r / beams] = true;
-    }
+    divide_prompts();
     const std::span<const Scores> scores = decoder_->step(tokens_, needs_all_scores());
 
     parents_.resize(rows);
@@ -118,7 +184,7 @@ void Slots::advance() {
         if (!slots_[i]) continue;
         Search &search = slots_[i]->search;
         if (reading_[i]) {
-            search.feed(longest_block);
+            search.feed(tokens_[i * beams].size());
             continue;
         }
         const std::span<int32_t> mine = std::span(parents_).subspan(i * beams, beams);

@@ -3,9 +3,9 @@
 
 #include "generation/decoder.hpp"
 #include "generation/search.hpp"
+#include "generation/turns.hpp"
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +16,9 @@ namespace lamina::generation {
 // A text has a slot: as many rows of a decoder as it has beams. When it is done, the next text takes the slot while the
 // others go on. With an encoder, whose outputs have a row for each text and are as long as the longest source, the next
 // texts begin when all have ended.
+//
+// Texts have owners, who take turns: a free slot goes to whoever has the fewest texts in slots, and of these to the one
+// that has waited longest; so do prompts, if they are read in parts.
 class Slots {
   public:
     struct Shape {
@@ -24,6 +27,8 @@ class Slots {
         size_t length = 0; // tokens that a text may have, prefix included
         bool cached = true;
         size_t sure = 0, candidates = 0; // as Decoder::Shape
+        size_t part = 0;                 // tokens of prompts that a step reads, beside one of each text; 0: all
+        bool narrow = false;             // a step computes only as many texts as there are, rounded up to a power of 2
     };
     Slots(detail::SessionState &session, const Shape &shape) : session_(session), shape_(shape) {}
 
@@ -31,7 +36,7 @@ class Slots {
     void prepare();
 
     // The text waits for a slot. Its options have shape.beams beams.
-    void add(uint64_t id, Task task);
+    void add(uint64_t id, Task task, uint64_t owner = 0);
     // Forgets a text. Returns false if there is none of this id.
     bool cancel(uint64_t id);
     [[nodiscard]] bool empty() const { return waiting_.empty() && !is_running(); }
@@ -51,28 +56,38 @@ class Slots {
 
   private:
     struct Text {
-        uint64_t id;
+        uint64_t id, owner;
         Search search;
+        uint64_t turn = 0; // in which a prompt of its owner was read last
     };
-    [[nodiscard]] bool is_running() const;
+    [[nodiscard]] size_t running() const;
+    [[nodiscard]] size_t running_of(uint64_t owner) const;
+    [[nodiscard]] bool is_running() const { return running() != 0; }
     void withdraw();
     void seat();
-    void make_decoder();
+    void seat_together();
+    void make_decoder(const std::vector<Source> &sources = {});
+    [[nodiscard]] Text take_next();
     void take_slot(Text text);
+    void begin(size_t slot, bool reuse);
+    void close_up();
+    void divide_prompts();
+    void take_turn(uint64_t owner);
     void advance();
     [[nodiscard]] bool needs_all_scores() const;
 
     detail::SessionState &session_;
     Shape shape_;
-    std::list<Text> waiting_;
+    Turns<Text> waiting_;
     std::vector<std::optional<Text>> slots_; // of the decoder
     std::unique_ptr<Decoder> decoder_;
-    // Of a step: by row what the decoder is given and which row each continues, and by slot whose prompts are being
-    // read.
+    // Of a step: by row what the decoder is given and which row each continues, and by slot whose prompts go on.
     std::vector<std::span<const int32_t>> tokens_;
     Ids parents_;
     std::vector<bool> reading_;
     std::vector<Progress> progress_;
+    std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
+    uint64_t turn_ = 0;
 };
 
 } // namespace lamina::generation

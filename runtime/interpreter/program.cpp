@@ -63,7 +63,7 @@ void InterpretedProgram::choose_variants(const plan::ProgramOptions &options) {
 void InterpretedProgram::place_tensors() {
     std::vector<plan::MemoryRequest> states;
     for (const plan::PlannedTensor &t : plan_.tensors)
-        if (t.kind == Kind::state) states.push_back({t.name, t.type.bytes()});
+        if (t.kind == Kind::state) states.push_back({t.name, plan_.whole(t).bytes()});
     const MemoryList kept = shared_->states.get(states, [](const std::vector<plan::MemoryRequest> &missing) {
         std::vector<Memory> out;
         for (const plan::MemoryRequest &r : missing) out.push_back(made(r.bytes, true));

@@ -19,6 +19,12 @@ std::string weight_name(const model::Node &node, const char *port) {
     return mapped != node.weights.end() ? mapped->second : node.name + "." + port;
 }
 
+TensorType GraphPlan::whole(const PlannedTensor &state) const {
+    TensorType out = state.type;
+    if (!out.shape.empty()) out.shape.front() = std::max(out.shape.front(), sequences);
+    return out;
+}
+
 int32_t GraphPlan::tensor(std::string_view name) const {
     std::vector<std::string> names;
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -77,6 +83,7 @@ GraphPlan only_states(GraphPlan plan) {
         if (kept[s]) out.step(std::move(plan.steps[s]));
     GraphPlan states = out.take();
     states.inputs = std::move(inputs);
+    states.sequences = plan.sequences;
     for (PlannedTensor &tensor : states.tensors) tensor.output = false;
     return states;
 }
@@ -93,6 +100,7 @@ GraphPlan plan_graph(const model::Model &model, const model::Graph &graph, const
     GraphWalk walk(model, graph, plugins, solver, inputs, {capacity, shapes.state_dtype});
     GraphPlan plan;
     plan.graph = graph.name;
+    plan.sequences = shapes.sequences;
     plan.steps.reserve(graph.nodes.size());
     while (auto step = walk.next()) {
         plan.steps.push_back({std::move(step->name), abi::LayerCall(step->call, solver), std::move(step->in),

@@ -34,7 +34,10 @@ struct GraphPlan {
     std::vector<PlannedTensor> tensors;
     std::vector<Step> steps;
     std::map<std::string, int32_t, std::less<>> inputs, outputs; // by the graph's names
+    int64_t sequences = 0; // that states have memory for; 0: as many as steps compute, which are the first of them
 
+    // A state with all its sequences.
+    [[nodiscard]] TensorType whole(const PlannedTensor &state) const;
     [[nodiscard]] int32_t tensor(std::string_view name) const; // Throws Error(input) with the nearest name.
 };
 
@@ -51,6 +54,7 @@ struct Candidates {
 struct GraphShapes {
     std::map<std::string, TensorType, std::less<>> inputs;
     int64_t state_length = 0;
+    int64_t sequences = 0; // as GraphPlan::sequences: programs for few sequences share the states of those for more
     DType state_dtype = DType::f32;
     bool states_only = false;               // plan what the states depend on, and no outputs
     std::optional<Candidates> candidates{}; // see plan/candidates.hpp

@@ -22,7 +22,7 @@ MemoryNeed need_of(const GraphPlan &plan, const ProgramOptions &options) {
     for (const PlannedTensor &tensor : plan.tensors) {
         const MemoryRequest request{tensor.name, padded(tensor.type.bytes())};
         if (tensor.kind == Kind::weight) out.weights.push_back(request);
-        if (tensor.kind == Kind::state) out.states.push_back(request);
+        if (tensor.kind == Kind::state) out.states.push_back({tensor.name, padded(plan.whole(tensor).bytes())});
         if (tensor.kind == Kind::input) out.others.push_back(request);
     }
     const MemoryLayout layout = lay_out_memory(plan, {}, options, 256);

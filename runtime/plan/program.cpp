@@ -105,13 +105,13 @@ void Program::find_moves(std::span<const int32_t> rows) {
     const auto all = static_cast<int64_t>(rows.size());
     for (const PlannedTensor &t : plan_.tensors) {
         if (t.kind != Kind::state) continue;
+        const int64_t sequences = std::max(t.type.shape.front(), plan_.sequences);
         const auto refused = [&](const SequenceCopy &move) {
-            return move.from < 0 || move.from >= t.type.shape.front() ||
+            return move.from < 0 || move.from >= sequences ||
                    (move.from < all && rows[static_cast<size_t>(move.from)] != move.from);
         };
-        if (all > t.type.shape.front() || std::ranges::any_of(moves_, refused))
-            throw Error(ErrorCode::input, "state '" + t.name + "': expected at most " +
-                                              std::to_string(t.type.shape.front()) +
+        if (all > sequences || std::ranges::any_of(moves_, refused))
+            throw Error(ErrorCode::input, "state '" + t.name + "': expected at most " + std::to_string(sequences) +
                                               " rows, each a sequence that stays itself; found " + std::to_string(all) +
                                               ", or another sequence");
     }
@@ -138,7 +138,7 @@ void Program::take_states(Program &from, std::span<const SequenceCopy> sequences
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         if (plan_.tensors[t].kind != Kind::state) continue;
         const int32_t other = from.plan_.tensor(plan_.tensors[t].name);
-        const TensorType &theirs = from.tensor(other).type, &mine = plan_.tensors[t].type;
+        const TensorType theirs = from.plan_.whole(from.tensor(other)), mine = plan_.whole(plan_.tensors[t]);
         const auto missing = [&](const SequenceCopy &s) {
             return s.from < 0 || s.from >= theirs.shape.front() || s.to < 0 || s.to >= mine.shape.front();
         };

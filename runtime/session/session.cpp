@@ -15,7 +15,8 @@ std::string begin_of_key(const std::string &graph, int64_t state_length) {
 }
 
 std::string key_of(const std::string &graph, const plan::GraphShapes &shapes) {
-    std::string key = begin_of_key(graph, shapes.state_length) + (shapes.states_only ? "states" : "");
+    std::string key = begin_of_key(graph, shapes.state_length) + std::to_string(shapes.sequences) +
+                      (shapes.states_only ? "states" : "");
     if (shapes.candidates)
         key += std::to_string(shapes.candidates->count) +
                (shapes.candidates->with_scores ? " among scores" : " candidates");

@@ -58,7 +58,7 @@ void ProgramMemory::take_residents(Residents &residents, const plan::GraphPlan &
                                    std::span<const plan::ChosenVariant> steps) {
     std::vector<MemoryRequest> states;
     for (const plan::PlannedTensor &t : graph.tensors)
-        if (t.kind == Kind::state) states.push_back({t.name, padded(t.type.bytes()) + 2 * guard_});
+        if (t.kind == Kind::state) states.push_back({t.name, padded(graph.whole(t).bytes()) + 2 * guard_});
     const std::map<std::string, Region> weights = residents.weights(weights_of(graph, steps), guard_);
     states_ = residents.states(states);
     for (size_t i = 0, next = 0; i < graph.tensors.size(); ++i) {
