@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -68,6 +69,7 @@ struct Transcription : Work {
 };
 
 struct Answer : Work {
+    uint64_t request = 0; // those of a request have the same number: requests take turns
     std::string prompt;
     GenerateOptions options;
     Hypothesis hypothesis;

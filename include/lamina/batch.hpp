@@ -8,7 +8,11 @@
 //         for (const lamina::Batch::Progress &text : batch.step()) std::cout << text.id << ": " << text.piece << '\n';
 //
 // A text that ends makes room for one that waits. (The texts of a model with an encoder begin together, when the ones
-// before have ended.) Each gets the same answer as from Session::generate() with its options.
+// before have ended.) Each gets the same answer as from Session::generate() with its options. A step computes only the
+// texts that are there: with k of them, a program for k rows, rounded up to a power of two.
+//
+// Texts may have owners, who take turns. A free slot goes to the owner with the fewest texts in slots, and of several
+// to the one who has waited longest. Long prompts are read 256 tokens at a time, between the tokens of other texts.
 //
 // Any thread may use a batch. add(), cancel() and empty() do not wait for a step that another thread is taking.
 #pragma once
@@ -45,8 +49,8 @@ class Batch {
     // A text to be continued, or for a model with an encoder to be read. Returns its id. Throws Error(input) for a text
     // that Session::generate() refuses or that is longer than BatchOptions::length, and Error(usage) for options that
     // it refuses and for beams, hypotheses, cached, progress, stream and failed, which must be as they are by default;
-    // the other texts are not affected.
-    uint64_t add(const std::string &text, const GenerateOptions &options = {});
+    // the other texts are not affected. owner: any number that the texts of one request or client share.
+    uint64_t add(const std::string &text, const GenerateOptions &options = {}, uint64_t owner = 0);
     // The text ends without a result. False if no text has this id, or has it any more.
     bool cancel(uint64_t id);
 

@@ -67,7 +67,11 @@ struct BatchState {
     std::mutex mutex; // of what follows; never held for long
     uint64_t last_id = 0;
     std::map<uint64_t, std::unique_ptr<Text>> texts; // that have not ended
-    std::vector<std::pair<uint64_t, generation::Task>> arrived;
+    struct Arrived {
+        uint64_t id, owner;
+        generation::Task task;
+    };
+    std::vector<Arrived> arrived;
     std::vector<uint64_t> cancelled;
 };
 
@@ -86,7 +90,7 @@ Batch::Batch(const Session &session, const BatchOptions &options) {
     state_->slots->prepare();
 }
 
-uint64_t Batch::add(const std::string &text, const GenerateOptions &options) {
+uint64_t Batch::add(const std::string &text, const GenerateOptions &options, uint64_t owner) {
     check_options_of_batch(options);
     const detail::SessionState &session = state_->of_session;
     const model::Model &model = *session.model;
@@ -103,7 +107,7 @@ uint64_t Batch::add(const std::string &text, const GenerateOptions &options) {
     const std::scoped_lock lock(state_->mutex);
     const uint64_t id = ++state_->last_id;
     state_->texts.emplace(id, std::move(added));
-    state_->arrived.emplace_back(id, std::move(task));
+    state_->arrived.push_back({id, owner, std::move(task)});
     return id;
 }
 
@@ -124,7 +128,7 @@ std::vector<Batch::Progress> Batch::step() {
     generation::Slots &slots = *state_->slots;
     {
         const std::scoped_lock lock(state_->mutex);
-        for (auto &[id, task] : std::exchange(state_->arrived, {})) slots.add(id, std::move(task));
+        for (auto &[id, owner, task] : std::exchange(state_->arrived, {})) slots.add(id, std::move(task), owner);
         for (const uint64_t id : std::exchange(state_->cancelled, {})) (void)slots.cancel(id);
     }
     const std::span<generation::Slots::Progress> found = slots.step();

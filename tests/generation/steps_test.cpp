@@ -1,0 +1,176 @@
+// What the steps of a batch compute, and for whom.
+#include "catch.hpp"
+
+#include "places.hpp"
+#include "plugin_runtime.hpp"
+
+#include <lamina/batch.hpp>
+#include <lamina/measure.hpp>
+#include <lamina/transformer.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace lamina;
+using test::runtime;
+
+namespace {
+
+// An untrained language model over letters, whose texts never end by themselves, and what its programs compute.
+class Counted {
+  public:
+    Counted() {
+        std::vector<std::string> tokens{"<s>", "</s>"};
+        for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
+        const DecoderOnly model{.embedding = {.d_model = 16, .vocabulary = 28},
+                                .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
+                                .generator = {.d_model = 16, .vocabulary = 28}};
+        const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
+        ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
+        built.weights.at("generator.bias").f32()[1] = -1e4F;
+        const Model loaded = runtime().load(built);
+        SessionOptions options;
+        options.profile = [this](const GraphTimes &times) {
+            for (const LayerTime &layer : times.layers) operations_[layer.layer] += layer.cost.operations;
+        };
+        session_.emplace(runtime().session(loaded, runtime().device("cpu"), options));
+        alone_.emplace(runtime().session(loaded, runtime().device("cpu")));
+    }
+    // The layers that only give scores compute one token of each row.
+    double rows(const std::function<void()> &work) { return in_layer("generator", work) / (2 * 16 * 28); }
+    // The layers of feed-forward networks compute every token.
+    double tokens(const std::function<void()> &work) { return in_layer("feed_forward", work) / (4 * 16 * 32); }
+
+    Session &session() { return *session_; }
+    std::string alone(const std::string &text, const GenerateOptions &options = {}) {
+        return alone_->generate({text}, options).front();
+    }
+
+  private:
+    double in_layer(const std::string &name, const std::function<void()> &work) {
+        operations_.clear();
+        work();
+        for (const auto &[layer, operations] : operations_)
+            if (layer.find(name) != std::string::npos) return operations;
+        std::string found;
+        for (const auto &[layer, operations] : operations_) found += layer + " ";
+        FAIL("no layer " << name << " among " << found);
+        return 0;
+    }
+    std::map<std::string, double> operations_;
+    std::optional<Session> session_, alone_;
+};
+
+std::string letters(size_t count, size_t seed) {
+    std::string out;
+    for (size_t i = 0; i < count; ++i) out += static_cast<char>('a' + (i * i + seed * i + seed) % 26);
+    return out;
+}
+
+GenerateOptions of_length(int64_t tokens) {
+    GenerateOptions out;
+    out.max_length = tokens;
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("a step computes as many rows as there are texts, rounded up to a power of two") {
+    Counted model;
+    Batch batch(model.session(), {.slots = 8, .length = 200});
+    const auto step = [&] { (void)batch.step(); };
+    std::vector<uint64_t> ids;
+    for (const auto &[texts, rows] : std::map<size_t, int>{{1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {8, 8}}) {
+        while (ids.size() < texts) ids.push_back(batch.add(letters(5 + ids.size(), ids.size()), of_length(100)));
+        step(); // reads the prompts
+        CHECK(model.rows(step) == rows);
+    }
+    // Those in the last slots remain.
+    for (const auto &[texts, rows] : std::vector<std::pair<size_t, int>>{{7, 8}, {4, 4}, {3, 4}, {2, 2}, {1, 1}}) {
+        while (ids.size() > texts) {
+            CHECK(batch.cancel(ids.front()));
+            ids.erase(ids.begin());
+        }
+        CHECK(model.rows(step) == rows);
+    }
+}
+
+TEST_CASE("a text is the same wherever its slot is, and however its neighbours come and go") {
+    Counted model;
+    Batch batch(model.session(), {.slots = 4, .length = 700});
+    std::map<uint64_t, std::string> expected, found;
+    const auto step = [&] {
+        for (Batch::Progress &text : batch.step())
+            if (text.finished) found[text.id] = text.finished->text;
+    };
+    // Texts of 1 to 59 tokens that join at odd times, some with prompts that are longer than a part; caches grow twice.
+    for (size_t i = 0; i < 14; ++i) {
+        const std::string prompt = letters(i % 4 == 3 ? 300 + 20 * i : 1 + 5 * i, i);
+        const GenerateOptions options = of_length(static_cast<int64_t>(1 + i * 37 % 59));
+        expected[batch.add(prompt, options, i % 3)] = model.alone(prompt, options);
+        for (size_t k = 0; k < i * 5 % 9; ++k) step();
+    }
+    while (!batch.empty()) step();
+    CHECK(found == expected);
+}
+
+TEST_CASE("a text that is cancelled is not computed any more, even in the middle of its prompt") {
+    Counted model;
+    Batch batch(model.session(), {.slots = 2, .length = 2000});
+    const auto step = [&] { (void)batch.step(); };
+    const uint64_t text = batch.add(letters(1500, 3));
+    CHECK(model.tokens(step) <= 257); // a part, though nothing else is there
+    CHECK(model.tokens(step) <= 257);
+    CHECK(batch.cancel(text));
+    const auto nothing = [&] {
+        step();
+        (void)batch.add("a", of_length(1));
+        step();
+    };
+    CHECK(model.tokens(nothing) < 10);
+    CHECK(batch.empty());
+}
+
+TEST_CASE("many texts of one owner do not keep another owner's waiting") {
+    Counted model;
+    const size_t slots = GENERATE(size_t{1}, size_t{4});
+    Batch batch(model.session(), {.slots = slots, .length = 100});
+    std::vector<uint64_t> ended;
+    const auto step = [&] {
+        for (Batch::Progress &text : batch.step())
+            if (text.finished) ended.push_back(text.id);
+    };
+    for (size_t i = 0; i < 16; ++i) (void)batch.add(letters(5, i), of_length(10), 1);
+    step();
+    const uint64_t other = batch.add("vulkan", of_length(10), 2), third = batch.add("cpu", of_length(10), 3);
+    while (!batch.empty()) step();
+    const auto place = [&](uint64_t id) { return static_cast<size_t>(std::ranges::find(ended, id) - ended.begin()); };
+    CHECK(ended.size() == 18);
+    CHECK(place(other) <= 2 * slots); // of 18
+    CHECK(place(third) <= 2 * slots + 1);
+}
+
+TEST_CASE("long prompts of owners are read in turns, and nobody's tokens wait for more than a part") {
+    Counted model;
+    Batch batch(model.session(), {.slots = 8, .length = 2000});
+    std::map<uint64_t, size_t> steps; // until the first token
+    size_t count = 0;
+    const auto step = [&] {
+        ++count;
+        for (Batch::Progress &text : batch.step()) steps.try_emplace(text.id, count);
+    };
+    const uint64_t writing = batch.add("lamina", of_length(1000), 1);
+    step();
+    for (size_t i = 0; i < 4; ++i) (void)batch.add(letters(1000, i), of_length(1), 2);
+    const uint64_t other = batch.add(letters(500, 9), of_length(1), 3);
+    step();
+    const double tokens = model.tokens(step);
+    CHECK(tokens > 200);
+    CHECK(tokens < 2 * 256 + 20); // a part, in a block for all or alone, and a token of each text
+    while (!steps.contains(other)) step();
+    CHECK(steps.at(other) <= 6); // two parts, between those of another owner
+    CHECK(steps.at(writing) == 1);
+    size_t pieces = 0;
+    for (Batch::Progress &text : batch.step()) pieces += text.id == writing ? text.piece.size() : 0;
+    CHECK(pieces == 1);
+}
