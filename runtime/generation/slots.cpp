@@ -39,7 +39,7 @@ std::span<Slots::Progress> Slots::step() {
         try {
             progress_.clear();
             seat();
-            if (decoder_ != nullptr) advance();
+            if (is_running()) advance();
         } catch (...) {
             withdraw();
             throw;
