@@ -23,7 +23,7 @@ std::vector<Sheet::Heading> headings(const LayerBench &how) {
                                     {"gflop_per_second", "GFLOP/S", Align::right},
                                     {"gb_per_second", "GB/S", Align::right},
                                     {"share_of_limit", "OF LIMIT", Align::right}};
-    if (how.measure.all_variants) out.push_back({"times_as_fast_as_the_one_before", "GAIN", Align::right});
+    if (how.measure.all_variants) out.push_back({"times_as_fast_as_the_first_variant", "GAIN", Align::right});
     if (how.measure.yardstick) {
         out.push_back({"openblas_seconds", "OPENBLAS", Align::right});
         out.push_back({"times_as_fast_as_openblas", "RATIO", Align::right});
@@ -49,8 +49,8 @@ void add_ratio(std::vector<Entry> &row, const std::optional<double> &other, doub
     row.push_back(number(*other / own, 3, "x"));
 }
 
-// `before`: the variant above, if it is of the same case.
-std::vector<Entry> row_of(const LayerMeasurement &m, const LayerMeasurement *before, const Limits &limits,
+// `baseline`: the first variant that can compute the case; null for that one itself.
+std::vector<Entry> row_of(const LayerMeasurement &m, const LayerMeasurement *baseline, const Limits &limits,
                           const LayerBench &how, const std::optional<double> &beside) {
     const Spread &t = m.time;
     std::vector<Entry> row{m.layer, m.case_text, m.variant, {Json(t.runs), grouped(static_cast<int64_t>(t.runs))}};
@@ -67,7 +67,7 @@ std::vector<Entry> row_of(const LayerMeasurement &m, const LayerMeasurement *bef
     const double share = limits.least_seconds(m.cost) / t.median;
     row.emplace_back(Json(share), significant(share, 2));
     if (how.measure.all_variants)
-        row.push_back(before == nullptr ? Entry::none() : number(before->time.median / t.median, 3, "x"));
+        row.push_back(baseline == nullptr ? Entry::none() : number(baseline->time.median / t.median, 3, "x"));
     if (how.measure.yardstick) add_ratio(row, m.openblas ? std::optional(m.openblas->median) : std::nullopt, t.median);
     if (how.beside) add_ratio(row, beside, t.median);
     return row;
@@ -123,11 +123,11 @@ LayerResults bench_layers(const Runtime &runtime, const Device &device, const Li
                 there.seconds = how.measure.seconds;
                 beside = measure_layer(runtime, *how.beside, layer, text, there).front().time.median;
             }
-            const LayerMeasurement *before = nullptr;
+            const LayerMeasurement *baseline = nullptr;
             for (const LayerMeasurement &m : measured) {
                 if (m.why_not.empty()) {
-                    out.sheet.row(row_of(m, before, limits, how, beside));
-                    before = &m;
+                    out.sheet.row(row_of(m, baseline, limits, how, beside));
+                    if (baseline == nullptr) baseline = &m;
                 } else if (!how.without_refused) {
                     output.note(m.layer + ", " + m.variant + " was not measured: " + m.why_not);
                     out.sheet.row(row_of_refused(m, columns.size()));

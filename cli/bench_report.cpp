@@ -115,9 +115,9 @@ Report report_of(const Runtime &runtime, const Device &device, const Limits &lim
         "\n## Are the results right?\n\nThe cases that the layers declare, compared with the references.\n\n" +
         verdicts(runtime, device, output) +
         "\n## How fast are the layers?\n\nTIME is the median, SPREAD the distance between the quartiles. OF LIMIT "
-        "compares with the copy and the product above. GAIN is how many times as fast a variant is as the one above "
-        "it. A "
-        "variant that cannot compute a case has no row. In the chart, the longest bar of each case is its fastest "
+        "compares with the copy and the product above. GAIN is how many times as fast a variant is as the first of its "
+        "case, the baseline. A variant that cannot compute a case has no row. In the chart, the longest bar of each "
+        "case is its fastest "
         "variant; the numbers are times, and speeds as multiples of the first variant's.\n\n";
     const LayerResults found = figures(runtime, device, limits, output);
     return {begin + found.sheet.str(Format::md, output) + "\n![Times of the variants](" + chart + ")\n",

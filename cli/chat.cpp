@@ -13,6 +13,8 @@
 namespace lamina::cli {
 namespace {
 
+constexpr int64_t longest_answer = 4096; // in tokens, where --max-length says nothing
+
 struct ChatCommandOptions {
     std::filesystem::path model;
     std::vector<std::string> texts;
@@ -25,8 +27,7 @@ class Conversation {
   public:
     Conversation(Model model, Session session, Output &output, const ChatCommandOptions &options)
         : model_(std::move(model)), session_(std::move(session)), output_(output), generate_(options.generate) {
-        constexpr int64_t longest = 4096; // where --max-length says nothing
-        if (generate_.max_length == 0) generate_.max_length = longest;
+        if (generate_.max_length == 0) generate_.max_length = longest_answer;
         generate_.special_tokens = false; // the template has them
         generate_.reuse = true;           // a turn begins with all turns before it
         if (!options.system.empty()) messages_.push_back({"system", options.system});
@@ -106,6 +107,7 @@ GenerateOptions answer_options(const ChatCommandOptions &options, const Argument
 int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
+    refuse_media(options.texts);
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
     options.generate = answer_options(options, app, model, output);
     const Device device = runtime.device(global.device);
@@ -131,7 +133,8 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();
     add_session_options(app, options->session);
-    add_answer_options(app, options->generate);
+    options->generate.max_length = longest_answer;
+    add_answer_options(app, options->generate, Defaults::of_model);
     return {app, [options, app, &global](Output &output) { return chat(*options, app, global, output); }};
 }
 

@@ -64,6 +64,24 @@ std::vector<Line> lines_of(const CheckReport &report) {
     return lines;
 }
 
+// The first cases that failed, or why none could run.
+std::string problems(const Line &line, const CheckReport &report, const Output &output) {
+    constexpr size_t shown = 3;
+    const std::string name = line.layer + ", " + line.variant;
+    std::string out;
+    size_t failed = 0;
+    for (const CaseResult &r : report.results) {
+        if (r.layer != line.layer || r.variant != line.variant) continue;
+        if (r.status == Status::failed && ++failed <= shown)
+            out += output.styled(name, Style::red) + ": " + r.why + "\n  " + r.replay + "\n\n";
+        else if (r.status == Status::skipped && report.count(Status::passed) == 0)
+            out += output.styled(name, Style::yellow) + " skipped: " + r.why + "\n\n";
+    }
+    if (failed <= shown) return out;
+    return out + output.styled(name, Style::red) + ": " + grouped(static_cast<int64_t>(failed - shown)) +
+           " more cases failed; --json shows all\n\n";
+}
+
 std::string as_text(const CheckReport &report, const Device &device, const Output &output) {
     Table table({"LAYER",
                  "VARIANT",
@@ -79,11 +97,7 @@ std::string as_text(const CheckReport &report, const Device &device, const Outpu
                    grouped(static_cast<int64_t>(line.skipped)),
                    line.passed == 0 ? "-" : significant(line.worst, 2)});
     std::string out = table.empty() ? "" : table.str(output) + "\n";
-    for (const CaseResult &r : report.results)
-        if (r.status == Status::failed)
-            out += output.styled(r.layer + ", " + r.variant, Style::red) + ": " + r.why + "\n  " + r.replay + "\n\n";
-        else if (r.status == Status::skipped && report.count(Status::passed) == 0)
-            out += output.styled(r.layer + ", " + r.variant, Style::yellow) + " skipped: " + r.why + "\n\n";
+    for (const Line &line : lines_of(report)) out += problems(line, report, output);
     return out + output.styled(report.summary(device), report.passed() ? Style::green : Style::red) + "\n";
 }
 

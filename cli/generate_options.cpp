@@ -18,7 +18,7 @@ void number(const Arguments &app, const std::string &name, T &value, const std::
 } // namespace
 
 void add_search_options(const Arguments &app, GenerateOptions &generate) {
-    number(app, "--batch", generate.batch, "how many texts to run side by side", size_t{1}, size_t{4096});
+    number(app, "--batch", generate.batch, "the most texts to run side by side", size_t{1}, size_t{4096});
     number(app, "--beams", generate.beams, "number of beams; 1: greedy", int64_t{1}, int64_t{64});
     number(app, "--hypotheses", generate.hypotheses, "how many of each text --json shows, best first; 0: one per beam",
            int64_t{0}, int64_t{64});
@@ -26,18 +26,26 @@ void add_search_options(const Arguments &app, GenerateOptions &generate) {
            10.0);
 }
 
-void add_answer_options(const Arguments &app, GenerateOptions &generate) {
-    number(app, "--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
-    number(app, "--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0},
+void add_answer_options(const Arguments &app, GenerateOptions &generate, Defaults defaults) {
+    const auto option = [&](const std::string &name, auto &value, const std::string &description, auto least,
+                            auto most) {
+        if (defaults == Defaults::of_model)
+            app.option(name, value, "N", description + "; default: as the model suggests").within(least, most);
+        else
+            number(app, name, value, description, least, most);
+    };
+    option("--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
+    option("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0},
            size_t{largest_count});
-    number(app, "--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0,
-           1.0);
-    number(app, "--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
-    number(app, "--repetition-penalty", generate.repetition_penalty,
-           "above 1: make tokens that occurred before less likely", 0.01, 100.0);
+    option("--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0, 1.0);
+    option("--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
+    option("--repetition-penalty", generate.repetition_penalty, "above 1: make tokens that occurred before less likely",
+           0.01, 100.0);
     add_seed(app, generate.seed, "seed of the samples");
-    number(app, "--max-length", generate.max_length, "the most tokens to generate; 0: as the model says", int64_t{0},
-           largest_count);
+    number(app, "--max-length", generate.max_length,
+           defaults == Defaults::own ? "the most tokens to generate; 0: as the model says"
+                                     : "the most tokens of an answer",
+           int64_t{0}, largest_count);
     app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
 }
 

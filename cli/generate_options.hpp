@@ -9,8 +9,10 @@ namespace lamina::cli {
 
 // Of searches over many texts: batches, beams, hypotheses.
 void add_search_options(const Arguments &app, GenerateOptions &generate);
-// Of an answer: how it is sampled, and where it ends.
-void add_answer_options(const Arguments &app, GenerateOptions &generate);
+// Of an answer: how it is sampled, and where it ends. Which defaults --help tells: those of `generate`, or that the
+// model's makers suggest some. The one of --max-length is always that of `generate`.
+enum class Defaults { own, of_model };
+void add_answer_options(const Arguments &app, GenerateOptions &generate, Defaults defaults);
 // Throws Error(usage) for options of an answer that do not go together.
 void check_answer_options(const Arguments &app, const GenerateOptions &generate);
 

@@ -8,6 +8,7 @@
 #include <lamina/texts.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <sstream>
 
@@ -74,6 +75,27 @@ SessionOptions session_options(const SessionArguments &session, const Runtime &r
     out.cache = session.cache == "f16" ? DType::f16 : DType::f32;
     out.variants = variants(session.variants, runtime, device);
     return out;
+}
+
+void refuse_media(const std::vector<std::string> &texts) {
+    struct Kind {
+        const char *what;
+        std::vector<std::string_view> endings;
+    };
+    static const std::vector<Kind> kinds{
+        {"an audio file", {".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".aac", ".aiff"}},
+        {"an image", {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tiff"}},
+    };
+    for (const std::string &text : texts) {
+        if (text.find_first_of(" \t\n") != std::string::npos) continue; // a sentence may end in a name
+        std::string ending = std::filesystem::path(text).extension().string();
+        for (char &c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        for (const auto &[what, endings] : kinds)
+            if (std::ranges::find(endings, ending) != endings.end())
+                throw Error(ErrorCode::usage, text + " is the name of " + what +
+                                                  ", and this model takes text; if the name is the text, give it on "
+                                                  "stdin");
+    }
 }
 
 std::string graph_name(const std::string &given, const ModelContents &model) {

@@ -36,6 +36,9 @@ void add_session_options(const Arguments &app, SessionArguments &session);
 [[nodiscard]] SessionOptions session_options(const SessionArguments &session, const Runtime &runtime,
                                              const Device &device);
 
+// Throws Error(usage) for a text that is the name of an audio or image file: this model takes text.
+void refuse_media(const std::vector<std::string> &texts);
+
 // --graph, or the only graph of the model. Throws Error(usage).
 [[nodiscard]] std::string graph_name(const std::string &given, const ModelContents &model);
 

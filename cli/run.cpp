@@ -210,6 +210,8 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return 0;
     }
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
+    if (const auto generation = inspect(model).generation; !generation || !generation->audio)
+        refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
         return read_texts(options, model, runtime.session(model, device, how), lines, output);
@@ -217,6 +219,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (!options.outputs.empty() || !options.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
+    refuse_given(app, {"--truncate"}, "is for models that turn texts into vectors or classes");
     GenerateOptions generate = options.generate;
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;
@@ -270,7 +273,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "when a line on stdin cannot be used: end there, or report it, go on, and end with status 3")
         .shows_default();
     add_search_options(app, options->generate);
-    add_answer_options(app, options->generate);
+    add_answer_options(app, options->generate, Defaults::own);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};
 }
 

@@ -6,7 +6,9 @@
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
+#include <algorithm>
 #include <map>
+#include <span>
 
 namespace lamina::cli {
 namespace {
@@ -20,6 +22,18 @@ Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses)
                        {"tokens", h.tokens},
                        {"finish", finish_name(h.finish)}});
     return {{"text", text}, {"output", hypotheses.empty() ? "" : hypotheses.front().text}, {"hypotheses", all}};
+}
+
+// How many of these texts, at least one of them, are answered together: memory follows the tokens, not the texts.
+size_t at_once(std::span<const std::vector<int32_t>> texts) {
+    constexpr size_t most_tokens = 32768;
+    size_t count = 0, longest = 0;
+    for (const std::vector<int32_t> &text : texts) {
+        longest = std::max(longest, text.size());
+        if (count != 0 && (count + 1) * longest > most_tokens) break;
+        ++count;
+    }
+    return count;
 }
 
 std::string seconds(std::chrono::duration<double> time) { return significant(time.count(), 2) + " s"; }
@@ -71,20 +85,22 @@ int TextRun::lines(LineReader lines) {
     // More than one batch at a time, so that the session can put texts of like length together.
     const size_t most = options_.batch * 16;
     for (auto texts = lines.next(most); !texts.empty(); texts = lines.next(most)) {
+        const auto refuse = [&](size_t text, const std::string &why, ErrorCode code) {
+            lines.refuse(text, why, code);
+            show_error(texts[text], why);
+        };
         for (size_t first = 0; first < texts.size();) {
-            std::vector<std::string> some(texts.begin() + static_cast<std::ptrdiff_t>(first), texts.end());
-            const std::optional<RefusedText> refused = tokenize(model_, some).refused;
-            if (refused) some.resize(refused->text);
-            const auto refuse = [&](size_t text, const std::string &why, ErrorCode code) {
-                lines.refuse(first + text, why, code);
-                show_error(texts[first + text], why);
-            };
-            if (!some.empty())
-                answer(some, 0, [&](size_t text, const Error &why) { refuse(text, why.what(), why.code()); });
-            first += some.size();
-            if (!refused) continue;
-            refuse(0, refused->why, ErrorCode::input);
-            ++first;
+            const auto begin = texts.begin() + static_cast<std::ptrdiff_t>(first);
+            const TextIds read = tokenize(model_, {begin, texts.end()});
+            for (std::span<const std::vector<int32_t>> rest = read.ids; !rest.empty();) {
+                const size_t count = at_once(rest);
+                const auto from = texts.begin() + static_cast<std::ptrdiff_t>(first);
+                answer({from, from + static_cast<std::ptrdiff_t>(count)}, 0,
+                       [&](size_t text, const Error &why) { refuse(first + text, why.what(), why.code()); });
+                rest = rest.subspan(count);
+                first += count;
+            }
+            if (read.refused) refuse(first++, read.refused->why, ErrorCode::input);
         }
     }
     if (output_.json()) output_.print_json(json_);

@@ -83,12 +83,39 @@ class ReadOptions(TypedDict, total=False):
     progress: Callable[[int, int], None]
 
 
+# What other programs call these options.
+_ELSEWHERE = {
+    "max_tokens": "max_length",
+    "max_new_tokens": "max_length",
+    "max_completion_tokens": "max_length",
+    "n_predict": "max_length",
+    "num_beams": "beams",
+    "beam_size": "beams",
+    "batch_size": "batch",
+    "num_return_sequences": "hypotheses",
+    "repeat_penalty": "repetition_penalty",
+    "add_special_tokens": "special_tokens",
+    "truncation": "truncate",
+}
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """A hint at the option that was probably meant: a synonym, a longer name, or one that differs by a typing error."""
+    longer = [option for option in known if option.startswith(name)] if len(name) > 2 else []
+    close = difflib.get_close_matches(name, known, 1, 0.75)
+    if _ELSEWHERE.get(name) in known:
+        close = [_ELSEWHERE[name]]
+    elif len(longer) == 1:
+        close = longer
+    return f"did you mean '{close[0]}'?" if close else "there are " + ", ".join(known)
+
+
 def filled(options: Any, given: Mapping[str, Any]) -> Any:
     """Sets the attributes of options; anything else is a TypeError, as for a misspelled keyword argument."""
     for name, value in given.items():
         if name.startswith("_") or not hasattr(type(options), name):
-            close = difflib.get_close_matches(name, dir(type(options)), 1)
-            raise TypeError(f"no option '{name}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+            known = [option for option in dir(type(options)) if not option.startswith("_")]
+            raise TypeError(f"no option '{name}'; {_meant(name, known)}")
         try:
             setattr(options, name, value)
         except TypeError:

@@ -140,6 +140,11 @@ def test_classes_of_tokens_are_those_of_the_command(fixture_model, command):
 def test_wrong_options_are_type_errors(g2p):
     with pytest.raises(TypeError, match="no option 'temprature'; did you mean 'temperature'"):
         g2p.generate("a", temprature=1)
+    for other, ours in [("max_tokens", "max_length"), ("max_new_tokens", "max_length"), ("temp", "temperature")]:
+        with pytest.raises(TypeError, match=f"no option '{other}'; did you mean '{ours}'"):
+            g2p.generate("a", **{other: 1})
+    with pytest.raises(TypeError, match="no option 'colour'; there are batch, beams"):
+        g2p.generate("a", colour=1)
     with pytest.raises(TypeError, match="beams='many' has the wrong type"):
         g2p.generate("a", beams="many")
     with pytest.raises(lamina.UsageError, match="beams"):

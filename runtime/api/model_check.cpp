@@ -1,6 +1,7 @@
 #include "api/model_check.hpp"
 
 #include "generation/generation_shapes.hpp"
+#include "model/place.hpp"
 #include "plan/graph_check.hpp"
 #include "plan/graph_plan.hpp"
 #include "reading/reading.hpp"
@@ -13,8 +14,7 @@ namespace {
 void refuse_unused_weights(const model::Model &model, const abi::Registry &plugins) {
     const std::vector<std::string> unused = plan::unused_weights(model, plugins);
     if (unused.empty()) return;
-    std::string message = model.weights.file().string() + ": no layer of " + (model.folder / "model.json").string() +
-                          " uses '" + unused.front() + "'";
+    std::string message = model.weights.file().string() + ": no layer of the model uses '" + unused.front() + "'";
     if (unused.size() > 1) message += " and " + std::to_string(unused.size() - 1) + " more tensors";
     throw Error(ErrorCode::input, message + ": a layer's weights are named LAYER.PORT ('lamina inspect' lists them)");
 }
@@ -45,19 +45,19 @@ void check_ids(const model::Model &model, const plan::GraphPlan &plan, const std
     const int64_t end = generation::end_of_values(plan, input);
     const bool tokenizer = codec.split() == model::TextCodec::Split::tokenizer;
     if (end != INT32_MAX && !fits(codec, end))
-        throw Error(ErrorCode::input, (model.folder / "model.json").string() + ": /generation/" + side + "/" +
-                                          (tokenizer ? "tokenizer" : "vocabulary") + ": expected " +
-                                          (tokenizer ? "at most " : "") + std::to_string(end) +
+        throw Error(ErrorCode::input, model::place_in(model, std::string("/generation/") + side + "/" +
+                                                                 (tokenizer ? "tokenizer" : "vocabulary")) +
+                                          ": expected " + (tokenizer ? "at most " : "") + std::to_string(end) +
                                           " entries, one for each id that '" + input + "' takes, found " +
                                           std::to_string(codec.size()) + " in " + codec.file());
 }
 
 void check_tokens(const model::Model &model, int64_t scores) {
-    const std::string place = (model.folder / "model.json").string() + ": /tokens/";
     const auto check = [&](const model::Ids &ids, const char *key) {
         for (const int32_t id : ids)
             if (id >= scores)
-                throw Error(ErrorCode::input, place + key + ": expected ids below " + std::to_string(scores) +
+                throw Error(ErrorCode::input, model::place_in(model, std::string("/tokens/") + key) +
+                                                  ": expected ids below " + std::to_string(scores) +
                                                   ", as many as there are scores, found " + std::to_string(id));
     };
     const model::OutputTokens &tokens = model.tokens;
@@ -68,8 +68,9 @@ void check_tokens(const model::Model &model, int64_t scores) {
     check(tokens.suppress, "suppress");
     check(tokens.begin_suppress, "begin_suppress");
     if (tokens.start.empty() && !model.generation->encode.empty())
-        throw Error(ErrorCode::input, place + "start: expected at least one token, because there is no prompt to begin "
-                                              "with");
+        throw Error(ErrorCode::input, model::place_in(model, "/tokens/start") +
+                                          ": expected at least one token, because there is no prompt to begin "
+                                          "with");
 }
 
 void check_generation(const model::Model &model, const abi::Registry &plugins) {
@@ -82,8 +83,8 @@ void check_generation(const model::Model &model, const abi::Registry &plugins) {
     const plan::GraphPlan plan = generation::plan_decode_step(model, plugins);
     const int32_t output = plan.outputs.at(g.scores);
     const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
-    const std::string place = (model.folder / "model.json").string() + ": /generation/" +
-                              (g.probabilities ? "probabilities" : "logits") + ": ";
+    const std::string place =
+        model::place_in(model, std::string("/generation/") + (g.probabilities ? "probabilities" : "logits")) + ": ";
     if (!g.probabilities) expect_logits(plan, output, place);
     if (scores.shape.size() != 3 || !fits(*g.target, scores.shape[2]))
         throw Error(ErrorCode::input, place + "expected '" + g.scores + "' to be (B, T, " + entries(*g.target) +
@@ -112,8 +113,7 @@ void expect_plugins(const model::Model &model, const abi::Registry &plugins) {
             try {
                 (void)plugins.layer(node.type);
             } catch (const Error &e) {
-                throw Error(e.code(), (model.folder / "model.json").string() + ": " + node.place + ": layer '" +
-                                          node.name + "': " + e.what());
+                throw Error(e.code(), plan::place_of(model, node) + ": " + e.what());
             }
         }
 }

@@ -4,6 +4,7 @@
 #include "api/access.hpp"
 #include "generation/text_inputs.hpp"
 #include "generation/texts.hpp"
+#include "model/place.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -60,8 +61,10 @@ std::vector<std::vector<TokenLabels>> label_tokens(Session &session, const std::
 std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages) {
     const model::Model &content = *detail::Access::model(model);
     if (!content.chat)
-        throw Error(ErrorCode::usage, content.folder.string() + " has no chat template: its model was not made for "
-                                                                "conversations; 'lamina run' continues texts");
+        throw Error(ErrorCode::usage, content.folder.string() +
+                                          " has no chat template, so it was not made for "
+                                          "conversations: it " +
+                                          model::what_it_does(content));
     const auto format = ChatTemplate::parse(content.chat->text, content.folder.string() + ": chat template");
     ChatOptions options;
     options.bos_token = content.chat->bos, options.eos_token = content.chat->eos;
@@ -72,7 +75,7 @@ GenerateOptions suggested_options(const Model &model) {
     const model::Model &content = *detail::Access::model(model);
     if (!content.generation)
         throw Error(ErrorCode::usage,
-                    content.folder.string() + " does not generate text, so nothing is sampled from it");
+                    content.folder.string() + " does not generate text: it " + model::what_it_does(content));
     const model::Sampling &sampling = content.generation->sampling;
     GenerateOptions out;
     out.temperature = sampling.temperature;

@@ -4,6 +4,7 @@
 #include "generation/generation.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/texts.hpp"
+#include "model/place.hpp"
 #include "session/state.hpp"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ Tensor padded(const std::vector<Ids> &rows, int32_t pad) {
 void expect_generation(const model::Model &model) {
     if (!model.generation)
         throw Error(ErrorCode::usage,
-                    model.folder.string() + " does not take text: give --input NAME=FILE.npy for its inputs");
+                    model.folder.string() + " does not generate text: it " + model::what_it_does(model));
 }
 
 // No source is empty.

@@ -2,6 +2,7 @@
 
 #include "base/random.hpp"
 #include "generation/generation_shapes.hpp"
+#include "model/place.hpp"
 
 #include <algorithm>
 
@@ -11,9 +12,7 @@ namespace {
 const model::Generation &generation_of(const model::Model &model) {
     if (!model.generation)
         throw Error(ErrorCode::input,
-                    (model.folder / "model.json").string() +
-                        " has no \"generation\" block: this model does not take text; give its inputs "
-                        "as tensors");
+                    model.folder.string() + " does not generate text: it " + model::what_it_does(model));
     if (model.generation->audio)
         throw Error(ErrorCode::input, model.folder.string() +
                                           ": this model takes audio, not text: 'lamina run' without "

@@ -66,9 +66,9 @@ Chat read_chat(JsonView value) {
 }
 
 // Builds a model from its parts, wherever they come from.
-std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const fs::path &folder,
+std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const fs::path &folder, const fs::path &file,
                                   const TextFiles &files) {
-    const JsonText document(text, (folder / "model.json").string());
+    const JsonText document(text, file.string());
     const JsonView root = document.root();
     check_format(root);
     root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading", "chat"});
@@ -98,7 +98,7 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
 std::shared_ptr<const Model> Model::load(const fs::path &folder) {
     const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json, FileReader::Kind::ordinary);
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
-                      open_weights(folder / "model.safetensors"), folder,
+                      open_weights(folder / "model.safetensors"), folder, folder / "model.json",
                       {[&](const std::string &file) { return Vocabulary::open(folder / file); },
                        [&](const std::string &file) { return open_tokenizer(folder / file); },
                        [&](const std::string &file) { return read_text_file(folder / file); }});
@@ -106,7 +106,7 @@ std::shared_ptr<const Model> Model::load(const fs::path &folder) {
 
 std::shared_ptr<Model> Model::read(std::string_view json, Weights weights, const TextFiles &files,
                                    const std::string &name) {
-    return read_model(json, std::move(weights), name, files);
+    return read_model(json, std::move(weights), name, name, files);
 }
 
 std::shared_ptr<const Model> Model::parse(std::string_view json, Weights weights,
@@ -117,7 +117,7 @@ std::shared_ptr<const Model> Model::parse(std::string_view json, Weights weights
         if (found == texts.end()) throw Error(ErrorCode::input, name + ": no file '" + file + "' was given");
         return found->second;
     };
-    return read_model(json, std::move(weights), name,
+    return read_model(json, std::move(weights), name, fs::path(name) / "model.json",
                       {[&](const std::string &file) { return Vocabulary::parse(text(file), fs::path(name) / file); },
                        [&](const std::string &file) { return parse_tokenizer(text(file), fs::path(name) / file); },
                        text});

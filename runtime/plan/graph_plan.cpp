@@ -1,6 +1,7 @@
 #include "plan/graph_plan.hpp"
 
 #include "base/nearest.hpp"
+#include "model/place.hpp"
 #include "plan/candidates.hpp"
 #include "plan/graph_walk.hpp"
 
@@ -11,7 +12,7 @@
 namespace lamina::plan {
 
 std::string place_of(const model::Model &model, const model::Node &node) {
-    return (model.folder / "model.json").string() + ": " + node.place + ": layer '" + node.name + "'";
+    return model::place_in(model, node.place) + ": layer '" + node.name + "'";
 }
 
 std::string weight_name(const model::Node &node, const char *port) {

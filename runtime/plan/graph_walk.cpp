@@ -1,6 +1,7 @@
 #include "plan/graph_walk.hpp"
 
 #include "base/nearest.hpp"
+#include "model/place.hpp"
 
 #include <algorithm>
 #include <span>
@@ -163,9 +164,10 @@ void GraphWalk::expect_values_of_inputs(const WalkedStep &step) const {
 }
 
 GraphWalk::Indices GraphWalk::outputs() const {
-    const std::string where = (model_.folder / "model.json").string() + ": /graphs/" + graph_.name + "/outputs/";
+    const std::string where = "/graphs/" + graph_.name + "/outputs/";
     Indices out;
-    for (const auto &[name, tensor] : graph_.outputs) out[name] = index_of(tensor, where + name);
+    for (const auto &[name, tensor] : graph_.outputs)
+        out[name] = index_of(tensor, model::place_in(model_, where + name));
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "reading/reading.hpp"
 
 #include "base/utf8.hpp"
+#include "model/place.hpp"
 #include "model/reading_reader.hpp"
 
 #include <algorithm>
@@ -13,9 +14,8 @@ namespace {
 
 const model::Reading &reading_of(const model::Model &model) {
     if (!model.reading)
-        throw Error(ErrorCode::usage, model.folder.string() +
-                                          " does not turn texts into vectors or classes: there is no \"reading\" block "
-                                          "in its model.json, or no tokenizer beside its config.json");
+        throw Error(ErrorCode::usage, model.folder.string() + " does not turn texts into vectors or classes: it " +
+                                          model::what_it_does(model));
     return *model.reading;
 }
 
@@ -37,17 +37,23 @@ std::string why_not(const Encoding &encoding, size_t longest) {
     if (encoding.size() == 0) return "no tokens; expected a text that is not empty";
     if (encoding.size() <= longest) return "";
     return std::to_string(encoding.size()) + " tokens; expected at most " + std::to_string(longest) +
-           ", as many as the model was trained with: shorten the text, or let it be truncated";
+           ", as many as the model was trained with: shorten the text, or have it cut (--truncate)";
 }
 
 std::vector<Encoding> encode(const model::Reading &model, const std::vector<std::string> &texts, bool shorten) {
     const auto longest = static_cast<size_t>(model.longest);
     std::vector<Encoding> out;
     for (size_t i = 0; i < texts.size(); ++i) {
-        Encoding &encoding = out.emplace_back(model.tokenizer.encode(texts[i]));
-        if (shorten) truncate(encoding, longest);
-        if (const std::string why = why_not(encoding, longest); !why.empty())
+        const auto refuse = [&](const std::string &why) {
             throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
+        };
+        try {
+            out.push_back(model.tokenizer.encode(texts[i]));
+        } catch (const Error &e) { // it is not UTF-8
+            refuse(e.what());
+        }
+        if (shorten) truncate(out.back(), longest);
+        if (const std::string why = why_not(out.back(), longest); !why.empty()) refuse(why);
     }
     return out;
 }
@@ -73,6 +79,15 @@ int64_t rounded(const model::Reading &model, size_t tokens) {
     return std::min(static_cast<int64_t>((tokens + multiple - 1) / multiple * multiple), model.longest);
 }
 
+// As many texts from `first` on, whose lengths never fall, as make a batch: memory follows the tokens, not the texts.
+size_t rows_of_batch(const std::vector<Encoding> &texts, const std::vector<size_t> &order, size_t first, size_t most) {
+    constexpr size_t most_tokens = 32768;
+    size_t rows = 1;
+    while (rows < most && first + rows < order.size() && (rows + 1) * texts[order[first + rows]].size() <= most_tokens)
+        ++rows;
+    return rows;
+}
+
 } // namespace
 
 std::vector<Found> read(detail::SessionState &session, const std::vector<std::string> &texts,
@@ -84,8 +99,8 @@ std::vector<Found> read(detail::SessionState &session, const std::vector<std::st
     std::vector<size_t> order(texts.size()); // texts of similar length together
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) { return encodings[i].size(); });
-    for (size_t first = 0; first < order.size(); first += options.batch) {
-        const auto batch = std::span(order).subspan(first, std::min(options.batch, order.size() - first));
+    for (size_t first = 0; first < order.size();) {
+        const auto batch = std::span(order).subspan(first, rows_of_batch(encodings, order, first, options.batch));
         std::vector<const Encoding *> rows;
         for (const size_t i : batch) rows.push_back(&encodings[i]);
         const auto height = static_cast<int64_t>(std::bit_ceil(rows.size())),
@@ -100,7 +115,8 @@ std::vector<Found> read(detail::SessionState &session, const std::vector<std::st
                 row = row.first(rows[b]->size() * static_cast<size_t>(output.shape().back()));
             out[batch[b]].values.assign(row.begin(), row.end());
         }
-        if (options.progress) options.progress(first + batch.size(), order.size());
+        first += batch.size();
+        if (options.progress) options.progress(first, order.size());
     }
     for (size_t i = 0; i < out.size(); ++i) out[i].encoding = std::move(encodings[i]);
     return out;
@@ -110,8 +126,15 @@ TextIds tokenize(const model::Model &model, const std::vector<std::string> &text
     const model::Reading &reading = reading_of(model);
     TextIds out;
     for (const std::string &text : texts) {
-        Encoding encoding = reading.tokenizer.encode(text);
-        if (std::string why = why_not(encoding, static_cast<size_t>(reading.longest)); !why.empty()) {
+        Encoding encoding;
+        std::string why;
+        try {
+            encoding = reading.tokenizer.encode(text);
+            why = why_not(encoding, static_cast<size_t>(reading.longest));
+        } catch (const Error &e) { // it is not UTF-8
+            why = e.what();
+        }
+        if (!why.empty()) {
             out.refused = RefusedText{out.ids.size(), std::move(why)};
             break;
         }
@@ -132,14 +155,14 @@ GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::strin
 void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length) {
     const model::Reading &reading = *model.reading;
     const model::ReadingKind &kind = model::kind_of(reading.gives);
-    const std::string place = (model.folder / "model.json").string() + ": /reading/";
+    const auto place = [&](const std::string &key) { return model::place_in(model, "/reading/" + key); };
     const Shape wanted = kind.of_tokens ? Shape{batch, length} : Shape{batch};
     if (output.size() != wanted.size() + 1 || !std::equal(wanted.begin(), wanted.end(), output.begin()))
-        throw Error(ErrorCode::input, place + kind.key + ": expected '" + reading.output + "' to be " + kind.dims +
+        throw Error(ErrorCode::input, place(kind.key) + ": expected '" + reading.output + "' to be " + kind.dims +
                                           ", found " + to_string(output) + " for B = " + std::to_string(batch) +
                                           ", T = " + std::to_string(length));
     if (!reading.labels.empty() && static_cast<int64_t>(reading.labels.size()) != output.back())
-        throw Error(ErrorCode::input, place + "labels: expected " + std::to_string(output.back()) +
+        throw Error(ErrorCode::input, place("labels") + ": expected " + std::to_string(output.back()) +
                                           ", one for each class of '" + reading.output + "', found " +
                                           std::to_string(reading.labels.size()));
 }

@@ -57,10 +57,10 @@ TEST_CASE("bench: all variants are measured, and a layer without declared work h
     REQUIRE(results.size() == 3);
     CHECK(results[0]["variant"] == "cpu_fallback");
     CHECK(results[1]["variant"] == "reference");
-    CHECK(results[0]["times_as_fast_as_the_one_before"].is_null());
-    CHECK(is_near(results[1]["times_as_fast_as_the_one_before"],
+    CHECK(results[0]["times_as_fast_as_the_first_variant"].is_null());
+    CHECK(is_near(results[1]["times_as_fast_as_the_first_variant"],
                   results[0]["median_seconds"].get<double>() / results[1]["median_seconds"].get<double>()));
-    CHECK(results[2]["times_as_fast_as_the_one_before"].is_null()); // of another layer
+    CHECK(results[2]["times_as_fast_as_the_first_variant"].is_null()); // of another layer
     CHECK(results[2]["layer"] == "dropout");
     CHECK(results[2]["variant"] == "reference");
     CHECK(results[2]["operations"].is_null());

@@ -90,5 +90,5 @@ TEST_CASE("same_as_cpu: a model layer by layer, on texts or on the inputs of a g
                                                  {}});
     CHECK_THAT(norm, testing::same_as_cpu("cpu", {{"x", row(1, 2)}}));
     CHECK_THAT(message_of([&] { (void)testing::same_as_cpu("cpu").match(norm); }),
-               matchers::contains("does not take text"));
+               matchers::contains("does not generate text"));
 }

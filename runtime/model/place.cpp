@@ -1,0 +1,31 @@
+#include "model/place.hpp"
+
+namespace lamina::model {
+namespace {
+
+// A model in memory has a model.json, too, which is in no folder.
+bool has_own_format(const Model &model) {
+    std::error_code error;
+    return !std::filesystem::exists(model.folder, error) || std::filesystem::exists(model.folder / "model.json", error);
+}
+
+} // namespace
+
+std::string place_in(const Model &model, std::string_view pointer) {
+    if (!has_own_format(model)) return model.folder.string();
+    return (model.folder / "model.json").string() + ": " + std::string(pointer);
+}
+
+std::string what_it_does(const Model &model) {
+    if (model.reading)
+        return std::string("turns texts into ") +
+               (model.reading->gives == Reading::Gives::embedding ? "vectors" : "classes");
+    if (model.generation && model.generation->audio) return "transcribes audio";
+    if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
+    return std::string("takes no texts, because ") +
+           (has_own_format(model) ? "there is no \"generation\" and no \"reading\" block in its model.json"
+                                  : "there is no tokenizer with it, such as tokenizer.json") +
+           ": give it tensors, with --input NAME=FILE.npy";
+}
+
+} // namespace lamina::model
