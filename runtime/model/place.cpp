@@ -24,7 +24,8 @@ std::string what_it_does(const Model &model) {
     if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
     return std::string("takes no texts, because ") +
            (has_own_format(model) ? "there is no \"generation\" and no \"reading\" block in its model.json"
-                                  : "there is no tokenizer with it, such as tokenizer.json") +
+                                  : "there is no tokenizer with it, such as tokenizer.json, or no head that makes "
+                                    "vectors, classes or texts of its outputs") +
            ": give it tensors, with --input NAME=FILE.npy";
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("a model without a tokenizer says so, and no message names a model.jso
 
 TEST_CASE("a model that gives vectors does not chat, and says what it does") {
     const TemporaryFolder folder;
-    const Finished f = run_lamina({"chat", with_tokenizer(folder, "bert"), "a"});
+    const Finished f = run_lamina({"chat", with_tokenizer(folder, "sentences"), "a"});
     CHECK(f.status == 2);
     CHECK_THAT(f.err, contains("has no chat template") && contains("turns texts into vectors") &&
                           !contains("continues texts"));
@@ -54,12 +54,12 @@ TEST_CASE("a model that gives vectors does not chat, and says what it does") {
 TEST_CASE("of lines that a model cannot read, the error has the number") {
     const TemporaryFolder folder;
     const Finished f =
-        run_lamina({"run", with_tokenizer(folder, "bert"), "--device", "cpu"}, {.input = "a b\na\xff\n"});
+        run_lamina({"run", with_tokenizer(folder, "sentences"), "--device", "cpu"}, {.input = "a b\na\xff\n"});
     CHECK(f.status == 3);
     CHECK_THAT(f.err, contains("stdin, line 2: ") && contains("invalid UTF-8"));
     std::string longer;
     for (int i = 0; i < 40; ++i) longer += "a b ";
-    const Finished too_long = run_lamina({"run", (folder.path() / "bert").string(), longer, "--device", "cpu"});
+    const Finished too_long = run_lamina({"run", (folder.path() / "sentences").string(), longer, "--device", "cpu"});
     CHECK(too_long.status == 3);
     CHECK_THAT(too_long.err, contains("80 tokens") && contains("--truncate"));
 }
