@@ -184,7 +184,11 @@ def of_windows(config):
     yield {"set": {"layer_types": types("sliding", "sliding", "full")}}
 
 
-def of_tensors(tensors):
+def of_tensors(base):
+    tensors = base.tensors
+    for name, shape in base.optional.items():  # with values of their own
+        yield {"tensors": {name: shape}}
+        yield {"tensors": {name: [shape[0] + 1] + shape[1:]}}
     for name, (shape, *_) in tensors.items():
         yield {"tensors": {name: None}}
         first = ".0." in name or not any(f".{i}." in name for i in range(10))
@@ -228,7 +232,7 @@ def all_of(base):
     if "num_key_value_heads" in config:
         yield from of_rotary(config)
         yield from of_windows(config)
-    yield from of_tensors(base.tensors)
+    yield from of_tensors(base)
 
 
 def few_of(base):

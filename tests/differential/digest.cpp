@@ -1,5 +1,7 @@
 #include "digest.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <numeric>
@@ -18,8 +20,10 @@ void write_file(const fs::path &file, const std::string &bytes) {
 // As models.py guesses it for a tensor that the model lacks.
 Json kind_of(const std::string &name, const Json &shape) {
     if (name.ends_with("position_ids")) return {shape, "I64", 0, 1};
+    constexpr std::array words{"embed_tokens", "_embeddings.weight", "wte.",
+                               "wpe.",         "embed_positions",    "shared.weight"};
     const bool table =
-        name.find("embed_tokens") != std::string::npos || name.find("shared.weight") != std::string::npos;
+        std::ranges::any_of(words, [&](const char *word) { return name.find(word) != std::string::npos; });
     return {shape, "F32", 0, table ? 0.02 : 0.4};
 }
 
@@ -70,7 +74,7 @@ std::string bytes_of(const std::string &name, const Json &kind) {
         return {reinterpret_cast<const char *>(values.data()), count * sizeof(int64_t)};
     }
     std::vector<float> values;
-    for (const double value : uniform(name, count))
+    for (const double value : uniform(kind.size() > 4 ? kind[4].get<std::string>() : name, count))
         values.push_back(static_cast<float>(kind[2].get<double>() + kind[3].get<double>() * value));
     return {reinterpret_cast<const char *>(values.data()), count * sizeof(float)};
 }

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 struct Digest {
     std::string name;
-    Json config, tensors; // of the files before changes; {name: [shape, dtype, center, spread]}
+    Json config, tensors; // of the files before changes; {name: [shape, dtype, center, spread, name of the values]}
     Json results;         // {"refused": why} or {output: {"size", "largest", "sample"}}
     Json changes;         // [change, number of its result]
 };

@@ -16,28 +16,40 @@ T = transformers
 
 
 class Base:
-    """`rename` maps the names of transformers to those of the file; `extra`: {name: shape} of further tensors."""
+    """`rename` maps the names of transformers to those of the file. `extra`: {name: shape} of further tensors, or
+    {name: ("like", other)} of copies."""
 
-    def __init__(self, name, config, rename=None, extra=None, absent=()):
+    def __init__(self, name, config, rename=None, extra=None):
         self.name, self.config = name, config
         self.family = config["model_type"]
-        self.rename, self.extra, self.absent = rename or (lambda name: name), extra or {}, set(absent)
+        self.rename, self.extra = rename or (lambda name: name), extra or {}
 
     @functools.cached_property
     def model_class(self):
         return getattr(transformers, self.config["architectures"][0])
 
     @functools.cached_property
-    def tensors(self):
-        """{name: [shape, dtype, center, spread]}"""
+    def shapes(self):
+        """Of all tensors of the model."""
         with torch.device("meta"):
             model = self.model_class(self.model_class.config_class.from_dict(copy.deepcopy(self.config)))
-        tied = set(getattr(model, "all_tied_weights_keys", {}))
-        # Declared as what files need not have, such as sinusoids.
-        computed = [name for name in model.state_dict() if "Marian" in type(model).__name__ and "embed_positions" in name]
-        shapes = {self.rename(name): list(value.shape) for name, value in model.state_dict().items()
-                  if name not in tied and name not in computed and name not in self.absent}
-        return {name: kind_of(name, shape) for name, shape in (shapes | self.extra).items()}
+        self.tied = set(getattr(model, "all_tied_weights_keys", {}))
+        return {name: list(value.shape) for name, value in model.state_dict().items()}
+
+    @functools.cached_property
+    def optional(self):
+        """{name: shape} of tensors that files need not have: those tied to others, and Marian's sinusoids."""
+        return {name: shape for name, shape in self.shapes.items()
+                if name in self.tied or self.family == "marian" and "embed_positions" in name}
+
+    @functools.cached_property
+    def tensors(self):
+        """{name: [shape, dtype, center, spread]} and, if a tensor has the values of another, that one's name."""
+        shapes = {self.rename(name): shape for name, shape in self.shapes.items() if name not in self.optional}
+        out = {name: kind_of(name, shape) for name, shape in shapes.items()}
+        for name, extra in self.extra.items():
+            out[name] = out[extra[1]] + [extra[1]] if extra[0] == "like" else kind_of(name, extra)
+        return out
 
 
 def kind_of(name, shape):
@@ -66,11 +78,11 @@ def uniform(name, count):
 
 
 def tensor(name, kind):
-    shape, dtype, center, spread = kind
+    shape, dtype, center, spread, *like = kind
     count = int(np.prod(shape, dtype=np.int64))
     if dtype == "I64":
         return torch.arange(count).reshape(shape)
-    return torch.tensor((center + spread * uniform(name, count)).astype(np.float32)).reshape(shape)
+    return torch.tensor((center + spread * uniform(like[0] if like else name, count)).astype(np.float32)).reshape(shape)
 
 
 def ids(name, batch, length):

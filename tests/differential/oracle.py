@@ -53,11 +53,21 @@ class Oracle:
         """{output: {shape, largest, sample}} or {"refused": why}."""
         self.write(change)
         try:
+            if "model_type" in change.get("set", {}):
+                self.refuse_large()
             with torch.no_grad():
                 return {name: digest(rows) for name, rows in self.compute().items()}
         except Exception as error:  # whatever transformers throws
             lines = [line for line in str(error).splitlines() if line.strip()]
             return {"refused": f"{type(error).__name__}: {' '.join(lines)}".replace(str(self.path), "")[:90]}
+
+    def refuse_large(self):
+        """With another model type, sizes may be the defaults of large models: no files that fit would be so small."""
+        config = transformers.AutoConfig.from_pretrained(self.path)
+        with torch.device("meta"):
+            count = sum(p.numel() for p in self.auto.from_config(config).parameters())
+        if count > 10_000_000:
+            raise Refused("far larger than the files")
 
     def compute(self):
         model, info = self.auto.from_pretrained(self.path, dtype=torch.float32, attn_implementation="eager",
@@ -69,23 +79,23 @@ class Oracle:
         if missing or info["mismatched_keys"] or info["error_msgs"]:
             raise Refused(f"missing {sorted(missing)[:1]} mismatched {list(info['mismatched_keys'])[:1]}")
         model.eval()
-        out = run(model)
+        out = run(model, self.base.family)
         if set(info["missing_keys"]) & unpooled:
             out.pop("pooled", None)
         return out
 
 
-def run(model):
+def run(model, family):
     ids = models.ids("ids", BATCH, LENGTH)
     mask = torch.arange(LENGTH)[None] < torch.tensor(LENGTHS)[:, None]
     valid = lambda x: torch.cat([x[b, :length].reshape(-1) for b, length in enumerate(LENGTHS)])
-    if model.config.model_type == "whisper":
+    if family == "whisper":
         samples = torch.tensor(models.uniform("samples", BATCH * 2 * 160 * 11)).reshape(BATCH, -1)
         extractor = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)
         features = torch.tensor(extractor._np_extract_fbank_features(samples.to(torch.float32).numpy(), "cpu"))
         r = model(input_features=features, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
-    if model.config.is_encoder_decoder:
+    if family in ("t5", "marian"):
         r = model(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=models.ids("target", BATCH, TARGET),
                   return_dict=True)
         return {"hidden": valid(r.encoder_last_hidden_state), "logits": r.logits.reshape(-1)}

@@ -1,2 +1,226 @@
+"""Tiny models in the shape of popular ones: their config.json with smaller sizes, and the names of their tensors."""
+
+import torch
+import transformers
+
+from models import POSITIONS, VOCABULARY, Base
+
+BERT = dict(hidden_size=24, intermediate_size=20, max_position_embeddings=POSITIONS, num_attention_heads=4,
+            num_hidden_layers=2, vocab_size=VOCABULARY)
+LLAMA = BERT | dict(num_key_value_heads=2)
+MARIAN = dict(d_model=24, decoder_attention_heads=3, decoder_ffn_dim=20, decoder_layers=2, encoder_attention_heads=3,
+              encoder_ffn_dim=20, encoder_layers=2, num_hidden_layers=2, max_position_embeddings=POSITIONS,
+              vocab_size=VOCABULARY, decoder_vocab_size=VOCABULARY, bad_words_ids=[[29]], pad_token_id=9,
+              decoder_start_token_id=9)
+WHISPER = dict(d_model=24, decoder_attention_heads=3, decoder_ffn_dim=20, decoder_layers=2, encoder_attention_heads=3,
+               encoder_ffn_dim=20, encoder_layers=2, num_hidden_layers=2, num_mel_bins=4, max_source_positions=11,
+               max_target_positions=24, vocab_size=VOCABULARY, pad_token_id=2, bos_token_id=2, eos_token_id=2,
+               decoder_start_token_id=3, suppress_tokens=[1, 4], begin_suppress_tokens=[5, 2],
+               forced_decoder_ids=[[1, 6], [2, 7], [3, 8]])
+POSITION_IDS = "embeddings.position_ids"
+
+
+def gamma_beta(name):
+    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+
+
+def without(prefix):
+    return lambda name: name.removeprefix(prefix)
+
+
+def labels(names):
+    return {"id2label": {str(i): name for i, name in enumerate(names)}, "label2id": {name: i for i, name in enumerate(names)}}
+
+
+def pooler(prefix):
+    return {prefix + "pooler.dense.weight": [24, 24], prefix + "pooler.dense.bias": [24]}
+
+
+def encoders():
+    bert = dict(attention_probs_dropout_prob=0.1, hidden_act="gelu", hidden_dropout_prob=0.1, initializer_range=0.02,
+                layer_norm_eps=1e-12, model_type="bert", pad_token_id=0, position_embedding_type="absolute",
+                type_vocab_size=2, use_cache=True) | BERT
+    yield "all-MiniLM-L6-v2", bert | dict(_name_or_path="nreimers/MiniLM-L6-H384-uncased", architectures=["BertModel"],
+                                          gradient_checkpointing=False, transformers_version="4.8.2"), dict(
+        extra={POSITION_IDS: [1, POSITIONS]})
+    yield "bert-base-uncased", bert | dict(architectures=["BertForMaskedLM"], gradient_checkpointing=False,
+                                           transformers_version="4.6.0.dev0"), dict(
+        rename=gamma_beta, extra=pooler("bert.") | {"cls.seq_relationship.weight": [2, 24], "cls.seq_relationship.bias": [2]})
+    ner = bert | dict(_num_labels=9, architectures=["BertForTokenClassification"], directionality="bidi", max_length=512,
+                      output_past=True, pooler_fc_size=768, pooler_num_attention_heads=12, pooler_num_fc_layers=3,
+                      pooler_size_per_head=128, pooler_type="first_token_transform") | labels(
+        ["O", "B-MISC", "I-MISC", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC"])
+    del ner["use_cache"]
+    yield "bert-base-NER", ner, dict(extra={"bert." + POSITION_IDS: [1, POSITIONS]} | pooler("bert."))
+
+    roberta = bert | dict(model_type="roberta", bos_token_id=0, eos_token_id=2, pad_token_id=1, layer_norm_eps=1e-5,
+                          type_vocab_size=1)
+    base = {k: v for k, v in roberta.items() if k not in ("position_embedding_type", "use_cache")}
+    yield "roberta-base", base | dict(architectures=["RobertaForMaskedLM"]), dict(
+        extra={"roberta." + POSITION_IDS: [1, POSITIONS]} | pooler("roberta."))
+    yield "twitter-roberta-base-sentiment-latest", roberta | dict(
+        architectures=["RobertaForSequenceClassification"], classifier_dropout=None, gradient_checkpointing=False,
+        torch_dtype="float32", transformers_version="4.13.0.dev0") | labels(["negative", "neutral", "positive"]), dict(
+        extra={"roberta." + POSITION_IDS: [1, POSITIONS]} | pooler("roberta."))
+    yield "all-distilroberta-v1", roberta | dict(
+        _name_or_path="distilroberta-base", architectures=["RobertaModel"], gradient_checkpointing=False,
+        transformers_version="4.8.2"), dict(extra={POSITION_IDS: [1, POSITIONS]})
+
+    xlm = roberta | dict(model_type="xlm-roberta", output_past=True)
+    yield "xlm-roberta-base", xlm | dict(architectures=["XLMRobertaForMaskedLM"], transformers_version="4.17.0.dev0"), dict(
+        extra={"roberta." + POSITION_IDS: [1, POSITIONS]} | pooler("roberta."))
+    yield "bge-m3", xlm | dict(_name_or_path="", architectures=["XLMRobertaModel"], classifier_dropout=None,
+                               torch_dtype="float32", transformers_version="4.33.0"), dict(
+        extra={POSITION_IDS: [1, POSITIONS]})
+    yield "xlm-roberta-base-language-detection", xlm | dict(
+        _name_or_path="xlm-roberta-base", architectures=["XLMRobertaForSequenceClassification"], classifier_dropout=None,
+        problem_type="single_label_classification", torch_dtype="float32", transformers_version="4.27.4") | labels(
+        ["ja", "nl", "ar", "pl"]), dict(extra={"roberta." + POSITION_IDS: [1, POSITIONS]})
+
+    distil = dict(activation="gelu", attention_dropout=0.1, dim=24, dropout=0.1, hidden_dim=20, initializer_range=0.02,
+                  max_position_embeddings=POSITIONS, model_type="distilbert", n_heads=4, n_layers=2, pad_token_id=0,
+                  qa_dropout=0.1, seq_classif_dropout=0.2, sinusoidal_pos_embds=False, tie_weights_=True,
+                  vocab_size=VOCABULARY)
+    yield "distilbert-base-uncased", distil | dict(architectures=["DistilBertForMaskedLM"],
+                                                   transformers_version="4.10.0.dev0"), {}
+    yield "distilbert-base-uncased-finetuned-sst-2-english", distil | dict(
+        architectures=["DistilBertForSequenceClassification"], finetuning_task="sst-2", output_past=True) | labels(
+        ["NEGATIVE", "POSITIVE"]), {}
+    yield "msmarco-distilbert-base-v4", distil | dict(
+        _name_or_path="msmarco-distilbert-base-v4", architectures=["DistilBertModel"], transformers_version="4.8.2"), {}
+
+
+def decoders():
+    gpt2 = dict(activation_function="gelu_new", architectures=["GPT2LMHeadModel"], attn_pdrop=0.1, bos_token_id=9,
+                embd_pdrop=0.1, eos_token_id=9, initializer_range=0.02, layer_norm_epsilon=1e-5, model_type="gpt2",
+                n_ctx=POSITIONS, n_embd=24, n_head=4, n_layer=2, n_positions=POSITIONS, resid_pdrop=0.1,
+                summary_activation=None, summary_first_dropout=0.1, summary_proj_to_labels=True,
+                summary_type="cls_index", summary_use_proj=True, vocab_size=VOCABULARY,
+                task_specific_params={"text-generation": {"do_sample": True, "max_length": 50}})
+    mask = lambda prefix: {f"{prefix}h.{i}.attn.bias": [1, 1, POSITIONS, POSITIONS] for i in range(2)}
+    yield "gpt2", gpt2, dict(rename=without("transformer."), extra=mask(""))
+    yield "distilgpt2", gpt2 | dict(_num_labels=1) | labels(["LABEL_0"]), dict(extra=mask("transformer."))
+    yield "gpt2-medium", gpt2 | dict(n_special=0, predict_special_tokens=True), dict(
+        rename=without("transformer."), extra=mask(""))
+
+    opt = dict(activation_dropout=0.0, activation_function="relu", architectures=["OPTForCausalLM"],
+               attention_dropout=0.0, bos_token_id=2, do_layer_norm_before=True, dropout=0.1, eos_token_id=2, ffn_dim=20,
+               hidden_size=24, init_std=0.02, layerdrop=0.0, max_position_embeddings=POSITIONS, model_type="opt",
+               num_attention_heads=4, num_hidden_layers=2, pad_token_id=1, prefix="</s>", torch_dtype="float16",
+               transformers_version="4.21.0.dev0", use_cache=True, vocab_size=VOCABULARY, word_embed_proj_dim=24)
+    yield "opt-125m", opt, {}
+    yield "opt-1.3b", opt | dict(_remove_final_layer_norm=False), dict(extra={"lm_head.weight": ("like", "model.decoder.embed_tokens.weight")})
+    yield "opt-iml-max-1.3b", opt | dict(_name_or_path="facebook/opt-iml-max-1.3b", _remove_final_layer_norm=False, enable_bias=True,
+                                         layer_norm_elementwise_affine=True), {}
+
+    llama = dict(architectures=["LlamaForCausalLM"], bos_token_id=1, eos_token_id=2, hidden_act="silu",
+                 initializer_range=0.02, model_type="llama", pretraining_tp=1, rms_norm_eps=1e-5, rope_scaling=None,
+                 tie_word_embeddings=False, torch_dtype="bfloat16", transformers_version="4.35.0", use_cache=True) | LLAMA
+    yield "TinyLlama-1.1B-Chat", llama | dict(attention_bias=False, rope_theta=10000.0), {}
+    yield "Llama-3.2-1B-Instruct", llama | dict(
+        attention_bias=False, attention_dropout=0.0, eos_token_id=[7, 8, 9], head_dim=8, mlp_bias=False,
+        rope_scaling={"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+                      "original_max_position_embeddings": 16, "rope_type": "llama3"},
+        rope_theta=500000.0, tie_word_embeddings=True, transformers_version="4.45.0.dev0"), {}
+    smol = llama | dict(attention_bias=False, attention_dropout=0.0, bos_token_id=0, eos_token_id=0, is_llama_config=True,
+                        mlp_bias=False, rope_interleaved=False, rope_theta=100000, tie_word_embeddings=True,
+                        transformers_version="4.40.1") | {"transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16"}}}
+    yield "SmolLM2-135M", smol, {}
+    old = {k: v for k, v in llama.items() if k != "rope_theta"} | dict(transformers_version="4.31.0.dev0")
+    yield "Llama-2-7b-chat", old, dict(
+        extra={f"model.layers.{i}.self_attn.rotary_emb.inv_freq": [3] for i in range(2)})
+
+    mistral = {k: v for k, v in llama.items() if k not in ("pretraining_tp", "rope_scaling")} | dict(
+        architectures=["MistralForCausalLM"], model_type="mistral", rope_theta=10000.0, sliding_window=5)
+    yield "Mistral-7B-v0.1", mistral | dict(transformers_version="4.34.0.dev0"), {}
+    yield "Mistral-7B-Instruct-v0.3", mistral | dict(attention_dropout=0.0, rope_theta=1000000.0, sliding_window=None,
+                                                     transformers_version="4.42.0.dev0"), {}
+    yield "Mistral-Nemo-Instruct", mistral | dict(attention_dropout=0.0, head_dim=8, rope_theta=1000000.0,
+                                                  sliding_window=None, transformers_version="4.43.0.dev0"), {}
+
+    qwen2 = {k: v for k, v in llama.items() if k not in ("pretraining_tp", "rope_scaling")} | dict(
+        architectures=["Qwen2ForCausalLM"], attention_dropout=0.0, max_window_layers=1, model_type="qwen2",
+        rms_norm_eps=1e-6, rope_theta=1000000.0, sliding_window=5, use_sliding_window=False)
+    yield "Qwen2.5-0.5B-Instruct", qwen2 | dict(tie_word_embeddings=True, transformers_version="4.43.1"), {}
+    yield "Qwen2-7B-Instruct", qwen2 | dict(transformers_version="4.41.2"), {}
+    yield "DeepSeek-R1-Distill-Qwen-1.5B", qwen2 | dict(rope_theta=10000, use_mrope=False, transformers_version="4.44.0"), {}
+
+    qwen3 = qwen2 | dict(architectures=["Qwen3ForCausalLM"], attention_bias=False, head_dim=8, max_window_layers=2,
+                         model_type="qwen3", rope_scaling=None, sliding_window=None, transformers_version="4.51.0")
+    yield "Qwen3-0.6B", qwen3 | dict(tie_word_embeddings=True), dict(
+        extra={"lm_head.weight": ("like", "model.embed_tokens.weight")})
+    yield "Qwen3-8B", qwen3, {}
+    yield "Qwen3-Embedding-0.6B", qwen3 | dict(tie_word_embeddings=True), dict(rename=without("model."))
+
+    gemma2 = {k: v for k, v in llama.items() if k not in ("pretraining_tp", "rope_scaling", "tie_word_embeddings")} | dict(
+        architectures=["Gemma2ForCausalLM"], attention_bias=False, attention_dropout=0.0, attn_logit_softcapping=50.0,
+        bos_token_id=2, cache_implementation="hybrid", eos_token_id=1, final_logit_softcapping=30.0, head_dim=8,
+        hidden_act="gelu_pytorch_tanh", hidden_activation="gelu_pytorch_tanh", model_type="gemma2", pad_token_id=0,
+        query_pre_attn_scalar=20, rms_norm_eps=1e-6, rope_theta=10000.0, sliding_window=5)
+    yield "gemma-2-2b", gemma2 | dict(torch_dtype="float32", transformers_version="4.42.4"), {}
+    yield "gemma-2-9b-it", gemma2 | dict(eos_token_id=[1, 7], sliding_window_size=5, transformers_version="4.42.0.dev0"), {}
+    yield "gemma-2-27b-it", gemma2 | dict(_attn_implementation="eager", query_pre_attn_scalar=14,
+                                          transformers_version="4.42.0.dev0"), {}
+
+    gemma3 = {k: v for k, v in gemma2.items() if k != "hidden_act"} | dict(
+        architectures=["Gemma3ForCausalLM"], attn_logit_softcapping=None, eos_token_id=[1, 7],
+        final_logit_softcapping=None, model_type="gemma3_text", rope_local_base_freq=10000, rope_scaling=None,
+        rope_theta=1000000, sliding_window_pattern=2)
+    yield "gemma-3-1b-it", gemma3 | dict(transformers_version="4.50.0.dev0"), {}
+    newer = {k: v for k, v in gemma3.items() if k not in ("sliding_window_pattern", "cache_implementation", "torch_dtype")}
+    yield "gemma-3-270m", newer | dict(
+        _sliding_window_pattern=6, dtype="bfloat16", eos_token_id=1, layer_types=["sliding_attention", "full_attention"],
+        rope_local_base_freq=10000.0, rope_theta=1000000.0, transformers_version="4.57.0.dev0",
+        use_bidirectional_attention=False), {}
+    yield "gemma-3-1b-pt", gemma3 | dict(eos_token_id=1, transformers_version="4.50.0.dev0"), {}
+
+
+def encoder_decoders():
+    t5 = dict(architectures=["T5ForConditionalGeneration"], d_ff=20, d_kv=6, d_model=24, decoder_start_token_id=0,
+              dropout_rate=0.1, eos_token_id=1, initializer_factor=1.0, is_encoder_decoder=True, layer_norm_epsilon=1e-6,
+              model_type="t5", n_positions=512, num_heads=4, num_layers=2, output_past=True, pad_token_id=0,
+              relative_attention_num_buckets=32, vocab_size=VOCABULARY)
+    copies = {f"{stack}.embed_tokens.weight": ("like", "shared.weight") for stack in ("encoder", "decoder")}
+    stray = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": [32, 4]}
+    prefixes = {"translation_en_to_de": {"early_stopping": True, "max_length": 300, "num_beams": 4,
+                                         "prefix": "translate English to German: "}}
+    yield "t5-small", t5 | dict(task_specific_params=prefixes), dict(extra=stray)
+    gated = t5 | dict(feed_forward_proj="gated-gelu", num_decoder_layers=2, tie_word_embeddings=False, use_cache=True)
+    yield "flan-t5-base", gated | dict(n_positions=512, relative_attention_max_distance=128, transformers_version="4.23.1",
+                                       task_specific_params=prefixes), dict(
+        extra=copies | {"lm_head.weight": [VOCABULARY, 24]})
+    yield "t5-v1_1-base", gated | dict(transformers_version="4.2.0"), dict(extra={"lm_head.weight": [VOCABULARY, 24]})
+
+    marian = dict(_num_labels=3, activation_dropout=0.0, activation_function="swish", add_bias_logits=False,
+                  add_final_layer_norm=False, architectures=["MarianMTModel"], attention_dropout=0.0, bos_token_id=0,
+                  classif_dropout=0.0, decoder_layerdrop=0.0, dropout=0.1, encoder_layerdrop=0.0, eos_token_id=0,
+                  init_std=0.02, is_encoder_decoder=True, max_length=512, model_type="marian", normalize_before=False,
+                  normalize_embedding=False, num_beams=6, scale_embedding=True, static_position_embeddings=True) | MARIAN
+    same = {name: ("like", "model.shared.weight") for name in (
+        "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")}
+    yield "opus-mt-en-de", {k: v for k, v in marian.items() if k != "decoder_vocab_size"}, {}
+    yield "opus-mt-zh-en", marian | dict(
+        classifier_dropout=0.0, extra_pos_embeddings=10, forced_eos_token_id=0, share_encoder_decoder_embeddings=True,
+        use_cache=True, transformers_version="4.22.0.dev0") | labels(["LABEL_0", "LABEL_1", "LABEL_2"]), dict(extra=same)
+    yield "opus-mt-tc-big-en-fr", marian | dict(
+        activation_function="relu", encoder_attention_heads=4, forced_eos_token_id=1, eos_token_id=1, gradient_checkpointing=False,
+        share_encoder_decoder_embeddings=True, tie_word_embeddings=True, torch_dtype="float16", use_cache=True), {}
+
+    whisper = dict(_name_or_path="openai/whisper-tiny", activation_dropout=0.0, activation_function="gelu",
+                   architectures=["WhisperForConditionalGeneration"], attention_dropout=0.0, decoder_layerdrop=0.0,
+                   dropout=0.0, encoder_layerdrop=0.0, init_std=0.02, is_encoder_decoder=True, max_length=448,
+                   model_type="whisper", scale_embedding=False, torch_dtype="float32", use_cache=True) | WHISPER
+    yield "whisper-tiny", whisper | dict(transformers_version="4.27.0.dev0"), {}
+    large = {k: v for k, v in whisper.items() if k not in ("forced_decoder_ids", "suppress_tokens")} | dict(
+        apply_spec_augment=False, begin_suppress_tokens=[5, 2], classifier_proj_size=256, mask_feature_length=10,
+        mask_feature_min_masks=0, mask_feature_prob=0, mask_time_length=10, mask_time_min_masks=2, mask_time_prob=0.05,
+        median_filter_width=7, torch_dtype="float16", use_weighted_layer_sum=False, transformers_version="4.36.0.dev0")
+    yield "whisper-large-v3", large, {}
+    yield "distil-large-v3", large | dict(decoder_layers=1, forced_decoder_ids=None), dict(
+        extra={"proj_out.weight": ("like", "model.decoder.embed_tokens.weight")})
+
+
 def popular_models():
-    return []
+    for generate in (encoders, decoders, encoder_decoders):
+        for name, config, files in generate():
+            yield Base(name, config, **files)
