@@ -37,6 +37,7 @@ Json as_json(const CheckReport &report, const Device &device) {
             {"skipped", report.count(Status::skipped)},
             {"refused", report.refused},
             {"unproved", report.unproved()},
+            {"unreached", report.unreached},
             {"agrees", report.passed()},
             {"cases", results}};
 }
@@ -98,6 +99,8 @@ std::string as_text(const CheckReport &report, const Device &device, const Outpu
                    line.passed == 0 ? "-" : significant(line.worst, 2)});
     std::string out = table.empty() ? "" : table.str(output) + "\n";
     for (const Line &line : lines_of(report)) out += problems(line, report, output);
+    for (const std::string &what : report.unreached) out += "not reached: " + what + "\n";
+    if (!report.unreached.empty()) out += "\n";
     return out + output.styled(report.summary(device), report.passed() ? Style::green : Style::red) + "\n";
 }
 

@@ -13,8 +13,8 @@
 namespace lamina::conformance {
 namespace {
 
-constexpr std::array value_names{"normal",  "offset", "large",   "huge", "tiny",
-                                 "one_hot", "zeros",  "uniform", "one",  "max"};
+constexpr std::array value_names{"normal",  "offset", "large",   "huge", "overflow", "tiny", "equal",
+                                 "one_hot", "zeros",  "uniform", "one",  "max",      "every"};
 
 bool fits(Values values, const lamina_port &port) {
     if (values == Values::zeros) return true;
@@ -280,14 +280,16 @@ abi::LayerCall call_of(const abi::Layer &layer, const Case &c) {
     return {layer, c.params, types_of(*layer.contract, c), std::string(layer.id()) + " \"" + to_string(c) + "\""};
 }
 
-double work_of(const abi::LayerCall &call) {
+namespace {
+
+// Each value of an input is multiplied with so many others, and each row of it with the weights and the states.
+double work_with(const abi::LayerCall &call, const std::function<double(const Shape &)> &others) {
     double rows = 0, work = 0;
     for (const TensorType &t : call.types(abi::PortList::in)) {
         if (t.shape.empty()) continue;
         const auto elements = static_cast<double>(element_count(t.shape));
-        const auto longest = static_cast<double>(*std::max_element(t.shape.begin(), t.shape.end() - 1, std::less<>()));
         rows = std::max(rows, t.shape.size() < 2 ? 1 : elements / static_cast<double>(t.shape.back()));
-        work += elements * (t.shape.size() < 2 ? 1 : longest);
+        work += elements * others(t.shape);
     }
     for (const TensorType &t : call.types(abi::PortList::weight))
         if (!t.shape.empty()) work += rows * static_cast<double>(element_count(t.shape));
@@ -297,6 +299,18 @@ double work_of(const abi::LayerCall &call) {
             work += static_cast<double>(element_count(t.shape)) * std::max(1.0, rows / std::max(1.0, batch));
         }
     return work;
+}
+
+} // namespace
+
+double work_of(const abi::LayerCall &call) {
+    return work_with(call, [](const Shape &s) {
+        return s.size() < 2 ? 1 : static_cast<double>(*std::max_element(s.begin(), s.end() - 1, std::less<>()));
+    });
+}
+
+double linear_work_of(const abi::LayerCall &call) {
+    return work_with(call, [](const Shape &) { return 1.0; });
 }
 
 double values_of(const abi::LayerCall &call) {

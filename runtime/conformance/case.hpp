@@ -21,16 +21,21 @@ namespace lamina::conformance {
 
 // The values that a port is filled with.
 enum class Values {
-    normal,  // floating point, the default: mean 0, deviation 1; weights: deviation 1/sqrt(columns)
-    offset,  // mean 10^4, deviation 1
-    large,   // uniform from -80 to 80: as scores, enough to overflow exp
-    huge,    // uniform up to the largest F16, 65504
+    normal, // floating point, the default: mean 0, deviation 1; weights: deviation 1/sqrt(columns)
+    offset, // mean 10^4, deviation 1
+    large,  // uniform from -80 to 80: differences of such scores overflow exp
+    huge,   // uniform up to the largest F16, 65504
+    // Uniform from -128 to 128: exp overflows, and falls to 0. Where rounding such values changes the result by more
+    // than the tolerance, errors of that size are allowed.
+    overflow,
     tiny,    // deviation 10^-12
+    equal,   // the same number everywhere
     one_hot, // a single 1 in each row
     zeros,   // floating point: 0. I32: the lowest allowed value, as in "no keys at all"
     uniform, // I32, the default: any allowed value; of a wide range mostly small ones, which matter most
     one,     // I32: the lowest allowed value plus one
     max,     // I32: the highest allowed value
+    every,   // I32: all allowed values in turn, from both ends of their range to its middle
 };
 [[nodiscard]] const char *name_of(Values values);
 
@@ -67,6 +72,8 @@ struct Case {
 // A rough estimate of a call's multiplications: every row of an input with every weight, every row of a state and every
 // other row.
 [[nodiscard]] double work_of(const abi::LayerCall &call);
+// The same for a layer whose rows do not depend on each other.
+[[nodiscard]] double linear_work_of(const abi::LayerCall &call);
 // How many values all its tensors have.
 [[nodiscard]] double values_of(const abi::LayerCall &call);
 

@@ -1,10 +1,12 @@
 #include "conformance/case_generator.hpp"
 
 #include "base/random.hpp"
+#include "conformance/values.hpp"
 
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
 #include <sstream>
 
@@ -25,7 +27,8 @@ constexpr std::array<int64_t, 3> long_sizes{577, 769, 1'001};
 // cost too much.
 constexpr std::array<int64_t, 3> longest_sizes{65'537, 65'600, 70'001}, wide_sizes{1'025, 1'027, 1'100};
 constexpr int64_t large_batch = 129;
-constexpr double most_work_of_large = 2e7, most_values_of_large = 0x1p20;
+constexpr std::array<int64_t, 3> many{33, 65, 130}; // of heads and the like, once
+constexpr double most_work_of_hard = 5e4, most_work_of_large = 2e7, most_values_of_large = 0x1p20;
 constexpr int64_t large_tensor = 1 << 17;
 constexpr int draws = 200; // attempts per set of optional ports
 constexpr int few_draws = 20;
@@ -123,10 +126,10 @@ class Generator {
                     out_.cases.push_back(std::move(c));
                     break;
                 }
-        std::set<std::string> names = menu_.dims;
-        if (menu_.ellipsis) names.insert({"B", "T"});
-        for (const std::string &name : names) {
-            if (menu_.factors.contains(name)) continue;
+        add_hard_values();
+        for (const lamina_param &p : std::span(contract_.params, contract_.n_params))
+            if (p.kind == LAMINA_INT && p.follows == nullptr && menu_.factors.contains(p.name)) add_many(p);
+        for (const std::string &name : free_dims()) {
             add_large(name, name == "B" ? large_batches : long_sizes);
             if (!menu_.columns.contains(name)) continue;
             if (menu_.matrices.contains(name))
@@ -137,13 +140,100 @@ class Generator {
         return std::move(out_);
     }
 
+    std::map<std::string, Case> small() {
+        std::map<std::string, Case> out;
+        for (const std::string &name : free_dims())
+            for (int attempt = 0; attempt < few_draws && !out.contains(name); ++attempt) {
+                Case c = draw(attempt == 0 ? 1 : random_.below(draws)); // with all optional ports, if that is possible
+                shrink(c);
+                c.weights = DType::f32;
+                c.dims[name] = 40;
+                if (accept(c, options_.work)) out[name] = std::move(c);
+            }
+        return out;
+    }
+
   private:
+    // The dims that may have any size.
+    [[nodiscard]] std::set<std::string> free_dims() const {
+        std::set<std::string> out = menu_.dims;
+        if (menu_.ellipsis) out.insert({"B", "T"});
+        for (const std::string &name : menu_.factors) out.erase(name);
+        return out;
+    }
+
+    // Inputs with the values that kernels get wrong: each real-valued one once so large that exp overflows and once the
+    // same everywhere, so that all is tied; and all indices at the ends of their ranges, and on every value of them.
+    void add_hard_values() {
+        for (const lamina_port &p : std::span(contract_.inputs, contract_.n_inputs))
+            if (p.dtypes != LAMINA_I32)
+                for (const Values values : {Values::overflow, Values::equal}) add_case_with(values, {p.name});
+        if (const std::vector<std::string> indices = index_inputs(); !indices.empty())
+            for (const Values values : {Values::zeros, Values::max, Values::every}) add_case_with(values, indices);
+    }
+
+    [[nodiscard]] std::vector<std::string> index_inputs() const {
+        std::vector<std::string> out;
+        for (const lamina_port &p : std::span(contract_.inputs, contract_.n_inputs))
+            if (p.dtypes == LAMINA_I32) out.emplace_back(p.name);
+        return out;
+    }
+
+    // A small case in which some of the ports have these values, and, if the range of indices allows it, all of them.
+    void add_case_with(Values values, const std::vector<std::string> &ports) {
+        std::optional<Case> found;
+        for (int attempt = 0; attempt < few_draws; ++attempt) {
+            Case c = draw(menu_.combinations.size() + random_.below(draws));
+            give(c, values, ports);
+            if (!accept(c, most_work_of_hard)) continue;
+            found = std::move(c);
+            if (values != Values::every || reaches_all(call_of(layer_, *found))) break;
+        }
+        if (found) out_.cases.push_back(std::move(*found));
+    }
+
+    // At least one of the ports is given.
+    void give(Case &c, Values values, const std::vector<std::string> &ports) {
+        const auto missing = [&](const std::string &port) { return !is_given(c, port); };
+        if (std::ranges::all_of(ports, missing)) c.given.insert(ports[random_.below(ports.size())]);
+        for (const std::string &port : ports)
+            if (is_given(c, port)) c.values[port] = values;
+    }
+
+    // Whether each given input has at least as many indices as they have values, unless these are too many.
+    [[nodiscard]] bool reaches_all(const abi::LayerCall &call) const {
+        for (uint32_t i = 0; i < contract_.n_inputs; ++i)
+            if (const auto range = call.values(i))
+                if (const int64_t width = range->second - range->first; width <= wide_range)
+                    if (element_count(call.types(abi::PortList::in)[i].shape) < width) return false;
+        return true;
+    }
+
+    // A case with many heads, experts or the like, all of which indices reach, and small dims.
+    void add_many(const lamina_param &p) {
+        for (int attempt = 0; attempt < few_draws; ++attempt) {
+            Case c = draw(out_.cases.size());
+            shrink(c);
+            c.params[p.name] = std::clamp(static_cast<double>(pick(many, random_)), p.min, p.max);
+            for (const std::string &port : index_inputs())
+                if (is_given(c, port)) c.values[port] = Values::every;
+            if (!index_inputs().empty() && c.dims.contains("T")) c.dims["T"] = many.back(); // all are reached
+            if (!accept(c, options_.work)) continue;
+            out_.cases.push_back(std::move(c));
+            return;
+        }
+    }
+
+    void shrink(Case &c) {
+        c.axes.clear();
+        for (auto &[dim, size] : c.dims) size = std::min(size, pick(small_sizes, random_));
+    }
+
     // A case with one large dim and small others, if the layer accepts one.
     void add_large(const std::string &name, const std::array<int64_t, 3> &from, int64_t batch = 0) {
         for (int attempt = 0; attempt < few_draws; ++attempt) {
             Case c = draw(out_.cases.size());
-            c.axes.clear();
-            for (auto &[dim, size] : c.dims) size = std::min(size, pick(small_sizes, random_));
+            shrink(c);
             if (!c.dims.contains(name) && name != "B" && name != "T") continue; // another port stands in
             c.dims[name] = pick(from, random_);
             if (batch != 0) c.dims["B"] = batch;
@@ -164,13 +254,13 @@ class Generator {
         });
     }
 
-    bool accept(const Case &c, double most_work) {
+    bool accept(const Case &c, double most_work, double (*work)(const abi::LayerCall &) = work_of) {
         try {
             const abi::LayerCall call = call_of(layer_, c);
             for (uint32_t i = 0; i < contract_.n_inputs; ++i)
                 if (const auto range = call.values(i); range && range->first >= range->second)
                     return ++out_.refused, false;
-            if (work_of(call) <= most_work) return true;
+            if (work(call) <= most_work) return true;
             ++out_.too_large;
         } catch (const Error &e) {
             if (e.code() != ErrorCode::input) throw; // the contract is wrong, not this draw
@@ -315,6 +405,12 @@ class Generator {
 
 GeneratedCases generate_cases(const abi::Layer &layer, const GeneratorOptions &options) {
     return Generator(layer, options).run();
+}
+
+std::map<std::string, Case> small_cases(const abi::Layer &layer, uint64_t seed) {
+    GeneratorOptions options;
+    options.seed = seed;
+    return Generator(layer, options).small();
 }
 
 } // namespace lamina::conformance

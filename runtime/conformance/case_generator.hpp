@@ -3,6 +3,8 @@
 
 #include "conformance/case.hpp"
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace lamina::conformance {
@@ -27,5 +29,8 @@ struct GeneratedCases {
 // that can make a layer ill-conditioned (offset, large, huge) are used only for ports for which the layer's own cases
 // use them.
 [[nodiscard]] GeneratedCases generate_cases(const abi::Layer &layer, const GeneratorOptions &options);
+
+// A case for each dim that is no factor of a product, in which this dim is 40 and may be changed, and others are small.
+[[nodiscard]] std::map<std::string, Case> small_cases(const abi::Layer &layer, uint64_t seed);
 
 } // namespace lamina::conformance

@@ -1,6 +1,7 @@
 #include "conformance/case_graph.hpp"
 
 #include "base/available_memory.hpp"
+#include "base/random.hpp"
 #include "conformance/sample.hpp"
 #include "conformance/values.hpp"
 #include "cpu/backend.hpp"
@@ -134,8 +135,18 @@ CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
             range = {declared->first, declared->second, capacity_of(call)};
         return make_values(type, values, list == abi::PortList::weight, range, c.seed, port.name);
     });
+    graph.overflows = std::ranges::any_of(c.values, [](const auto &entry) { return entry.second == Values::overflow; });
     if (c.sample != 0) graph.rows = sample_of(call, static_cast<size_t>(c.sample));
     return graph;
+}
+
+CaseGraph rounded(const CaseGraph &graph) {
+    CaseGraph out = graph;
+    Random random(1, graph.plan.graph);
+    for (auto &[index, tensor] : out.values)
+        if (tensor.dtype() == DType::f32)
+            for (float &v : tensor.f32()) v *= random.below(2) == 0 ? 1 + 0x1p-21F : 1 - 0x1p-21F;
+    return out;
 }
 
 void restore_states(plan::Program &program, const CaseGraph &graph) {

@@ -19,7 +19,11 @@ struct CaseGraph {
     std::map<int32_t, Tensor> values; // of inputs and states, by tensor of the plan
     std::vector<int32_t> results;     // what is compared: outputs, then states
     std::vector<int64_t> rows;        // of the outputs, if only a sample of them is compared
+    bool overflows = false;           // has Values::overflow: errors as large as those of rounding are allowed
 };
+
+// The same with each real-valued input off by up to four units in the last place, as after rounding.
+[[nodiscard]] CaseGraph rounded(const CaseGraph &graph);
 
 // What a case takes of the host's memory: the values of all its tensors, and the copies that the reference and a device
 // may have of them.

@@ -17,6 +17,11 @@ namespace lamina::conformance {
                                 const CheckOptions &options,
                                 const std::function<void(const CaseResult &)> &progress = {});
 
+// One case of a layer, for some of its variants. The layer may be one that no plugin provides.
+[[nodiscard]] std::vector<CaseResult> check_case(const std::shared_ptr<const abi::Registry> &plugins,
+                                                 const CheckTarget &target, const abi::Layer &layer, const Case &c,
+                                                 const std::vector<CheckVariant> &variants);
+
 // " --plugin-dir DIR" if the command does not find this layer by itself.
 [[nodiscard]] std::string plugin_option(const abi::Layer &layer);
 

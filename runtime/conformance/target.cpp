@@ -4,6 +4,7 @@
 #include "cpu/backend.hpp"
 #include "interpreter/backend.hpp"
 #include "plan/layer_plan.hpp"
+#include "plan/variant_choice.hpp"
 
 #include <map>
 #include <optional>
@@ -26,6 +27,16 @@ class Planner {
         return plan::plan_layer(call, reflected, index, device_, refusal);
     }
 
+    bool binds_parts(const abi::LayerCall &call, const std::string &variant) {
+        plan::Refusal refusal;
+        auto whole = plan(call, variant, refusal);
+        if (!whole) return false;
+        const lamina_layer &contract = *call.layer().contract;
+        return plan::in_parts(call, kernels_.at(&contract), device_,
+                              {abi::place_of_name(contract.variants, contract.n_variants, variant), std::move(*whole)})
+            .has_value();
+    }
+
   private:
     lamina_device device_;
     std::map<const lamina_layer *, plan::Kernels> kernels_;
@@ -41,6 +52,7 @@ std::string pipeline_of(const plan::Dispatch &dispatch) {
 // Every variant of a layer, planned for such a device.
 CheckTarget target_with_kernels(const lamina_device &device) {
     CheckTarget target;
+    target.has_kernels = true;
     target.variants = [](const abi::Layer &layer) {
         std::vector<CheckVariant> out;
         for (uint32_t i = 0; i < layer.contract->n_variants; ++i)
@@ -60,6 +72,9 @@ CheckTarget target_with_kernels(const lamina_device &device) {
             for (const auto *list : {&plan->dispatches, &plan->preparation.dispatches})
                 for (const plan::Dispatch &d : *list) out.insert(pipeline_of(d));
         return out;
+    };
+    target.binds_parts = [planner](const abi::LayerCall &call, const std::string &variant) {
+        return planner->binds_parts(call, variant);
     };
     target.code_size = [planner](const abi::LayerCall &call, const std::string &variant) {
         size_t words = 0;

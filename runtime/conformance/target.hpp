@@ -36,11 +36,14 @@ struct CheckTarget {
     std::function<plan::Refusal(const abi::LayerCall &, const std::string &variant)> why_not;
     // The kernels that a variant runs for these shapes, with their specialization; empty if it does not handle them.
     std::function<std::set<std::string>(const abi::LayerCall &, const std::string &variant)> pipelines;
+    // Whether it binds weights in parts on a device whose bindings are small enough: ProgramOptions::in_parts.
+    std::function<bool(const abi::LayerCall &, const std::string &variant)> binds_parts{};
     // How much code that is, and so how long a driver may take to compile it.
     std::function<size_t(const abi::LayerCall &, const std::string &variant)> code_size;
     std::function<std::unique_ptr<plan::Backend>(model::Weights)> backend;
     // The same target for another thread, which runs cases at the same time. Empty: one thread uses all cores.
     std::function<CheckTarget()> another{};
+    bool has_kernels = false; // those that the interpreter knows
     // Whether one run shows what a second one would, because it stops at everything that a result could depend on
     // beside its inputs.
     bool strict = false;

@@ -21,6 +21,8 @@ double draw(Values values, Random &random) {
         return 80 * (2 * random.unit() - 1);
     case Values::huge:
         return largest_f16 * (2 * random.unit() - 1);
+    case Values::overflow:
+        return 128 * (2 * random.unit() - 1);
     case Values::tiny:
         return 1e-12 * random.normal();
     case Values::zeros:
@@ -35,6 +37,8 @@ std::vector<float> draw_floats(const Shape &shape, Values values, double scale, 
     if (values == Values::one_hot) {
         const auto columns = static_cast<size_t>(shape.back());
         for (size_t row = 0; row < out.size(); row += columns) out[row + random.below(columns)] = 1;
+    } else if (values == Values::equal) {
+        std::ranges::fill(out, static_cast<float>(scale * (0.5 + random.unit())));
     } else {
         for (float &v : out) v = static_cast<float>(scale * draw(values, random));
     }
@@ -49,18 +53,26 @@ int64_t draw_uniform(uint64_t width, uint64_t rows, Random &random) {
     return static_cast<int64_t>(random.below(width <= wide_range ? width : limits[luck]));
 }
 
+// 0, n-1, 1, n-2, ...: every number below n, over and over.
+int64_t from_both_ends(int64_t number, int64_t n) {
+    number %= n;
+    return number % 2 == 0 ? number / 2 : n - 1 - number / 2;
+}
+
 Tensor draw_integers(const Shape &shape, Values values, const Range &range, Random &random) {
     const auto [lowest, end, cache] = range;
     if (end <= lowest)
         throw Error(ErrorCode::input, "the range of allowed values is empty: " + std::to_string(lowest) +
                                           " <= value < " + std::to_string(end));
     Tensor out(TensorType{DType::i32, shape});
+    int64_t number = 0; // of the element
     for (int32_t &v : out.i32()) {
-        const int64_t above = values == Values::zeros ? 0
-                              : values == Values::one ? std::min<int64_t>(1, end - lowest - 1)
-                              : values == Values::max ? end - lowest - 1
-                                                      : draw_uniform(static_cast<uint64_t>(end - lowest),
-                                                                     static_cast<uint64_t>(cache), random);
+        const int64_t above = values == Values::zeros   ? 0
+                              : values == Values::every ? from_both_ends(number++, end - lowest)
+                              : values == Values::one   ? std::min<int64_t>(1, end - lowest - 1)
+                              : values == Values::max   ? end - lowest - 1
+                                                        : draw_uniform(static_cast<uint64_t>(end - lowest),
+                                                                       static_cast<uint64_t>(cache), random);
         v = static_cast<int32_t>(lowest + above);
     }
     return out;

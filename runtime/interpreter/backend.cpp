@@ -50,8 +50,8 @@ lamina_device capabilities(uint32_t subgroup) {
 }
 
 std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights,
-                                            uint32_t subgroup) {
-    return std::make_unique<InterpreterBackend>(Shared{std::move(plugins), std::move(weights), subgroup});
+                                            uint32_t subgroup, Rounds *rounds) {
+    return std::make_unique<InterpreterBackend>(Shared{std::move(plugins), std::move(weights), subgroup, rounds});
 }
 
 } // namespace lamina::interpreter

@@ -30,14 +30,24 @@ void insert_dynamic(Invocation &v, const Instruction &i) {
     v.registers[i.result + component(v, i.c, i.words)] = v.registers[i.b];
 }
 
+namespace {
+
+// A jump back begins another round of a loop.
+void go_to(Invocation &v, uint32_t next) {
+    v.rounds += next < v.next ? 1 : 0;
+    v.next = next;
+}
+
+} // namespace
+
 void jump(Invocation &v, const Instruction &i) {
     v.block = i.b;
-    v.next = i.a;
+    go_to(v, i.a);
 }
 
 void jump_if(Invocation &v, const Instruction &i) {
     v.block = i.b;
-    v.next = v.registers[i.c] != 0 ? i.a : i.words;
+    go_to(v, v.registers[i.c] != 0 ? i.a : i.words);
 }
 
 void jump_by_value(Invocation &v, const Instruction &i) {

@@ -50,6 +50,7 @@ struct Invocation {
     };
     std::vector<Return> calls{};
     uint64_t run = 0;                 // instructions, so far
+    uint64_t rounds = 0;              // of all its loops
     uint32_t flushes = 0;             // memory semantics of the memory barriers since the last barrier
     Access in_shared{}, in_buffers{}; // who and when, for each kind of memory
 };

@@ -57,6 +57,9 @@ void InterpretedProgram::choose_variants(const plan::ProgramOptions &options) {
         const std::string wanted = s < options.variants.size() ? options.variants[s] : "";
         steps_.push_back(plan::choose_variant(step, kernels, device, wanted));
         if (options.folded) steps_.back() = plan::folded(step, kernels, device, std::move(steps_.back()));
+        if (options.in_parts)
+            if (auto parts = plan::in_parts(step.call, kernels, device, steps_.back()))
+                steps_.back() = std::move(*parts);
     }
 }
 
@@ -129,6 +132,8 @@ void InterpretedProgram::run(size_t step, const plan::Dispatch &d) {
         std::vector<uint32_t> push(d.push.size() / sizeof(uint32_t));
         std::memcpy(push.data(), d.push.data(), push.size() * sizeof(uint32_t));
         dispatch.push = push;
+        if (shared_->rounds != nullptr)
+            dispatch.most_run = &(*shared_->rounds)[plan_.steps[step].call.layer().contract->kernels[d.kernel].name];
         Workgroup(dispatch, shared_->epoch).run_all();
     } catch (const Fault &f) {
         throw Error(ErrorCode::plugin, where(step, d) + ": " + f.what());

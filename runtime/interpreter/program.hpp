@@ -1,6 +1,7 @@
 // A graph whose kernels are interpreted.
 #pragma once
 
+#include "interpreter/backend.hpp"
 #include "interpreter/workgroup.hpp"
 #include "model/weights.hpp"
 #include "plan/program.hpp"
@@ -19,7 +20,8 @@ struct Shared {
     std::shared_ptr<const abi::Registry> plugins; // keeps the layers' contracts alive
     model::Weights file;
     uint32_t subgroup;
-    uint32_t epoch = 0; // barriers of all programs so far: see Access
+    Rounds *rounds = nullptr; // to fill in, if given
+    uint32_t epoch = 0;       // barriers of all programs so far: see Access
     std::map<const lamina_layer *, plan::Kernels> kernels{};
     std::map<std::string, std::shared_ptr<Memory>> weights{};
     plan::StateCache<Memory> states{};

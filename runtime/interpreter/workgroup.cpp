@@ -1,5 +1,7 @@
 #include "interpreter/workgroup.hpp"
 
+#include "interpreter/backend.hpp"
+
 #include <spirv_cross/spirv.h>
 
 #include <algorithm>
@@ -110,9 +112,17 @@ void Workgroup::run_until_it_waits(Invocation &v) {
             i.run(v, i);
             if (++v.run > most_instructions) throw Fault("runs without end");
         }
+        if (v.state == State::finished) count_rounds(v);
     } catch (const Fault &f) {
         throw Fault(place_of(v) + ": it " + f.what());
     }
+}
+
+void Workgroup::count_rounds(const Invocation &v) const {
+    if (dispatch_.most_run != nullptr) *dispatch_.most_run = std::max(*dispatch_.most_run, v.rounds);
+    if (v.rounds > most_rounds)
+        throw Fault("has run " + std::to_string(v.rounds) + " rounds of its loops; lavapipe ends loops after " +
+                    std::to_string(most_rounds) + ", without a word");
 }
 
 namespace {

@@ -29,7 +29,8 @@ struct Dispatch {
     std::array<uint32_t, 3> groups;
     std::vector<Bound> bindings;
     std::span<const uint32_t> push;
-    uint32_t subgroup; // invocations in one
+    uint32_t subgroup;            // invocations in one
+    uint64_t *most_run = nullptr; // the most rounds of loops that an invocation has run
 };
 
 class Workgroup {
@@ -53,6 +54,7 @@ class Workgroup {
     void set_builtins(Invocation &v);
     void run_one();
     void run_until_it_waits(Invocation &v);
+    void count_rounds(const Invocation &v) const;
     [[nodiscard]] bool meet_in_subgroups();
     [[nodiscard]] bool meet_in_workgroup();
     void pass_barrier(std::span<Invocation *const> waiting, const Meeting &meeting);

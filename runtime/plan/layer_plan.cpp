@@ -255,7 +255,7 @@ const KernelInfo &Kernels::operator[](uint32_t i) const {
 }
 
 std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
-                                    const lamina_device &device, Refusal &refusal) {
+                                    const lamina_device &device, Refusal &refusal, const lamina_device *shown) {
     const lamina_variant &v = call.layer().contract->variants[variant];
     if ((v.needs & ~device.features) != 0) {
         refusal = {std::string("variant '") + v.name + "' needs features that the device lacks", true};
@@ -269,7 +269,7 @@ std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &k
     sink.prepared = [&](uint64_t bytes) { return recorder.prepared(bytes); };
     sink.prepare = [&](const lamina_dispatch &d) { recorder.prepare(d); };
     refusal = {};
-    if (!call.plan(variant, device, sink, refusal.why)) return std::nullopt;
+    if (!call.plan(variant, shown != nullptr ? *shown : device, sink, refusal.why)) return std::nullopt;
     if (recorder.left_out() != nullptr) {
         refusal = {std::string("kernel '") + recorder.left_out() +
                        "' is not in this build: the shader compiler that built the plugin could not compile it",

@@ -65,8 +65,10 @@ struct Refusal {
 // inside their tensor and under the device's limit, inputs and weights are only read, groups and workgroup sizes fit
 // the device, push size and specialization ids are the kernel's, features are the device's. Throws Error(plugin) for a
 // plan that breaks a rule. Returns none, and the reason, if the variant does not handle these shapes, the device lacks
-// a feature or the build lacks a kernel.
+// a feature or the build lacks a kernel. The plugin may be shown another device than the one that its plan is checked
+// for.
 [[nodiscard]] std::optional<LayerPlan> plan_layer(const abi::LayerCall &call, const Kernels &kernels, uint32_t variant,
-                                                  const lamina_device &device, Refusal &refusal);
+                                                  const lamina_device &device, Refusal &refusal,
+                                                  const lamina_device *shown = nullptr);
 
 } // namespace lamina::plan

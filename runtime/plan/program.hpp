@@ -130,6 +130,8 @@ struct ProgramOptions {
     bool guard = false;
     // Plans see a device whose grids are so short along x that they fold over y, if a plan can do that.
     bool folded = false;
+    // Plans see a device whose bindings are so small that weights are bound in parts, if a plan can do that.
+    bool in_parts = false;
     // The variant that computes each step. For "", and beyond the end of the list, the first that fits, proved or not.
     // Error(input) if a named one does not fit.
     std::vector<std::string> variants{};

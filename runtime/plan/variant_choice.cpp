@@ -51,4 +51,26 @@ ChosenVariant folded(const Step &step, const Kernels &kernels, lamina_device dev
     return chosen;
 }
 
+std::optional<ChosenVariant> in_parts(const abi::LayerCall &call, const Kernels &kernels, const lamina_device &device,
+                                      const ChosenVariant &chosen) {
+    constexpr uint64_t most_parts = 24; // more take long to run, and show no more
+    uint64_t largest = 0;               // of the weights that are bound
+    for (const auto *list : {&chosen.plan.dispatches, &chosen.plan.preparation.dispatches})
+        for (const Dispatch &d : *list)
+            for (const Binding &b : d.bindings)
+                if (b.role == LAMINA_WEIGHT || b.role == LAMINA_PREPARED) largest = std::max(largest, b.bytes);
+    const auto count = [](const LayerPlan &plan) {
+        return plan.dispatches.size() + plan.preparation.dispatches.size();
+    };
+    lamina_device small = device;
+    for (uint64_t limit = largest / most_parts + 1; limit < largest; limit *= 2) try {
+            small.max_binding_bytes = limit;
+            Refusal refusal;
+            auto plan = plan_layer(call, kernels, chosen.variant, device, refusal, &small);
+            if (plan && count(*plan) > count(chosen.plan)) return ChosenVariant{chosen.variant, std::move(*plan)};
+        } catch (const Error &) { // not in such small parts
+        }
+    return std::nullopt;
+}
+
 } // namespace lamina::plan

@@ -4,6 +4,7 @@
 #include "plan/graph_plan.hpp"
 #include "plan/layer_plan.hpp"
 
+#include <optional>
 #include <string_view>
 
 namespace lamina::plan {
@@ -22,5 +23,10 @@ struct ChosenVariant {
 // cannot be planned for such a device.
 [[nodiscard]] ChosenVariant folded(const Step &step, const Kernels &kernels, lamina_device device,
                                    ChosenVariant chosen);
+
+// The same variant, planned for a device whose bindings are so small that weights do not fit into one, and are bound in
+// parts: in as many as a few dispatches allow. Nothing if no limit makes the plan bind a weight in parts.
+[[nodiscard]] std::optional<ChosenVariant> in_parts(const abi::LayerCall &call, const Kernels &kernels,
+                                                    const lamina_device &device, const ChosenVariant &chosen);
 
 } // namespace lamina::plan

@@ -108,12 +108,18 @@ Edit edit(const std::string &file, const std::string &text, const std::string &b
     return {file, at, text, becomes};
 }
 
-std::vector<Edit> edits(const abi::Layer &layer, const std::string &kernel, const std::string &text,
-                        const std::string &becomes) {
+std::string source(const std::string &file) { return read(file); }
+
+std::vector<std::string> sources_of(const abi::Layer &layer, const std::string &kernel) {
     std::vector<std::string> files;
     add_sources(form_of(layer, kernel).file, files);
+    return files;
+}
+
+std::vector<Edit> edits(const abi::Layer &layer, const std::string &kernel, const std::string &text,
+                        const std::string &becomes) {
     std::vector<Edit> out;
-    for (const std::string &file : files) {
+    for (const std::string &file : sources_of(layer, kernel)) {
         const std::string all = read(file);
         for (size_t at = all.find(text); at != std::string::npos; at = all.find(text, at + 1))
             out.push_back({file, at, text, becomes});

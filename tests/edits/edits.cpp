@@ -1,0 +1,179 @@
+// Edits kernels at random and says which edits nothing catches: neither the interpreter nor lavapipe, on the cases that
+// `lamina check` runs.
+//
+//     edits SURVIVORS EACH [SEED [KERNEL]]     EACH: edits of every kernel
+//
+// SURVIVORS lists the edits that may survive, each with the reason. The status is 1 if another one does. Each edit is
+// tried in a process of its own, because a driver may die of it.
+#include "conformance/check.hpp"
+#include "kernels.hpp"
+#include "random_edit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <span>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace lamina;
+using namespace lamina::conformance;
+
+namespace {
+
+constexpr double most_work_at_first = 1e5, most_work = 1e6; // of a case that is interpreted
+constexpr rlim_t most_seconds = 120;                        // of an edit
+
+struct Subject {
+    const abi::Layer *layer;
+    uint32_t kernel; // its number
+    [[nodiscard]] std::string name() const { return layer->contract->kernels[kernel].name; }
+};
+
+// Every kernel of the build once, though several layers may have it.
+std::vector<Subject> subjects() {
+    std::vector<Subject> out;
+    std::set<std::string> seen;
+    for (const auto &[id, layer] : test::plugins()->layers())
+        for (uint32_t k = 0; k < layer.contract->n_kernels; ++k)
+            if (layer.contract->kernels[k].words != 0)
+                if (const Subject s{&layer, k};
+                    seen.insert(test::sources_of(layer, s.name()).front() + s.name()).second)
+                    out.push_back(s);
+    return out;
+}
+
+// The cases of `lamina check`, the smallest first.
+std::vector<Case> cases_by_work(const abi::Layer &layer) {
+    std::vector<Case> cases = cases_of(layer, CheckOptions{}).cases;
+    std::ranges::stable_sort(cases, {}, [&](const Case &c) { return work_of(call_of(layer, c)); });
+    return cases;
+}
+
+std::vector<CheckVariant> variants_with(const Subject &subject, const CheckTarget &target, const Case &c) {
+    std::vector<CheckVariant> out;
+    const abi::LayerCall call = call_of(*subject.layer, c);
+    for (const CheckVariant &variant : target.variants(*subject.layer))
+        for (const std::string &pipeline : target.pipelines(call, variant.name))
+            if (std::stoul(pipeline) == subject.kernel && (out.empty() || out.back().name != variant.name))
+                out.push_back(variant);
+    return out;
+}
+
+// What a target finds in the cases that take from `least` to `most` multiplications; "" if nothing.
+std::string found_by(const CheckTarget &target, const Subject &subject, const abi::Layer &edited, double least,
+                     double most) {
+    for (const Case &c : cases_by_work(*subject.layer)) {
+        const double work = work_of(call_of(*subject.layer, c));
+        if (work < least || work >= most) continue;
+        const std::vector<CheckVariant> variants = variants_with(subject, target, c);
+        if (variants.empty()) continue;
+        for (const CaseResult &r : check_case(test::plugins(), target, edited, c, variants))
+            if (r.status == CaseResult::Status::failed) return target.device + ": " + r.why;
+    }
+    return "";
+}
+
+CheckTarget lavapipe() {
+    std::string why_not;
+    static const auto instance = vulkan::Instance::create({.pipeline_cache = false}, why_not);
+    if (instance != nullptr)
+        for (const vulkan::DeviceInfo &info : instance->devices())
+            if (info.kind == vulkan::DeviceInfo::Kind::software)
+                return check_target(test::plugins(), instance->open(info.index));
+    throw Error(ErrorCode::no_device, "lavapipe is not installed");
+}
+
+// "-": not an edit at all, because it does not compile or gives the same code. "": it survives. Else what caught it.
+std::string judge(const Subject &subject, const test::Edit &edit) try {
+    const test::EditedLayer edited(*subject.layer, subject.name(), edit);
+    if (!edited.differs()) return "-";
+    const CheckTarget interpreter = interpreted(test::plugins());
+    std::string found = found_by(interpreter, subject, edited.layer(), 0, most_work_at_first);
+    if (found.empty()) found = found_by(lavapipe(), subject, edited.layer(), 0, HUGE_VAL);
+    if (found.empty()) found = found_by(interpreter, subject, edited.layer(), most_work_at_first, most_work);
+    return found;
+} catch (const Error &e) {
+    if (e.code() == ErrorCode::no_device) throw;
+    return e.what(); // the plan is refused
+} catch (const std::runtime_error &) {
+    return "-";
+}
+
+// judge() in a process of its own.
+std::string judge_apart(const Subject &subject, const test::Edit &edit) {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) throw std::runtime_error("pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit limit{most_seconds, most_seconds};
+        setrlimit(RLIMIT_CPU, &limit);
+        const std::string text = judge(subject, edit) + "\n";
+        const bool written = write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+        _exit(written ? 0 : 1);
+    }
+    close(ends[1]);
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (ssize_t n = 0; (n = read(ends[0], buffer.data(), buffer.size())) > 0;)
+        text.append(buffer.data(), static_cast<size_t>(n));
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (text.empty() && !WIFSIGNALED(status)) throw std::runtime_error("the edit could not be tried");
+    if (text.empty()) return "the driver died of signal " + std::to_string(WTERMSIG(status));
+    text.pop_back();
+    return text;
+}
+
+// The edits in a file of survivors: lines that are neither indented, as reasons are, nor comments.
+std::set<std::string> survivors_in(const char *file) {
+    std::ifstream in(file);
+    if (!in) throw std::runtime_error(std::string(file) + ": cannot be read");
+    std::set<std::string> out;
+    for (std::string line; std::getline(in, line);)
+        if (!line.empty() && line.front() != ' ' && line.front() != '#') out.insert(line);
+    return out;
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+    const std::span<char *> arguments(argv, static_cast<size_t>(argc));
+    if (arguments.size() < 3) throw std::runtime_error("expected SURVIVORS EACH [SEED [KERNEL]]");
+    const std::set<std::string> known = survivors_in(arguments[1]);
+    const size_t each = std::stoul(arguments[2]);
+    const uint64_t seed = arguments.size() > 3 ? std::stoull(arguments[3]) : 1;
+    size_t tried = 0, caught = 0, unknown = 0;
+    for (const Subject &subject : subjects()) {
+        if (arguments.size() > 4 && subject.name() != arguments[4]) continue;
+        Random random(seed, subject.name());
+        std::set<std::string> seen;
+        for (int draws = 0; seen.size() < each && draws < 400; ++draws) {
+            const auto edit = test::random_edit(test::sources_of(*subject.layer, subject.name()), random);
+            if (!edit || seen.contains(name_of(*edit))) continue;
+            const std::string found = judge_apart(subject, *edit);
+            if (found == "-") continue;
+            seen.insert(name_of(*edit)), ++tried;
+            caught += found.empty() ? 0 : 1;
+            const bool is_known = known.contains(name_of(*edit));
+            unknown += found.empty() && !is_known ? 1 : 0;
+            std::cout << subject.name() << " | " << name_of(*edit) << " | "
+                      << (!found.empty() ? found
+                          : is_known     ? "survives, as listed"
+                                         : "SURVIVES")
+                      << std::endl;
+        }
+        if (seen.size() < each) std::cout << subject.name() << ": only " << seen.size() << " edits\n";
+    }
+    std::cout << tried << " edits of " << subjects().size() << " kernels: " << caught << " caught, "
+              << tried - caught - unknown << " survive for a reason that is listed, " << unknown << " for none\n";
+    return unknown == 0 ? 0 : 1;
+} catch (const std::exception &e) {
+    std::cerr << e.what() << '\n';
+    return 2;
+}
