@@ -2,13 +2,16 @@
 #include "command.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
+#include "record.hpp"
 #include "table.hpp"
 
 #include "base/file.hpp"
+#include "base/temporary.hpp"
 
 #include <lamina/proof.hpp>
 
 #include <cmath>
+#include <optional>
 
 namespace lamina::cli {
 namespace {
@@ -17,8 +20,8 @@ struct CompareCommandOptions {
     std::filesystem::path model;
     std::vector<std::string> texts, inputs;
     SessionArguments session;
-    std::string graph, against = "reference";
-    std::filesystem::path svg, replay;
+    std::string graph, against = "reference", with;
+    std::filesystem::path svg, replay, record;
     size_t repeat = 1;
 };
 
@@ -85,6 +88,54 @@ std::string as_text(const Comparison &comparison, const Output &output) {
            (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
+Json as_json(const RecordComparison &comparison) {
+    Json layers = Json::array();
+    for (const RecordedLayer &layer : comparison.layers)
+        layers.push_back({{"graph", layer.graph},
+                          {"layer", layer.layer},
+                          {"type", layer.type.empty() ? Json() : Json(layer.type)},
+                          {"error", std::isfinite(layer.error) ? Json(layer.error) : Json()},
+                          {"agrees", layer.agrees()}});
+    return {{"device", comparison.device.id},  {"made_by", comparison.made_by},
+            {"agrees", comparison.agrees()},   {"tokens", comparison.tokens.empty() ? Json() : Json(comparison.tokens)},
+            {"summary", comparison.summary()}, {"layers", layers}};
+}
+
+std::string as_text(const RecordComparison &comparison, const Output &output) {
+    Table table({"GRAPH", "LAYER", "TYPE", {"ERROR", Align::right}, {"/ LIMIT", Align::right}, "VERDICT"});
+    for (const RecordedLayer &layer : comparison.layers)
+        table.row({{layer.graph, Style::dim},
+                   {layer.layer, Style::bold},
+                   layer.type.empty() ? "(output)" : layer.type,
+                   significant(layer.error, 3),
+                   significant(layer.error / RecordedLayer::limit, 2),
+                   {layer.agrees() ? "agrees" : "DIFFERS", layer.agrees() ? Style::green : Style::red}});
+    return table.str(output) + "\n" +
+           output.styled(comparison.summary(), comparison.agrees() ? Style::green : Style::red) + "\n";
+}
+
+// --with: beside what another program computed.
+int compare_with(const CompareCommandOptions &options, const Runtime &runtime, const Model &model, const Device &device,
+                 Output &output) {
+    const bool records = options.with == "transformers";
+    if (!options.inputs.empty() || (!records && !options.texts.empty()))
+        throw Error(ErrorCode::usage, "a record has inputs of its own: leave out TEXT and --input, or make another one "
+                                      "with --with transformers");
+    std::optional<Temporary> own; // a folder that is removed at the end
+    std::filesystem::path record = records ? options.record : std::filesystem::path(options.with);
+    if (records && record.empty()) {
+        own.emplace(std::filesystem::temp_directory_path() / "lamina-record", Temporary::Kind::folder);
+        record = own->path() / "record.safetensors";
+    }
+    if (records) record_with_transformers(options.model, options.texts, record);
+    const RecordComparison comparison = compare_with_record(runtime, model, device, record);
+    if (output.json())
+        output.print_json(as_json(comparison));
+    else
+        output.print(as_text(comparison, output));
+    return comparison.agrees() ? 0 : static_cast<int>(ErrorCode::tolerance);
+}
+
 // What --repeat has shown; empty if there is nothing to say.
 std::string repeated(const Comparison &comparison, size_t times) {
     if (times < 2 || !comparison.agrees()) return "";
@@ -102,6 +153,8 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     const Model model = runtime.load(options.model);
     const Device device = runtime.device(global.device);
     note_device(device, output);
+    if (!options.with.empty()) return compare_with(options, runtime, model, device, output);
+    if (!options.record.empty()) throw Error(ErrorCode::usage, "--record needs --with transformers");
 
     CompareOptions how;
     if (!options.texts.empty()) how.texts = texts_of(options.texts, model);
@@ -147,6 +200,13 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     app.choice("--reference", options->against, {"reference", "cpu"},
                "what to compare with: the layers' references, or the CPU's fast kernels, for large models")
         .shows_default();
+    app.option("--with", options->with, "WHAT",
+               "compare with another program instead: 'transformers' runs the Python package of this name on the same "
+               "files (LAMINA_PYTHON names the Python), FILE is a record that it made")
+        .not_empty();
+    app.option("--record", options->record, "FILE",
+               "keep what --with transformers computed, a safetensors file, to compare with it elsewhere")
+        .not_empty();
     add_session_options(app, options->session);
     app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
     app.option(

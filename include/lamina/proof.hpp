@@ -193,4 +193,35 @@ struct CompareOptions {
 [[nodiscard]] Comparison compare(const Runtime &runtime, const Model &model, const Device &device,
                                  const CompareOptions &options = {});
 
+// ---- Models: beside what another program computed ----
+
+// A result that is in a record.
+struct RecordedLayer {
+    static constexpr double limit = 1e-4;
+
+    std::string graph;
+    std::string layer;
+    std::string type; // empty: an output of the graph
+    double error = 0; // the largest difference, relative to the largest value; NaN if the sizes differ
+
+    [[nodiscard]] bool agrees() const { return error <= limit; }
+};
+
+struct RecordComparison {
+    Device device;
+    std::string made_by;               // "transformers 5.2.0"
+    std::string tokens;                // how the tokens of the texts differ; empty: they do not, or there are none
+    std::vector<RecordedLayer> layers; // in the order in which they run; each graph's outputs follow its layers
+
+    [[nodiscard]] bool agrees() const { return tokens.empty() && !layers.empty() && first_wrong() == nullptr; }
+    [[nodiscard]] const RecordedLayer *first_wrong() const; // null if all agree
+    [[nodiscard]] std::string summary() const;
+};
+
+// Compares what a model computes on a device with a record, which `lamina compare --with transformers` makes. The
+// layers that are compared are those which both programs have, by their names. Throws Error(input) for a file that is
+// no record, or not of this model.
+[[nodiscard]] RecordComparison compare_with_record(const Runtime &runtime, const Model &model, const Device &device,
+                                                   const std::filesystem::path &record);
+
 } // namespace lamina

@@ -1,8 +1,10 @@
 // lamina::compare() of proof.hpp: creates the two sessions to compare.
 #include <lamina/proof.hpp>
+#include <lamina/texts.hpp>
 
 #include "api/access.hpp"
 #include "comparison/comparison.hpp"
+#include "comparison/record_comparison.hpp"
 
 namespace lamina {
 
@@ -15,6 +17,16 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     Session on_device = runtime.session(model, device, session_options);
     Session truth = runtime.session(model, runtime.device(options.against), session_options);
     return comparison::compare(detail::Access::state(truth), detail::Access::state(on_device), options);
+}
+
+RecordComparison compare_with_record(const Runtime &runtime, const Model &model, const Device &device,
+                                     const std::filesystem::path &record) {
+    const auto content = comparison::Record::read(record);
+    const TextIds tokens = content.texts.empty() ? TextIds() : tokenize(model, content.texts);
+    SessionOptions options;
+    options.keep_all = true;
+    Session session = runtime.session(model, device, options);
+    return comparison::compare(detail::Access::state(session), content, tokens.ids);
 }
 
 } // namespace lamina

@@ -1,0 +1,193 @@
+"""Records what the PyPI package transformers computes of a model, for `lamina compare --with FILE`.
+
+    python3 _record.py MODEL RECORD.safetensors [TEXT...]
+
+MODEL is a Hugging Face folder or a GGUF file. The record holds inputs, outputs and what each module gave: see
+`record`. Exit status 3: a package is missing.
+"""
+
+import json
+import os
+import sys
+
+steps = 7  # tokens that a decoder is given, if there are no texts: a number that heads rarely have
+
+
+def _model_class(transformers, config):
+    names = config.architectures or []
+    known = [getattr(transformers, name) for name in names if hasattr(transformers, name)]
+    return known[0] if known else transformers.AutoModel
+
+
+def _load(path):
+    """The model in single precision, its configuration, and what from_pretrained found missing."""
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    folder, file = (path, None) if os.path.isdir(path) else os.path.split(os.path.abspath(path))
+    more = {"gguf_file": file} if file else {}
+    config = transformers.AutoConfig.from_pretrained(folder, **more)
+    found = _model_class(transformers, config) if not file else transformers.AutoModelForCausalLM
+    model, info = found.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True, local_files_only=True, **more
+    )
+    if info.get("missing_keys"):
+        print(f"the file has no {', '.join(sorted(info['missing_keys']))}: transformers made them up", file=sys.stderr)
+    return model.eval(), (folder, more)
+
+
+def _tokens(place, texts, vocabulary, pad, several):
+    """Ids (B, T) padded at their ends, their lengths, and the texts, if there is a tokenizer for them."""
+    import torch
+    import transformers
+
+    if texts:
+        folder, more = place
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, **more)
+        rows = [tokenizer(text)["input_ids"] for text in texts]
+    else:
+        drawn = torch.Generator().manual_seed(1)
+        counts = [11, steps] if several else [steps]
+        rows = [torch.randint(0, vocabulary, (count,), generator=drawn).tolist() for count in counts]
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    return ids, torch.tensor([len(row) for row in rows]), texts
+
+
+def _recorded(model, run):
+    """run(), and what each module gave that was called once, in the layout (B, T, ...) or (B, ...)."""
+    import torch
+
+    given, calls = {}, {}
+
+    def hook(name):
+        def keep(module, inputs, output):
+            calls[name] = calls.get(name, 0) + 1
+            if isinstance(output, torch.Tensor) and output.is_floating_point():
+                given[name] = output
+        return keep
+
+    hooks = [module.register_forward_hook(hook(name)) for name, module in model.named_modules() if name]
+    with torch.no_grad():
+        results = run()
+    for each in hooks:
+        each.remove()
+    # (B, heads, T, D), as some models give queries, would be taken for (B, T, heads, D).
+    ordered = lambda value: value.dim() < 4 or value.shape[1] != value.shape[2]
+    return results, {name: value for name, value in given.items() if calls[name] == 1 and ordered(value)}
+
+
+def _clean(values, mask):
+    """Rows after the end of a text mean nothing: zeros."""
+    fits = lambda value: value.dim() >= 3 and tuple(value.shape[:2]) == tuple(mask.shape)
+    return {name: value * mask.reshape(*mask.shape, *[1] * (value.dim() - 2)) if fits(value) else value
+            for name, value in values.items()}
+
+
+def _outputs(results, names):
+    return {ours: results[theirs] for ours, theirs in names.items() if results.get(theirs) is not None}
+
+
+def _record_decoder(model, place, texts):
+    import torch
+
+    ids, lengths, texts = _tokens(place, texts[:1], model.config.vocab_size, 0, several=False)
+    results, modules = _recorded(model, lambda: model(input_ids=ids, use_cache=False))
+    inputs = {"ids": ids, "position": torch.zeros(1, dtype=torch.int32)}
+    return [("decode", inputs, _outputs(results, {"logits": "logits"}))], modules, texts
+
+
+def _record_encoder(model, place, texts):
+    import torch
+
+    config = model.config
+    pad = config.pad_token_id if config.pad_token_id is not None else 0
+    ids, lengths, texts = _tokens(place, texts, config.vocab_size, pad, several=True)
+    mask = (torch.arange(ids.shape[1])[None] < lengths[:, None]).to(torch.int64)
+    results, modules = _recorded(model, lambda: model(input_ids=ids, attention_mask=mask))
+    inputs = {"ids": ids, "lengths": lengths, "token_types": torch.zeros_like(ids)}
+    outputs = _outputs(results, {"hidden": "last_hidden_state", "pooled": "pooler_output", "logits": "logits"})
+    return [("encode", inputs, _clean(outputs, mask))], _clean(modules, mask), texts
+
+
+def _record_encoder_decoder(model, place, texts):
+    import torch
+
+    config = model.config
+    ids, lengths, texts = _tokens(place, texts, config.vocab_size, config.pad_token_id or 0, several=True)
+    mask = (torch.arange(ids.shape[1])[None] < lengths[:, None]).to(torch.int64)
+    drawn = torch.Generator().manual_seed(2)
+    vocabulary = getattr(config, "decoder_vocab_size", None) or config.vocab_size
+    target = torch.randint(0, vocabulary, (len(ids), steps), generator=drawn)
+    target[:, 0] = config.decoder_start_token_id
+    results, modules = _recorded(
+        model, lambda: model(input_ids=ids, attention_mask=mask, decoder_input_ids=target, use_cache=False))
+    encoded = _clean(_outputs(results, {"hidden": "encoder_last_hidden_state"}), mask)
+    position = torch.zeros(len(ids), dtype=torch.int32)
+    decode = {"ids": target, "position": position, "lengths": lengths}
+    return [("encode", {"ids": ids, "lengths": lengths}, encoded),
+            ("decode", decode, _outputs(results, {"logits": "logits"}))], _clean(modules, mask), texts
+
+
+def _record_speech(model, place, texts):
+    import torch
+    import transformers
+
+    config = model.config
+    drawn = torch.Generator().manual_seed(1)
+    samples = torch.randn(1, 2 * 160 * config.max_source_positions, generator=drawn) * 0.1
+    extractor = transformers.WhisperFeatureExtractor(feature_size=config.num_mel_bins)
+    features = torch.tensor(extractor._np_extract_fbank_features(samples.numpy(), "cpu"), dtype=torch.float32)
+    target = torch.randint(0, config.vocab_size, (1, steps), generator=drawn)
+    target[:, 0] = config.decoder_start_token_id
+    results, modules = _recorded(
+        model, lambda: model(input_features=features, decoder_input_ids=target, use_cache=False))
+    decode = {"ids": target, "position": torch.zeros(1, dtype=torch.int32)}
+    return [("encode", {"samples": samples}, _outputs(results, {"hidden": "encoder_last_hidden_state"})),
+            ("decode", decode, _outputs(results, {"logits": "logits"}))], modules, []
+
+
+def _kind_of(model):
+    if model.config.model_type == "whisper":
+        return _record_speech
+    if model.config.is_encoder_decoder:
+        return _record_encoder_decoder
+    # A causal model masks what follows; its classes end in ForCausalLM or LMHeadModel, or the base class says nothing.
+    causal = type(model).__name__.endswith(("ForCausalLM", "LMHeadModel"))
+    return _record_decoder if causal else _record_encoder
+
+
+def record(path, file, texts=()):
+    """Runs a model with transformers and writes a record of it to `file`, a safetensors file.
+
+    The tensors are "in.GRAPH.NAME", "out.GRAPH.NAME" and "at.MODULE". Without texts, the inputs are random ids.
+    """
+    import torch
+    import transformers
+    from safetensors.torch import save_file
+
+    model, place = _load(os.fspath(path))
+    graphs, modules, texts = _kind_of(model)(model, place, list(texts))
+    tensors = {f"in.{graph}.{name}": value for graph, inputs, _ in graphs for name, value in inputs.items()}
+    tensors |= {f"out.{graph}.{name}": value for graph, _, outputs in graphs for name, value in outputs.items()}
+    tensors |= {f"at.{name}": value for name, value in modules.items()}
+    stored = lambda v: v.to(torch.float32 if v.is_floating_point() else torch.int32).contiguous().clone()
+    about = {"made_by": f"transformers {transformers.__version__}", "graphs": " ".join(graph for graph, _, _ in graphs)}
+    if texts:
+        about["texts"] = json.dumps(texts)
+    temporary = f"{os.fspath(file)}.{os.getpid()}.tmp"
+    try:
+        save_file({name: stored(value) for name, value in tensors.items()}, temporary, metadata=about)
+        os.replace(temporary, file)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+if __name__ == "__main__":
+    try:
+        record(sys.argv[1], sys.argv[2], sys.argv[3:])
+    except ModuleNotFoundError as error:
+        sys.exit(print(f"the Python package {error.name} is missing", file=sys.stderr) or 3)
