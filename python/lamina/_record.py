@@ -56,7 +56,7 @@ def _tokens(place, texts, vocabulary, pad, several):
     return ids, torch.tensor([len(row) for row in rows]), texts
 
 
-def _recorded(model, run):
+def _recorded(model, run, tokens=0):
     """run(), and what each module gave that was called once, in the layout (B, T, ...) or (B, ...)."""
     import torch
 
@@ -74,8 +74,10 @@ def _recorded(model, run):
         results = run()
     for each in hooks:
         each.remove()
-    # (B, heads, T, D), as some models give queries, would be taken for (B, T, heads, D).
-    ordered = lambda value: value.dim() < 4 or value.shape[1] != value.shape[2]
+    if hasattr(model, "final_logits_bias"):  # added to what this module gives; Lamina has one layer for both
+        given.pop("lm_head", None)
+    # Some models give queries as (B, heads, T, D), which must not be taken for (B, T, heads, D).
+    ordered = lambda value: value.dim() < 4 or value.shape[1] == tokens != value.shape[2]
     return results, {name: value for name, value in given.items() if calls[name] == 1 and ordered(value)}
 
 
@@ -94,7 +96,7 @@ def _record_decoder(model, place, texts):
     import torch
 
     ids, lengths, texts = _tokens(place, texts[:1], model.config.vocab_size, 0, several=False)
-    results, modules = _recorded(model, lambda: model(input_ids=ids, use_cache=False))
+    results, modules = _recorded(model, lambda: model(input_ids=ids, use_cache=False), ids.shape[1])
     inputs = {"ids": ids, "position": torch.zeros(1, dtype=torch.int32)}
     return [("decode", inputs, _outputs(results, {"logits": "logits"}))], modules, texts
 

@@ -1,12 +1,16 @@
 #include "catch.hpp"
+#include "places.hpp"
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 using nlohmann::json;
+namespace fs = std::filesystem;
 
 TEST_CASE("compare: every layer of both graphs on the CPU's fast kernels agrees with the references") {
     const Finished f = run_lamina({"compare", g2p(), "vulkan", "--device", "cpu", "--json"});
@@ -69,4 +73,61 @@ TEST_CASE("compare: invalid arguments are refused") {
     refused({"compare", g2p(), "a", "--graph", "encode"}, "needs --input");
     refused({"compare", g2p(), "a", "--device", "cpu", "--reference", "cpu"}, "nothing to compare");
     refused({"compare", g2p(), "a", "--against", "gpu"}, "--against");
+}
+
+namespace {
+
+const fs::path architectures = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures";
+
+// A copy of a model whose config.json has another value for a key.
+fs::path changed(const TemporaryFolder &folder, const std::string &model, const char *key, const json &value) {
+    fs::copy(architectures / "models" / model, folder.path() / model);
+    json config = json::parse(std::ifstream(folder.path() / model / "config.json"));
+    config[key] = value;
+    folder.write(model + "/config.json", config.dump());
+    return folder.path() / model;
+}
+
+std::string record(const std::string &model) { return (architectures / "records" / (model + ".safetensors")).string(); }
+
+} // namespace
+
+TEST_CASE("compare --with: models agree with what transformers recorded of them") {
+    size_t count = 0;
+    for (const auto &file : fs::directory_iterator(architectures / "records")) {
+        const std::string model = file.path().stem();
+        INFO(model);
+        const Finished f = run_lamina(
+            {"compare", (architectures / "models" / model).string(), "-d", "cpu", "--with", record(model), "--json"});
+        INFO(f.err);
+        REQUIRE(f.status == 0);
+        const json comparison = json::parse(f.out);
+        CHECK(comparison["agrees"] == true);
+        CHECK(comparison["layers"].size() > 8); // hidden states, not only the outputs
+        ++count;
+    }
+    CHECK(count >= 6);
+}
+
+TEST_CASE("compare --with: the first layer that differs from the record is named") {
+    const TemporaryFolder folder;
+    const fs::path model = changed(folder, "llama", "rms_norm_eps", 0.25);
+    const Finished f = run_lamina({"compare", model.string(), "-d", "cpu", "--with", record("llama")});
+    CHECK(f.status == 7);
+    CHECK_THAT(f.out, matchers::contains("layer 'model.layers.0.input_layernorm' of graph 'decode' is the first that "
+                                         "differs from transformers"));
+}
+
+TEST_CASE("compare --with: what is no record, or is of another model, is refused") {
+    const std::string llama = (architectures / "models" / "llama").string();
+    const Finished other = run_lamina({"compare", llama, "-d", "cpu", "--with", record("bert")});
+    CHECK(other.status == 3);
+    CHECK_THAT(other.err, matchers::contains("has no graph 'encode'"));
+    const Finished none = run_lamina({"compare", llama, "-d", "cpu", "--with", llama + "/model.safetensors"});
+    CHECK(none.status == 3);
+    CHECK_THAT(none.err, matchers::contains("model.safetensors: its metadata names no graphs. Expected a record"));
+    const Finished python = run_lamina({"compare", llama, "-d", "cpu", "--with", "transformers"},
+                                       {.environment = {{"LAMINA_PYTHON", "/nowhere/python"}}});
+    CHECK(python.status == 1);
+    CHECK_THAT(python.err, matchers::contains("'/nowhere/python' cannot be run; expected a Python with the packages"));
 }
