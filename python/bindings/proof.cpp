@@ -125,12 +125,44 @@ void add_compare(nb::module_ &m) {
         nb::arg("against"), nb::arg("variants"), nb::arg("kv_cache"), nb::arg("repeat"), nb::arg("replay_folder"));
 }
 
+void add_compare_with_record(nb::module_ &m) {
+    nb::class_<RecordedLayer>(m, "RecordedLayer", "A result of a model beside that of another program.")
+        .def_ro("graph", &RecordedLayer::graph)
+        .def_ro("layer", &RecordedLayer::layer)
+        .def_ro("type", &RecordedLayer::type, "Empty for an output of the graph.")
+        .def_ro("error", &RecordedLayer::error, "The largest difference, relative to the largest value.")
+        .def_prop_ro("agrees", &RecordedLayer::agrees)
+        .def("__repr__", [](const RecordedLayer &l) {
+            return "<lamina.RecordedLayer " + l.layer + (l.agrees() ? ": agrees>" : ": differs>");
+        });
+    nb::class_<RecordComparison>(m, "RecordComparison", "What `compare_with` has found.")
+        .def_ro("device", &RecordComparison::device)
+        .def_ro("made_by", &RecordComparison::made_by)
+        .def_ro("tokens", &RecordComparison::tokens, "How the tokens of the texts differ; empty if they do not.")
+        .def_ro("layers", &RecordComparison::layers)
+        .def_prop_ro("agrees", &RecordComparison::agrees)
+        .def_prop_ro("first_wrong",
+                     [](const RecordComparison &c) {
+                         const RecordedLayer *wrong = c.first_wrong();
+                         return wrong == nullptr ? std::nullopt : std::optional<RecordedLayer>(*wrong);
+                     })
+        .def_prop_ro("summary", &RecordComparison::summary)
+        .def("__repr__", &RecordComparison::summary);
+    m.def(
+        "compare_with_record",
+        [](const Runtime &runtime, const Model &model, const Device &device, const std::filesystem::path &record) {
+            return unlocked([&] { return compare_with_record(runtime, model, device, record); });
+        },
+        nb::arg("runtime"), nb::arg("model"), nb::arg("device"), nb::arg("record"));
+}
+
 } // namespace
 
 void add_proof(nb::module_ &m) {
     add_verdict(m);
     add_check(m);
     add_compare(m);
+    add_compare_with_record(m);
 }
 
 } // namespace lamina::python

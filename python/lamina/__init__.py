@@ -33,6 +33,8 @@ from ._lamina import (
     LabelScore,
     LayerComparison,
     ModelTensor,
+    RecordComparison,
+    RecordedLayer,
     TokenLabels,
     Transcript,
     TranscriptPart,
@@ -41,7 +43,7 @@ from ._lamina import (
 )
 from ._model import Model, load
 from ._options import GenerateOptions, ReadOptions
-from ._proof import CheckReport, Comparison, check, compare
+from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
 
 models = _Path(__file__).parent / "models"
@@ -68,6 +70,8 @@ __all__ = [
     "OutOfMemoryError",
     "PluginError",
     "ReadOptions",
+    "RecordComparison",
+    "RecordedLayer",
     "TokenLabels",
     "ToleranceError",
     "Transcript",
@@ -77,6 +81,7 @@ __all__ = [
     "Verdict",
     "check",
     "compare",
+    "compare_with",
     "devices",
     "load",
     "models",

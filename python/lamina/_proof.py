@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _lamina, _tables
 from ._arrays import as_input
 from ._errors import ToleranceError
-from ._lamina import CaseResult, Device, LayerComparison
+from ._lamina import CaseResult, Device, LayerComparison, RecordComparison
 from ._model import Model
 from ._options import filled
 from ._runtime import Path, runtime
@@ -248,3 +249,33 @@ def compare(
             replay_folder=os.fspath(replay_folder),
         )
     )
+
+
+def compare_with(
+    model: Path,
+    other: Path = "transformers",
+    texts: Union[str, Sequence[str]] = (),
+    *,
+    device: str = "auto",
+    record: Path = "",
+    plugin_folders: Union[Path, Sequence[Path]] = (),
+) -> RecordComparison:
+    """Compares what a model computes with what another program computes of it.
+
+    other
+        "transformers" runs the package of this name on the same files. Anything else is a record that it made before.
+    texts
+        What transformers runs it on; by default ids drawn at random.
+    record
+        Where to keep what transformers computed, a safetensors file.
+    """
+    shared = runtime(plugin_folders)
+    content, found = shared.load(os.fspath(model)), shared.device(device)
+    if os.fspath(other) != "transformers":
+        return _lamina.compare_with_record(shared, content, found, os.fspath(other))
+    from ._record import record as record_with_transformers
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.fspath(record) or os.path.join(folder, "record.safetensors")
+        record_with_transformers(model, file, [texts] if isinstance(texts, str) else texts)
+        return _lamina.compare_with_record(shared, content, found, file)

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 
+largest_in_double = 300_000_000  # parameters
 steps = 7  # tokens that a decoder is given, if there are no texts: a number that heads rarely have
 
 
@@ -20,7 +21,7 @@ def _model_class(transformers, config):
 
 
 def _load(path):
-    """The model in single precision, its configuration, and what from_pretrained found missing."""
+    """The model, in double precision unless it is large, and what its files are called."""
     import torch
     import transformers
 
@@ -35,6 +36,8 @@ def _load(path):
     )
     if info.get("missing_keys"):
         print(f"the file has no {', '.join(sorted(info['missing_keys']))}: transformers made them up", file=sys.stderr)
+    if sum(each.numel() for each in model.parameters()) < largest_in_double:
+        model = model.to(torch.float64)
     return model.eval(), (folder, more)
 
 
@@ -141,7 +144,7 @@ def _record_speech(model, place, texts):
     drawn = torch.Generator().manual_seed(1)
     samples = torch.randn(1, 2 * 160 * config.max_source_positions, generator=drawn) * 0.1
     extractor = transformers.WhisperFeatureExtractor(feature_size=config.num_mel_bins)
-    features = torch.tensor(extractor._np_extract_fbank_features(samples.numpy(), "cpu"), dtype=torch.float32)
+    features = torch.tensor(extractor._np_extract_fbank_features(samples.numpy(), "cpu"), dtype=model.dtype)
     target = torch.randint(0, config.vocab_size, (1, steps), generator=drawn)
     target[:, 0] = config.decoder_start_token_id
     results, modules = _recorded(
