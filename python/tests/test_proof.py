@@ -62,6 +62,17 @@ def test_a_comparison_has_the_results_of_the_command(g2p, command, tmp_path):
     assert [each.own.ratio for each in by_path.layers] == [each.own.ratio for each in found.layers]
 
 
+def test_a_record_of_transformers_is_compared_with():
+    from conftest import source
+
+    tests = source / "tests" / "architectures"
+    found = lamina.compare_with(tests / "models" / "llama", tests / "records" / "llama.safetensors", device="cpu")
+    assert found.agrees and found.first_wrong is None and found.made_by.startswith("transformers ")
+    assert "model.layers.1.mlp.feed_forward" in [each.layer for each in found.layers]
+    with pytest.raises(lamina.InputError, match="no graph 'encode'"):
+        lamina.compare_with(tests / "models" / "llama", tests / "records" / "bert.safetensors", device="cpu")
+
+
 def test_results_show_themselves_in_a_notebook(g2p):
     report, comparison = lamina.check("softmax", device="cpu"), lamina.compare(g2p, "vulkan")
     for shown in (lamina.devices(), g2p, report, comparison):
