@@ -126,9 +126,6 @@ class Generator {
                     out_.cases.push_back(std::move(c));
                     break;
                 }
-        add_hard_values();
-        for (const lamina_param &p : std::span(contract_.params, contract_.n_params))
-            if (p.kind == LAMINA_INT && p.follows == nullptr && menu_.factors.contains(p.name)) add_many(p);
         for (const std::string &name : free_dims()) {
             add_large(name, name == "B" ? large_batches : long_sizes);
             if (!menu_.columns.contains(name)) continue;
@@ -137,6 +134,9 @@ class Generator {
             else
                 add_large(name, longest_sizes);
         }
+        add_hard_values();
+        for (const lamina_param &p : std::span(contract_.params, contract_.n_params))
+            if (p.kind == LAMINA_INT && p.follows == nullptr && menu_.factors.contains(p.name)) add_many(p);
         return std::move(out_);
     }
 
