@@ -163,7 +163,7 @@ void expect_shape(const model::Model &model, const Shape &output, int64_t batch,
                                           ", T = " + std::to_string(length));
     if (!reading.labels.empty() && static_cast<int64_t>(reading.labels.size()) != output.back())
         throw Error(ErrorCode::input, place("labels") + ": expected " + std::to_string(output.back()) +
-                                          ", one for each class of '" + reading.output + "', found " +
+                                          " labels, one for each class of '" + reading.output + "', found " +
                                           std::to_string(reading.labels.size()));
 }
 

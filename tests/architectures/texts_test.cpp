@@ -163,8 +163,8 @@ TEST_CASE("texts: as many labels as classes are required") {
         return message_of([&] { (void)WithTokenizer(name, {{"id2label", labels}}).session(); });
     };
     CHECK_THAT(refusal("bert_tokens", {{"0", "a"}, {"1", "b"}}),
-               contains("/reading/labels: expected 5, one for each class of 'logits', found 2"));
-    CHECK_THAT(refusal("bert_score", {{"0", "a"}, {"1", "b"}}), contains("labels: expected 1"));
+               contains("expected 5 labels, one for each class of 'logits', found 2"));
+    CHECK_THAT(refusal("bert_score", {{"0", "a"}, {"1", "b"}}), contains("expected 1 labels, one for each"));
 }
 
 TEST_CASE("texts: a language model in a Hugging Face folder continues them with the likeliest tokens") {

@@ -103,7 +103,7 @@ TEST_CASE("compare --with: models agree with what transformers recorded of them"
         REQUIRE(f.status == 0);
         const json comparison = json::parse(f.out);
         CHECK(comparison["agrees"] == true);
-        CHECK(comparison["layers"].size() > 8); // hidden states, not only the outputs
+        CHECK(comparison["layers"].size() >= 8); // hidden states, not only the outputs
         ++count;
     }
     CHECK(count >= 6);
