@@ -39,7 +39,7 @@ struct BatchState {
                                          .length = length,
                                          .candidates = generation::Search::candidates({}),
                                          .part = generation::longest_block,
-                                         .narrow = true}) {}
+                                         .narrow = of_session.model->generation->encode.empty()}) {}
     BatchState(const BatchState &) = delete;
     BatchState &operator=(const BatchState &) = delete;
     ~BatchState() {

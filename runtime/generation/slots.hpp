@@ -28,7 +28,9 @@ class Slots {
         bool cached = true;
         size_t sure = 0, candidates = 0; // as Decoder::Shape
         size_t part = 0;                 // tokens of prompts that a step reads, beside one of each text; 0: all
-        bool narrow = false;             // a step computes only as many texts as there are, rounded up to a power of 2
+        // A step computes only as many texts as there are, rounded up to a power of 2. Not with an encoder, whose rows
+        // stay where they are.
+        bool narrow = false;
     };
     Slots(detail::SessionState &session, const Shape &shape) : session_(session), shape_(shape) {}
 

@@ -226,3 +226,15 @@ TEST_CASE("a text that begins like one that was there before is not computed aga
     CHECK(next[other].finished->reused == 26);
     check_same(*next[again].finished, session.hypotheses({"lamina" + turn[a].finished->text + "and"}).front().front());
 }
+
+TEST_CASE("batch: translations that end at different times stay those of their sources") {
+    Session session =
+        runtime().session(runtime().load(std::string(LAMINA_SOURCE_DIR) + "/models/g2p"), runtime().device("cpu"));
+    const std::vector<std::string> words{"a", "transformer", "vulkan", "extraordinarily", "it", "hello", "on", "phone"};
+    const std::vector<std::string> expected = session.generate(words);
+    Batch batch(session, {.slots = 8});
+    std::vector<uint64_t> ids;
+    for (const std::string &word : words) ids.push_back(batch.add(word));
+    Texts found = write(batch);
+    for (size_t i = 0; i < words.size(); ++i) CHECK(found[ids[i]].finished->text == expected[i]);
+}
