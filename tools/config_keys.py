@@ -53,10 +53,7 @@ NO_EFFECT = {
         "qa_dropout", "resid_pdrop", "seq_classif_dropout", "summary_first_dropout"],
     "first values of weights, which a file replaces": [
         "init_std", "initializer_factor", "initializer_range", "sinusoidal_pos_embds"],
-    "sizes that the shapes of the weights say, too": [
-        "bert.hidden_size", "d_ff", "decoder_ffn_dim", "decoder_vocab_size", "distilbert.dim", "encoder_ffn_dim", "ffn_dim",
-        "hidden_dim", "intermediate_size", "n_inner", "num_labels", "relative_attention_num_buckets",
-        "roberta.hidden_size", "type_vocab_size", "vocab_size", "xlm-roberta.hidden_size"],
+    "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
         "unk_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],

@@ -67,12 +67,11 @@ struct Draft {
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights).first->second; }
-    // The name of a shared tensor: the first of these that the file contains. Throws Error(input) if several are there
-    // and differ.
-    std::string tied(std::initializer_list<const char *> names);
-    // The name of the weight of a head that shares the table of embeddings. If a file has both and they differ, the
-    // head has its own: transformers does the same (modeling_utils.py, tie_weights).
-    std::string tied_head(const std::string &head, const std::string &table);
+    // The first of these tensors that the file contains; the first name, if it contains none.
+    [[nodiscard]] std::string first_of(std::initializer_list<std::string> names) const;
+    // The tensor that stands for `name` in a model where it shares the values of `source`. A file need not have both.
+    // If it has both and they differ, they are not shared: transformers does the same (modeling_utils.py, tie_weights).
+    std::string tied(const std::string &name, const std::string &source);
 };
 
 // The name of a tensor in GGUF files and in Hugging Face folders. {i} is the number of a block.

@@ -49,28 +49,20 @@ model::Weights used(const Draft &draft, std::string_view base) {
 
 } // namespace
 
-std::string Draft::tied(std::initializer_list<const char *> names) {
-    const auto is_there = [&](const char *name) { return weights.entries().contains(name); };
-    const auto *const found = std::ranges::find_if(names, is_there);
-    const std::string tensor = found == names.end() ? *names.begin() : *found;
-    for (const char *name : names) {
-        if (tensor == name || !is_there(name)) continue;
-        if (!std::ranges::equal(weights.at(name).bytes, weights.at(tensor).bytes))
-            throw Error(ErrorCode::input, weights.file().string() + ": the tensors '" + tensor + "' and '" + name +
-                                              "' differ, but according to config.json they are the same");
-        unused.insert(name);
-    }
-    return tensor;
+std::string Draft::first_of(std::initializer_list<std::string> names) const {
+    for (const std::string &name : names)
+        if (weights.entries().contains(name)) return name;
+    return *names.begin();
 }
 
-std::string Draft::tied_head(const std::string &head, const std::string &table) {
+std::string Draft::tied(const std::string &name, const std::string &source) {
     const auto &entries = weights.entries();
-    if (!entries.contains(head)) return table;
-    if (!entries.contains(table)) return head;
-    const model::Weight &own = weights.at(head), &shared = weights.at(table);
-    if (own.type != shared.type || !std::ranges::equal(own.bytes, shared.bytes)) return head;
-    unused.insert(head);
-    return table;
+    if (name == source || !entries.contains(name)) return source;
+    if (!entries.contains(source)) return name;
+    const model::Weight &own = weights.at(name), &shared = weights.at(source);
+    if (own.type != shared.type || !std::ranges::equal(own.bytes, shared.bytes)) return name;
+    unused.insert(name);
+    return source;
 }
 
 void refuse_unsupported(const Config &config) {

@@ -73,6 +73,9 @@ class Reader {
         Json out{{"model_type", type_}};
         for (const auto &[theirs, ours] : settings)
             if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
+        if (const auto table = gguf_.weights.entries().find("token_embd.weight");
+            table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
+            out["vocab_size"] = table->second.type.shape.front(); // which the metadata need not have
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         if (find("attention.sliding_window") == nullptr) out["sliding_window"] = nullptr;

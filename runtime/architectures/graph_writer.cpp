@@ -6,8 +6,10 @@
 
 namespace lamina::architectures {
 
-GraphWriter::Tensor GraphWriter::input(const std::string &name, DType dtype, const std::string &dims) {
+GraphWriter::Tensor GraphWriter::input(const std::string &name, DType dtype, const std::string &dims,
+                                       int64_t channels) {
     inputs_[name] = {{"dtype", name_of(dtype)}, {"dims", dims}};
+    if (channels != 0) channels_[name] = channels;
     return name;
 }
 
@@ -26,6 +28,9 @@ GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type
     Json given = Json::object();
     for (const auto &[port, tensor] : inputs)
         if (!tensor.empty()) given[port] = tensor;
+    if (!inputs.empty())
+        if (const auto first = channels_.find(inputs.front().second); first != channels_.end())
+            channels_[name] = first->second;
     Json out{{"name", name}, {"type", type}, {"inputs", given}};
     if (!params.empty()) out["params"] = params;
     if (!weights.empty()) out["weights"] = weights;
@@ -36,20 +41,46 @@ GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type
     return name;
 }
 
+int64_t GraphWriter::channels(const Tensor &tensor) const {
+    const auto found = channels_.find(tensor);
+    if (found != channels_.end()) return found->second;
+    throw Error(ErrorCode::failure, "the channels of '" + tensor + "' are not known: call set_channels()");
+}
+
+void GraphWriter::require(const std::string &weight, const Shape &shape) const {
+    const auto fail = [&](const std::string &message) {
+        throw Error(ErrorCode::input, weights_->file().string() + ": " + message);
+    };
+    if (weights_->others().contains(weight)) (void)weights_->at(weight); // throws
+    const auto found = weights_->entries().find(weight);
+    if (found == weights_->entries().end())
+        fail("there is no tensor '" + weight + "', but according to config.json the model has one of shape " +
+             to_string(shape));
+    if (const Shape &theirs = found->second.type.shape; theirs != shape)
+        fail("the tensor '" + weight + "' has the shape " + to_string(theirs) +
+             ", but according to config.json it is " + to_string(shape));
+}
+
 GraphWriter::Tensor GraphWriter::embedding(const std::string &module, const Tensor &ids, const Embedding &options) {
     Json params;
     if (options.scale != 1) params["scale"] = options.scale;
-    return layer(module, "embedding", {{"ids", ids}, {"residual", options.residual}}, params,
-                 {{"table", options.table.empty() ? module + ".weight" : options.table}});
+    const std::string table = options.table.empty() ? module + ".weight" : options.table;
+    require(table, {options.rows, options.channels});
+    const Tensor out =
+        layer(module, "embedding", {{"ids", ids}, {"residual", options.residual}}, params, {{"table", table}});
+    set_channels(out, options.channels);
+    return out;
 }
 
 GraphWriter::Tensor GraphWriter::learned_positions(const std::string &module, const Tensor &x, const Tensor &position,
                                                    int64_t max_len) {
+    require(module + ".weight", {max_len, channels(x)});
     return layer(module, "positional_encoding", {{"x", x}, {"offset", position}}, {{"max_len", max_len}},
                  {{"table", module + ".weight"}});
 }
 
 GraphWriter::Tensor GraphWriter::layer_norm(const std::string &module, const Tensor &x, double eps) {
+    for (const char *part : {".weight", ".bias"}) require(module + part, {channels(x)});
     return layer(module, "layer_norm", {{"x", x}}, {{"eps", eps}});
 }
 
@@ -57,33 +88,45 @@ GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tenso
     Json params{{"eps", options.eps}};
     if (options.weight_offset != 0) params["weight_offset"] = options.weight_offset;
     if (options.groups != 1) params["groups"] = options.groups;
+    require(module + ".weight", {channels(x) / options.groups});
     return layer(module, "rms_norm", {{"x", x}, {"residual", options.residual}}, params);
 }
 
-void GraphWriter::check_bias(const std::string &module, bool biased) const {
-    if (const bool found = weights_->entries().contains(module + ".bias"); found != biased)
-        throw Error(ErrorCode::input, weights_->file().string() + ": " +
-                                          (found ? "there is a tensor '" : "there is no tensor '") + module +
-                                          ".bias', but according to config.json the model has " +
-                                          (biased ? "a" : "no") + " bias there");
+void GraphWriter::require_linear(const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs,
+                                 bool biased) const {
+    require(weight, {outputs, inputs});
+    if (biased)
+        require(bias, {outputs});
+    else if (weights_->entries().contains(bias))
+        throw Error(ErrorCode::input, weights_->file().string() + ": there is a tensor '" + bias +
+                                          "', but according to config.json the model has no bias there");
 }
 
 GraphWriter::Tensor GraphWriter::linear(const std::string &module, const Tensor &x, const Linear &options) {
-    check_bias(module, options.biased);
+    const int64_t outputs =
+        options.outputs != 0 ? options.outputs : channels(options.residual.empty() ? x : options.residual);
+    const auto name = [&](const std::string &given, const char *port) { return given.empty() ? module + port : given; };
+    require_linear(name(options.weight, ".weight"), name(options.bias, ".bias"), outputs, channels(x), options.biased);
     Json weights;
     if (!options.weight.empty()) weights["weight"] = options.weight;
-    return layer(module, "linear", {{"x", x}, {"residual", options.residual}}, {}, weights);
+    if (!options.bias.empty()) weights["bias"] = options.bias;
+    const Tensor out = layer(module, "linear", {{"x", x}, {"residual", options.residual}}, {}, weights);
+    set_channels(out, outputs);
+    return out;
 }
 
 GraphWriter::Tensor GraphWriter::feed_forward(const std::string &module, const Tensor &x, const FeedForward &options) {
     Json weights = Json::object();
+    const int64_t width = channels(x);
     const std::pair<std::string, std::string> parts[]{
         {"up", options.up}, {"gate", options.gate}, {"down", options.down}};
     for (const auto &[port, part] : parts) {
         if (part.empty()) continue;
-        const std::string within = module + "." + part;
-        check_bias(within, options.biased);
-        weights[port + "_weight"] = within + ".weight";
+        const std::string within = module + "." + part, weight = within + ".weight";
+        const bool down = port == "down";
+        require_linear(weight, within + ".bias", down ? width : options.hidden, down ? options.hidden : width,
+                       options.biased);
+        weights[port + "_weight"] = weight;
         if (options.biased) weights[port + "_bias"] = within + ".bias";
     }
     return layer(module + ".feed_forward", "feed_forward", {{"x", x}, {"residual", options.residual}},
@@ -102,6 +145,7 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
     if (options.scale != 0) params["scale"] = options.scale;
     if (options.softcap != 0) params["softcap"] = options.softcap;
     if (options.window != 0) params["window"] = options.window;
+    // Heads share keys and values, so the outputs are as wide as the queries.
     return layer(name, "attention",
                  {{"q", q},
                   {"k", k},
@@ -115,8 +159,9 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
 
 GraphWriter::Tensor pass_on(GraphWriter &from, GraphWriter &to, const GraphWriter::Tensor &tensor,
                             const std::string &dims) {
+    const int64_t channels = from.channels(tensor);
     from.output(tensor, tensor);
-    return to.input(tensor, DType::f32, dims);
+    return to.input(tensor, DType::f32, dims + " " + std::to_string(channels), channels);
 }
 
 } // namespace lamina::architectures

@@ -1,5 +1,8 @@
 // Writes one graph in the format of model.json. A layer has the name that its module has in the model's files, so most
 // weights need no mapping: layer "model.norm" reads "model.norm.weight".
+//
+// Which weights a layer has, and their shapes, follow from the settings alone, and never from what a file happens to
+// hold: a file that lacks one of them, or has it in another shape, is another model than its config.json says.
 #pragma once
 
 #include "base/json.hpp"
@@ -9,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,18 +28,26 @@ class GraphWriter {
 
     using Tensor = std::string; // its name in the graph; empty: none
 
-    Tensor input(const std::string &name, DType dtype, const std::string &dims);
+    // `channels`: the last dim, if layers of this class take it.
+    Tensor input(const std::string &name, DType dtype, const std::string &dims, int64_t channels = 0);
     void output(const std::string &name, const Tensor &tensor) { outputs_[name] = tensor; }
     [[nodiscard]] bool takes(std::string_view input) const;
     [[nodiscard]] bool names(std::string_view weight) const; // whether it is a layer's
 
-    // Adds any layer. Empty inputs are left out. Weights that are not mapped are called NAME.PORT.
+    // Adds any layer. Empty inputs are left out. Weights that are not mapped are called NAME.PORT; the caller requires
+    // them. The output has as many channels as the first input: set_channels() tells of others.
     Tensor layer(const std::string &name, const char *type, const std::vector<std::pair<const char *, Tensor>> &inputs,
                  const Json &params = {}, const Json &weights = {});
+    void set_channels(const Tensor &tensor, int64_t count) { channels_[tensor] = count; }
+    [[nodiscard]] int64_t channels(const Tensor &tensor) const;
+
+    // Throws Error(input) unless the file has this tensor, in this shape.
+    void require(const std::string &weight, const Shape &shape) const;
 
     // ---- The common layers; `module` names both the layer and its weights ----
 
     struct Embedding {
+        int64_t rows, channels; // of the table
         double scale = 1;
         Tensor residual = {};
         std::string table = {}; // the weight, if it is not MODULE.weight
@@ -54,14 +66,16 @@ class GraphWriter {
     Tensor rms_norm(const std::string &module, const Tensor &x, const RmsNorm &options);
 
     struct Linear {
+        int64_t outputs = 0; // channels; 0: as the residual, or else the input
         Tensor residual = {};
         bool biased = true;
-        std::string weight = {}; // if it is not MODULE.weight
+        std::string weight = {}, bias = {}; // if they are not MODULE.weight and MODULE.bias
     };
     Tensor linear(const std::string &module, const Tensor &x, const Linear &options);
 
     // up, down and gate are submodules of `module`: {.up = "up_proj", .down = "down_proj", .gate = "gate_proj"}.
     struct FeedForward {
+        int64_t hidden; // channels
         std::string activation, up, down, gate = {};
         Tensor residual = {};
         bool biased = true;
@@ -84,16 +98,17 @@ class GraphWriter {
     [[nodiscard]] Json json() const { return {{"inputs", inputs_}, {"layers", layers_}, {"outputs", outputs_}}; }
 
   private:
-    // Throws unless the file has a bias exactly where the config says so. Otherwise the architecture has misread the
-    // config.
-    void check_bias(const std::string &module, bool biased) const;
-
+    // Throws unless the file has weights of this shape and, exactly where the config says so, a bias.
+    void require_linear(const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs,
+                        bool biased) const;
     const model::Weights *weights_;
+    std::map<Tensor, int64_t> channels_;
     std::set<std::string, std::less<>> named_; // layers, and weights that are not named after their layer
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();
 };
 
-// Makes an output of one graph an input of the other, under the same name; generation passes it on. This is how an
+// Makes an output of one graph an input of the other, under the same name; generation passes it on. `dims`: without the
+// channels. This is how an
 // encoder gives its decoder the keys and values of the source, which are computed only once.
 GraphWriter::Tensor pass_on(GraphWriter &from, GraphWriter &to, const GraphWriter::Tensor &tensor,
                             const std::string &dims);

@@ -29,4 +29,9 @@ std::optional<Task> task_of(const Config &config) {
     return std::nullopt;
 }
 
+int64_t label_count(const Config &config) {
+    if (const auto labels = config.find("id2label")) return static_cast<int64_t>(labels->members().size());
+    return config.integer("num_labels", 2); // without names, which are not written for two classes
+}
+
 } // namespace lamina::architectures

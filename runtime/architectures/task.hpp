@@ -19,4 +19,7 @@ enum class Task {
 // the model was first trained with. none: there is no such key, or a class that is not known, so the weights decide.
 [[nodiscard]] std::optional<Task> task_of(const Config &config);
 
+// How many classes the model distinguishes, or scores it gives.
+[[nodiscard]] int64_t label_count(const Config &config);
+
 } // namespace lamina::architectures

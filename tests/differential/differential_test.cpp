@@ -11,14 +11,17 @@
 #include <array>
 #include <cmath>
 #include <iostream>
+#include <set>
 
 using namespace differential;
 namespace fs = std::filesystem;
 
 namespace {
 
-enum Outcome { same_numbers, both_refuse, lamina_refuses, wrong };
-constexpr std::array names{"same numbers", "both refuse", "Lamina alone refuses", "WRONG"};
+// Transformers may refuse a value of a key that changes no number, such as "use_cache": 1; Lamina may ignore it.
+enum Outcome { same_numbers, both_refuse, lamina_refuses, lamina_ignores, wrong };
+constexpr std::array names{"same numbers", "both refuse", "Lamina alone refuses", "Lamina alone ignores", "WRONG"};
+constexpr size_t outcomes = names.size();
 
 struct Finding {
     Outcome outcome;
@@ -79,8 +82,8 @@ std::pair<std::string, std::string> described(const Json &change) {
 
 // A line for each key: which values have which outcome.
 void print(const std::string &name, const std::vector<Finding> &findings) {
-    std::array<size_t, 4> counts{};
-    std::map<std::string, std::array<std::string, 4>> table;
+    std::array<size_t, outcomes> counts{};
+    std::map<std::string, std::array<std::string, outcomes>> table;
     for (const Finding &f : findings) {
         ++counts.at(f.outcome);
         std::string &cell = table[f.key].at(f.outcome);
@@ -94,22 +97,49 @@ void print(const std::string &name, const std::vector<Finding> &findings) {
         for (size_t i = 0; i < names.size(); ++i)
             if (!cells.at(i).empty()) std::cout << "    " << names.at(i) << ": " << cells.at(i) << '\n';
     }
-    for (const Outcome outcome : {lamina_refuses, wrong})
+    for (const Outcome outcome : {lamina_refuses, lamina_ignores, wrong})
         for (const Finding &f : findings)
             if (f.outcome == outcome)
                 std::cout << names.at(outcome) << ": " << name << ": " << f.key << " = " << f.value << ": " << f.why
                           << '\n';
 }
 
+// Keys that change no number: whatever values of them transformers accepts, it computes the same.
+std::set<std::string> keys_without_effect(const Digest &digest) {
+    std::set<std::string> accepted, others;
+    for (const Json &change : digest.changes) {
+        const Json &set = change[0].contains("set") ? change[0]["set"] : Json::object();
+        if (set.size() != 1 || change[0].size() != 1) continue;
+        const std::string key = set.begin().key();
+        const auto number = change[1].get<size_t>();
+        if (number == 0)
+            accepted.insert(key);
+        else if (!digest.results[number].contains("refused"))
+            others.insert(key);
+    }
+    for (const std::string &key : others) accepted.erase(key);
+    return accepted;
+}
+
+// Explains what transformers refuses and Lamina does not.
+void excuse(Finding &finding, const Digest &digest, const std::set<std::string> &without_effect, const Verdict &found) {
+    if (finding.outcome != wrong || !found.refused.empty() || !found.broken.empty()) return;
+    if (without_effect.contains(finding.key) && difference(digest.results[0], found).empty())
+        finding.outcome = lamina_ignores;
+}
+
 std::vector<Finding> findings_of(const Digest &digest) {
+    const std::set<std::string> without_effect = keys_without_effect(digest);
     const TemporaryFolder folder;
     Files files(digest, folder.path());
     Reader reader(test::runtime(), folder.path());
     std::vector<Finding> out;
     for (const Json &change : digest.changes) {
         files.write(change[0]);
-        Finding finding = judge(digest.results[change[1].get<size_t>()], reader.read());
+        const Verdict found = reader.read();
+        Finding finding = judge(digest.results[change[1].get<size_t>()], found);
         std::tie(finding.key, finding.value) = described(change[0]);
+        if (digest.results[change[1].get<size_t>()].contains("refused")) excuse(finding, digest, without_effect, found);
         out.push_back(finding);
     }
     return out;

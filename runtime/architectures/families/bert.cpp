@@ -21,7 +21,8 @@ class Bert {
         : draft_(draft), config_(draft.config), kind_(kind), graph_(draft.graph("encode")),
           activation_(config_.activation("hidden_act")), eps_(config_.real("layer_norm_eps")),
           prefix_(std::string(kind.base) + "."), heads_(config_.positive("num_attention_heads")),
-          layers_(config_.layers("num_hidden_layers")) {}
+          layers_(config_.layers("num_hidden_layers")), width_(config_.positive("hidden_size")),
+          vocabulary_(config_.positive("vocab_size")) {}
 
     void build() {
         lengths_ = graph_.input("lengths", DType::i32, "B");
@@ -39,7 +40,7 @@ class Bert {
     std::string activation_;
     double eps_;
     std::string prefix_, lengths_;
-    int64_t heads_, layers_;
+    int64_t heads_, layers_, width_, vocabulary_;
 
     [[nodiscard]] bool has(const std::string &tensor) const { return draft_.weights.entries().contains(tensor); }
 
@@ -48,6 +49,7 @@ class Bert {
         const int64_t rows = config_.positive("max_position_embeddings");
         const int64_t first = kind_.roberta ? config_.integer("pad_token_id") + 1 : 0;
         std::string positions = name + "position_embeddings";
+        graph_.require(table, {rows, width_});
         if (first != 0) {
             positions = name + "positions";
             draft_.weights.add(positions + ".weight", draft_.weights.at(table).rows(first, rows));
@@ -55,10 +57,12 @@ class Bert {
         }
         const Tensor ids = graph_.input("ids", DType::i32, "B T"),
                      types = graph_.input("token_types", DType::i32, "B T");
-        const Tensor words = graph_.embedding(name + "word_embeddings", ids, {});
+        const Tensor words = graph_.embedding(name + "word_embeddings", ids, {.rows = vocabulary_, .channels = width_});
         const Tensor placed = graph_.learned_positions(positions, words, "", rows - first);
-        return graph_.layer_norm(name + "LayerNorm",
-                                 graph_.embedding(name + "token_type_embeddings", types, {.residual = placed}), eps_);
+        const Tensor typed =
+            graph_.embedding(name + "token_type_embeddings", types,
+                             {.rows = config_.positive("type_vocab_size"), .channels = width_, .residual = placed});
+        return graph_.layer_norm(name + "LayerNorm", typed, eps_);
     }
 
     Tensor layer(const std::string &name, const Tensor &x) {
@@ -69,12 +73,13 @@ class Bert {
             graph_.attention(self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_, .key_lengths = lengths_});
         const Tensor out = graph_.linear(name + ".attention.output.dense", attended, {.residual = x});
         const Tensor tokens = graph_.layer_norm(name + ".attention.output.LayerNorm", out, eps_);
-        return graph_.layer_norm(
-            name + ".output.LayerNorm",
-            graph_.feed_forward(
-                name, tokens,
-                {.activation = activation_, .up = "intermediate.dense", .down = "output.dense", .residual = tokens}),
-            eps_);
+        const Tensor fed = graph_.feed_forward(name, tokens,
+                                               {.hidden = config_.positive("intermediate_size"),
+                                                .activation = activation_,
+                                                .up = "intermediate.dense",
+                                                .down = "output.dense",
+                                                .residual = tokens});
+        return graph_.layer_norm(name + ".output.LayerNorm", fed, eps_);
     }
 
     // ---- Heads ----
@@ -94,12 +99,13 @@ class Bert {
         case Task::words:
             return graph_.output("logits", words(x, tied));
         case Task::texts:
-            return graph_.output("logits",
-                                 kind_.roberta ? roberta_classes(x) : graph_.linear("classifier", summary, {}));
+            return graph_.output(
+                "logits", kind_.roberta ? roberta_classes(x)
+                                        : graph_.linear("classifier", summary, {.outputs = label_count(config_)}));
         case Task::tokens:
-            return graph_.output("logits", graph_.linear("classifier", x, {}));
+            return graph_.output("logits", graph_.linear("classifier", x, {.outputs = label_count(config_)}));
         case Task::answers:
-            return graph_.output("logits", graph_.linear("qa_outputs", x, {}));
+            return graph_.output("logits", graph_.linear("qa_outputs", x, {.outputs = label_count(config_)}));
         }
     }
 
@@ -116,7 +122,7 @@ class Bert {
         const std::string pooler = prefix_ + "pooler.dense";
         const Task task = *draft_.task;
         const bool needed = task == Task::texts && !kind_.roberta, possible = task == Task::words || task == Task::none;
-        if (!needed && !(possible && has(pooler + ".weight"))) return leave_out(pooler);
+        if (!needed && !(possible && (has(pooler + ".weight") || has(pooler + ".bias")))) return leave_out(pooler);
         const Tensor out = graph_.activated("tanh", graph_.linear(pooler, first(x), {}));
         graph_.output("pooled", out);
         return out;
@@ -124,7 +130,7 @@ class Bert {
 
     Tensor roberta_classes(const Tensor &x) {
         const Tensor dense = graph_.activated("tanh", graph_.linear("classifier.dense", first(x), {}));
-        return graph_.linear("classifier.out_proj", dense, {});
+        return graph_.linear("classifier.out_proj", dense, {.outputs = label_count(config_)});
     }
 
     // The masked-language-modelling head, which may share the embedding table. Its bias has two names.
@@ -133,12 +139,12 @@ class Bert {
         const std::string name = kind_.words, table = prefix_ + "embeddings.word_embeddings.weight";
         const auto shared = [&](const char *part, const std::string &with) {
             const std::string own = name + ".decoder" + part;
-            return tied ? draft_.tied_head(own, with) : own;
+            return tied ? draft_.tied(own, with) : own;
         };
         const std::string bias = shared(".bias", name + ".bias");
         if (bias != name + ".bias") draft_.unused.insert(name + ".bias");
-        return graph_.layer(name, "linear", {{"x", graph_.layer_norm(kind_.words_norm, hidden, eps_)}}, {},
-                            {{"weight", shared(".weight", table)}, {"bias", bias}});
+        return graph_.linear(name, graph_.layer_norm(kind_.words_norm, hidden, eps_),
+                             {.outputs = vocabulary_, .weight = shared(".weight", table), .bias = bias});
     }
 
     Tensor first(const Tensor &x) {

@@ -31,18 +31,19 @@ void add_head(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &l
     case Task::texts: {
         const Tensor first = graph.layer(prefix + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
         const Tensor hidden = graph.activated("relu", graph.linear("pre_classifier", first, {}));
-        return graph.output("logits", graph.linear("classifier", hidden, {}));
+        return graph.output("logits", graph.linear("classifier", hidden, {.outputs = label_count(draft.config)}));
     }
     case Task::tokens:
-        return graph.output("logits", graph.linear("classifier", x, {}));
+        return graph.output("logits", graph.linear("classifier", x, {.outputs = label_count(draft.config)}));
     case Task::answers:
-        return graph.output("logits", graph.linear("qa_outputs", x, {}));
+        return graph.output("logits", graph.linear("qa_outputs", x, {.outputs = label_count(draft.config)}));
     case Task::words: {
         const Tensor hidden = graph.activated(activation, graph.linear("vocab_transform", x, {}));
         const Tensor normed = graph.layer_norm("vocab_layer_norm", hidden, norm_eps);
         const std::string table = prefix + "embeddings.word_embeddings.weight", own = "vocab_projector.weight";
-        const std::string head = tied ? draft.tied_head(own, table) : own;
-        return graph.output("logits", graph.linear("vocab_projector", normed, {.weight = head}));
+        const std::string head = tied ? draft.tied(own, table) : own;
+        return graph.output("logits", graph.linear("vocab_projector", normed,
+                                                   {.outputs = draft.config.positive("vocab_size"), .weight = head}));
     }
     }
 }
@@ -51,13 +52,15 @@ void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("n_layers"), heads = config.positive("n_heads");
     const int64_t positions = config.positive("max_position_embeddings");
+    const int64_t vocabulary = config.positive("vocab_size"), width = config.positive("dim");
+    const int64_t hidden = config.positive("hidden_dim");
     const std::string activation = config.activation("activation");
 
     const std::string prefix = std::string(base) + ".", embeddings = prefix + "embeddings.";
     GraphWriter &graph = draft.graph("encode");
     const Tensor ids = graph.input("ids", DType::i32, "B T"), lengths = graph.input("lengths", DType::i32, "B");
-    Tensor x = graph.learned_positions(embeddings + "position_embeddings",
-                                       graph.embedding(embeddings + "word_embeddings", ids, {}), "", positions);
+    Tensor x = graph.embedding(embeddings + "word_embeddings", ids, {.rows = vocabulary, .channels = width});
+    x = graph.learned_positions(embeddings + "position_embeddings", x, "", positions);
     x = graph.layer_norm(embeddings + "LayerNorm", x, norm_eps);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = prefix + "transformer.layer." + std::to_string(i), self = layer + ".attention";
@@ -67,8 +70,9 @@ void build(Draft &draft) {
             graph.attention(self + ".heads", q, k, v, {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
         const Tensor tokens = graph.layer_norm(layer + ".sa_layer_norm",
                                                graph.linear(self + ".out_lin", attended, {.residual = x}), norm_eps);
-        x = graph.feed_forward(layer + ".ffn", tokens,
-                               {.activation = activation, .up = "lin1", .down = "lin2", .residual = tokens});
+        x = graph.feed_forward(
+            layer + ".ffn", tokens,
+            {.hidden = hidden, .activation = activation, .up = "lin1", .down = "lin2", .residual = tokens});
         x = graph.layer_norm(layer + ".output_layer_norm", x, norm_eps);
     }
     graph.output("hidden", x);

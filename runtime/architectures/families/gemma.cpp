@@ -35,6 +35,7 @@ void build(Draft &draft, Version version) {
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size");
     const int64_t heads = config.positive("num_attention_heads"), kv_heads = config.positive("num_key_value_heads");
     const int64_t head_dim = config.positive("head_dim");
+    const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const double eps = config.real("rms_norm_eps"), scale = 1 / std::sqrt(config.real("query_pre_attn_scalar"));
     const auto cap_of = [&](const char *key) { return config.reads(key) ? config.real(key, 0) : 0; };
     const double softcap = cap_of("attn_logit_softcapping"), cap = cap_of("final_logit_softcapping");
@@ -54,15 +55,16 @@ void build(Draft &draft, Version version) {
                               rotary(draft, head_dim, layered ? "sliding_attention" : ""), false);
     if (std::ranges::find(sliding_layer, false) == sliding_layer.end()) draft.unused.insert("model.rotary.full");
     if (!any_slides) draft.unused.insert("model.rotary.sliding");
-    Tensor x = graph.embedding("model.embed_tokens", ids, {.scale = std::sqrt(static_cast<double>(width))});
+    Tensor x = graph.embedding("model.embed_tokens", ids,
+                               {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         const bool slides = sliding_layer[static_cast<size_t>(i)];
         const RotaryLayer &turned = slides ? sliding : full;
         Tensor tokens = graph.rms_norm(layer + ".input_layernorm", x, norm(eps));
-        Tensor q = graph.linear(self + ".q_proj", tokens, {.biased = biased});
-        Tensor k = graph.linear(self + ".k_proj", tokens, {.biased = biased});
-        const Tensor v = graph.linear(self + ".v_proj", tokens, {.biased = biased});
+        Tensor q = graph.linear(self + ".q_proj", tokens, {.outputs = heads * head_dim, .biased = biased});
+        Tensor k = graph.linear(self + ".k_proj", tokens, {.outputs = kv_heads * head_dim, .biased = biased});
+        const Tensor v = graph.linear(self + ".v_proj", tokens, {.outputs = kv_heads * head_dim, .biased = biased});
         if (version == Version::three) {
             q = graph.rms_norm(self + ".q_norm", q, {.eps = eps, .weight_offset = 1, .groups = heads});
             k = graph.rms_norm(self + ".k_norm", k, {.eps = eps, .weight_offset = 1, .groups = kv_heads});
@@ -77,17 +79,21 @@ void build(Draft &draft, Version version) {
                                                  .softcap = softcap,
                                                  .window = slides ? window : 0,
                                                  .position = position});
-        const Tensor out = graph.linear(self + ".o_proj", attended, {.biased = biased});
+        const Tensor out = graph.linear(self + ".o_proj", attended, {.outputs = width, .biased = biased});
         x = graph.rms_norm(layer + ".post_attention_layernorm", out, norm(eps, x));
         tokens = graph.rms_norm(layer + ".pre_feedforward_layernorm", x, norm(eps));
-        const Tensor hidden = graph.feed_forward(
-            layer + ".mlp", tokens,
-            {.activation = activation, .up = "up_proj", .down = "down_proj", .gate = "gate_proj", .biased = false});
-        x = graph.rms_norm(layer + ".post_feedforward_layernorm", hidden, norm(eps, x));
+        const Tensor fed = graph.feed_forward(layer + ".mlp", tokens,
+                                              {.hidden = hidden,
+                                               .activation = activation,
+                                               .up = "up_proj",
+                                               .down = "down_proj",
+                                               .gate = "gate_proj",
+                                               .biased = false});
+        x = graph.rms_norm(layer + ".post_feedforward_layernorm", fed, norm(eps, x));
     }
     x = graph.rms_norm("model.norm", x, norm(eps));
-    const std::string head = tied ? draft.tied_head("lm_head.weight", "model.embed_tokens.weight") : "";
-    Tensor logits = graph.linear("lm_head", x, {.biased = false, .weight = head});
+    const std::string head = tied ? draft.tied("lm_head.weight", "model.embed_tokens.weight") : "";
+    Tensor logits = graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head});
     if (cap != 0)
         logits =
             graph.layer("lm_head.softcap", "activation", {{"x", logits}}, {{"activation", "tanh"}, {"scale", cap}});

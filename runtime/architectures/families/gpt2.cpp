@@ -15,11 +15,16 @@ constexpr std::string_view base = "transformer";
 // GPT-2's files store matrices transposed, one column per output, and the three projections of attention side by side.
 class Transposed {
   public:
-    Transposed(Draft &draft, const std::string &prefix) : draft_(draft), prefix_(prefix) {}
+    Transposed(Draft &draft, GraphWriter &graph, const std::string &prefix)
+        : draft_(draft), graph_(graph), prefix_(prefix) {}
 
-    // Makes part `part` of `parts` of the module's columns the weights of the linear layer `name`.
-    std::string operator()(const std::string &module, const std::string &name, int64_t part = 0, int64_t parts = 1) {
+    // Makes part `part` of `parts` of the columns of the module, a matrix of this shape, the weights of the linear
+    // layer `name`.
+    std::string operator()(const std::string &module, const Shape &shape, const std::string &name, int64_t part = 0,
+                           int64_t parts = 1) {
         const std::string weight = prefix_ + module + ".weight", bias = prefix_ + module + ".bias";
+        graph_.require(weight, shape);
+        graph_.require(bias, {shape[1]});
         draft_.weights.add(name + ".weight", transposed_columns(draft_.weights.at(weight), part, parts));
         draft_.weights.add(name + ".bias", part_of(draft_.weights.at(bias), part, parts));
         draft_.unused.insert(weight), draft_.unused.insert(bias);
@@ -28,6 +33,7 @@ class Transposed {
 
   private:
     Draft &draft_;
+    GraphWriter &graph_;
     std::string prefix_;
 };
 
@@ -38,19 +44,22 @@ void build(Draft &draft) {
     if (width % heads != 0) config.fail("n_head", "expected a divisor of n_embd, " + std::to_string(width));
     const double eps = config.real("layer_norm_epsilon");
     const std::string activation = config.activation("activation_function");
+    const int64_t vocabulary = config.positive("vocab_size"), hidden = config.integer("n_inner", 4 * width);
     const bool scaled = config.flag("scale_attn_weights"), tied = config.flag("tie_word_embeddings");
     const bool by_layer = config.flag("scale_attn_by_inverse_layer_idx");
 
     const std::string prefix = std::string(base) + ".";
-    Transposed transposed(draft, prefix);
     GraphWriter &graph = draft.graph("decode");
+    Transposed transposed(draft, graph, prefix);
     const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
-    Tensor x = graph.learned_positions(prefix + "wpe", graph.embedding(prefix + "wte", ids, {}), position, positions);
+    Tensor x = graph.embedding(prefix + "wte", ids, {.rows = vocabulary, .channels = width});
+    x = graph.learned_positions(prefix + "wpe", x, position, positions);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string block = "h." + std::to_string(i), layer = prefix + block;
         const Tensor tokens = graph.layer_norm(layer + ".ln_1", x, eps);
         const auto part = [&](const char *name, int64_t which) {
-            return graph.linear(transposed(block + ".attn.c_attn", layer + ".attn." + name, which, 3), tokens, {});
+            return graph.linear(
+                transposed(block + ".attn.c_attn", {width, 3 * width}, layer + ".attn." + name, which, 3), tokens, {});
         };
         const Tensor q = part("query", 0), k = part("key", 1), v = part("value", 2);
         const double scale = (scaled ? 1 / std::sqrt(static_cast<double>(width / heads)) : 1) /
@@ -58,16 +67,17 @@ void build(Draft &draft) {
         const Tensor attended =
             graph.attention(layer + ".attn.heads", q, k, v,
                             {.heads = heads, .kv_heads = heads, .causal = true, .scale = scale, .position = position});
-        x = graph.linear(transposed(block + ".attn.c_proj", layer + ".attn.out"), attended, {.residual = x});
-        (void)transposed(block + ".mlp.c_fc", layer + ".mlp.up");
-        (void)transposed(block + ".mlp.c_proj", layer + ".mlp.down");
+        x = graph.linear(transposed(block + ".attn.c_proj", {width, width}, layer + ".attn.out"), attended,
+                         {.residual = x});
+        (void)transposed(block + ".mlp.c_fc", {width, hidden}, layer + ".mlp.up");
+        (void)transposed(block + ".mlp.c_proj", {hidden, width}, layer + ".mlp.down");
         x = graph.feed_forward(layer + ".mlp", graph.layer_norm(layer + ".ln_2", x, eps),
-                               {.activation = activation, .up = "up", .down = "down", .residual = x});
+                               {.hidden = hidden, .activation = activation, .up = "up", .down = "down", .residual = x});
         for (const char *mask : {".attn.bias", ".attn.masked_bias"}) draft.unused.insert(layer + mask);
     }
     x = graph.layer_norm(prefix + "ln_f", x, eps);
-    const std::string head = tied ? draft.tied_head("lm_head.weight", prefix + "wte.weight") : "";
-    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = head}));
+    const std::string head = tied ? draft.tied("lm_head.weight", prefix + "wte.weight") : "";
+    graph.output("logits", graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head}));
 }
 
 } // namespace

@@ -21,10 +21,13 @@ std::vector<int64_t> windows(const Config &config, size_t layers) {
     std::vector<int64_t> out(layers, 0);
     if (!config.reads("sliding_window")) return out;
     const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
-    if (!config.reads("layer_types")) return std::vector<int64_t>(layers, window);
-    const bool slides = config.flag("use_sliding_window");
-    const auto full = static_cast<size_t>(config.integer("max_window_layers")); // so many at the start have none
+    // mistral has the same window everywhere; with layer_types, transformers takes it for ministral, which has not.
     const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(layers));
+    const bool mistral = !config.reads("use_sliding_window");
+    if (mistral && types.empty()) return std::vector<int64_t>(layers, window);
+    const bool slides = mistral || config.flag("use_sliding_window");
+    const auto full =
+        mistral ? 0 : static_cast<size_t>(config.integer("max_window_layers")); // so many at the start have none
     for (size_t i = 0; i < layers; ++i) {
         if (types.empty() ? !slides || i < full : types[i] != "sliding_attention") continue;
         if (!types.empty() && (!slides || window == 0))
@@ -47,6 +50,7 @@ void build(Draft &draft, const Kind &kind) {
     const std::string activation = config.activation("hidden_act");
     const auto adds_bias = [&](const char *key) { return config.reads(key) && config.flag(key); };
     const bool mlp_biased = adds_bias("mlp_bias"), attention_bias = adds_bias("attention_bias");
+    const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const bool biased = kind.biased_heads || attention_bias, tied = config.flag("tie_word_embeddings");
     const std::vector<int64_t> window = windows(config, static_cast<size_t>(layers));
 
@@ -54,13 +58,14 @@ void build(Draft &draft, const Kind &kind) {
     const std::string ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
     const RotaryLayer turned(draft, "model.rotary.frequencies", rotary(draft, head_dim),
                              draft.gguf && kind.interleaved_in_gguf);
-    std::string x = graph.embedding("model.embed_tokens", ids, {});
+    std::string x = graph.embedding("model.embed_tokens", ids, {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         std::string tokens = graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps});
-        std::string q = graph.linear(self + ".q_proj", tokens, {.biased = biased});
-        std::string k = graph.linear(self + ".k_proj", tokens, {.biased = biased});
-        const std::string v = graph.linear(self + ".v_proj", tokens, {.biased = biased});
+        std::string q = graph.linear(self + ".q_proj", tokens, {.outputs = heads * head_dim, .biased = biased});
+        std::string k = graph.linear(self + ".k_proj", tokens, {.outputs = kv_heads * head_dim, .biased = biased});
+        const std::string v =
+            graph.linear(self + ".v_proj", tokens, {.outputs = kv_heads * head_dim, .biased = biased});
         if (kind.normed_heads) {
             q = graph.rms_norm(self + ".q_norm", q, {.eps = eps, .groups = heads});
             k = graph.rms_norm(self + ".k_norm", k, {.eps = eps, .groups = kv_heads});
@@ -77,7 +82,8 @@ void build(Draft &draft, const Kind &kind) {
                          {.residual = x, .biased = attention_bias});
         tokens = graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
         x = graph.feed_forward(layer + ".mlp", tokens,
-                               {.activation = activation,
+                               {.hidden = hidden,
+                                .activation = activation,
                                 .up = "up_proj",
                                 .down = "down_proj",
                                 .gate = "gate_proj",
@@ -85,8 +91,8 @@ void build(Draft &draft, const Kind &kind) {
                                 .biased = mlp_biased});
     }
     x = graph.rms_norm("model.norm", x, {.eps = eps});
-    const std::string head = tied ? draft.tied_head("lm_head.weight", "model.embed_tokens.weight") : "";
-    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = head}));
+    const std::string head = tied ? draft.tied("lm_head.weight", "model.embed_tokens.weight") : "";
+    graph.output("logits", graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head}));
 }
 
 constexpr std::array<TensorName, 14> gguf{{

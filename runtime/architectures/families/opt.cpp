@@ -15,18 +15,20 @@ void build(Draft &draft) {
     const int64_t width = config.positive("hidden_size"), positions = config.positive("max_position_embeddings");
     const std::string activation = config.activation("activation_function");
     const bool tied = config.flag("tie_word_embeddings"), biased = config.flag("enable_bias");
+    const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("ffn_dim");
     constexpr double eps = 1e-5;
     config.expect("word_embed_proj_dim", static_cast<double>(width));
 
     // ---- Weights in another layout: the first two rows of this table are padding ----
     const std::string stack = "model.decoder", table = stack + ".embed_positions.weight";
+    GraphWriter &graph = draft.graph("decode");
+    graph.require(table, {positions + 2, width});
     draft.weights.add(stack + ".positions.weight", draft.weights.at(table).rows(2, positions + 2));
     draft.unused.insert(table);
 
     // ---- Layers ----
-    GraphWriter &graph = draft.graph("decode");
     const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
-    Tensor x = graph.embedding(stack + ".embed_tokens", ids, {});
+    Tensor x = graph.embedding(stack + ".embed_tokens", ids, {.rows = vocabulary, .channels = width});
     x = graph.learned_positions(stack + ".positions", x, position, positions);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = stack + ".layers." + std::to_string(i), self = layer + ".self_attn";
@@ -37,12 +39,13 @@ void build(Draft &draft) {
         const Tensor attended = graph.attention(
             self + ".heads", q, k, v, {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
         x = graph.linear(self + ".out_proj", attended, {.residual = x, .biased = biased});
-        x = graph.feed_forward(layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
-                               {.activation = activation, .up = "fc1", .down = "fc2", .residual = x, .biased = biased});
+        x = graph.feed_forward(
+            layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
+            {.hidden = hidden, .activation = activation, .up = "fc1", .down = "fc2", .residual = x, .biased = biased});
     }
     x = graph.layer_norm(stack + ".final_layer_norm", x, eps);
-    const std::string head = tied ? draft.tied_head("lm_head.weight", stack + ".embed_tokens.weight") : "";
-    graph.output("logits", graph.linear("lm_head", x, {.biased = false, .weight = head}));
+    const std::string head = tied ? draft.tied("lm_head.weight", stack + ".embed_tokens.weight") : "";
+    graph.output("logits", graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head}));
 }
 
 } // namespace

@@ -33,10 +33,11 @@ class T5 {
     explicit T5(Draft &draft)
         : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
           heads_(config_.positive("num_heads")), width_(config_.positive("d_model")),
-          keys_("B S " + std::to_string(heads_ * config_.positive("d_kv"))),
+          inner_(heads_ * config_.positive("d_kv")), vocabulary_(config_.positive("vocab_size")),
           max_distance_(config_.integer("relative_attention_max_distance")), eps_(config_.real("layer_norm_epsilon")),
           feed_forward_(feed_forward_kind(config_)),
-          table_(draft.tied({"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"})) {}
+          table_(draft.first_of(
+              {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"})) {}
 
     void build() {
         const int64_t layers = config_.layers("num_layers");
@@ -53,7 +54,8 @@ class T5 {
     const Config &config_;
     GraphWriter &encode_, &decode_;
     int64_t heads_, width_;
-    std::string keys_; // dims of the encoder's keys and values
+    int64_t inner_; // channels of queries, keys and values, of all heads
+    int64_t vocabulary_;
     int64_t max_distance_;
     double eps_;
     FeedForwardKind feed_forward_;
@@ -84,12 +86,16 @@ class T5 {
     }
 
     Tensor embedding(GraphWriter &graph, const std::string &stack) const {
-        return graph.embedding(stack + ".embed_tokens", graph.input("ids", DType::i32, "B T"), {.table = table_});
+        const std::string module = stack + ".embed_tokens";
+        return graph.embedding(
+            module, graph.input("ids", DType::i32, "B T"),
+            {.rows = vocabulary_, .channels = width_, .table = draft_.tied(module + ".weight", table_)});
     }
 
     // All layers share the first layer's table.
     Tensor distance_bias(GraphWriter &graph, const std::string &stack) const {
         const std::string name = stack + ".block.0.layer.0.SelfAttention.relative_attention_bias";
+        graph.require(name + ".weight", {config_.positive("relative_attention_num_buckets"), heads_});
         return graph.layer(name, "relative_position_bias", {},
                            {{"max_distance", max_distance_}, {"bidirectional", stack == "encoder"}},
                            {{"table", name + ".weight"}});
@@ -99,18 +105,19 @@ class T5 {
                           const GraphWriter::Attention &options) const {
         const std::string self = layer + ".SelfAttention";
         const Tensor tokens = graph.rms_norm(layer + ".layer_norm", x, {.eps = eps_});
-        const Tensor q = graph.linear(self + ".q", tokens, {.biased = false}),
-                     k = graph.linear(self + ".k", tokens, {.biased = false}),
-                     v = graph.linear(self + ".v", tokens, {.biased = false});
+        const Tensor q = graph.linear(self + ".q", tokens, {.outputs = inner_, .biased = false}),
+                     k = graph.linear(self + ".k", tokens, {.outputs = inner_, .biased = false}),
+                     v = graph.linear(self + ".v", tokens, {.outputs = inner_, .biased = false});
         return attended(graph, self, q, k, v, x, options);
     }
 
     Tensor source_attention(const std::string &layer, const Tensor &x, const Tensor &memory, const Tensor &lengths) {
         const std::string source = layer + ".EncDecAttention";
-        const Tensor k = pass_on(encode_, decode_, encode_.linear(source + ".k", memory, {.biased = false}), keys_),
-                     v = pass_on(encode_, decode_, encode_.linear(source + ".v", memory, {.biased = false}), keys_);
+        const GraphWriter::Linear options{.outputs = inner_, .biased = false};
+        const Tensor k = pass_on(encode_, decode_, encode_.linear(source + ".k", memory, options), "B S"),
+                     v = pass_on(encode_, decode_, encode_.linear(source + ".v", memory, options), "B S");
         const Tensor tokens = decode_.rms_norm(layer + ".layer_norm", x, {.eps = eps_});
-        const Tensor q = decode_.linear(source + ".q", tokens, {.biased = false});
+        const Tensor q = decode_.linear(source + ".q", tokens, options);
         return attended(decode_, source, q, k, v, x, {.key_lengths = lengths});
     }
 
@@ -125,7 +132,8 @@ class T5 {
     Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x) const {
         const bool gated = feed_forward_.gated;
         return graph.feed_forward(layer + ".DenseReluDense", graph.rms_norm(layer + ".layer_norm", x, {.eps = eps_}),
-                                  {.activation = feed_forward_.activation,
+                                  {.hidden = config_.positive("d_ff"),
+                                   .activation = feed_forward_.activation,
                                    .up = gated ? "wi_1" : "wi",
                                    .down = "wo",
                                    .gate = gated ? "wi_0" : "",
@@ -141,13 +149,15 @@ class T5 {
         const bool unscaled = tied && !tied->boolean(), says = config_.states("scale_decoder_outputs");
         std::string norm = "decoder.final_layer_norm";
         if (says ? config_.flag("scale_decoder_outputs") : !unscaled) {
+            decode_.require(norm + ".weight", {width_});
             draft_.unused.insert(norm + ".weight");
             const model::Weight &weight = draft_.weights.at(norm + ".weight");
             norm += ".scaled";
             draft_.weights.add(norm + ".weight", scaled(weight, 1 / std::sqrt(static_cast<double>(width_))));
         }
-        return decode_.linear("lm_head", decode_.rms_norm(norm, x, {.eps = eps_}),
-                              {.biased = false, .weight = draft_.tied_head("lm_head.weight", table_)});
+        return decode_.linear(
+            "lm_head", decode_.rms_norm(norm, x, {.eps = eps_}),
+            {.outputs = vocabulary_, .biased = false, .weight = draft_.tied("lm_head.weight", table_)});
     }
 };
 

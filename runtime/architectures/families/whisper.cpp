@@ -68,7 +68,7 @@ class Whisper {
     explicit Whisper(Draft &draft)
         : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
           activation_(config_.activation("activation_function")), steps_(config_.positive("max_source_positions")),
-          source_("B " + std::to_string(steps_) + " " + std::to_string(config_.positive("d_model"))) {}
+          width_(config_.positive("d_model")) {}
 
     void build() {
         add_start(draft_.generation, draft_.tokens);
@@ -83,34 +83,43 @@ class Whisper {
     const Config &config_;
     GraphWriter &encode_, &decode_;
     std::string activation_;
-    int64_t steps_;      // positions of the encoder, two frames each
-    std::string source_; // dims of its keys and values
+    int64_t steps_; // positions of the encoder, two frames each
+    int64_t width_;
 
     // The number of samples is fixed. Shorter sound is padded with silence.
     Tensor encoder() {
         const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.layers("encoder_layers");
         const std::string stack = "model.encoder";
         const Tensor samples = encode_.input("samples", DType::f32, "B " + std::to_string(2 * steps_ * hop));
-        Tensor x = encode_.layer(stack + ".log_mel", "log_mel", {{"samples", samples}},
-                                 {{"mels", config_.positive("num_mel_bins")}});
-        x = encode_.layer(stack + ".conv1", "conv1d", {{"x", x}}, {{"padding", 1}, {"activation", "gelu"}});
-        x = encode_.layer(stack + ".conv2", "conv1d", {{"x", x}},
-                          {{"stride", 2}, {"padding", 1}, {"end_padding", 0}, {"activation", "gelu"}});
+        const int64_t mels = config_.positive("num_mel_bins"), hidden = config_.positive("encoder_ffn_dim");
+        Tensor x = encode_.layer(stack + ".log_mel", "log_mel", {{"samples", samples}}, {{"mels", mels}});
+        x = convolution(stack + ".conv1", x, mels, {{"padding", 1}, {"activation", "gelu"}});
+        x = convolution(stack + ".conv2", x, width_,
+                        {{"stride", 2}, {"padding", 1}, {"end_padding", 0}, {"activation", "gelu"}});
         x = encode_.learned_positions(stack + ".embed_positions", x, "", steps_);
         for (int64_t i = 0; i < layers; ++i) {
             const std::string layer = stack + ".layers." + std::to_string(i);
             x = self_attention(encode_, layer + ".self_attn", x, {.heads = heads, .kv_heads = heads});
-            x = feed_forward(encode_, layer, x);
+            x = feed_forward(encode_, layer, x, hidden);
         }
         return encode_.layer_norm(stack + ".layer_norm", x, eps);
     }
 
+    Tensor convolution(const std::string &module, const Tensor &x, int64_t inputs, const Json &params) {
+        encode_.require(module + ".weight", {width_, inputs, 3});
+        encode_.require(module + ".bias", {width_});
+        const Tensor out = encode_.layer(module, "conv1d", {{"x", x}}, params);
+        encode_.set_channels(out, width_);
+        return out;
+    }
+
     Tensor decoder(const Tensor &memory) {
+        const int64_t vocabulary = config_.positive("vocab_size"), hidden = config_.positive("decoder_ffn_dim");
         const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.layers("decoder_layers");
         const std::string stack = "model.decoder", table = stack + ".embed_tokens.weight";
         const Tensor ids = decode_.input("ids", DType::i32, "B T"),
                      position = decode_.input("position", DType::i32, "B");
-        Tensor x = decode_.embedding(stack + ".embed_tokens", ids, {});
+        Tensor x = decode_.embedding(stack + ".embed_tokens", ids, {.rows = vocabulary, .channels = width_});
         x = decode_.learned_positions(stack + ".embed_positions", x, position,
                                       config_.positive("max_target_positions"));
         for (int64_t i = 0; i < layers; ++i) {
@@ -118,12 +127,12 @@ class Whisper {
             x = self_attention(decode_, layer + ".self_attn", x,
                                {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
             x = source_attention(layer + ".encoder_attn", x, memory, heads);
-            x = feed_forward(decode_, layer, x);
+            x = feed_forward(decode_, layer, x, hidden);
         }
         const std::string head =
-            config_.flag("tie_word_embeddings") ? draft_.tied_head("proj_out.weight", table) : "proj_out.weight";
+            config_.flag("tie_word_embeddings") ? draft_.tied("proj_out.weight", table) : "proj_out.weight";
         return decode_.linear("proj_out", decode_.layer_norm(stack + ".layer_norm", x, eps),
-                              {.biased = false, .weight = head});
+                              {.outputs = vocabulary, .biased = false, .weight = head});
     }
 
     static Tensor self_attention(GraphWriter &graph, const std::string &module, const Tensor &x,
@@ -136,8 +145,9 @@ class Whisper {
 
     Tensor source_attention(const std::string &module, const Tensor &x, const Tensor &memory, int64_t heads) {
         const Tensor k = pass_on(encode_, decode_, encode_.linear(module + ".k_proj", memory, {.biased = false}),
-                                 source_),
-                     v = pass_on(encode_, decode_, encode_.linear(module + ".v_proj", memory, {}), source_);
+                                 "B " + std::to_string(steps_)),
+                     v = pass_on(encode_, decode_, encode_.linear(module + ".v_proj", memory, {}),
+                                 "B " + std::to_string(steps_));
         const Tensor tokens = decode_.layer_norm(module + "_layer_norm", x, eps);
         return attended(decode_, module, tokens, k, v, x, {.heads = heads, .kv_heads = heads});
     }
@@ -149,9 +159,10 @@ class Whisper {
                             {.residual = residual});
     }
 
-    Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x) const {
-        return graph.feed_forward(layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
-                                  {.activation = activation_, .up = "fc1", .down = "fc2", .residual = x});
+    Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x, int64_t hidden) const {
+        return graph.feed_forward(
+            layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
+            {.hidden = hidden, .activation = activation_, .up = "fc1", .down = "fc2", .residual = x});
     }
 };
 
