@@ -183,7 +183,7 @@ std::vector<int32_t> Config::ids(std::string_view key) const {
 
 std::vector<std::string> Config::layer_types(int64_t layers) const {
     std::vector<std::string> types = texts("layer_types");
-    if (!types.empty() && types.size() != static_cast<size_t>(layers))
+    if (has("layer_types") && types.size() != static_cast<size_t>(layers))
         fail("layer_types", "expected " + std::to_string(layers) + " entries, one for each layer, found " +
                                 std::to_string(types.size()));
     for (const std::string &type : types)

@@ -157,6 +157,8 @@ Setting setting_of(const Config &config, int64_t head_dim, const std::string &la
             .fail(in_quotes(type) + " is not supported; supported: default, linear, proportional, dynamic, yarn, " +
                   "longrope and llama3");
     const Config rope = object ? config.within(*object, keys) : config;
+    for (const char *key : {"rope_type", "rope_theta"})
+        if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
     const double part = part_of(config, rope, type);
     const double outside = config.real(layers == "sliding_attention" ? "rope_local_base_freq" : "rope_theta");

@@ -135,7 +135,8 @@ class Bert {
 
     // The masked-language-modelling head, which may share the embedding table. Its bias has two names.
     Tensor words(const Tensor &x, bool tied) {
-        const Tensor hidden = graph_.activated(activation_, graph_.linear(kind_.words_dense, x, {}));
+        const std::string activation = kind_.roberta ? "gelu" : activation_; // whatever RoBERTa's layers have
+        const Tensor hidden = graph_.activated(activation, graph_.linear(kind_.words_dense, x, {}));
         const std::string name = kind_.words, table = prefix_ + "embeddings.word_embeddings.weight";
         const auto shared = [&](const char *part, const std::string &with) {
             const std::string own = name + ".decoder" + part;
