@@ -40,7 +40,7 @@ TEST_CASE("a model without a tokenizer says so, and no message names a model.jso
                        config.substr(0, at) + "31" + config.substr(config.find_first_not_of("0123456789", at)));
     const Finished wrong = run_lamina({"inspect", (folder.path() / "wrong").string()});
     CHECK(wrong.status == 3);
-    CHECK_THAT(wrong.err, contains("layer '") && !contains("model.json"));
+    CHECK_THAT(wrong.err, contains("the tensor 'bert.embeddings") && !contains("model.json"));
 }
 
 TEST_CASE("a model that gives vectors does not chat, and says what it does") {
