@@ -158,6 +158,16 @@ Argument Arguments::option(const std::string &names, double &value, const std::s
     return Argument(add(*command_, names, value, type, description));
 }
 
+Argument Arguments::option(const std::string &names, std::optional<int64_t> &value, const std::string &type,
+                           const std::string &description) const {
+    return Argument(add(*command_, names, value, type, description));
+}
+
+Argument Arguments::option(const std::string &names, std::optional<double> &value, const std::string &type,
+                           const std::string &description) const {
+    return Argument(add(*command_, names, value, type, description));
+}
+
 Argument Arguments::choice(const std::string &names, std::string &value, const std::vector<std::string> &words,
                            const std::string &description) const {
     const auto refusal = [words](const std::string &given) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,10 @@ class Arguments {
     Argument option(const std::string &names, uint64_t &value, const std::string &type,
                     const std::string &description) const;
     Argument option(const std::string &names, double &value, const std::string &type,
+                    const std::string &description) const;
+    Argument option(const std::string &names, std::optional<int64_t> &value, const std::string &type,
+                    const std::string &description) const;
+    Argument option(const std::string &names, std::optional<double> &value, const std::string &type,
                     const std::string &description) const;
     // One of these words; --help shows all of them as its type.
     Argument choice(const std::string &names, std::string &value, const std::vector<std::string> &words,

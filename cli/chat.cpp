@@ -87,7 +87,7 @@ GenerateOptions answer_options(const ChatCommandOptions &options, const Argument
     if (!app.is_given("--repetition-penalty")) out.repetition_penalty = suggested.repetition_penalty;
     check_answer_options(app, out);
     const std::string penalty =
-        out.repetition_penalty == 1 ? "" : " --repetition-penalty " + significant(out.repetition_penalty, 3);
+        out.repetition_penalty == 1 ? "" : " --repetition-penalty " + significant(*out.repetition_penalty, 3);
     if (out.temperature == 0) {
         if (!penalty.empty()) output.note("taking the likeliest tokens with" + penalty);
         return out;
@@ -95,10 +95,16 @@ GenerateOptions answer_options(const ChatCommandOptions &options, const Argument
     if (!app.is_given("--top-k")) out.top_k = suggested.top_k;
     if (!app.is_given("--top-p")) out.top_p = suggested.top_p;
     if (!app.is_given("--min-p")) out.min_p = suggested.min_p;
+    out.top_h = suggested.top_h, out.typical_p = suggested.typical_p;
+    out.epsilon_cutoff = suggested.epsilon_cutoff, out.eta_cutoff = suggested.eta_cutoff;
     std::string how = "sampling with --temperature " + significant(out.temperature, 3) + penalty;
     if (out.top_k != 0) how += " --top-k " + std::to_string(out.top_k);
     if (out.top_p != 1) how += " --top-p " + significant(out.top_p, 3);
     if (out.min_p != 0) how += " --min-p " + significant(out.min_p, 3);
+    if (out.top_h != 0) how += ", top_h " + significant(out.top_h, 3);
+    if (out.typical_p != 1) how += ", typical_p " + significant(out.typical_p, 3);
+    if (out.epsilon_cutoff != 0) how += ", epsilon_cutoff " + significant(out.epsilon_cutoff, 3);
+    if (out.eta_cutoff != 0) how += ", eta_cutoff " + significant(out.eta_cutoff, 3);
     if (!app.is_given("--temperature")) how += ", as the model suggests; --temperature 0 takes the likeliest";
     output.note(how);
     return out;

@@ -19,11 +19,13 @@ void number(const Arguments &app, const std::string &name, T &value, const std::
 
 void add_search_options(const Arguments &app, GenerateOptions &generate) {
     number(app, "--batch", generate.batch, "the most texts to run side by side", size_t{1}, size_t{4096});
-    number(app, "--beams", generate.beams, "number of beams; 1: greedy", int64_t{1}, int64_t{64});
+    app.option("--beams", generate.beams, "N", "number of beams; 1: greedy; default: as the model says, else 1")
+        .within(int64_t{1}, int64_t{64});
     number(app, "--hypotheses", generate.hypotheses, "how many of each text --json shows, best first; 0: one per beam",
            int64_t{0}, int64_t{64});
-    number(app, "--length-penalty", generate.length_penalty, "rank hypotheses by log probability / length^N", 0.0,
-           10.0);
+    app.option("--length-penalty", generate.length_penalty, "N",
+               "rank hypotheses by log probability / length^N; default: as the model says, else 1")
+        .within(0.0, 10.0);
 }
 
 void add_answer_options(const Arguments &app, GenerateOptions &generate, Defaults defaults) {
@@ -39,8 +41,9 @@ void add_answer_options(const Arguments &app, GenerateOptions &generate, Default
            size_t{largest_count});
     option("--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0, 1.0);
     option("--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
-    option("--repetition-penalty", generate.repetition_penalty, "above 1: make tokens that occurred before less likely",
-           0.01, 100.0);
+    app.option("--repetition-penalty", generate.repetition_penalty, "N",
+               "above 1: make tokens that occurred before less likely; default: as the model says, else 1")
+        .within(0.01, 100.0);
     add_seed(app, generate.seed, "seed of the samples");
     number(app, "--max-length", generate.max_length,
            defaults == Defaults::own ? "the most tokens to generate; 0: as the model says"

@@ -188,9 +188,9 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
         refuse_given(app, generate_options, "is about generating text: it cannot be used with --input or --tap");
     check_answer_options(app, g);
     if (!json) refuse_given(app, {"--hypotheses"}, "needs --json, which shows more than the best one");
-    if (g.hypotheses > g.beams)
+    if (const int64_t beams = g.beams.value_or(1); g.hypotheses > beams)
         throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
-                                          ": expected at most as many as --beams, " + std::to_string(g.beams));
+                                          ": expected at most as many as --beams, " + std::to_string(beams));
 }
 
 int run(const RunOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
@@ -223,7 +223,9 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     GenerateOptions generate = options.generate;
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;
-    if (const std::optional<TextGeneration> generation = inspect(model).generation; generation && generation->audio) {
+    const std::optional<TextGeneration> generation = inspect(model).generation;
+    if (generation && !generate.beams) generate.beams = generate.temperature > 0 ? 1 : generation->beams;
+    if (generation && generation->audio) {
         refuse_given(app, {"--hypotheses", "--stop"}, "does not apply to audio");
         AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);
         if (options.texts.empty()) return files.lines(lines);

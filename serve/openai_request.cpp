@@ -156,11 +156,15 @@ AnswerRequest chat_request(std::string_view body) {
 GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &suggested, uint64_t seed) {
     GenerateOptions out;
     out.temperature = request.temperature.value_or(suggested.temperature);
-    out.repetition_penalty = request.repetition_penalty.value_or(suggested.repetition_penalty);
+    out.repetition_penalty = request.repetition_penalty ? request.repetition_penalty : suggested.repetition_penalty;
     if (out.temperature > 0) {
         out.top_k = request.top_k.value_or(suggested.top_k);
         out.top_p = request.top_p.value_or(suggested.top_p);
         out.min_p = request.min_p.value_or(suggested.min_p);
+        out.top_h = suggested.top_h;
+        out.typical_p = suggested.typical_p;
+        out.epsilon_cutoff = suggested.epsilon_cutoff;
+        out.eta_cutoff = suggested.eta_cutoff;
         out.seed = request.seed.value_or(seed);
     } else if (!request.temperature) {
         const char *idle = request.top_k.value_or(0) != 0   ? "top_k"

@@ -85,6 +85,7 @@ struct TextGeneration {
     // Settings that the start depends on, with their values: GenerateOptions::choices.
     std::map<std::string, std::vector<std::string>, std::less<>> choices;
     int64_t max_length = 0; // maximum number of tokens in an output, not counting the end
+    int64_t beams = 1;      // of a search, unless GenerateOptions::beams says how many
 };
 
 // How a model turns texts into vectors or classes: embed(), classify() and label_tokens() of texts.hpp.

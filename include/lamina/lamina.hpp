@@ -96,22 +96,32 @@ struct SessionOptions {
 // TextGeneration::choices (inspect.hpp) lists those of a model.
 using Choices = std::map<std::string, std::string, std::less<>>;
 
-// How text is generated: greedily, unless beams or temperature are set.
+// How text is generated. What is left open here is as the model says in its files; if they do not say it either, a text
+// is generated greedily. A text is sampled only if a temperature is given here: suggested_options() of texts.hpp.
 struct GenerateOptions {
-    size_t batch = 64;             // how many texts are decoded together
-    int64_t beams = 1;             // number of beams; with a temperature, of independent samples
-    int64_t hypotheses = 0;        // how many hypotheses of each text to return; 0: one per beam
-    double length_penalty = 1.0;   // rank by log probability / tokens^length_penalty, counting the end
-    double temperature = 0;        // above 0: sample
-    size_t top_k = 0;              // sample among the k most likely tokens; 0: all
-    double top_p = 1.0;            // sample among the fewest tokens that together have this probability
-    double min_p = 0;              // sample among tokens with at least this fraction of the likeliest one's probability
-    double repetition_penalty = 1; // above 1: make tokens that have occurred, also in the prompt, less likely
+    size_t batch = 64; // how many texts are decoded together
+    // Number of beams; with a temperature, of independent samples. If absent: as the model says, else 1.
+    std::optional<int64_t> beams{};
+    int64_t hypotheses = 0; // how many hypotheses of each text to return; 0: one per beam
+    // Rank by log probability / tokens^length_penalty, counting the end. If absent: as the model says, else 1.
+    std::optional<double> length_penalty{};
+    double temperature = 0; // above 0: sample
+    size_t top_k = 0;       // sample among the k most likely tokens; 0: all
+    double top_p = 1.0;     // sample among the fewest tokens that together have this probability
+    double min_p = 0;       // sample among tokens with at least this fraction of the likeliest one's probability
+    // Four more ways to leave out tokens, as transformers names them; the values here leave out none.
+    double top_h = 0;          // the likeliest ones that have this fraction of the entropy of the first hundred
+    double typical_p = 1;      // the fewest of typical likelihood that together have this probability
+    double epsilon_cutoff = 0; // those with at least this probability
+    double eta_cutoff = 0;     // likewise, but less where the entropy is high
+    // Above 1: make tokens that have occurred, also in the prompt, less likely. If absent: as the model says,
+    // else 1.
+    std::optional<double> repetition_penalty{};
     uint64_t seed = 0;
     uint64_t first = 0;     // number of the first text: texts passed in parts get the same samples as all at once
     int64_t max_length = 0; // tokens; 0: the model's default. Never beyond the model's positions
     Choices choices;        // what is not chosen here, the model chooses
-    std::vector<std::string> stop; // the output ends before the first of these
+    std::vector<std::string> stop; // the output ends before the first of these; none: those of the model, if it has any
     bool special_tokens = true;    // add the model's special tokens to a prompt; false: the prompt contains them
     bool cached = true;            // false: no key-value cache; every step computes the whole sequence
     // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.

@@ -59,9 +59,9 @@ label_tokens(Session &session, const std::vector<std::string> &texts, const Read
 // and the errors of ChatTemplate.
 [[nodiscard]] std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages);
 
-// How the model's makers sample from it: temperature, top_k, top_p, min_p and repetition_penalty, where its files say
-// them; all else as GenerateOptions has it. Greedy for a model that says nothing. Throws Error(usage) for a model that
-// does not generate text.
+// How the model's makers sample from it: temperature, top_k, top_p, min_p, top_h, typical_p, epsilon_cutoff, eta_cutoff
+// and repetition_penalty, where its files say them; all else as GenerateOptions has it. Greedy for a model that says
+// nothing. Throws Error(usage) for a model that does not generate text.
 [[nodiscard]] GenerateOptions suggested_options(const Model &model);
 
 // ---- How a model sees texts ----

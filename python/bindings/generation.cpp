@@ -4,6 +4,7 @@
 
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -40,6 +41,10 @@ void add_options(nb::module_ &m) {
         .def_rw("top_k", &GenerateOptions::top_k)
         .def_rw("top_p", &GenerateOptions::top_p)
         .def_rw("min_p", &GenerateOptions::min_p)
+        .def_rw("top_h", &GenerateOptions::top_h)
+        .def_rw("typical_p", &GenerateOptions::typical_p)
+        .def_rw("epsilon_cutoff", &GenerateOptions::epsilon_cutoff)
+        .def_rw("eta_cutoff", &GenerateOptions::eta_cutoff)
         .def_rw("repetition_penalty", &GenerateOptions::repetition_penalty)
         .def_rw("seed", &GenerateOptions::seed)
         .def_rw("first", &GenerateOptions::first)

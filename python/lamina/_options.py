@@ -7,23 +7,25 @@ from typing import Any, Callable, Mapping, Sequence, TypedDict
 
 
 class GenerateOptions(TypedDict, total=False):
-    """How text is generated: greedily, unless `beams` or `temperature` are given.
+    """How text is generated: as the model's files say where nothing is given, but sampled only with a `temperature`.
 
     batch
         How many texts are decoded together; 64.
     beams
-        Number of beams; with a temperature, of independent samples. 1.
+        Number of beams; with a temperature, of independent samples. As the model says, else 1.
     hypotheses
         How many hypotheses of each text `Model.hypotheses` returns; one per beam.
     length_penalty
-        Hypotheses are ranked by log probability / tokens ** length_penalty; 1.
+        Hypotheses are ranked by log probability / tokens ** length_penalty; as the model says, else 1.
     temperature
         Above 0: sample; 0.
     top_k, top_p, min_p
         Sample among the k most likely tokens; among the fewest that together have this probability; among those with
         at least this fraction of the likeliest one's probability.
+    top_h, typical_p, epsilon_cutoff, eta_cutoff
+        More ways to leave out tokens, as transformers names them.
     repetition_penalty
-        Above 1: make tokens that have occurred less likely.
+        Above 1: make tokens that have occurred less likely; as the model says, else 1.
     seed
         Of the samples; 0. The same seed gives the same texts.
     first
@@ -33,7 +35,7 @@ class GenerateOptions(TypedDict, total=False):
     choices
         Settings that the model takes: {"language": "en", "task": "translate"}.
     stop
-        The output ends before the first of these strings.
+        The output ends before the first of these strings; as the model says, else none.
     special_tokens
         Add the model's special tokens to a prompt; True.
     cached
@@ -54,6 +56,10 @@ class GenerateOptions(TypedDict, total=False):
     top_k: int
     top_p: float
     min_p: float
+    top_h: float
+    typical_p: float
+    epsilon_cutoff: float
+    eta_cutoff: float
     repetition_penalty: float
     seed: int
     first: int

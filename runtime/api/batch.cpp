@@ -5,6 +5,7 @@
 #include "generation/answer.hpp"
 #include "generation/generation.hpp"
 #include "generation/slots.hpp"
+#include "generation/stop.hpp"
 #include "generation/texts.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ void check_options_of_batch(const GenerateOptions &o) {
     const auto refuse = [](const std::string &what) {
         throw Error(ErrorCode::usage, what + ": expected the default, because the text is one of a batch");
     };
-    if (o.beams != 1) refuse("beams");
+    if (o.beams.value_or(1) != 1) refuse("beams");
     if (!o.cached) refuse("cached");
     if (o.progress) refuse("progress");
     if (o.stream) refuse("stream");
@@ -37,7 +38,8 @@ struct BatchState {
           slots(std::in_place, of_session,
                 generation::Slots::Shape{.texts = options.slots,
                                          .length = length,
-                                         .candidates = generation::Search::candidates({}),
+                                         .candidates = generation::Search::candidates(
+                                             *of_session.model, generation::resolved(*of_session.model, {}, true)),
                                          .part = generation::longest_block,
                                          .narrow = of_session.model->generation->encode.empty()}) {}
     BatchState(const BatchState &) = delete;
@@ -53,7 +55,8 @@ struct BatchState {
 
     struct Text {
         Text(const model::Model &model, generation::Source s, std::shared_ptr<const GenerateOptions> o)
-            : source(std::move(s)), options(std::move(o)), answer(*model.generation, source, options->stop) {}
+            : source(std::move(s)), options(std::move(o)),
+              answer(*model.generation, source, generation::stops_of(model, *options)) {}
         generation::Source source;
         std::shared_ptr<const GenerateOptions> options;
         generation::Answer answer;
@@ -98,7 +101,7 @@ uint64_t Batch::add(const std::string &text, const GenerateOptions &options, uin
         generation::tokenize(model, *session.runtime->plugins, {text}, options.special_tokens).front();
     if (!model.generation->encode.empty() && generation::length_of(source) == 0)
         throw Error(ErrorCode::input, "an empty text has no answer");
-    const auto shared = std::make_shared<const GenerateOptions>(options);
+    const auto shared = std::make_shared<const GenerateOptions>(generation::resolved(model, options, true));
     generation::Task task = generation::task_of(model, source, options.first, state_->length, shared);
     if (task.prefix.size() > state_->length)
         throw Error(ErrorCode::input, "a text of " + std::to_string(task.prefix.size()) + " tokens: expected at most " +

@@ -83,7 +83,8 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
             .start = start,
             .end = end,
             .choices = choices,
-            .max_length = g.max_length};
+            .max_length = g.max_length,
+            .beams = g.decoding.num_beams};
 }
 
 TextReading reading_of(const model::Reading &r) {

@@ -71,6 +71,11 @@ void check_tokens(const model::Model &model, int64_t scores) {
         throw Error(ErrorCode::input, model::place_in(model, "/tokens/start") +
                                           ": expected at least one token, because there is no prompt to begin "
                                           "with");
+    const model::Decoding &decoding = model.generation->decoding;
+    for (const model::SequenceBias &biased : decoding.sequence_bias) check(biased.tokens, "sequence_bias");
+    for (const model::Ids &sequence : decoding.bad_words_ids) check(sequence, "bad_words_ids");
+    if (decoding.forced_bos_token_id) check({*decoding.forced_bos_token_id}, "forced_bos_token_id");
+    check(decoding.forced_eos_token_id, "forced_eos_token_id");
 }
 
 void check_generation(const model::Model &model, const abi::Registry &plugins) {

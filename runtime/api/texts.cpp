@@ -82,6 +82,10 @@ GenerateOptions suggested_options(const Model &model) {
     out.top_k = static_cast<size_t>(sampling.top_k);
     out.top_p = sampling.top_p;
     out.min_p = sampling.min_p;
+    out.top_h = sampling.top_h;
+    out.typical_p = sampling.typical_p;
+    out.epsilon_cutoff = sampling.epsilon_cutoff;
+    out.eta_cutoff = sampling.eta_cutoff;
     out.repetition_penalty = sampling.repetition_penalty;
     return out;
 }

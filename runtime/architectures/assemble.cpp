@@ -1,5 +1,6 @@
 #include "architectures/assemble.hpp"
 
+#include "architectures/generation_settings.hpp"
 #include "architectures/model_path.hpp"
 #include "architectures/output_tokens.hpp"
 #include "architectures/text_settings.hpp"
@@ -87,9 +88,11 @@ std::string_view base_of(const std::string &model_type, const Config &config) { 
 
 std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,
                                              const std::filesystem::path &path) {
-    draft.tokens = output_tokens(draft.generation, draft.config);
+    draft.tokens = output_tokens(draft.generation);
     const Architecture &architecture = find(model_type, draft.config);
     architecture.build(draft);
+    if (!draft.graphs.contains("encode")) draft.tokens.start.clear(); // a prompt has what it begins with
+    for (const std::string_view key : generation_keys()) draft.config.ignore({key.data()});
     draft.config.finish();
     Json graphs = Json::object();
     for (const auto &[name, graph] : draft.graphs) graphs[name] = graph.json();

@@ -75,6 +75,8 @@ class Config {
     // training and the like, which every config.json has.
     [[nodiscard]] const std::vector<std::string> &ignored() const { return *ignored_; }
 
+    // All of it, for readers that say themselves what they read.
+    [[nodiscard]] JsonView view() const { return object_; }
     // The value itself, for keys that none of the functions above fits. None: null, or neither given nor a default.
     [[nodiscard]] std::optional<JsonView> find(std::string_view key) const;
 

@@ -1,34 +1,46 @@
 #include "architectures/output_tokens.hpp"
 
+#include <algorithm>
+
 namespace lamina::architectures {
 namespace {
 
-// "bad_words_ids" lists sequences of ids that must not occur. Marian's files use it to forbid the padding token.
-void add_bad_words(const Config &generation, std::vector<int32_t> &suppress) {
+// Of "bad_words_ids", the sequences of one token, as Marian's files use them to forbid the padding token. An end may
+// always come, and what is forced comes after all (transformers, generation/logits_process.py).
+void add_bad_words(const Config &generation, model::OutputTokens &tokens) {
     const auto sequences = generation.find("bad_words_ids");
     if (!sequences) return;
+    const std::vector<int32_t> first = generation.ids("forced_bos_token_id"),
+                               last = generation.ids("forced_eos_token_id");
     for (const JsonView sequence : sequences->items()) {
-        const size_t length = sequence.items().size();
-        if (length != 1)
-            sequence.fail("a sequence of " + std::to_string(length) +
-                          " tokens that must not occur is not supported; only single tokens are");
-        suppress.push_back(static_cast<int32_t>(sequence.at(0).integer(0, INT32_MAX)));
+        if (sequence.items().size() != 1) continue;
+        const auto token = static_cast<int32_t>(sequence.at(0).integer(0, INT32_MAX));
+        if (std::ranges::count(tokens.end, token) + std::ranges::count(first, token) +
+                std::ranges::count(last, token) ==
+            0)
+            tokens.suppress.push_back(token);
     }
+}
+
+// What an encoder's texts begin with.
+std::vector<int32_t> start_of(const Config &generation) {
+    const char *key = generation.has("decoder_start_token_id") ? "decoder_start_token_id" : "bos_token_id";
+    std::vector<int32_t> out = generation.ids(key);
+    if (out.size() > 1)
+        generation.fail(key,
+                        "expected one token, found " + std::to_string(out.size()) + ": a list has one for each text");
+    return out;
 }
 
 } // namespace
 
-model::OutputTokens output_tokens(const Config &generation, const Config &config) {
-    const auto ids = [&](const char *key) {
-        const std::vector<int32_t> out = generation.ids(key);
-        return out.empty() ? config.ids(key) : out;
-    };
+model::OutputTokens output_tokens(const Config &generation) {
     model::OutputTokens out;
-    for (const int32_t id : ids("decoder_start_token_id")) out.start.push_back({id});
-    out.end = ids("eos_token_id");
-    out.suppress = ids("suppress_tokens");
-    out.begin_suppress = ids("begin_suppress_tokens");
-    add_bad_words(generation, out.suppress);
+    for (const int32_t id : start_of(generation)) out.start.push_back({id});
+    out.end = generation.ids("eos_token_id");
+    out.suppress = generation.ids("suppress_tokens");
+    out.begin_suppress = generation.ids("begin_suppress_tokens");
+    add_bad_words(generation, out);
     return out;
 }
 

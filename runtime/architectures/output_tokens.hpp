@@ -7,8 +7,8 @@
 
 namespace lamina::architectures {
 
-// Keys that generation_config.json lacks are looked up in config.json, where older folders have all of them.
-[[nodiscard]] model::OutputTokens output_tokens(const Config &generation, const Config &config);
+// From generation_config.json or, in a folder without it, from config.json, as transformers does.
+[[nodiscard]] model::OutputTokens output_tokens(const Config &generation);
 
 // The same in the format of model.json.
 [[nodiscard]] Json json_of(const model::OutputTokens &tokens);

@@ -1,5 +1,6 @@
 #include "architectures/text_settings.hpp"
 
+#include "architectures/generation_settings.hpp"
 #include "architectures/made_tokenizer.hpp"
 #include "architectures/sentencepiece.hpp"
 #include "base/utf8.hpp"
@@ -12,36 +13,6 @@ namespace lamina::architectures {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The maximum length of an output in tokens, not counting the start token.
-int64_t max_length_of(const Config &generation, int64_t otherwise) {
-    const int64_t length = generation.integer("max_length", 0); // counts the start token
-    const int64_t tokens = generation.integer("max_new_tokens", length > 1 ? length - 1 : otherwise);
-    return std::clamp<int64_t>(tokens, 1, 100000);
-}
-
-// Adds what the model's makers suggest, unless it makes no sense: a model is not refused for that.
-void suggest(Json &out, std::string_view key, double value) {
-    if (key == "top_k") {
-        if (value < INT32_MAX) out[key] = static_cast<int64_t>(std::max(value, 0.0)); // 0 or below: all
-        return;
-    }
-    const bool may_be_zero = key == "temperature" || key == "min_p";
-    const double most = key == "top_p" || key == "min_p" ? 1 : 100;
-    if ((value > 0 || (may_be_zero && value == 0)) && value <= most) out[key] = value;
-}
-
-// What transformers would do: its own top_k is 50, and a model that is not sampled is only given the penalty.
-Json sampling_of(const Config &generation) {
-    Json out = Json::object();
-    if (generation.has("repetition_penalty")) suggest(out, "repetition_penalty", generation.real("repetition_penalty"));
-    if (!generation.flag("do_sample", false)) return out;
-    suggest(out, "temperature", generation.real("temperature", 1));
-    suggest(out, "top_k", generation.real("top_k", 50));
-    for (const char *key : {"top_p", "min_p"})
-        if (generation.has(key)) suggest(out, key, generation.real(key));
-    return out;
-}
 
 // The longest text that the model was trained with, in tokens. sentence-transformers may lower it.
 int64_t context_of(const Config &config, const fs::path &folder) {
@@ -108,8 +79,8 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         return std::nullopt;
     }
     out.context = context_of(config, folder);
-    out.max_length = max_length_of(generation, out.max_length);
-    out.sampling = sampling_of(generation);
+    out.max_length = read_max_length(generation, out.max_length);
+    out.sampling = read_sampling(generation);
     out.chat = chat_of(folder);
     return out;
 }
@@ -229,6 +200,7 @@ Json generation_block(const Draft &draft) {
              {"context", texts.context},
              {"target", texts.target}};
     if (!texts.sampling.empty()) out["sampling"] = texts.sampling;
+    out["decoding"] = json_of(read_decoding(draft.generation, draft.sample_rate != 0));
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {
         out["encode"] = "encode";
         if (draft.sample_rate != 0) {

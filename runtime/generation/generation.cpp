@@ -6,6 +6,7 @@
 #include "generation/answer.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/slots.hpp"
+#include "generation/stop.hpp"
 #include "generation/texts.hpp"
 
 #include <algorithm>
@@ -20,17 +21,23 @@ void check_options(const GenerateOptions &o) {
         throw Error(ErrorCode::usage, out.str());
     };
     if (o.batch < 1) refuse("batch", "at least 1", static_cast<double>(o.batch));
-    if (o.beams < 1 || o.beams > 1024) refuse("beams", "1 to 1024", static_cast<double>(o.beams));
-    if (o.hypotheses < 0 || o.hypotheses > o.beams)
+    if (o.beams && (*o.beams < 1 || *o.beams > 1024)) refuse("beams", "1 to 1024", static_cast<double>(*o.beams));
+    if (o.hypotheses < 0 || (o.beams && o.hypotheses > *o.beams))
         refuse("hypotheses", "0 (one per beam) up to the number of beams", static_cast<double>(o.hypotheses));
     if (!(o.temperature >= 0 && o.temperature <= 1e6)) refuse("temperature", "0 (greedy) or above", o.temperature);
     if (!(o.top_p > 0 && o.top_p <= 1)) refuse("top_p", "above 0, at most 1", o.top_p);
     if (!(o.min_p >= 0 && o.min_p <= 1)) refuse("min_p", "0 to 1", o.min_p);
-    if (!(o.repetition_penalty > 0 && o.repetition_penalty <= 100))
-        refuse("repetition_penalty", "above 0, at most 100", o.repetition_penalty);
-    if (!(o.length_penalty >= -10 && o.length_penalty <= 10)) refuse("length_penalty", "-10 to 10", o.length_penalty);
+    if (!(o.top_h >= 0 && o.top_h <= 1)) refuse("top_h", "0 to 1", o.top_h);
+    if (!(o.typical_p > 0 && o.typical_p <= 1)) refuse("typical_p", "above 0, at most 1", o.typical_p);
+    if (!(o.epsilon_cutoff >= 0 && o.epsilon_cutoff <= 1)) refuse("epsilon_cutoff", "0 to 1", o.epsilon_cutoff);
+    if (!(o.eta_cutoff >= 0 && o.eta_cutoff <= 1)) refuse("eta_cutoff", "0 to 1", o.eta_cutoff);
+    if (o.repetition_penalty && !(*o.repetition_penalty > 0 && *o.repetition_penalty <= 100))
+        refuse("repetition_penalty", "above 0, at most 100", *o.repetition_penalty);
+    if (o.length_penalty && !(*o.length_penalty >= -10 && *o.length_penalty <= 10))
+        refuse("length_penalty", "-10 to 10", *o.length_penalty);
     if (o.max_length < 0) refuse("max_length", "0 (as the model says) or above", static_cast<double>(o.max_length));
-    if (o.stream && o.beams != 1) refuse("beams", "1, because a text is streamed", static_cast<double>(o.beams));
+    if (o.stream && o.beams && *o.beams != 1)
+        refuse("beams", "1, because a text is streamed", static_cast<double>(*o.beams));
     for (const std::string &text : o.stop)
         if (text.empty()) throw Error(ErrorCode::usage, "stop: expected texts, found an empty one");
 }
@@ -44,7 +51,7 @@ size_t windows_at_once(const detail::SessionState &session, const GenerateOption
     uint64_t bytes = 0; // of all rows of the plan, which has two
     for (const std::string &name : session.model->generation->encoded)
         bytes += plan.tensors[static_cast<size_t>(plan.inputs.at(name))].type.bytes();
-    return std::max<uint64_t>(most * 2 / bytes / static_cast<uint64_t>(options.beams), 1);
+    return std::max<uint64_t>(most * 2 / bytes / static_cast<uint64_t>(options.beams.value()), 1);
 }
 
 } // namespace
@@ -76,6 +83,31 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
     return generate_from(session, {std::make_move_iterator(ids.begin()), std::make_move_iterator(ids.end())}, options);
 }
 
+GenerateOptions resolved(const model::Model &model, GenerateOptions options, bool one_beam) {
+    const model::Generation &g = *model.generation;
+    one_beam = one_beam || options.temperature > 0 || options.stream;
+    if (!options.beams) options.beams = one_beam ? 1 : g.decoding.num_beams;
+    if (!options.length_penalty) options.length_penalty = g.decoding.length_penalty;
+    if (!options.repetition_penalty) options.repetition_penalty = g.sampling.repetition_penalty;
+    check_options(options);
+    return options;
+}
+
+namespace {
+
+// How many tokens may follow the prefix, if the caller does not say it.
+size_t max_length_of(const model::Generation &g, size_t prefix, const std::string &text) {
+    const std::optional<int64_t> in_all = g.decoding.max_length;
+    if (!in_all) return static_cast<size_t>(g.max_length);
+    const auto most = static_cast<size_t>(*in_all);
+    if (prefix < most) return most - prefix;
+    throw Error(ErrorCode::input, text + ": " + std::to_string(prefix) + " tokens, but the model's max_length, which " +
+                                      "counts them, is " + std::to_string(most) +
+                                      ": say how many may follow (--max-length)");
+}
+
+} // namespace
+
 Task task_of(const model::Model &model, Source source, uint64_t number, size_t positions,
              const std::shared_ptr<const GenerateOptions> &options) {
     const model::Generation &g = *model.generation;
@@ -84,12 +116,13 @@ Task task_of(const model::Model &model, Source source, uint64_t number, size_t p
     task.number = number;
     task.positions = positions;
     task.options = options;
-    task.max_length = static_cast<size_t>(options->max_length != 0 ? options->max_length : g.max_length);
     if (g.encode.empty())
         for (const int32_t id : std::get<Ids>(source)) task.prefix.push_back({id}); // a prompt, to be continued
+    const std::string text = "text " + std::to_string(number - options->first + 1);
     if (task.prefix.empty())
-        throw Error(ErrorCode::input, "text " + std::to_string(number - options->first + 1) +
-                                          ": empty, and the model has no token that texts begin with");
+        throw Error(ErrorCode::input, text + ": empty, and the model has no token that texts begin with");
+    task.max_length = options->max_length != 0 ? static_cast<size_t>(options->max_length)
+                                               : max_length_of(g, task.prefix.size(), text);
     task.source = std::move(source);
     return task;
 }
@@ -104,7 +137,7 @@ class Texts {
         const model::Generation &g = *model.generation;
         for (size_t i = 0; i < sources.size(); ++i) { // a prompt may be empty, a source not
             if (length_of(sources[i]) != 0 || g.encode.empty()) order_.push_back(i);
-            answers_.emplace_back(g, sources[i], options.stop);
+            answers_.emplace_back(g, sources[i], stops_of(model, options));
         }
         // Texts of similar length together, because those that begin together take as long as the longest.
         if (!g.audio) std::ranges::stable_sort(order_, {}, [&](size_t i) { return length_of(sources[i]); });
@@ -121,7 +154,7 @@ class Texts {
         }
         if (options_.stream) show(text, answers_[text].grow(progress.tokens, progress.found.has_value()));
         if (!progress.found) return;
-        const auto most = static_cast<size_t>(options_.hypotheses != 0 ? options_.hypotheses : options_.beams);
+        const auto most = static_cast<size_t>(options_.hypotheses != 0 ? options_.hypotheses : options_.beams.value());
         for (const Candidate &c : std::span(*progress.found).first(std::min(most, progress.found->size())))
             out_[text].push_back(answers_[text].hypothesis(c, progress.reused));
         ++done_;
@@ -144,9 +177,10 @@ class Texts {
 } // namespace
 
 std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session, const std::vector<Source> &sources,
-                                                   const GenerateOptions &options) {
-    check_options(options);
+                                                   const GenerateOptions &given) {
+    check_options(given);
     const model::Model &model = *session.model;
+    const GenerateOptions options = resolved(model, given);
     const size_t positions = longest_target(model, *session.runtime->plugins);
     const auto shared = std::make_shared<const GenerateOptions>(options);
     Texts texts(model, sources, options);
@@ -161,11 +195,11 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
         model.generation->audio ? std::min(options.batch, windows_at_once(session, options)) : options.batch;
     const size_t at_once = std::max<size_t>(std::min(most, tasks.size()), 1);
     Slots slots(session, {.texts = at_once,
-                          .beams = static_cast<size_t>(options.beams),
+                          .beams = static_cast<size_t>(options.beams.value()),
                           .length = longest,
                           .cached = options.cached,
                           .sure = options.max_length != 0 ? 0 : longest_prefix + 1, // the model's is rarely reached
-                          .candidates = Search::candidates(options)});
+                          .candidates = Search::candidates(model, options)});
     for (size_t i = 0; i < tasks.size(); ++i) slots.add(texts.order()[i], std::move(tasks[i]));
     while (!slots.empty()) {
         const size_t batches = texts.done() / at_once;

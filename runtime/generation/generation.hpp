@@ -22,8 +22,13 @@ generate_from(detail::SessionState &session, const std::vector<Source> &sources,
 // Throws Error(usage) for values that mean nothing.
 void check_options(const GenerateOptions &options);
 
+// The options, with what they leave open as the model has it. Several beams are only meant for searches, and for texts
+// that come as a whole: `one_beam` says that they do not.
+[[nodiscard]] GenerateOptions resolved(const model::Model &model, GenerateOptions options, bool one_beam = false);
+
 // What is to be generated from a source, for sampling with this number. Throws Error(input) if a prompt is empty and
-// the model has no token to begin with.
+// the model has no token to begin with, or if it is longer than the model's makers let texts become. `options` are as
+// resolved() gives them.
 [[nodiscard]] Task task_of(const model::Model &model, Source source, uint64_t number, size_t positions,
                            const std::shared_ptr<const GenerateOptions> &options);
 

@@ -43,7 +43,10 @@ Bounds sum_of_others(const Likeliest &tokens, std::span<const double> weights, d
     return {std::isfinite(low) ? std::min(low, most) : 0, std::isfinite(high) ? std::min(high, most) : most};
 }
 
-enum class Others { none, least, most }; // as how many of them count, where that is not known
+double sum_of(std::span<const double> weights) { return std::accumulate(weights.begin(), weights.end(), 0.0); }
+
+// As how much the others count.
+enum class Others { least, most };
 
 // The place at `chance`, if all weights add up to `all`.
 std::optional<size_t> place_of(std::span<const double> weights, Others others, double all,
@@ -53,7 +56,7 @@ std::optional<size_t> place_of(std::span<const double> weights, Others others, d
     do kept += weights[n++];
     while (n < weights.size() && kept < options.top_p * all);
     const double wanted = options.top_p * all;
-    const bool beyond = others != Others::none && kept < wanted && weights.back() >= options.min_p;
+    const bool beyond = kept < wanted && weights.back() >= options.min_p;
     if (beyond && others == Others::most) kept = std::min(all, wanted + weights.back());
     if (beyond && others == Others::least && options.min_p == 0) kept = wanted;      // else it may drop all of them
     while (!beyond && n > 1 && weights[n - 1] < options.min_p) kept -= weights[--n]; // the likeliest has the weight 1
@@ -63,6 +66,73 @@ std::optional<size_t> place_of(std::span<const double> weights, Others others, d
         if (chance * kept < below) return i;
     }
     return beyond ? std::nullopt : std::optional(n - 1);
+}
+
+// The place at `chance` of weights that are all known.
+size_t place_of(std::span<const double> weights, double chance) {
+    const double all = sum_of(weights);
+    size_t last = 0;
+    double below = 0;
+    for (size_t i = 0; i < weights.size(); ++i) {
+        if (weights[i] == 0) continue;
+        below += weights[last = i];
+        if (chance * all < below) break;
+    }
+    return last;
+}
+
+// In nats; a weight of 0 adds nothing.
+double entropy_of(std::span<const double> weights) {
+    const double all = sum_of(weights);
+    double out = 0;
+    for (const double w : weights)
+        if (w > 0) out -= w / all * std::log(w / all);
+    return out;
+}
+
+// How many of the likeliest tokens have at most this fraction of their entropy, at least one.
+size_t within_entropy(std::span<const double> weights, double fraction) {
+    constexpr size_t most = 100; // are looked at
+    weights = weights.first(std::min(most, weights.size()));
+    const double all = sum_of(weights), limit = fraction * entropy_of(weights);
+    size_t n = 0;
+    for (double found = 0; n < weights.size(); ++n) {
+        if (const double p = weights[n] / all; p > 0) found -= p * std::log(p);
+        if (n > 0 && found > limit) break;
+    }
+    return n;
+}
+
+// How many of the likeliest tokens reach this fraction of the probability, at least one.
+size_t within_probability(std::span<const double> weights, double fraction) {
+    const double wanted = fraction * sum_of(weights);
+    size_t n = 0;
+    double found = 0;
+    do found += weights[n++];
+    while (n < weights.size() && found < wanted);
+    return n;
+}
+
+// Keeps the tokens whose log probabilities are closest to their mean and that together have this much probability.
+void keep_typical(std::span<double> weights, double mass) {
+    const double all = sum_of(weights), entropy = entropy_of(weights);
+    const auto distance = [&](size_t i) { return std::abs(-std::log(weights[i] / all) - entropy); };
+    std::vector<size_t> order(weights.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, distance);
+    double found = 0;
+    size_t last = 0;
+    for (; last + 1 < order.size() && (found += weights[order[last]]) < mass * all;) ++last;
+    const double farthest = distance(order[last]);
+    for (const size_t i : std::span(order).subspan(1))
+        if (distance(i) > farthest) weights[i] = 0;
+}
+
+// Drops tokens of less probability, but never the likeliest.
+void keep_above(std::span<double> weights, double probability) {
+    const double least = probability * sum_of(weights), most = *std::ranges::max_element(weights);
+    for (double &w : weights)
+        if (w < least && w < most) w = 0;
 }
 
 } // namespace
@@ -75,12 +145,32 @@ std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &optio
     std::ranges::transform(tokens.log_probabilities, weights.begin(), [&](double p) {
         return std::exp((p - tokens.log_probabilities.front()) / options.temperature);
     });
-    const double known = std::accumulate(weights.begin(), weights.end(), 0.0);
-    if (tokens.others == 0) return place_of(weights, Others::none, known, options, chance);
+    if (tokens.others == 0) {
+        leave_out(weights, options);
+        return place_of(weights, chance);
+    }
+    const double known = sum_of(weights);
     const Bounds others = sum_of_others(tokens, weights, options.temperature);
     const auto first = place_of(weights, Others::least, known + others.low, options, chance);
     const auto last = place_of(weights, Others::most, known + others.high, options, chance);
     return first == last ? first : std::nullopt;
+}
+
+void leave_out(std::span<double> weights, const GenerateOptions &options) {
+    size_t n = weights.size();
+    if (options.top_h > 0) n = within_entropy(weights, options.top_h);
+    if (options.top_k > 0) n = std::min(n, options.top_k);
+    if (options.top_p < 1) n = within_probability(weights.first(n), options.top_p);
+    while (n > 1 && weights[n - 1] < options.min_p * weights.front()) --n;
+    std::ranges::fill(weights.subspan(n), 0.0);
+    if (options.typical_p < 1) keep_typical(weights.first(n), options.typical_p);
+    if (options.epsilon_cutoff > 0) keep_above(weights.first(n), options.epsilon_cutoff);
+    if (const double eta = options.eta_cutoff; eta > 0)
+        keep_above(weights.first(n), std::min(eta, std::sqrt(eta) * std::exp(-entropy_of(weights))));
+}
+
+bool has_rare_filters(const GenerateOptions &options) {
+    return options.top_h > 0 || options.typical_p < 1 || options.epsilon_cutoff > 0 || options.eta_cutoff > 0;
 }
 
 void penalize(std::span<float> scores, std::span<int32_t> tokens, double penalty) {

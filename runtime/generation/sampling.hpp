@@ -20,11 +20,20 @@ struct Likeliest {
     size_t others = 0; // how many tokens there are beside these, none of them likelier
 };
 
-// The place among these of the token at `chance` of the distribution softmax(log_probabilities / temperature), cut to
-// the fewest that together reach top_p, then to those that are at least min_p times as likely as the likeliest.
-// Nothing if that may depend on the others. `weights` is room to compute in.
+// The place among these of the token at `chance` of the distribution softmax(log_probabilities / temperature), of which
+// leave_out() has left what the options keep. Nothing if that may depend on the others. `weights` is room to compute
+// in.
 [[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance,
                                          std::vector<double> &weights);
+
+// Sets the weights of tokens that the options do not keep to 0: by top_h, top_k, top_p, min_p, typical_p,
+// epsilon_cutoff and eta_cutoff, in this order, as transformers does (generation/logits_process.py, release 5; Hewitt
+// et al., arXiv:2210.15191, for the last two; Meister et al., arXiv:2202.00666, for typical_p; Potraghloo et al.,
+// arXiv:2509.02510, for top_h). `weights` are proportional to the probabilities of all tokens, the likeliest first.
+void leave_out(std::span<double> weights, const GenerateOptions &options);
+
+// Whether one of top_h, typical_p, epsilon_cutoff and eta_cutoff leaves out tokens.
+[[nodiscard]] bool has_rare_filters(const GenerateOptions &options);
 
 // Divides positive and multiplies negative scores of these tokens, each once (Keskar et al., arXiv:1909.05858,
 // section 4.1, as transformers applies it). Sorts the tokens, so that it finds those that occur again.

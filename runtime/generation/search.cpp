@@ -16,20 +16,38 @@ constexpr double never = -std::numeric_limits<double>::infinity();
 
 constexpr size_t usual_tokens = 256; // of a text; there is room for them from the beginning
 
-// What is subtracted from a model's scores to make them log probabilities: log softmax, in double. Log probabilities
-// stay the same.
+// What is subtracted from scores to make them log probabilities: log softmax, in double. Log probabilities stay the
+// same, and so do scores that are all -infinity.
 double shift_of(std::span<const float> scores) {
     const double most = *std::max_element(scores.begin(), scores.end());
+    if (most == never) return 0;
     double sum = 0;
     for (const float s : scores) sum += std::exp(s - most);
     return most + std::log(sum);
 }
 
+// How many extensions of all beams are looked at.
+size_t choices_of(const model::Model &model, const GenerateOptions &options) {
+    return std::max<size_t>(2, 1 + model.tokens.end.size()) * static_cast<size_t>(options.beams.value());
+}
+
+NoAnswer no_token_left() {
+    return NoAnswer(ErrorCode::failure, "no token is left to choose: the model's settings of generation, such as "
+                                        "no_repeat_ngram_size and suppress_tokens, exclude all of them");
+}
+
+void normalize(std::span<float> scores) {
+    const double shift = shift_of(scores);
+    for (float &s : scores) s = static_cast<float>(s - shift);
+}
+
 } // namespace
 
 Search::Search(const model::Model &model, Task task)
-    : model_(model), task_(std::move(task)), live_(static_cast<size_t>(options().beams)) {
+    : model_(model), task_(std::move(task)), processors_(model, options().repetition_penalty.value()),
+      live_(static_cast<size_t>(options().beams.value())) {
     for (Beam &beam : live_) beam.tokens.reserve(task_.prefix.size() + std::min(task_.max_length, usual_tokens));
+    finished_.reserve(live_.size() + 1);
     take_places();
     // All beams begin the same, so at first only one counts, and later splits. Samples differ by chance.
     for (size_t b = 1; b < live_.size() && !sampled(); ++b) live_[b].log_probability = never;
@@ -56,19 +74,36 @@ void Search::advance(std::span<const Scores> scores, std::span<int32_t> parents)
     else
         extend(scores, parents);
     ++steps_;
-    stop();
-    const bool full = steps_ >= task_.max_length || prefix_ + steps_ > task_.positions;
-    for (size_t b = 0; b < live_.size() && full; ++b)
-        if (live_[b].log_probability != never) finish(b, live_[b].log_probability, Finish::length);
-    done_ = full || finished_.size() >= live_.size() ||
-            std::ranges::all_of(live_, [](const Beam &beam) { return beam.log_probability == never; });
+    const bool none_live = std::ranges::all_of(live_, [](const Beam &beam) { return beam.log_probability == never; });
+    done_ = none_live || (!sampled() && finished_.size() == live_.size() && !may_improve());
 }
 
-std::vector<Candidate> Search::take() {
-    std::stable_sort(finished_.begin(), finished_.end(),
-                     [](const auto &a, const auto &b) { return a.score > b.score; });
-    if (finished_.size() > live_.size()) finished_.resize(live_.size());
-    return std::move(finished_);
+// Whether the best beam may still become better than the finished texts, of which there are as many as beams.
+bool Search::may_improve() const {
+    using model::EarlyStopping;
+    const EarlyStopping when = model_.generation->decoding.early_stopping;
+    if (live_.size() == 1 || when == EarlyStopping::at_once) return false;
+    const bool at_longest = when == EarlyStopping::never && options().length_penalty > 0.0;
+    const Beam &best = *std::ranges::max_element(live_, {}, &Beam::log_probability);
+    return score_of(best.log_probability, at_longest ? longest() : steps_) > finished_.back().score;
+}
+
+double Search::score_of(double log_probability, size_t length) const {
+    return log_probability / std::pow(static_cast<double>(length), options().length_penalty.value());
+}
+
+std::vector<Candidate> Search::take() { return std::move(finished_); }
+
+size_t Search::longest() const { return std::min(task_.max_length, task_.positions + 1 - prefix_); }
+
+Unfinished Search::unfinished(size_t beam) const {
+    const bool has_prompt = model_.generation->encode.empty();
+    const auto *const source = std::get_if<Ids>(&task_.source);
+    const std::span<const int32_t> read = source == nullptr || has_prompt ? std::span<const int32_t>() : *source;
+    return {.tokens = whole(beam),
+            .prefix = prefix_,
+            .longest = prefix_ + longest(),
+            .source = has_prompt ? whole(beam).first(prefix_) : read};
 }
 
 // The next token of the prefix.
@@ -93,50 +128,49 @@ bool Search::take_choice(const Scores &scores) {
     return true;
 }
 
-// Whether adjust() does more than to suppress the tokens that are not among the candidates anyway.
-bool Search::adjusts() const {
-    return options().repetition_penalty != 1 || (steps_ == 0 && !model_.tokens.begin_suppress.empty());
+// Whether and how a text ends with this token.
+std::optional<Finish> Search::finish_of(size_t beam, int32_t token) {
+    if (ends(token)) return Finish::end;
+    if (stops_at(beam, token)) return Finish::stop;
+    return steps_ + 1 >= longest() ? std::optional(Finish::length) : std::nullopt;
 }
 
-void Search::adjust(std::span<float> scores, size_t beam) {
-    if (options().repetition_penalty != 1) {
-        const Ids &tokens = live_[beam].tokens;
-        tokens_.reserve(tokens.capacity()); // grows as rarely as the text
-        tokens_ = tokens;
-        penalize(scores, tokens_, options().repetition_penalty);
-    }
-    suppress(scores, model_.tokens.suppress);
-    if (steps_ == 0) suppress(scores, model_.tokens.begin_suppress);
+// A stop text of the model may begin in the prompt; one of the caller's may not.
+bool Search::stops_at(size_t beam, int32_t token) {
+    const std::vector<std::string> &texts = stops_of(model_, options());
+    if (texts.empty()) return false;
+    Ids &tokens = live_[beam].tokens;
+    tokens.push_back(token);
+    const bool stop =
+        stops(*model_.generation->target, options().stop.empty() ? whole(beam) : without_prefix(beam), texts);
+    tokens.pop_back();
+    return stop;
 }
 
-void Search::finish(size_t beam, double log_probability, Finish how) {
+void Search::finish(size_t beam, int32_t token, double log_probability, Finish how) {
     const auto tokens = without_prefix(beam);
-    const auto length = static_cast<double>(tokens.size() + (how == Finish::end ? 1 : 0));
-    finished_.push_back({Ids(tokens.begin(), tokens.end()), log_probability,
-                         log_probability / std::pow(length, options().length_penalty), how});
+    Candidate found{Ids(tokens.begin(), tokens.end()), log_probability, score_of(log_probability, steps_ + 1), how};
+    if (how != Finish::end) found.tokens.push_back(token);
+    const auto at = std::ranges::upper_bound(finished_, found.score, std::greater<>(), &Candidate::score);
+    finished_.insert(at, std::move(found));
+    if (finished_.size() > live_.size()) finished_.pop_back();
 }
 
-// Ends the beams whose text came to a stop.
-void Search::stop() {
-    const std::vector<std::string> &texts = options().stop;
-    for (size_t b = 0; b < live_.size() && !texts.empty(); ++b) {
-        if (live_[b].log_probability == never) continue;
-        if (!stops(*model_.generation->target, without_prefix(b), texts)) continue;
-        finish(b, live_[b].log_probability, Finish::stop);
-        live_[b].log_probability = never;
-    }
-}
-
-size_t Search::candidates(const GenerateOptions &options) {
+size_t Search::candidates(const model::Model &model, const GenerateOptions &options) {
     constexpr size_t usual = 64, most = 128; // the layer chooses no more
-    if (options.repetition_penalty != 1) return 0;
-    const size_t needed = options.temperature > 0 ? options.top_k : 2 * static_cast<size_t>(options.beams);
+    if (Processors(model, options.repetition_penalty.value()).change_most_steps()) return 0;
+    // Suppressed tokens are not among the candidates, and count in the log probabilities that beams compete by.
+    const bool sampled = options.temperature > 0;
+    if (!sampled && options.beams != 1 && !model.tokens.suppress.empty()) return 0;
+    if (sampled && options.top_k == 0 && has_rare_filters(options)) return 0;
+    const size_t needed = sampled ? options.top_k : choices_of(model, options);
     return needed <= usual ? usual : needed <= most ? most : 0;
 }
 
 // The `count` likeliest tokens of a beam, or more: from its candidates if these are enough.
 void Search::rank(const Scores &scores, size_t beam, size_t count) {
-    if (count > scores.tokens.size() || adjusts()) return rank_all(scores, beam, count);
+    const bool changed = processors_.change(unfinished(beam)) || (competes() && !model_.tokens.suppress.empty());
+    if (count > scores.tokens.size() || changed) return rank_all(scores, beam, count);
     const double shift = scores.best.front() + std::log(scores.sum); // log softmax
     log_probabilities_.assign(scores.best.begin(), scores.best.end());
     for (double &p : log_probabilities_) p -= shift;
@@ -145,8 +179,10 @@ void Search::rank(const Scores &scores, size_t beam, size_t count) {
 
 void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
     const std::span<float> all = scores.all();
-    adjust(all, beam);
-    const double shift = shift_of(all);
+    if (competes()) normalize(all);
+    room_.reserve(live_[beam].tokens.capacity()); // grows as rarely as the text
+    processors_.apply(all, unfinished(beam), room_);
+    const double shift = competes() && !model_.generation->decoding.renormalize_logits ? 0 : shift_of(all);
     tokens_.resize(all.size());
     std::iota(tokens_.begin(), tokens_.end(), 0);
     count = std::min(count, all.size());
@@ -158,17 +194,18 @@ void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
     for (const int32_t token : tokens_) log_probabilities_.push_back(score(token) - shift);
 }
 
-// The best 2 * beams extensions: enough to keep all beams live even if every beam ends. Ties go to the first beam
+// The best extensions: enough to keep all beams live even if every beam ends in every way. Ties go to the first beam
 // and the lowest token, as in greedy search.
 void Search::find_choices(std::span<const Scores> scores) {
-    const size_t most = 2 * live_.size();
+    const size_t most = choices_of(model_, options());
     choices_.clear();
     for (size_t b = 0; b < live_.size(); ++b) {
         if (live_[b].log_probability == never) continue;
         rank(scores[b], b, most);
-        for (size_t i = 0; i < std::min(most, tokens_.size()); ++i)
+        for (size_t i = 0; i < std::min(most, tokens_.size()) && log_probabilities_[i] != never; ++i)
             choices_.push_back({live_[b].log_probability + log_probabilities_[i], b, i, tokens_[i]});
     }
+    if (choices_.empty() && finished_.empty()) throw no_token_left();
     std::ranges::sort(choices_, [](const Choice &x, const Choice &y) {
         return std::tuple(y.log_probability, x.beam, x.place) < std::tuple(x.log_probability, y.beam, y.place);
     });
@@ -178,14 +215,18 @@ void Search::find_choices(std::span<const Scores> scores) {
 void Search::extend(std::span<const Scores> scores, std::span<int32_t> parents) {
     find_choices(scores);
     size_t kept = 0;
-    for (size_t rank = 0; rank < choices_.size() && kept < live_.size(); ++rank) {
+    for (size_t rank = 0; rank < choices_.size() && (rank < live_.size() || kept < live_.size()); ++rank) {
         const Choice choice = choices_[rank];
-        if (!ends(choice.token))
+        if (const auto how = finish_of(choice.beam, choice.token); !how)
             choices_[kept++] = choice;
         else if (rank < live_.size()) // an end that is not among the best is dropped
-            finish(choice.beam, choice.log_probability, Finish::end);
+            finish(choice.beam, choice.token, choice.log_probability, *how);
     }
     choices_.resize(kept);
+    place_choices(parents);
+}
+
+void Search::place_choices(std::span<int32_t> parents) {
     for (Beam &beam : live_) beam.log_probability = never;
     // The first choice of a beam stays in its row, whose caches need not move.
     for (Choice &choice : choices_) {
@@ -215,8 +256,8 @@ void Search::sample(std::span<const Scores> scores) {
         const size_t place = draw_place(scores[b], b);
         const int32_t token = tokens_[place];
         beam.log_probability += log_probabilities_[place];
-        if (ends(token)) {
-            finish(b, beam.log_probability, Finish::end);
+        if (const auto how = finish_of(b, token)) {
+            finish(b, token, beam.log_probability, *how);
             beam.log_probability = never;
         } else {
             beam.tokens.push_back(token);
@@ -226,13 +267,16 @@ void Search::sample(std::span<const Scores> scores) {
 
 // Where a random token is among the ranked ones. It is drawn from all tokens where the candidates do not determine it.
 size_t Search::draw_place(const Scores &scores, size_t beam) {
-    const size_t kept = options().top_k > 0 ? std::min(options().top_k, scores.vocabulary) : scores.vocabulary;
+    const bool rare = has_rare_filters(options());
+    const size_t kept =
+        options().top_k > 0 && options().top_h == 0 ? std::min(options().top_k, scores.vocabulary) : scores.vocabulary;
     const double chance = uniform(options().seed, task_.number, beam, without_prefix(beam).size());
     const auto drawn = [&](size_t known) {
         rank(scores, beam, known);
+        if (log_probabilities_.front() == never) throw no_token_left();
         return draw({std::span(log_probabilities_).first(known), kept - known}, options(), chance, weights_);
     };
-    if (kept == scores.vocabulary && !scores.tokens.empty() && !adjusts())
+    if (kept == scores.vocabulary && !scores.tokens.empty() && !rare && !processors_.change(unfinished(beam)))
         if (const auto place = drawn(scores.tokens.size())) return *place;
     return drawn(kept).value();
 }

@@ -1,6 +1,7 @@
 // Chooses tokens from a decoder's scores: greedy, beam search, sampling.
 #pragma once
 
+#include "generation/processors.hpp"
 #include "generation/scores.hpp"
 #include "generation/sources.hpp"
 
@@ -31,9 +32,9 @@ struct Task {
     std::shared_ptr<const GenerateOptions> options;
 };
 
-// The search for a text: options.beams candidates, best first. One beam is greedy search, token for token. Beam search:
-// Wu et al., arXiv:1609.08144, section 7, with the length penalty of fairseq; a text is finished when as many of its
-// candidates have ended as it has beams. Sampling (temperature > 0): Holtzman et al., arXiv:1904.09751, for top_p;
+// The search for a text: options.beams candidates, best first. One beam is greedy search, token for token. Beam search
+// is that of transformers (generation/utils.py, release 5; Wu et al., arXiv:1609.08144, section 7):
+// model::EarlyStopping says when it ends. Sampling (temperature > 0): Holtzman et al., arXiv:1904.09751, for top_p;
 // beams are then independent samples.
 class Search {
   public:
@@ -54,8 +55,10 @@ class Search {
     // Decoder::reorder() takes it. Throws NoAnswer; then the search is over.
     void advance(std::span<const Scores> scores, std::span<int32_t> parents);
 
-    // How many candidates decide the steps of such a text, at least most of them; 0: only all scores do.
-    [[nodiscard]] static size_t candidates(const GenerateOptions &options);
+    // How many candidates decide the steps of such a text, at least most of them; 0: only all scores do. `options` are
+    // as resolved() gives them.
+    [[nodiscard]] static size_t candidates(const model::Model &model, const GenerateOptions &options);
+    [[nodiscard]] size_t candidates() const { return candidates(model_, options()); }
 
     // Of the first beam, without the prefix.
     [[nodiscard]] std::span<const int32_t> tokens() const { return without_prefix(0); }
@@ -76,31 +79,39 @@ class Search {
 
     [[nodiscard]] const GenerateOptions &options() const { return *task_.options; }
     [[nodiscard]] bool sampled() const { return options().temperature > 0; }
+    // Whether extensions of several beams compete, by their log probabilities before these are changed.
+    [[nodiscard]] bool competes() const { return !sampled() && live_.size() > 1; }
     [[nodiscard]] bool ends(int32_t token) const;
     [[nodiscard]] std::span<const int32_t> without_prefix(size_t beam) const { return whole(beam).subspan(prefix_); }
+    [[nodiscard]] size_t longest() const; // tokens that a text may have beyond the prefix
+    [[nodiscard]] Unfinished unfinished(size_t beam) const;
+    [[nodiscard]] std::optional<Finish> finish_of(size_t beam, int32_t token);
+    [[nodiscard]] bool stops_at(size_t beam, int32_t token);
+    [[nodiscard]] double score_of(double log_probability, size_t length) const;
+    [[nodiscard]] bool may_improve() const;
     void take_token(int32_t token);
     void take_places();
     bool take_choice(const Scores &scores);
-    [[nodiscard]] bool adjusts() const;
-    void adjust(std::span<float> scores, size_t beam);
     void rank(const Scores &scores, size_t beam, size_t count);
     void rank_all(const Scores &scores, size_t beam, size_t count);
     void find_choices(std::span<const Scores> scores);
     void extend(std::span<const Scores> scores, std::span<int32_t> parents);
+    void place_choices(std::span<int32_t> parents);
     void sample(std::span<const Scores> scores);
     size_t draw_place(const Scores &scores, size_t beam);
-    void finish(size_t beam, double log_probability, Finish how);
-    void stop();
+    void finish(size_t beam, int32_t token, double log_probability, Finish how);
 
     const model::Model &model_;
     Task task_;
+    Processors processors_;
     size_t prefix_ = 0;           // its tokens, as far as they are known
     size_t fed_ = 0, reused_ = 0; // of the tokens of each beam
     size_t steps_ = 0;            // taken
     std::vector<Beam> live_;
-    std::vector<Candidate> finished_;
+    std::vector<Candidate> finished_;       // best first, at most as many as there are beams
     std::vector<double> log_probabilities_; // of the likeliest tokens of a beam, the likeliest first
     std::vector<int32_t> tokens_;           // these
+    Ids room_;                              // for processors
     std::vector<double> weights_;           // of which a token is drawn
     std::vector<Choice> choices_;           // of all beams, the likeliest first
     bool done_ = false;

@@ -135,7 +135,7 @@ void Slots::close_up() {
 // Whether there is a text that its candidates cannot decide.
 bool Slots::needs_all_scores() const {
     return std::ranges::any_of(slots_, [&](const auto &text) {
-        const size_t needed = text ? Search::candidates(*text->search.task().options) : shape_.candidates;
+        const size_t needed = text ? text->search.candidates() : shape_.candidates;
         return needed == 0 || needed > shape_.candidates;
     });
 }

@@ -4,13 +4,20 @@
 
 namespace lamina::generation {
 
+const std::vector<std::string> &stops_of(const model::Model &model, const GenerateOptions &options) {
+    return options.stop.empty() ? model.generation->decoding.stop_strings : options.stop;
+}
+
 bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, const std::vector<std::string> &stops) {
     constexpr size_t margin = 8; // tokens that hold no whole character
     size_t longest = 0;
     for (const std::string &stop : stops) longest = std::max(longest, stop.size());
-    const size_t count = std::min(tokens.size(), longest + margin);
-    const std::string text = codec.decode(tokens.last(count));
-    return first_stop(text, stops) != text.size();
+    const auto end = tokens.last(std::min(tokens.size(), longest + margin));
+    const std::string text = codec.decode(end), before = codec.decode(end.first(end.size() - 1));
+    const auto old = static_cast<size_t>(std::ranges::mismatch(before, text).in2 - text.begin());
+    return std::ranges::any_of(stops, [&](const std::string &stop) {
+        return text.find(stop, old + 1 > stop.size() ? old + 1 - stop.size() : 0) != std::string::npos;
+    });
 }
 
 size_t first_stop(std::string_view text, const std::vector<std::string> &stops) {

@@ -3,12 +3,17 @@
 
 #include "generation/texts.hpp"
 
+#include <lamina/lamina.hpp>
+
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lamina::generation {
+
+// Those of the caller or, if there are none, those of the model.
+[[nodiscard]] const std::vector<std::string> &stops_of(const model::Model &model, const GenerateOptions &options);
 
 // Whether one of `stops` has come with the last of these tokens.
 [[nodiscard]] bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens,

@@ -45,6 +45,7 @@ TextInputs inputs_of(detail::SessionState &session, const std::vector<Source> &s
     size_t longest_prefix = 1;
     std::vector<Ids> targets;
     GenerateOptions options;
+    options.beams = 1;
     options.max_length = std::min(g.max_length, longest_answer);
     for (const auto &found : generate_from(session, sources, options)) {
         Ids &ids = targets.emplace_back();

@@ -104,12 +104,19 @@ double number_at(JsonView value, double least, double most, const char *expected
 }
 
 Sampling read_sampling(JsonView value) {
-    value.allow_keys({"temperature", "top_k", "top_p", "min_p", "repetition_penalty"});
+    value.allow_keys({"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
+                      "repetition_penalty"});
     Sampling out;
     if (value.has("temperature")) out.temperature = number_at(value.at("temperature"), 0, 1e6, "0 (greedy) or above");
     if (value.has("top_k")) out.top_k = value.at("top_k").integer(0, INT32_MAX);
     if (value.has("top_p")) out.top_p = number_at(value.at("top_p"), least_positive, 1, "a number above 0, at most 1");
     if (value.has("min_p")) out.min_p = number_at(value.at("min_p"), 0, 1, "a number from 0 to 1");
+    if (value.has("top_h")) out.top_h = number_at(value.at("top_h"), least_positive, 1, "a number above 0, at most 1");
+    if (value.has("typical_p"))
+        out.typical_p = number_at(value.at("typical_p"), least_positive, 1, "a number above 0, at most 1");
+    for (const auto &[key, cutoff] :
+         {std::pair{"epsilon_cutoff", &out.epsilon_cutoff}, {"eta_cutoff", &out.eta_cutoff}})
+        if (value.has(key)) *cutoff = number_at(value.at(key), 0, 1, "a number from 0 to 1");
     if (value.has("repetition_penalty"))
         out.repetition_penalty =
             number_at(value.at("repetition_penalty"), least_positive, 100, "a number above 0, at most 100");
@@ -159,7 +166,7 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "source_samples", "sample_rate", "target_ids",
                       "position", "logits", "probabilities", "start", "end", "max_length", "context", "sampling",
-                      "source", "target"});
+                      "decoding", "source", "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
@@ -181,6 +188,10 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     generation.max_length = value.at("max_length").integer(1, longest_generation);
     if (value.has("context")) generation.context = value.at("context").integer(1, INT32_MAX);
     if (value.has("sampling")) generation.sampling = read_sampling(value.at("sampling"));
+    if (value.has("decoding")) {
+        expect_decoding_keys(value.at("decoding"));
+        generation.decoding = read_decoding(value.at("decoding"));
+    }
     return generation;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/call.hpp"
+#include "model/decoding.hpp"
 #include "model/text_codec.hpp"
 #include "model/weights.hpp"
 
@@ -56,7 +57,8 @@ struct AudioInput {
 struct Sampling {
     double temperature = 0;
     int64_t top_k = 0;
-    double top_p = 1, min_p = 0, repetition_penalty = 1;
+    double top_p = 1, min_p = 0, top_h = 0, typical_p = 1, epsilon_cutoff = 0, eta_cutoff = 0;
+    double repetition_penalty = 1; // also where nothing is sampled
 };
 
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
@@ -72,6 +74,7 @@ struct Generation {
     int64_t max_length = 0;                 // generated tokens, the end not counted
     int64_t context = INT32_MAX;            // tokens that a target may have in all, as the model was trained
     Sampling sampling = {};
+    Decoding decoding = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
 
     // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens. Not for

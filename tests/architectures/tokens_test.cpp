@@ -58,9 +58,8 @@ TEST_CASE("output tokens: bad_words_ids are suppressed") {
     CHECK(tokens("marian", words).suppress == Ids{5, 46, 3});
     CHECK(tokens("marian", words).begin_suppress == Ids{4});
     CHECK(tokens("marian", {}, words).suppress == Ids{5, 46, 3});
-    CHECK_THAT(refusal("marian", {{"bad_words_ids", {{46, 3}}}}),
-               matchers::contains("generation_config.json: /bad_words_ids/0") &&
-                   matchers::contains("a sequence of 2 tokens"));
+    CHECK(tokens("marian", {{"bad_words_ids", {{46, 3}, {2}, {8}}}, {"eos_token_id", 2}, {"forced_bos_token_id", 8}})
+              .suppress.empty()); // of several tokens, of an end, and of one that is forced
 }
 
 TEST_CASE("output tokens: Whisper's output begins with a language, a task and \"no timestamps\"") {
@@ -73,6 +72,9 @@ TEST_CASE("output tokens: Whisper's output begins with a language, a task and \"
     json german = several;
     german.update({{"language", "de"}, {"task", "translate"}});
     CHECK(tokens("whisper", german).start == Start{{3}, {21}, {31}, {32}});
+    json forced = several;
+    forced["forced_decoder_ids"] = {{1, 22}, {2, 31}};
+    CHECK(tokens("whisper", forced).start == Start{{3}, {22}, {31}, {32}});
     german["language"] = "<|fr|>";
     CHECK(tokens("whisper", german).start == Start{{3}, {22}, {31}, {32}});
     german["language"] = "latin";
@@ -82,6 +84,9 @@ TEST_CASE("output tokens: Whisper's output begins with a language, a task and \"
     CHECK(tokens("whisper", english).start == Start{{3}, {32}});
     const json older{{"decoder_start_token_id", 3}, {"forced_decoder_ids", {{1, 20}, {2, 30}, {3, 32}}}};
     CHECK(tokens("whisper", {}, older).start == Start{{3}, {20}, {30}, {32}});
+    const json untimed{
+        {"decoder_start_token_id", 3}, {"no_timestamps_token_id", 32}, {"forced_decoder_ids", {{1, 20}, {2, 30}}}};
+    CHECK(tokens("whisper", untimed).start == Start{{3}, {20}, {30}, {32}});
 }
 
 TEST_CASE("output tokens: GGUF gives the end tokens") {

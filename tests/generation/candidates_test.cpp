@@ -97,7 +97,7 @@ TEST_CASE("texts of a batch are what they are alone, whether those beside them n
         {
             Batch batch(session, {.slots = 3}); // texts join and leave
             for (auto &[name, options] : ways()) {
-                if (options.beams != 1) continue;
+                if (options.beams.value_or(1) != 1) continue;
                 options.max_length = static_cast<int64_t>(4 + added.size() * 3 % 5);
                 const uint64_t id = batch.add("t5 t9", options);
                 added.emplace(id, std::pair(name, options));

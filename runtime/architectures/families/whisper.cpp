@@ -4,6 +4,7 @@
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace lamina::architectures {
@@ -53,12 +54,19 @@ void add_start(const Config &generation, model::OutputTokens &tokens) {
     if (const auto languages = generation.find("lang_to_id")) {
         add("language", *languages, "");
         if (const auto tasks = generation.find("task_to_id")) add("task", *tasks, "transcribe");
-    } else if (const auto forced = generation.find("forced_decoder_ids")) {
-        // Older files list all of them: [[1, 50259], [2, 50359], [3, 50363]].
-        for (const JsonView pair : forced->items()) tokens.start.push_back({id_of(pair.at(1))});
-        return;
     }
-    for (const int32_t id : generation.ids("no_timestamps_token_id")) tokens.start.push_back({id});
+    // Older files list the tokens and their places, with null for a language that is to be found: [[1, null], [2,
+    // 50359], [3, 50363]]. Newer settings take precedence (transformers, models/whisper/generation_whisper.py).
+    const auto forced = generation.find("forced_decoder_ids");
+    if (forced && !generation.has("language") && !generation.has("task"))
+        for (const JsonView pair : forced->items()) {
+            if (pair.at(1).is_null()) continue;
+            const auto place = static_cast<size_t>(pair.at(0).integer(1, static_cast<int64_t>(tokens.start.size())));
+            tokens.start.resize(std::max(tokens.start.size(), place + 1));
+            tokens.start[place] = {id_of(pair.at(1))};
+        }
+    for (const int32_t id : generation.ids("no_timestamps_token_id"))
+        if (tokens.start.empty() || tokens.start.back() != std::vector{id}) tokens.start.push_back({id});
 }
 
 // ---- The graphs ----

@@ -1,0 +1,50 @@
+// What changes the scores of tokens before one is chosen: the settings of model::Decoding, suppressed tokens and the
+// repetition penalty, each as transformers' generate() applies it (generation/logits_process.py, release 5), in its
+// order.
+#pragma once
+
+#include "model/model.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lamina::generation {
+
+using model::Ids;
+
+// A text whose next token is to be chosen.
+struct Unfinished {
+    std::span<const int32_t> tokens; // all, prefix included
+    size_t prefix = 0;               // how many of them were given: the start, and a prompt
+    size_t longest = 0;              // how many there may be, prefix included
+    std::span<const int32_t> source; // what the encoder was given, or the prompt; none for audio
+};
+
+class Processors {
+  public:
+    // The model must outlive this.
+    Processors(const model::Model &model, double repetition_penalty)
+        : model_(model), settings_(model.generation->decoding), repetition_penalty_(repetition_penalty) {}
+
+    // Whether most steps of a text change scores other than by suppressing always the same tokens.
+    [[nodiscard]] bool change_most_steps() const;
+    // Whether this step does.
+    [[nodiscard]] bool change(const Unfinished &text) const;
+    // Changes the scores of the next token. `room` is memory to compute in.
+    void apply(std::span<float> scores, const Unfinished &text, Ids &room) const;
+
+  private:
+    [[nodiscard]] bool is_begin(const Unfinished &text) const;
+    [[nodiscard]] bool forces_begin(const Unfinished &text) const;
+    [[nodiscard]] bool forces_end(const Unfinished &text) const;
+    [[nodiscard]] bool is_short(const Unfinished &text) const;
+    void add_biases(std::span<float> scores, const Unfinished &text) const;
+    void favour_ends(std::span<float> scores, const Unfinished &text) const;
+
+    const model::Model &model_;
+    const model::Decoding &settings_;
+    double repetition_penalty_;
+};
+
+} // namespace lamina::generation

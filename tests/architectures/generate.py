@@ -1,0 +1,238 @@
+"""Writes what generate() of the PyPI package transformers makes of generation_config.json, with the tiny models of models/.
+
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors
+    venv/bin/python tests/architectures/generate.py        writes generated.json
+
+Every case is a model, changes to its config.json, a generation_config.json (or none), the ids that it is given, and the
+ids of the hypotheses that come of it, best first. A case is only kept if noise in the scores, far above what devices differ
+by, does not change it; else other ids are given. "distributions" are the probabilities that samples are drawn with, and
+"keys" all that GenerationConfig has.
+"""
+
+import json
+import pathlib
+import random
+import shutil
+import tempfile
+import warnings
+
+import torch
+import transformers
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+
+here = pathlib.Path(__file__).parent
+vocabulary = 53
+noise = 2e-3  # in scores of several units
+decoders = ["gpt2", "opt", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3"]
+translators = ["t5_gated", "marian"]
+thorough, few = ["llama", "marian"], 6  # these with all settings, others with every sixth, which differ from one to the next
+
+torch.set_num_threads(1)
+warnings.filterwarnings("ignore")
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+words = None  # the tokenizer
+
+
+class Noise(transformers.LogitsProcessor):
+    """In front of all others, which transformers lets only the model itself do: so it wraps the forward pass."""
+
+    def __init__(self, model, seed):
+        self.model, self.forward, self.generator = model, model.forward, torch.Generator().manual_seed(seed)
+
+    def __enter__(self):
+        def forward(*args, **more):
+            out = self.forward(*args, **more)
+            out.logits = out.logits + noise * (torch.rand(out.logits.shape, generator=self.generator) - 0.5)
+            return out
+        forward.__signature__ = __import__("inspect").signature(self.forward)
+        self.model.forward = forward
+
+    def __exit__(self, *_):
+        self.model.forward = self.forward
+
+
+def tokenizer():
+    global words
+    if words:
+        return words
+    ids = {f"w{i}": i for i in range(vocabulary)} | {"abcdef": vocabulary}  # which stop_strings need to be a word
+    inner = Tokenizer(WordLevel(ids, unk_token="w0"))
+    inner.pre_tokenizer = WhitespaceSplit()
+    words = transformers.PreTrainedTokenizerFast(tokenizer_object=inner)
+    return words
+
+
+def load(name, settings, config):
+    """The model with these settings, read as transformers reads a folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder) / name
+        shutil.copytree(here / "models" / name, folder)
+        changed = json.loads((folder / "config.json").read_text()) | config
+        (folder / "config.json").write_text(json.dumps(changed))
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        if settings is not None:
+            (folder / "generation_config.json").write_text(json.dumps(settings))
+        kind = transformers.AutoModelForSeq2SeqLM if name in translators else transformers.AutoModelForCausalLM
+        return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+plain_models = {}
+
+
+def with_settings(name, settings):
+    """The model as it is, with a generation_config.json."""
+    if name not in plain_models:
+        plain_models[name] = load(name, {}, {})
+    model = plain_models[name]
+    model.generation_config = transformers.GenerationConfig.from_dict(settings)
+    return model
+
+
+def generated(model, given):
+    """The ids of all hypotheses, without what was given and without the end."""
+    beams = model.generation_config.num_beams or 1
+    out = model.generate(torch.tensor([given]), num_return_sequences=beams, do_sample=False, tokenizer=tokenizer(),
+                         attention_mask=torch.ones(1, len(given), dtype=torch.int64))
+    ends = model.generation_config.eos_token_id
+    ends = [ends] if isinstance(ends, int) else ends or []
+    start = 1 if model.config.is_encoder_decoder else len(given)
+    return [until_end(ids[start:], ends) for ids in out.tolist()]
+
+
+def until_end(ids, ends):
+    at = next((i for i, token in enumerate(ids) if token in ends), None)
+    return ids if at is None else ids[:at]
+
+
+def cases_of(name, encodes):
+    start = {"decoder_start_token_id": 4} if encodes else {}
+    new = {"max_new_tokens": 9}
+    beams = new | {"num_beams": 3}
+    out = [
+        new, {"max_length": 14}, {"max_length": 14, "max_new_tokens": 3},
+        new | {"min_new_tokens": 7}, new | {"min_length": 9}, new | {"min_length": 12, "min_new_tokens": 2},
+        new | {"repetition_penalty": 1.7}, new | {"repetition_penalty": 0.6}, new | {"encoder_repetition_penalty": 1.6},
+        new | {"no_repeat_ngram_size": 1}, new | {"no_repeat_ngram_size": 2}, new | {"no_repeat_ngram_size": 3},
+        new | {"encoder_no_repeat_ngram_size": 1}, new | {"encoder_no_repeat_ngram_size": 2},
+        new | {"forced_eos_token_id": 7}, {"max_length": 12, "forced_eos_token_id": [7, 5]},
+        new | {"forced_bos_token_id": 8}, new | {"forced_bos_token_id": 8, "begin_suppress_tokens": "FIRST"},
+        new | {"begin_suppress_tokens": "FIRST"}, new | {"suppress_tokens": "MANY"},
+        new | {"bad_words_ids": "WORDS"}, new | {"sequence_bias": "BIASES"},
+        new | {"bad_words_ids": "WORDS", "forced_bos_token_id": 8, "remove_invalid_values": True},
+        new | {"exponential_decay_length_penalty": [2, 1.4]},
+        new | {"exponential_decay_length_penalty": [1, 2.5], "min_new_tokens": 5},
+        new | {"exponential_decay_length_penalty": [1, 2.5], "min_new_tokens": 8, "remove_invalid_values": True},
+        new | {"stop_strings": ["STOP"]}, new | {"temperature": 0.3, "top_k": 3, "top_p": 0.5, "typical_p": 0.5},
+        new | {"prompt_lookup_num_tokens": 2, "max_matching_ngram_size": 2} if not encodes else new,
+        beams | {"stop_strings": ["STOP"]}, beams | {"repetition_penalty": 1.4}, beams | {"suppress_tokens": "MANY"},
+        beams | {"suppress_tokens": "MANY", "renormalize_logits": True},
+        beams | {"bad_words_ids": "WORDS"}, beams | {"sequence_bias": "BIASES", "renormalize_logits": True},
+        beams | {"no_repeat_ngram_size": 2, "min_length": 9}, beams | {"forced_bos_token_id": 8, "forced_eos_token_id": 7},
+        beams | {"eos_token_id": "TWO"}, beams | {"eos_token_id": "TWO", "early_stopping": True, "num_beams": 4},
+        beams | {"exponential_decay_length_penalty": [2, 1.3]}, {"num_beams": 2, "max_length": 13},
+    ]
+    for early_stopping in (False, True, "never"):
+        for length_penalty in (1.0, 0.0, 2.5, -1.5):
+            out.append({"max_new_tokens": 16, "num_beams": 3, "early_stopping": early_stopping,
+                        "length_penalty": length_penalty})
+    return [start | case for case in out]
+
+
+def filled(settings, given, name, rng):
+    """With tokens that matter for this text in place of names."""
+    plain = with_settings(name, {"max_new_tokens": 9, "num_beams": 3, "decoder_start_token_id": 4})
+    found = generated(plain, given)
+    first, second = found[0], found[1]
+    values = {"FIRST": [first[0]], "MANY": [first[0], second[3], 40, 41], "TWO": [first[4], second[5]],
+              "WORDS": [[first[1]], [first[2], first[3]], [given[-1], first[0]], [first[-2], first[-1]]],
+              "BIASES": [[[first[1]], -2.5], [[first[2], first[3]], -6.0], [[given[-1], first[0]], -1.5], [[30], 1.5]]}
+    stop = f"w{first[4]}"
+    out = {}
+    for key, value in settings.items():
+        out[key] = [stop] if value == ["STOP"] else values[value] if isinstance(value, str) and value in values else value
+    out.setdefault("eos_token_id", first[5] if "max_length" in settings or rng.random() < 0.7 else first[3])
+    return out
+
+
+def case_of(name, settings, rng, config=None, attempts=40):
+    for _ in range(attempts):
+        length = 1 if settings and "forced_bos_token_id" in settings else 5
+        given = [rng.randrange(3, vocabulary) for _ in range(length)]
+        if length > 2:
+            given[3:5] = given[0:2] # so that something is repeated
+        ready = filled(settings, given, name, rng) if config is None else settings
+        model = with_settings(name, ready) if config is None else load(name, ready, config)
+        try:
+            expected = generated(model, given)
+        except (ValueError, IndexError, RuntimeError) as error:
+            print(name, settings, error)
+            continue
+        same = True
+        for seed in range(2):
+            with Noise(model, seed):
+                same = same and generated(model, given) == expected
+        if same:
+            return {"model": name, "config": config or {}, "settings": ready, "given": given, "ids": expected}
+    print("no stable text:", name, settings)
+    return None
+
+
+def config_cases(rng):
+    """Where the settings are: config.json counts only in a folder without generation_config.json."""
+    of_search = {"num_beams": 3, "length_penalty": 2.0, "max_length": 12, "no_repeat_ngram_size": 2, "eos_token_id": 7}
+    yield case_of("marian", None, rng, of_search | {"early_stopping": True, "bad_words_ids": [[9]]})
+    yield case_of("llama", None, rng, of_search | {"min_new_tokens": 3, "renormalize_logits": True})
+    yield case_of("llama", {"max_new_tokens": 8}, rng, of_search)
+    yield case_of("t5_gated", {"max_new_tokens": 8, "bos_token_id": 6}, rng, of_search)
+
+
+def distributions(rng):
+    """What generate() draws from: a row of scores, and the probabilities after its processors."""
+    model = load("llama", {"max_new_tokens": 3}, {})
+    ways = [{"temperature": 0.6}, {"top_k": 7}, {"top_p": 0.7}, {"min_p": 0.1}, {"typical_p": 0.6}, {"top_h": 0.5},
+            {"epsilon_cutoff": 0.03}, {"eta_cutoff": 0.3}, {"eta_cutoff": 0.02}, {"typical_p": 0.2},
+            {"temperature": 1.6, "top_h": 0.7, "top_k": 20, "top_p": 0.9, "min_p": 0.02, "typical_p": 0.8,
+             "epsilon_cutoff": 0.01, "eta_cutoff": 0.2},
+            {"temperature": 0.8, "top_k": 12, "top_p": 0.8, "eta_cutoff": 0.05}]
+    out = []
+    for way in ways:
+        config = transformers.GenerationConfig(do_sample=True, max_length=20, **({"top_k": 0} | way))
+        model._prepare_special_tokens(config)
+        processors = model._get_logits_processor(config, input_ids_seq_length=1)
+        for scale in (1.0, 3.0):
+            scores = [round(rng.gauss(0, scale), 3) for _ in range(vocabulary)]
+            processed = processors(torch.tensor([[3]]), torch.tensor([scores]))
+            out.append({"settings": way, "scores": scores,
+                        "probabilities": [round(p, 6) for p in processed.softmax(-1)[0].tolist()]})
+    return out
+
+
+def keys():
+    """All that a generation_config.json may say."""
+    about_itself = ["transformers_version"]
+    return sorted(k for k in vars(transformers.GenerationConfig()) if not k.startswith("_") and k not in about_itself)
+
+
+def main():
+    rng = random.Random(11)
+    cases = []
+    for name in decoders + translators:
+        encodes = name in translators
+        all_settings = cases_of(name, encodes)
+        first, every = (0, 1) if name in thorough else ((decoders + translators).index(name) % few, few)
+        for settings in all_settings[first::every]:
+            cases.append(case_of(name, settings, rng))
+        print(name, len(cases), flush=True)
+    cases += config_cases(rng)
+    cases = [case for case in cases if case]
+    rows = lambda items: "[\n" + ",\n".join(json.dumps(item, separators=(",", ":")) for item in items) + "\n]"
+    (here / "generated.json").write_text(
+        '{"keys": ' + json.dumps(keys()) + ',\n"cases": ' + rows(cases) + ',\n"distributions": ' +
+        rows(distributions(rng)) + "}\n")
+
+
+if __name__ == "__main__":
+    main()

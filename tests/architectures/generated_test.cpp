@@ -1,0 +1,165 @@
+// What comes of generation_config.json, compared with generate() of transformers: generate.py writes generated.json.
+#include "with_tokenizer.hpp"
+
+#include "architectures/generation_settings.hpp"
+#include "catch.hpp"
+#include "generation/sampling.hpp"
+
+#include <lamina/convert.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+using namespace lamina;
+using nlohmann::json;
+using test::runtime;
+
+namespace {
+
+json expected() {
+    return json::parse(
+        std::ifstream(std::filesystem::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "generated.json"));
+}
+
+// "w7 w9" of 7 and 9.
+std::string text_of(const json &ids) {
+    std::string out;
+    for (const int32_t id : ids) out += (out.empty() ? "w" : " w") + std::to_string(id);
+    return out;
+}
+
+// Of all hypotheses, best first.
+json tokens_of(Session &session, const json &given) {
+    json out = json::array();
+    for (const Hypothesis &each : session.hypotheses({text_of(given)}).front()) out.push_back(each.tokens);
+    return out;
+}
+
+json found(const json &wanted) {
+    const WithTokenizer model(wanted.at("model"), wanted.at("config"));
+    std::filesystem::remove(model.path() / "generation_config.json");
+    if (!wanted.at("settings").is_null()) model.write("generation_config.json", wanted.at("settings").dump());
+    Session session = model.session();
+    return tokens_of(session, wanted.at("given"));
+}
+
+// Why a folder with this generation_config.json is refused; "" if it is not.
+std::string refusal(const json &settings) {
+    const WithTokenizer model("llama");
+    model.write("generation_config.json", settings.dump());
+    return message_of([&] { (void)runtime().load(model.path()); });
+}
+
+GenerateOptions sampling_of(const json &settings) {
+    GenerateOptions out;
+    out.temperature = settings.value("temperature", 1.0);
+    out.top_k = settings.value("top_k", size_t{0});
+    out.top_p = settings.value("top_p", 1.0);
+    out.min_p = settings.value("min_p", 0.0);
+    out.top_h = settings.value("top_h", 0.0);
+    out.typical_p = settings.value("typical_p", 1.0);
+    out.epsilon_cutoff = settings.value("epsilon_cutoff", 0.0);
+    out.eta_cutoff = settings.value("eta_cutoff", 0.0);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("generation_config.json: texts are those of transformers, for every setting and every decoder") {
+    for (const json &wanted : expected().at("cases")) {
+        INFO(wanted.dump());
+        CHECK(found(wanted) == wanted.at("ids"));
+    }
+}
+
+TEST_CASE("generation_config.json: a converted model keeps all settings") {
+    const json cases = expected().at("cases");
+    for (size_t i = 0; i < cases.size(); i += 7) {
+        INFO(cases[i].dump());
+        const WithTokenizer model(cases[i].at("model"), cases[i].at("config"));
+        std::filesystem::remove(model.path() / "generation_config.json");
+        if (!cases[i].at("settings").is_null()) model.write("generation_config.json", cases[i].at("settings").dump());
+        const TemporaryFolder folder;
+        convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
+        Session session = runtime().session(runtime().load(folder.path() / "converted"), runtime().device("cpu"));
+        CHECK(tokens_of(session, cases[i].at("given")) == cases[i].at("ids"));
+    }
+}
+
+TEST_CASE("generation_config.json: every key that transformers knows is read, harmless or refused") {
+    const std::vector<std::string_view> known = architectures::generation_keys();
+    for (const std::string key : expected().at("keys")) {
+        INFO(key);
+        CHECK(std::ranges::count(known, key) == 1);
+    }
+}
+
+TEST_CASE("generation_config.json: what would change tokens and is not supported is refused with its key and value") {
+    using matchers::contains;
+    const auto refused = [](const json &settings, const char *key) {
+        CHECK_THAT(refusal(settings), contains("generation_config.json: /" + std::string(key) + ": "));
+    };
+    refused({{"guidance_scale", 1.5}}, "guidance_scale");
+    refused({{"watermarking_config", {{"bias", 2.0}}}}, "watermarking_config");
+    refused({{"max_time", 2.5}}, "max_time");
+    refused({{"token_healing", true}}, "token_healing");
+    refused({{"is_assistant", true}}, "is_assistant");
+    refused({{"constraints", json::array({1})}}, "constraints");
+    refused({{"force_words_ids", {{5}}}}, "force_words_ids");
+    refused({{"dola_layers", "high"}}, "dola_layers");
+    refused({{"penalty_alpha", 0.6}}, "penalty_alpha");
+    refused({{"num_beams", 4}, {"num_beam_groups", 2}}, "num_beam_groups");
+    refused({{"num_beams", 4}, {"low_memory", true}}, "low_memory");
+    refused({{"num_beams", 4}, {"do_sample", true}}, "num_beams");
+    refused({{"cache_implementation", "quantized"}}, "cache_implementation");
+    refused({{"early_stopping", "soon"}}, "early_stopping");
+    refused({{"sequence_bias", {{"5", 2.0}}}}, "sequence_bias");
+    refused({{"exponential_decay_length_penalty", {1}}, {"eos_token_id", 2}}, "exponential_decay_length_penalty");
+    refused({{"exponential_decay_length_penalty", {1, 1.5}}}, "exponential_decay_length_penalty");
+    refused({{"max_new_tokens", 0}}, "max_new_tokens");
+    CHECK_THAT(refusal({{"bad_words_ids", {{5, 60}}}}),
+               contains("/generation/decoding/bad_words_ids: expected ids below 53"));
+    CHECK(
+        refusal(
+            {{"guidance_scale", 1.0}, {"token_healing", false}, {"num_beam_groups", 1}, {"diversity_penalty", 0.5}}) ==
+        "");
+    CHECK(refusal({{"num_beams", 1}, {"num_beam_groups", 2}, {"cache_implementation", "static"}, {"my_own_key", 7}}) ==
+          "");
+}
+
+TEST_CASE("generation_config.json: options take its place") {
+    const WithTokenizer model("llama");
+    model.write("generation_config.json",
+                R"({"num_beams": 3, "repetition_penalty": 3.0, "max_length": 4, "length_penalty": 2.0})");
+    Session session = model.session();
+    CHECK(session.hypotheses({"w5 w6"}).front().size() == 3);
+    CHECK(session.hypotheses({"w5 w6"}).front().front().tokens.size() == 2); // its length counts the prompt
+    GenerateOptions options;
+    options.beams = 1, options.repetition_penalty = 1, options.max_length = 7;
+    const auto found = session.hypotheses({"w5 w6"}, options).front();
+    CHECK(found.size() == 1);
+    const WithTokenizer plain("llama");
+    plain.write("generation_config.json", "{}");
+    CHECK(found.front().tokens == plain.session().hypotheses({"w5 w6"}, options).front().front().tokens);
+    CHECK_THAT(message_of([&] { (void)session.generate({"w5 w6 w7 w8"}); }),
+               matchers::contains("text 1: 4 tokens, but the model's max_length, which counts them, is 4"));
+}
+
+TEST_CASE("generation_config.json: samples are drawn with the probabilities of transformers") {
+    for (const json &wanted : expected().at("distributions")) {
+        INFO(wanted.at("settings").dump());
+        const GenerateOptions options = sampling_of(wanted.at("settings"));
+        const std::vector<double> scores = wanted.at("scores");
+        std::vector<size_t> order(scores.size());
+        std::iota(order.begin(), order.end(), size_t{0});
+        std::ranges::sort(order, std::greater<>(), [&](size_t i) { return scores[i]; });
+        std::vector<double> weights;
+        for (const size_t i : order) weights.push_back(std::exp((scores[i] - scores[order[0]]) / options.temperature));
+        generation::leave_out(weights, options);
+        const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+        for (size_t i = 0; i < order.size(); ++i)
+            CHECK_THAT(weights[i] / all,
+                       matchers::within_abs(wanted.at("probabilities").at(order[i]).get<double>(), 2e-6));
+    }
+}
