@@ -32,7 +32,8 @@ std::string text_of(const json &ids) {
 // Of all hypotheses, best first.
 json tokens_of(Session &session, const json &given) {
     json out = json::array();
-    for (const Hypothesis &each : session.hypotheses({text_of(given)}).front()) out.push_back(each.tokens);
+    const auto found = session.hypotheses({text_of(given)});
+    for (const Hypothesis &each : found.front()) out.push_back(each.tokens);
     return out;
 }
 
@@ -67,7 +68,8 @@ GenerateOptions sampling_of(const json &settings) {
 } // namespace
 
 TEST_CASE("generation_config.json: texts are those of transformers, for every setting and every decoder") {
-    for (const json &wanted : expected().at("cases")) {
+    const json cases = expected().at("cases");
+    for (const json &wanted : cases) {
         INFO(wanted.dump());
         CHECK(found(wanted) == wanted.at("ids"));
     }
@@ -89,7 +91,8 @@ TEST_CASE("generation_config.json: a converted model keeps all settings") {
 
 TEST_CASE("generation_config.json: every key that transformers knows is read, harmless or refused") {
     const std::vector<std::string_view> known = architectures::generation_keys();
-    for (const std::string key : expected().at("keys")) {
+    const std::vector<std::string> keys = expected().at("keys");
+    for (const std::string &key : keys) {
         INFO(key);
         CHECK(std::ranges::count(known, key) == 1);
     }
@@ -147,7 +150,8 @@ TEST_CASE("generation_config.json: options take its place") {
 }
 
 TEST_CASE("generation_config.json: samples are drawn with the probabilities of transformers") {
-    for (const json &wanted : expected().at("distributions")) {
+    const json distributions = expected().at("distributions");
+    for (const json &wanted : distributions) {
         INFO(wanted.at("settings").dump());
         const GenerateOptions options = sampling_of(wanted.at("settings"));
         const std::vector<double> scores = wanted.at("scores");
