@@ -53,12 +53,13 @@ void check_ids(const model::Model &model, const plan::GraphPlan &plan, const std
 }
 
 void check_tokens(const model::Model &model, int64_t scores) {
+    std::string place = "/tokens/";
     const auto check = [&](const model::Ids &ids, const char *key) {
         for (const int32_t id : ids)
             if (id >= scores)
-                throw Error(ErrorCode::input, model::place_in(model, std::string("/tokens/") + key) +
-                                                  ": expected ids below " + std::to_string(scores) +
-                                                  ", as many as there are scores, found " + std::to_string(id));
+                throw Error(ErrorCode::input, model::place_in(model, place + key) + ": expected ids below " +
+                                                  std::to_string(scores) + ", as many as there are scores, found " +
+                                                  std::to_string(id) + " in '" + key + "'");
     };
     const model::OutputTokens &tokens = model.tokens;
     for (const model::Ids &choice : tokens.start) check(choice, "start");
@@ -71,6 +72,7 @@ void check_tokens(const model::Model &model, int64_t scores) {
         throw Error(ErrorCode::input, model::place_in(model, "/tokens/start") +
                                           ": expected at least one token, because there is no prompt to begin "
                                           "with");
+    place = "/generation/decoding/";
     const model::Decoding &decoding = model.generation->decoding;
     for (const model::SequenceBias &biased : decoding.sequence_bias) check(biased.tokens, "sequence_bias");
     for (const model::Ids &sequence : decoding.bad_words_ids) check(sequence, "bad_words_ids");

@@ -122,7 +122,7 @@ TEST_CASE("generation_config.json: what would change tokens and is not supported
     refused({{"exponential_decay_length_penalty", {1, 1.5}}}, "exponential_decay_length_penalty");
     refused({{"max_new_tokens", 0}}, "max_new_tokens");
     CHECK_THAT(refusal({{"bad_words_ids", {{5, 60}}}}),
-               contains("/generation/decoding/bad_words_ids: expected ids below 53"));
+               contains("expected ids below 53, as many as there are scores, found 60 in 'bad_words_ids'"));
     CHECK(
         refusal(
             {{"guidance_scale", 1.0}, {"token_healing", false}, {"num_beam_groups", 1}, {"diversity_penalty", 0.5}}) ==
