@@ -40,8 +40,11 @@ struct CausalConv {
     };
 
     static void check(const Call &call) {
-        if (call.weight("weight").cols() < 2)
-            throw Invalid("weight has one column, which only scales each channel; expected at least 2");
+        const int64_t taps = call.weight("weight").cols();
+        if (taps < 2) throw Invalid("weight has one column, which only scales each channel; expected at least 2");
+        if (taps > most_taps) // an invocation loops over all of them, and some drivers end long loops
+            throw Invalid("weight has " + std::to_string(taps) + " columns; expected at most " +
+                          std::to_string(most_taps));
     }
 
     static void reference(const Call &call) {
@@ -84,6 +87,8 @@ struct CausalConv {
     }
 
   private:
+    static constexpr int64_t most_taps = 4096;
+
     // At position 0 the state still holds the rows of another text.
     static bool has_history(const Call &call, int64_t b) {
         return call.in("position") && call.in("position").i32()[static_cast<size_t>(b)] != 0;

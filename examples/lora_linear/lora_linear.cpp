@@ -30,6 +30,12 @@ struct LoraLinear {
         "T=1 K=64 N=64 R=1 scale=-0.5 weights=bf16",
     };
 
+    // An invocation loops over K and R, and some drivers end long loops.
+    static void check(const Call &call) {
+        expect_at_most(most_inner, "K", call.in("x").cols());
+        expect_at_most(most_rank, "R", call.weight("down").rows());
+    }
+
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), bias = call.weight("bias"), y = call.out("y");
         for (const int64_t r : call.wanted(y)) {
@@ -59,6 +65,14 @@ struct LoraLinear {
     }
 
   private:
+    static constexpr int64_t most_inner = 32768, most_rank = 4096;
+
+    static void expect_at_most(int64_t most, const char *dim, int64_t found) {
+        if (found > most)
+            throw Invalid(std::string(dim) + " is " + std::to_string(found) + "; expected at most " +
+                          std::to_string(most));
+    }
+
     static std::vector<double> product(const std::vector<double> &x, const Tensor &weight) {
         std::vector<double> out;
         for (int64_t n = 0; n < weight.rows(); ++n) {

@@ -54,8 +54,7 @@ for layer in causal_conv lora_linear row_scale; do
     if [ $vulkan -eq 4 ]; then
         echo "no Vulkan device: $layer is not checked on one" # its tests would fail, because nothing is checked
     else
-        # The kernel loops over the history in one invocation, so the longest generated histories are beyond software drivers.
-        "$lamina" check "$layer" --plugin-dir "$plugins" --device vulkan:0 --own-cases
+        "$lamina" check "$layer" --plugin-dir "$plugins" --device vulkan:0
         ctest --test-dir "$scratch/$layer" --output-on-failure
     fi
 done
