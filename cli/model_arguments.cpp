@@ -63,9 +63,10 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
     return out;
 }
 
-void add_session_options(const Arguments &app, SessionArguments &session) {
-    app.choice("--cache", session.cache, {"f32", "f16"},
-               "dtype of the keys and values of earlier tokens; f16 takes half the memory")
+void add_session_options(const Arguments &app, SessionArguments &session, const std::vector<std::string> &caches) {
+    app.choice("--cache", session.cache, caches,
+               std::string("dtype of the keys and values of earlier tokens; f16 takes half the memory") +
+                   (caches.front() == "auto" ? "; auto: f32, or f16 if memory is short" : ""))
         .shows_default();
     app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
 }

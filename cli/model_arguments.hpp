@@ -31,7 +31,8 @@ struct SessionArguments {
     std::vector<std::string> variants;
     std::string cache = "f32";
 };
-void add_session_options(const Arguments &app, SessionArguments &session);
+void add_session_options(const Arguments &app, SessionArguments &session,
+                         const std::vector<std::string> &caches = {"f32", "f16"});
 // Throws Error(usage) as variants() does.
 [[nodiscard]] SessionOptions session_options(const SessionArguments &session, const Runtime &runtime,
                                              const Device &device);

@@ -84,6 +84,7 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .bodies = static_cast<size_t>(std::max(arguments.bodies, arguments.largest_body)) << 20u,
             .longest = std::chrono::seconds(arguments.timeout),
             .batch = {.slots = static_cast<size_t>(arguments.slots), .length = arguments.context},
+            .smaller_caches = arguments.session.cache == "auto",
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
 }
 
@@ -107,7 +108,8 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     const std::unique_ptr<serve::Server> server = new_server(options, runtime, device);
     std::vector<std::string> names;
     for (const NamedModel &model : models) {
-        server->add(model.name, runtime.load(model.path), how);
+        const std::string room = server->add(model.name, runtime.load(model.path), how);
+        if (!room.empty()) output.note(model.name + ": " + room);
         names.push_back(model.name);
         stop_if_interrupted();
     }
@@ -155,7 +157,7 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--queue", arguments->queue, "N", "the most requests that wait or run; others are told to come later")
         .shows_default()
         .within(int64_t{1}, int64_t{4096});
-    app.option("--slots", arguments->slots, "N", "how many answers a model writes side by side; others wait")
+    app.option("--slots", arguments->slots, "N", "the most answers that a model writes side by side; others wait")
         .shows_default()
         .within(int64_t{1}, int64_t{1024});
     app.option("--context", arguments->context, "N",
@@ -179,7 +181,8 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "the same for an address; behind a proxy, where all have the same one: as many as --connections")
         .shows_default()
         .within(int64_t{1}, int64_t{1 << 16});
-    add_session_options(app, arguments->session);
+    arguments->session.cache = "auto";
+    add_session_options(app, arguments->session, {"auto", "f32", "f16"});
     return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};
 }
 

@@ -22,12 +22,13 @@ namespace lamina::serve {
 struct AnswerRequest;
 
 struct ApiOptions {
-    std::vector<std::string> keys;                    // any of them opens the door; none: it is open
-    bool local = true;                                // only this machine can connect
-    size_t most = 256;                                // requests that wait or run
-    std::chrono::seconds longest{600};                // that a request may take
-    BatchOptions batch;                               // of the answers that a model writes side by side
-    std::string version;                              // of Lamina
+    std::vector<std::string> keys;     // any of them opens the door; none: it is open
+    bool local = true;                 // only this machine can connect
+    size_t most = 256;                 // requests that wait or run
+    std::chrono::seconds longest{600}; // that a request may take
+    BatchOptions batch;                // of the answers that a model writes side by side, if there is memory
+    bool smaller_caches = true;        // Engine::Options
+    std::string version;               // of Lamina
     std::function<void(const std::string &line)> log; // errors of the server itself
 };
 
@@ -36,8 +37,12 @@ class Api {
     Api(ApiOptions options, Device device) : options_(std::move(options)), device_(std::move(device)) {}
 
     // Models are added before the first request.
-    void add(const std::string &name, const Runtime &runtime, const Model &model, const SessionOptions &options) {
-        engines_.emplace_back(name, runtime, model, device_, options, options_.batch, metrics_);
+    const Engine &add(const std::string &name, const Runtime &runtime, const Model &model,
+                      const SessionOptions &session) {
+        uint64_t promised = 0;
+        for (const Engine &each : engines_) promised += each.room().caches;
+        const Engine::Options options{session, options_.batch, options_.smaller_caches, promised};
+        return engines_.emplace_back(name, runtime, model, device_, options, metrics_);
     }
 
     // As HttpHandlers has them. All that can be said without the body is said before it is read: that a key is wrong,

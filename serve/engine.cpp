@@ -1,11 +1,13 @@
 #include "engine.hpp"
 
+#include "base/binary_size.hpp"
+
 #include <lamina/texts.hpp>
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
+#include <tuple>
 
 namespace lamina::serve {
 namespace {
@@ -24,11 +26,35 @@ bool has_chat_template(const Model &model) {
 } // namespace
 
 Engine::Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
-               const SessionOptions &options, const BatchOptions &batch, Metrics &metrics)
+               const Options &options, Metrics &metrics)
     : name_(std::move(name)), runtime_(runtime), device_(device), model_(model), contents_(inspect(model)),
-      converses_(has_chat_template(model)), metrics_(metrics), session_(runtime.session(model, device, options)) {
-    if (writes()) writer_.emplace(session_, batch, name_, metrics_);
+      converses_(has_chat_template(model)), metrics_(metrics), how_(options.session),
+      session_(session_with_room(options)), reader_(session_, name_, metrics_) {
+    if (writes()) writer_.emplace(session_, BatchOptions{room_.slots, room_.length}, name_, metrics_);
     thread_ = std::thread([this] { run(); });
+}
+
+// Nothing is uploaded before it is known which dtype caches have.
+Session Engine::session_with_room(const Options &options) {
+    const auto look = [&] {
+        Session session = runtime_.session(model_, device_, how_);
+        if (writes()) room_ = room_for(session, options.batch, options.promised);
+        return session;
+    };
+    Session session = look();
+    if (room_.whole || !options.smaller_caches || how_.cache == DType::f16) return session;
+    how_.cache = DType::f16;
+    return look();
+}
+
+std::string Engine::room_in_words() const {
+    if (!writes()) return "";
+    std::string out = "up to " + std::to_string(room_.slots) + (room_.slots == 1 ? " text" : " texts") +
+                      " at once, of up to " + std::to_string(room_.length) + " tokens" +
+                      (room_.slots == 1 ? "" : " each");
+    if (room_.caches != 0)
+        out += "; caches take up to " + binary_size(room_.caches) + (how_.cache == DType::f16 ? " (f16)" : " (f32)");
+    return out;
 }
 
 Engine::~Engine() {
@@ -48,19 +74,22 @@ std::vector<AdmittedVariant> Engine::proved() const {
     return lamina::proved(runtime_, device_, {layers.begin(), layers.end()});
 }
 
+// Each kind of work has a turn: a piece of what is read, a graph, a step of what is written, transcripts.
 void Engine::run() {
     while (wait_for_work()) {
-        together<Embedding>(take_all<Embedding>(), [this](const auto &group) { embed_all(group); });
-        for (const auto &call : take_all<GraphCall>())
+        take_all<Embedding>([this](auto work) { reader_.add(std::move(work)); });
+        take_all<Answer>([this](auto work) { writer_->add(std::move(work)); });
+        take_all<GraphCall>([this](auto work) { calls_.push_back(std::move(work)); });
+        take_all<Transcription>([this](auto work) { recordings_.push_back(std::move(work)); });
+        if (!reader_.empty()) reader_.step();
+        if (!calls_.empty()) {
+            const auto call = std::move(calls_.front());
+            calls_.pop_front();
             together<GraphCall>({call}, [this](const auto &group) { run_graph(*group.front()); });
-        for (auto &answer : take_all<Answer>()) writer_->add(std::move(answer));
+        }
         if (writer_) writer_->step();
-        // Options apply to all that is transcribed together.
-        std::map<std::pair<Choices, double>, Group<Transcription>> alike;
-        for (auto &each : take_all<Transcription>())
-            alike[{each->options.choices, each->options.temperature}].push_back(std::move(each));
-        for (const auto &[options, group] : alike)
-            together<Transcription>(group, [this](const auto &some) { transcribe_all(some); });
+        if (!recordings_.empty())
+            together<Transcription>(next_recordings(), [this](const auto &group) { transcribe_all(group); });
     }
 }
 
@@ -70,26 +99,43 @@ bool Engine::wait_for_work() {
     const auto something = [this] {
         return std::apply([](const auto &...queues) { return (!queues.empty() || ...); }, waiting_);
     };
-    const auto writing = [this] { return writer_ && !writer_->empty(); };
-    changed_.wait(lock, [&] { return closing_ || something() || writing(); });
-    return something() || writing();
+    const auto busy = [this] {
+        return !reader_.empty() || !calls_.empty() || !recordings_.empty() || (writer_ && !writer_->empty());
+    };
+    changed_.wait(lock, [&] { return closing_ || something() || busy(); });
+    return something() || busy();
 }
 
-// What nobody waits for any more is left out.
-template <class Kind> Engine::Group<Kind> Engine::take_all() {
+template <class Kind> void Engine::take_all(const std::function<void(std::shared_ptr<Kind>)> &take) {
     Queue<Kind> taken;
     {
         const std::scoped_lock lock(mutex_);
         taken.swap(std::get<Queue<Kind>>(waiting_));
     }
-    Group<Kind> out(std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
-    std::erase_if(out, [](const auto &work) { return work->left(); });
+    for (auto &work : taken) take(std::move(work));
+}
+
+// Options apply to all that is transcribed together: those of the one that waits longest.
+Engine::Group<Transcription> Engine::next_recordings() {
+    const auto options = [](const Transcription &work) {
+        return std::tie(work.options.choices, work.options.temperature);
+    };
+    const std::shared_ptr<Transcription> first = recordings_.front();
+    Group<Transcription> out;
+    std::erase_if(recordings_, [&](const auto &work) {
+        if (options(*work) != options(*first)) return false;
+        out.push_back(work);
+        return true;
+    });
     return out;
 }
 
-// Nothing fails because of what it is done together with: if the group fails, each is tried alone.
+// Nothing fails because of what it is done together with: if the group fails, each is tried alone. What nobody waits
+// for any more is left out.
 template <class Kind>
-void Engine::together(const Group<Kind> &group, const std::function<void(const Group<Kind> &)> &work) {
+void Engine::together(const Group<Kind> &all, const std::function<void(const Group<Kind> &)> &work) {
+    Group<Kind> group;
+    for (const auto &each : all) each->left() ? each->end() : group.push_back(each);
     if (group.empty()) return;
     try {
         work(group);
@@ -103,29 +149,13 @@ void Engine::together(const Group<Kind> &group, const std::function<void(const G
     }
 }
 
-void Engine::embed_all(const Group<Embedding> &group) {
-    std::vector<std::string> texts;
-    for (const auto &each : group) texts.insert(texts.end(), each->texts.begin(), each->texts.end());
-    ReadOptions options;
-    options.progress = [&group](size_t, size_t) {
-        if (std::ranges::all_of(group, [](const auto &each) { return each->left(); })) throw EverybodyLeft();
-    };
-    const Tensor vectors = embed(session_, texts, options);
-    const int64_t width = vectors.shape().at(1);
-    std::span<const float> rest = vectors.f32();
-    for (const auto &each : group) {
-        const size_t count = each->texts.size() * static_cast<size_t>(width);
-        each->vectors = Tensor::of({static_cast<int64_t>(each->texts.size()), width}, rest.first(count));
-        rest = rest.subspan(count);
-    }
-}
-
 void Engine::run_graph(GraphCall &call) { call.outputs = session_.run(call.graph, call.inputs); }
 
 void Engine::transcribe_all(const Group<Transcription> &group) {
     std::vector<Audio> audios;
     for (const auto &each : group) audios.push_back(each->audio);
     GenerateOptions options = group.front()->options;
+    options.batch = 8; // windows: between batches it is known whether anybody waits
     options.progress = [&group](size_t, size_t) {
         if (std::ranges::all_of(group, [](const auto &each) { return each->left(); })) throw EverybodyLeft();
     };

@@ -1,7 +1,9 @@
-// A model at work: one session, one thread that owns it, and what waits for it. Whatever waits is done together.
+// A model at work: one session, one thread that owns it, and what waits for it. Whatever waits is done together, and
+// what takes long in pieces, so that all have their turns, and nothing goes on for long that nobody waits for.
 #pragma once
 
 #include "metrics.hpp"
+#include "reader.hpp"
 #include "work.hpp"
 #include "writer.hpp"
 
@@ -23,9 +25,17 @@ namespace lamina::serve {
 
 class Engine {
   public:
-    // `name` is what clients call the model. `metrics` must outlive the engine.
-    Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
-           const SessionOptions &options, const BatchOptions &batch, Metrics &metrics);
+    // `name` is what clients call the model. What it writes has `batch`, or as much as there is memory for beside
+    // `promised` bytes: caches in f16, if they may be, then fewer slots, then shorter texts. `metrics` must outlive the
+    // engine.
+    struct Options {
+        SessionOptions session;
+        BatchOptions batch;
+        bool smaller_caches = true; // f16 may take the place of session.cache
+        uint64_t promised = 0;
+    };
+    Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device, const Options &options,
+           Metrics &metrics);
     ~Engine(); // after all work has ended
     Engine(const Engine &) = delete;
     Engine &operator=(const Engine &) = delete;
@@ -42,6 +52,10 @@ class Engine {
     [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
     [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
 
+    // How many texts it writes at once, how long ones, and what memory they take; nothing if it does not write.
+    [[nodiscard]] const BatchRoom &room() const { return room_; }
+    [[nodiscard]] std::string room_in_words() const;
+
     // What has been proved of its layers on its device. Empty if they run their references there.
     [[nodiscard]] std::vector<AdmittedVariant> proved() const;
 
@@ -53,14 +67,15 @@ class Engine {
     }
 
   private:
+    [[nodiscard]] Session session_with_room(const Options &options);
     template <class Kind> using Queue = std::deque<std::shared_ptr<Kind>>;
     template <class Kind> using Group = std::vector<std::shared_ptr<Kind>>;
 
     void run();
     [[nodiscard]] bool wait_for_work();
-    template <class Kind> [[nodiscard]] Group<Kind> take_all();
-    template <class Kind> void together(const Group<Kind> &group, const std::function<void(const Group<Kind> &)> &work);
-    void embed_all(const Group<Embedding> &group);
+    template <class Kind> void take_all(const std::function<void(std::shared_ptr<Kind>)> &take);
+    template <class Kind> void together(const Group<Kind> &all, const std::function<void(const Group<Kind> &)> &work);
+    [[nodiscard]] Group<Transcription> next_recordings();
     void run_graph(GraphCall &call);
     void transcribe_all(const Group<Transcription> &group);
 
@@ -71,8 +86,14 @@ class Engine {
     const ModelContents contents_;
     const bool converses_;
     Metrics &metrics_;
+    SessionOptions how_;
+    BatchRoom room_;
     Session session_;
+    // Of the thread: what it has begun, and what waits for its turn.
+    Reader reader_;
     std::optional<Writer> writer_; // if the model writes
+    Queue<GraphCall> calls_;
+    Queue<Transcription> recordings_;
 
     std::mutex mutex_; // guards the next two
     std::tuple<Queue<Embedding>, Queue<GraphCall>, Queue<Transcription>, Queue<Answer>> waiting_;

@@ -18,12 +18,13 @@ class HttpApi : public Server {
                                                       .most = options.queue,
                                                       .longest = options.longest,
                                                       .batch = options.batch,
+                                                      .smaller_caches = options.smaller_caches,
                                                       .version = options.version,
                                                       .log = options.log},
                                                      device) {}
 
-    void add(const std::string &name, const Model &model, const SessionOptions &options) override {
-        api_.add(name, runtime_, model, options);
+    std::string add(const std::string &name, const Model &model, const SessionOptions &options) override {
+        return api_.add(name, runtime_, model, options).room_in_words();
     }
 
     void start() override {

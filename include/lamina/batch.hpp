@@ -37,6 +37,20 @@ struct BatchOptions {
     int64_t length = 0; // tokens that a text may have, its prompt included; 0: as many as the model has positions for
 };
 
+// What there is memory for.
+struct BatchRoom {
+    size_t slots = 0;
+    int64_t length = 0;
+    bool whole = true;   // as much as was wanted
+    uint64_t caches = 0; // bytes that keys and values take when all texts are so long; 0: unknown, with an encoder
+};
+
+// As many slots as are wanted and texts as long, or fewer slots, or else shorter texts, as there is memory for on the
+// session's device: never less than one slot of 256 tokens, which a Batch may still refuse. `promised`: bytes that
+// others are going to take, such as the caches of other batches, which grow with their texts. Nothing is uploaded.
+// Throws as the constructor of Batch.
+[[nodiscard]] BatchRoom room_for(const Session &session, const BatchOptions &wanted = {}, uint64_t promised = 0);
+
 class Batch {
   public:
     // Throws Error(memory) if there is no room for as many texts of this length, Error(input) for a model that takes no

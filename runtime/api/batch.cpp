@@ -4,6 +4,7 @@
 #include "api/access.hpp"
 #include "generation/answer.hpp"
 #include "generation/generation.hpp"
+#include "generation/room.hpp"
 #include "generation/slots.hpp"
 #include "generation/stop.hpp"
 #include "generation/texts.hpp"
@@ -80,14 +81,34 @@ struct BatchState {
 
 } // namespace detail
 
-Batch::Batch(const Session &session, const BatchOptions &options) {
-    Session copy = session;
-    const model::Model &model = *detail::Access::state(copy).model;
+namespace {
+
+void expect_texts(const model::Model &model, const BatchOptions &options) {
     if (!model.generation || model.generation->audio)
         throw Error(ErrorCode::input, model.folder.string() + ": expected a model that continues or translates texts");
     if (options.slots < 1 || options.length < 0)
         throw Error(ErrorCode::usage, "a batch: expected at least one slot, and a length of 0 or above; found " +
                                           std::to_string(options.slots) + " and " + std::to_string(options.length));
+}
+
+} // namespace
+
+BatchRoom room_for(const Session &session, const BatchOptions &wanted, uint64_t promised) {
+    Session copy = session;
+    detail::SessionState &state = detail::Access::state(copy);
+    expect_texts(*state.model, wanted);
+    const size_t positions = generation::longest_target(*state.model, *state.runtime->plugins);
+    const size_t length = wanted.length == 0 ? positions : std::min(static_cast<size_t>(wanted.length), positions);
+    if (!state.model->generation->encode.empty()) return {wanted.slots, static_cast<int64_t>(length)};
+    const std::scoped_lock turn(state.turn);
+    const generation::Room room = generation::room_for(state, wanted.slots, length, promised);
+    const bool whole = room.texts == wanted.slots && room.length == length;
+    return {room.texts, static_cast<int64_t>(room.length), whole, room.caches};
+}
+
+Batch::Batch(const Session &session, const BatchOptions &options) {
+    Session copy = session;
+    expect_texts(*detail::Access::state(copy).model, options);
     state_ = std::make_shared<detail::BatchState>(session, options);
     const std::scoped_lock turn(state_->of_session.turn);
     state_->slots->prepare();

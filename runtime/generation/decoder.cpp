@@ -20,7 +20,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
     if (!model_.encode.empty()) given_ = encode(session_, sources, rows_, batch_);
     if (cached_)
         expect_room(shape.sure == 0 ? longest_ : std::min(longest_, std::max(shape.sure, first_capacity)),
-                    candidates(shape.candidates));
+                    candidates(shape.candidates), shape.smaller);
     detail::CachedTexts held = std::exchange(session_.cached, {});
     const bool fits = cached_ && held.rows.size() == batch_; // caches that have grown are used again
     const size_t capacity = fits ? held.capacity : std::min(longest_, first_capacity);
@@ -58,7 +58,8 @@ Decoder::~Decoder() {
 }
 
 // Refuses what cannot fit, with caches of so many tokens a row, before the weights of the decoder are uploaded.
-void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates) {
+void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates,
+                          const std::string &smaller) {
     if (batch_ * capacity <= session_.roomy) return;
     plan::GraphShapes longest = decode_shapes(model_, given_, batch_, 1, capacity);
     longest.candidates = candidates;
@@ -73,8 +74,7 @@ void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates>
                           std::string("decoding ") + (rows_ == 1 ? "a text" : std::to_string(rows_) + " texts") +
                               " of up to " + std::to_string(capacity) + " tokens",
                           session_.device.id + " (" + session_.device.name + ")",
-                          "Take a smaller --max-length, --cache f16, a smaller --batch, smaller weights ('lamina "
-                          "convert --weights q8_0') or another device.");
+                          "Take " + smaller + ", smaller weights ('lamina convert --weights q8_0') or another device.");
     };
     try {
         expect();

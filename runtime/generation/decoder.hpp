@@ -26,7 +26,9 @@ class Decoder {
         bool cached = true;
         size_t sure = 0;       // tokens that a sequence has for sure, if `length` is only what it may have; 0: length
         size_t candidates = 0; // that the device chooses for the next token of each row, if it pays; 0: none
-        bool narrow = false;   // steps that only give tokens to the first rows compute no others; without an encoder
+        // What helps if there is not enough memory.
+        const char *smaller = "a smaller --max-length, --cache f16, a smaller --batch";
+        bool narrow = false; // steps that only give tokens to the first rows compute no others; without an encoder
     };
     // sources: for the encoder, none empty, each continued by as many rows; none for decoder-only models. Rows and
     // lengths are rounded up, so that few programs serve all sizes.
@@ -53,7 +55,7 @@ class Decoder {
     [[nodiscard]] bool holds_caches() const { return session_.decoding == this; }
 
   private:
-    void expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates);
+    void expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates, const std::string &smaller);
     void fill(Tokens tokens);
     void fill_alone(size_t row, std::span<const int32_t> tokens);
     [[nodiscard]] std::optional<plan::Candidates> candidates(size_t count) const;

@@ -80,9 +80,16 @@ void Slots::seat_together() {
 void Slots::make_decoder(const std::vector<Source> &sources) {
     const size_t texts = sources.empty() ? shape_.texts : sources.size();
     decoder_.reset(); // its caches go to the next
-    decoder_ = std::make_unique<Decoder>(session_, sources,
-                                         Decoder::Shape{texts * shape_.beams, shape_.length, shape_.cached, shape_.sure,
-                                                        shape_.candidates, shape_.narrow});
+    Decoder::Shape shape{.rows = texts * shape_.beams,
+                         .length = shape_.length,
+                         .cached = shape_.cached,
+                         .sure = shape_.sure,
+                         .candidates = shape_.candidates};
+    if (shape_.narrow) {
+        shape.narrow = true;
+        shape.smaller = "fewer slots (--slots), shorter texts (--context), --cache f16";
+    }
+    decoder_ = std::make_unique<Decoder>(session_, sources, shape);
     slots_.resize(texts);
     progress_.reserve(texts);
     readers_.reserve(texts);

@@ -63,7 +63,7 @@ class ProgramCache {
     void drop(std::string_view begin_of_keys);
 
   private:
-    static constexpr size_t most = 32;
+    static constexpr size_t most = 64;
     std::list<std::pair<std::string, std::shared_ptr<plan::Program>>> programs_;
 };
 

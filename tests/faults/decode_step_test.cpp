@@ -77,4 +77,5 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
     for (const GenerateOptions &how : {GenerateOptions(), sampled, among_more, penalized, beams})
         check_steps([&](int64_t length) { return calls_of_text(*faults, session, length, how); });
     check_steps([&](int64_t length) { return calls_of_batch(*faults, session, length, ways); });
+    check_steps([&](int64_t length) { return calls_of_batch(*faults, session, length, {{}}); }); // of 8 slots
 }

@@ -3,6 +3,7 @@
 #include "faulty_driver.hpp"
 #include "places.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/lamina.hpp>
 #include <lamina/transformer.hpp>
 
@@ -26,11 +27,11 @@ Tensor encode(Session &session, int64_t length) {
     return session.run("encode", {{"letters", letters}, {"lengths", lengths}}).at("memory");
 }
 
-// A language model whose tokens are a, b and c.
-Model load_letters(const Runtime &runtime) {
-    const DecoderOnly letters{.embedding = {.d_model = 16, .vocabulary = 5, .max_len = 60000},
-                              .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
-                              .generator = {.d_model = 16, .vocabulary = 5}};
+// A language model whose tokens are a, b and c. Each takes 16 * d_model bytes of caches: 2 layers of keys and values.
+Model load_letters(const Runtime &runtime, int64_t d_model = 16) {
+    const DecoderOnly letters{.embedding = {.d_model = d_model, .vocabulary = 5, .max_len = 60000},
+                              .decoder = {.layer = {.d_model = d_model, .heads = 2, .ffn = 32}, .layers = 2},
+                              .generator = {.d_model = d_model, .vocabulary = 5}};
     const TextVocabularies text{.target = {"<s>", "</s>", "a", "b", "c"}, .target_characters = true, .max_length = 20};
     return runtime.load(build(letters, {.name = "letters", .text = text}));
 }
@@ -116,4 +117,36 @@ TEST_CASE(
 
     generate.max_length = 20;
     CHECK(refusal().code == 0);
+}
+
+TEST_CASE("memory: a batch can be made for as many and as long texts as there is room for") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->heap_bytes = 10u << 20;
+    const Runtime runtime = uncached_runtime();
+    const Model model = load_letters(runtime, 64);
+    Session session = runtime.session(model, runtime.device("vulkan:0"));
+    const BatchOptions wanted{.slots = 8, .length = 1024}; // 8 MiB, and 4 MiB of shorter caches while they grow
+    const BatchRoom room = room_for(session, wanted);
+    CHECK_FALSE(room.whole);
+    CHECK(room.slots == 4);
+    CHECK(room.length == 1024);
+    CHECK(room.caches == 4u << 20);
+    CHECK(room_for(session, wanted, 6u << 20).slots == 1);                        // others have been promised the rest
+    CHECK(room_for(session, {.slots = 1, .length = 50000}).length == 50000 / 16); // 49 MiB
+    CHECK(room_for(session, {.slots = 2, .length = 1000}).whole);
+    SessionOptions half;
+    half.cache = DType::f16;
+    CHECK(room_for(runtime.session(model, runtime.device("vulkan:0"), half), wanted).whole);
+
+    CHECK_THAT(test::thrown_by([&] { (void)Batch(session, {.slots = 16, .length = 1024}); }).message,
+               matchers::contains("--context"));
+    Batch batch(session, {.slots = room.slots, .length = room.length});
+    GenerateOptions whole;
+    whole.max_length = 10;
+    for (size_t i = 0; i < room.slots; ++i) (void)batch.add(std::string(1000, "abc"[i % 3]), whole);
+    size_t ended = 0;
+    while (!batch.empty())
+        for (const Batch::Progress &text : batch.step()) ended += text.finished ? 1 : 0;
+    CHECK(ended == room.slots); // caches have grown beside each other
 }

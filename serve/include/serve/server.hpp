@@ -28,7 +28,8 @@ struct ServerOptions {
     size_t largest_body = size_t{32} << 20; // bytes of a request
     size_t bodies = size_t{256} << 20;      // bytes of all requests and responses that are here
     std::chrono::seconds longest{600};      // that a request may take
-    BatchOptions batch;                     // of the answers that a model writes side by side
+    BatchOptions batch;                     // of the answers that a model writes side by side, if there is memory
+    bool smaller_caches = true;             // in f16, where memory is short and a session's options say f32
     std::string version;                    // of Lamina
     std::function<void(const std::string &line)> log = [](const std::string &) {}; // on any thread
 };
@@ -40,8 +41,9 @@ class Server {
     Server &operator=(const Server &) = delete;
     virtual ~Server() = default;
 
-    // Models are added before start(), under the names by which clients call them.
-    virtual void add(const std::string &name, const Model &model, const SessionOptions &options) = 0;
+    // Models are added before start(), under the names by which clients call them. Returns how many texts the model
+    // writes at once, and how long ones, for people to read; empty if it writes none.
+    virtual std::string add(const std::string &name, const Model &model, const SessionOptions &options) = 0;
     // From now on requests are answered, on threads of the server. Throws Error(failure) if the port cannot be had.
     virtual void start() = 0;
     [[nodiscard]] virtual std::string url() const = 0;

@@ -29,6 +29,7 @@ class Idle final : public Program {
   public:
     explicit Idle(bool keep_all = false) : Idle(ProgramOptions{.keep_all = keep_all}) {}
     explicit Idle(const ProgramOptions &options) : Program(graph(), options) {}
+    explicit Idle(GraphPlan plan) : Program(std::move(plan), {}) {}
     [[nodiscard]] std::string overrun() override { return {}; }
     [[nodiscard]] std::string variant(size_t) const override { return {}; }
     int calls = 0;
@@ -86,6 +87,25 @@ TEST_CASE("after a run, inputs, outputs and states can be read, and with keep_al
     }
     read(all, hidden, 24);
     CHECK_THAT(refusal([&] { read(some, hidden, 24); }), matchers::contains("compile with keep_all"));
+}
+
+TEST_CASE(
+    "states may have memory for more sequences than a program computes, with which programs share and move them") {
+    GraphPlan of_two = graph(), of_all = graph();
+    of_two.sequences = 8;
+    of_all.tensors[cache].type.shape.front() = 8;
+    CHECK(of_two.whole(of_two.tensors[cache]).shape == Shape{8, 4});
+    CHECK(of_all.whole(of_all.tensors[cache]).shape == Shape{8, 4});
+    Idle two(of_two), all(of_all), own;
+    write(two, x, 24);
+    two.run(std::vector<int32_t>{6, 1, 2, 3, 4, 5, 6, 7}); // of which six are not computed
+    CHECK(two.calls == 3);
+    CHECK_THAT(refusal([&] { two.run(std::vector<int32_t>{8, 1}); }), matchers::contains("expected at most 8 rows"));
+    const SequenceCopy last{1, 7};
+    two.take_states(all, {&last, 1}); // they are the same memory
+    CHECK(two.calls == 3);
+    two.take_states(own, {&last, 1});
+    CHECK(two.calls == 4);
 }
 
 TEST_CASE("an entry of a tensor can be read alone") {

@@ -1,0 +1,151 @@
+// The work of an engine: who has a turn, and what is not done because nobody waits for it.
+#include "catch.hpp"
+
+#include "places.hpp"
+#include "plugin_runtime.hpp"
+#include "serve/engine.hpp"
+#include "temporary_folder.hpp"
+
+#include <lamina/measure.hpp>
+#include <lamina/transformer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+using namespace lamina;
+using namespace lamina::serve;
+using test::runtime;
+
+namespace {
+
+constexpr int d_model = 16, ffn = 32, vocabulary = 28;
+
+// An untrained language model over letters, whose texts never end by themselves.
+Model letters() {
+    std::vector<std::string> tokens{"<s>", "</s>"};
+    for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
+    const DecoderOnly model{.embedding = {.d_model = d_model, .vocabulary = vocabulary, .max_len = 60000},
+                            .decoder = {.layer = {.d_model = d_model, .heads = 2, .ffn = ffn}, .layers = 1},
+                            .generator = {.d_model = d_model, .vocabulary = vocabulary}};
+    const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
+    ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
+    built.weights.at("generator.bias").f32()[1] = -1e4F;
+    return runtime().load(built);
+}
+
+// A tiny model of vectors, with the tokens w0 to w52.
+Model sentences(const TemporaryFolder &folder) {
+    std::filesystem::copy(LAMINA_SOURCE_DIR "/tests/architectures/models/sentences", folder.path(),
+                          std::filesystem::copy_options::recursive);
+    std::string words;
+    for (int i = 0; i < 53; ++i) words += (i == 0 ? "\"w" : ", \"w") + std::to_string(i) + "\": " + std::to_string(i);
+    folder.write("tokenizer.json",
+                 R"({"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "WhitespaceSplit"},)"
+                 R"( "post_processor": {"type": "BertProcessing", "sep": ["w2", 2], "cls": ["w1", 1]},)"
+                 R"( "model": {"type": "WordLevel", "unk_token": "w0", "vocab": {)" +
+                     words + "}}}");
+    return runtime().load(folder.path());
+}
+
+// How often graphs run, and how many tokens go through the feed-forward layer of letters().
+struct Counted {
+    std::atomic<size_t> runs = 0;
+    std::atomic<double> tokens = 0;
+    SessionOptions options() {
+        SessionOptions out;
+        out.profile = [this](const GraphTimes &times) {
+            ++runs;
+            for (const LayerTime &layer : times.layers)
+                if (layer.layer.find("feed_forward") != std::string::npos)
+                    tokens = tokens + layer.cost.operations / (4 * d_model * ffn);
+        };
+        return out;
+    }
+};
+
+template <class Work> void wait(const std::shared_ptr<Work> &work) {
+    const auto late = Work::Clock::now() + std::chrono::seconds(60);
+    while (!work->ended() && Work::Clock::now() < late) {
+        (void)work->wait(late);
+        (void)work->take_pieces();
+    }
+    REQUIRE(work->ended());
+}
+
+std::shared_ptr<Answer> answer(std::string prompt, int64_t length, uint64_t request) {
+    auto out = std::make_shared<Answer>();
+    out->prompt = std::move(prompt);
+    out->options.max_length = length;
+    out->request = request;
+    return out;
+}
+
+std::shared_ptr<Embedding> texts(size_t count) {
+    auto out = std::make_shared<Embedding>();
+    for (size_t i = 0; i < count; ++i)
+        out->texts.push_back("w" + std::to_string(3 + i % 50) + (i % 3 == 0 ? " w7" : ""));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("an answer that nobody waits for any more is not computed, not even the rest of its prompt") {
+    Counted counted;
+    Metrics metrics;
+    Engine engine("letters", runtime(), letters(), runtime().device("cpu"),
+                  {.session = counted.options(), .batch = {.slots = 1, .length = 60000}}, metrics);
+    const auto running = answer(std::string(59000, 'a'), 10, 1), waiting = answer(std::string(59000, 'b'), 10, 2);
+    engine.submit(running);
+    engine.submit(waiting);
+    while (counted.runs == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    running->leave();
+    waiting->leave();
+    wait(running);
+    wait(waiting);
+    const auto next = answer("lamina", 5, 3);
+    engine.submit(next);
+    wait(next);
+    CHECK(next->hypothesis.tokens.size() == 5);
+    CHECK(counted.tokens < 59000);
+}
+
+TEST_CASE("a request with many prompts does not delay a later one to its end") {
+    Metrics metrics;
+    Engine engine("letters", runtime(), letters(), runtime().device("cpu"),
+                  {.session = {}, .batch = {.slots = 2, .length = 1000}}, metrics);
+    std::vector<std::shared_ptr<Answer>> many;
+    for (int i = 0; i < 16; ++i) engine.submit(many.emplace_back(answer("abc", 300, 1)));
+    const auto later = answer("xyz", 5, 2);
+    engine.submit(later);
+    wait(later);
+    CHECK_FALSE(many.back()->ended());
+    for (const auto &each : many) each->leave();
+}
+
+TEST_CASE("thousands of texts are read in pieces, between which others have their turns, and end when nobody waits") {
+    const TemporaryFolder folder;
+    Counted counted;
+    Metrics metrics;
+    Engine engine("sentences", runtime(), sentences(folder), runtime().device("cpu"),
+                  {.session = counted.options(), .batch = {}}, metrics);
+    const auto all = texts(4000), few = texts(3);
+    engine.submit(all);
+    while (counted.runs == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    engine.submit(few);
+    wait(few);
+    CHECK_FALSE(all->ended());
+    all->leave();
+    wait(all);
+    CHECK(counted.runs < 4000 / 32);
+
+    const auto alone = texts(100); // more than a piece: each vector is in the place of its text
+    engine.submit(alone);
+    wait(alone);
+    alone->expect_success();
+    REQUIRE(alone->vectors.shape().front() == 100);
+    const size_t width = static_cast<size_t>(alone->vectors.shape().back());
+    for (size_t i = 0; i < 3 * width; ++i)
+        CHECK_THAT(alone->vectors.f32()[i], matchers::within_abs(few->vectors.f32()[i], 1e-5));
+}
