@@ -24,7 +24,16 @@ if browser is None:
 
 
 def shown(url, folder):
-    """The elements of the page after its scripts have run: id -> text."""
+    """The elements of the page when its answer is there: id -> text."""
+    for _ in range(10):
+        page = opened(url, folder)
+        if page["time"] != "…": # the browser's clock runs on while an answer streams
+            break
+    return page
+
+
+def opened(url, folder):
+    """The elements of the page when the browser's time is up."""
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/browser",
                            "--virtual-time-budget=120000", "--dump-dom", url],
                           capture_output=True, text=True, timeout=120)
