@@ -153,7 +153,10 @@ std::string reading_as_text(const ModelContents &model, const Output &output) {
     const TextReading &r = *model.reading;
     std::string out = "\n" + output.styled("reading", Style::bold) + "\n  reads " + r.tokenizer + ", at most " +
                       std::to_string(r.longest) + " tokens\n  gives " + name_of(r.gives) + ": " + r.output;
-    return out + (r.labels.empty() ? "" : " (" + joined(r.labels) + ")") + "\n";
+    out += (r.labels.empty() ? "" : " (" + joined(r.labels) + ")") + "\n";
+    for (const auto &[name, text] : r.prompts)
+        out += "  prompt " + name + (name == r.default_prompt ? " (default): \"" : ": \"") + text + "\"\n";
+    return out;
 }
 
 std::string ignored_as_text(const ModelContents &model, const Output &output) {

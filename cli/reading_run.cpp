@@ -76,16 +76,27 @@ std::string labels_as_text(const std::vector<LabelScore> &labels, size_t most) {
     return out;
 }
 
+// Two texts with a tab between them.
+std::optional<TextPair> pair_of(const std::string &line) {
+    const size_t tab = line.find('\t');
+    if (tab == std::string::npos || line.find('\t', tab + 1) != std::string::npos) return std::nullopt;
+    return TextPair{line.substr(0, tab), line.substr(tab + 1)};
+}
+
 } // namespace
 
-void ReadingRun::texts(const std::vector<std::string> &texts) {
+void ReadingRun::prepare() {
+    if (!files_.empty() && reading_.gives != TextReading::Gives::embedding)
+        throw Error(ErrorCode::usage,
+                    "--output and --output-dir need a model that gives vectors; --json prints all classes");
     options_.progress = [&](size_t done, size_t all) {
         stop_if_interrupted();
         output_.progress("texts", done, all);
     };
-    if (!files_.empty() && reading_.gives != TextReading::Gives::embedding)
-        throw Error(ErrorCode::usage,
-                    "--output and --output-dir need a model that gives vectors; --json prints all classes");
+}
+
+void ReadingRun::texts(const std::vector<std::string> &texts) {
+    prepare();
     switch (reading_.gives) {
     case TextReading::Gives::embedding:
         return embeddings(texts);
@@ -96,22 +107,47 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
     }
 }
 
-int ReadingRun::lines(LineReader lines) {
+void ReadingRun::pairs(const std::vector<TextPair> &pairs) {
+    prepare();
+    const auto found = classify_pairs(session_, pairs, options_);
+    Table table({"FIRST", "SECOND", "CLASSES"});
+    for (size_t i = 0; i < pairs.size(); ++i) {
+        const auto &[first, second] = pairs[i];
+        add(i, {{"text", first}, {"second", second}, {"labels", labels_as_json(found[i])}});
+        table.row({{first, Style::bold}, {second, Style::bold}, labels_as_text(found[i], shown_labels)});
+    }
+    output_.json() ? print_json() : output_.print(table.str(output_));
+}
+
+std::optional<std::string> ReadingRun::why_not(const std::string &line, bool paired) const {
+    const auto pair = paired ? pair_of(line) : std::nullopt;
+    if (paired && !pair) return "expected two texts with one tab between them";
+    if (options_.truncate) return std::nullopt;
+    const auto refused = paired ? tokenize_pairs(model_, {*pair}).refused : tokenize(model_, {line}).refused;
+    return refused ? std::optional(refused->why) : std::nullopt;
+}
+
+int ReadingRun::lines(LineReader lines, bool paired) {
     constexpr size_t many = 4096;
     std::vector<std::string> good;
     for (auto some = lines.next(many); !some.empty(); some = lines.next(many)) {
         for (size_t i = 0; i < some.size(); ++i) {
-            const std::optional<RefusedText> refused =
-                options_.truncate ? std::nullopt : tokenize(model_, {some[i]}).refused;
-            if (!refused) {
+            const std::optional<std::string> why = why_not(some[i], paired);
+            if (!why) {
                 good.push_back(some[i]);
                 continue;
             }
-            lines.refuse(i, refused->why);
-            refused_.push_back({good.size(), some[i], refused->why});
+            lines.refuse(i, *why);
+            refused_.push_back({good.size(), some[i], *why});
         }
     }
-    texts(good);
+    if (paired) {
+        std::vector<TextPair> both;
+        for (const std::string &line : good) both.push_back(*pair_of(line));
+        pairs(both);
+    } else {
+        texts(good);
+    }
     return lines.status(output_);
 }
 

@@ -9,6 +9,7 @@
 #include <lamina/texts.hpp>
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ class ReadingRun {
           options_(std::move(options)) {}
 
     void texts(const std::vector<std::string> &texts);
-    // All of them at once. Returns the exit status.
-    [[nodiscard]] int lines(LineReader lines);
+    void pairs(const std::vector<TextPair> &pairs);
+    // With `paired`, a line holds two texts with a tab between them. All of them at once. Returns the exit status.
+    [[nodiscard]] int lines(LineReader lines, bool paired);
     // Also writes the vectors, (N, C), to these files.
     void write_to(std::vector<Destination> files) { files_ = std::move(files); }
 
@@ -32,6 +34,10 @@ class ReadingRun {
     void embeddings(const std::vector<std::string> &texts);
     void classes(const std::vector<std::string> &texts);
     void token_classes(const std::vector<std::string> &texts);
+
+    void prepare(); // refuses files that nothing would be written to, and shows progress from now on
+    // Why a line cannot be read; none: it can.
+    [[nodiscard]] std::optional<std::string> why_not(const std::string &line, bool paired) const;
 
     // Adds answer i to the list that is printed as JSON, after the lines before it that were refused.
     void add(size_t i, Json answer);

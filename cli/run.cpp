@@ -27,7 +27,8 @@ struct RunOptions {
     std::string graph, language, task, on_error = "stop";
     SessionArguments session;
     GenerateOptions generate;
-    bool truncate = false;
+    bool truncate = false, pairs = false;
+    std::string prompt;
 };
 
 // ---- Tensors ----
@@ -147,9 +148,19 @@ void tap_texts(const RunOptions &options, const Model &model, Session session, O
 
 // ---- Vectors and classes ----
 
-int read_texts(const RunOptions &options, const Model &model, Session session, LineReader lines, Output &output) {
+std::vector<TextPair> pairs_of(const std::vector<std::string> &texts) {
+    if (texts.size() % 2 != 0)
+        throw Error(ErrorCode::usage,
+                    "--pairs: expected an even number of texts, found " + std::to_string(texts.size()));
+    std::vector<TextPair> out;
+    for (size_t i = 0; i < texts.size(); i += 2) out.push_back({texts[i], texts[i + 1]});
+    return out;
+}
+
+int read_texts(const RunOptions &options, const ReadOptions &how, const Model &model, Session session, LineReader lines,
+               Output &output) {
     const std::string vectors = inspect(model).reading->output;
-    ReadingRun run(model, std::move(session), output, {.truncate = options.truncate});
+    ReadingRun run(model, std::move(session), output, how);
     std::vector<Destination> files;
     for (const auto &[name, file] : files_of(options, {vectors})) {
         if (name != vectors)
@@ -159,8 +170,8 @@ int read_texts(const RunOptions &options, const Model &model, Session session, L
     }
     if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     run.write_to(std::move(files));
-    if (options.texts.empty()) return run.lines(std::move(lines));
-    run.texts(options.texts);
+    if (options.texts.empty()) return run.lines(std::move(lines), options.pairs);
+    options.pairs ? run.pairs(pairs_of(options.texts)) : run.texts(options.texts);
     return 0;
 }
 
@@ -214,8 +225,11 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
-        return read_texts(options, model, runtime.session(model, device, how), lines, output);
+        ReadOptions reading{.truncate = options.truncate};
+        if (app.is_given("--prompt")) reading.prompt = options.prompt;
+        return read_texts(options, reading, model, runtime.session(model, device, how), lines, output);
     }
+    refuse_given(app, {"--pairs", "--prompt"}, "is about vectors and classes of texts, which this model does not give");
     if (!options.outputs.empty() || !options.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
@@ -245,6 +259,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "texts prints their vectors or classes, and one that takes audio prints transcripts of audio files.\n"
                "Examples: lamina run models/g2p vulkan transformer\n"
                "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
+               "          lamina run ms-marco-MiniLM-L6-v2 --pairs \"Who?\" \"A man plays.\"\n"
                "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
                "          lamina run whisper-tiny.en speech.flac\n"
                "          lamina run models/g2p < words.txt > phones.tsv\n"
@@ -271,6 +286,11 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
+    app.flag("--pairs", options->pairs,
+             "texts belong together, two by two, such as a question and a document; a line on stdin holds two, with a "
+             "tab between them");
+    app.option("--prompt", options->prompt, "NAME",
+               "the prompt that is put before texts, such as query; default: the one of the model; '': none");
     app.choice("--on-error", options->on_error, {"stop", "skip"},
                "when a line on stdin cannot be used: end there, or report it, go on, and end with status 3")
         .shows_default();

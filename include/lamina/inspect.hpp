@@ -97,6 +97,8 @@ struct TextReading {
     Gives gives = Gives::embedding;
     std::vector<std::string> labels; // of classes; those without a label are "LABEL_0", "LABEL_1", ...
     int64_t longest = 0;             // maximum number of tokens in a text, including special ones
+    std::map<std::string, std::string, std::less<>> prompts{}; // what is put before texts, by ReadOptions::prompt
+    std::string default_prompt{};                              // the name of one of them, or empty
 };
 
 struct ModelContents {

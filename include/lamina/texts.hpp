@@ -26,12 +26,21 @@ namespace lamina {
 struct ReadOptions {
     size_t batch = 32;     // how many texts are processed together
     bool truncate = false; // true: a text that is too long for the model is cut; false: it is an error
+    // The name of the prompt that is put before each text, such as "query"; "": none. Default: the one that the model's
+    // makers chose, if any. TextReading::prompts lists them.
+    std::optional<std::string> prompt{};
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
 };
 
 struct LabelScore {
     std::string label;
     double score = 0; // a probability, or the value itself for regression
+};
+
+// Two texts that are read together: a query and a document, a premise and a hypothesis. If they are too long and may be
+// cut, the longer one loses tokens first, as with transformers' "longest_first".
+struct TextPair {
+    std::string first, second;
 };
 
 struct TokenLabels {
@@ -41,13 +50,16 @@ struct TokenLabels {
 };
 
 // These functions accept any number of texts, and return one result per text, in the same order. They throw
-// Error(usage) for a model with another kind of output, and Error(input) for a text without tokens, or with too many.
+// Error(usage) for a model with another kind of output or for a prompt that it does not have, and Error(input) for a
+// text without tokens, or with too many.
 
 // (N, C): a vector for each text.
 [[nodiscard]] Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
 // Scores of all labels, best first.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
                                                             const ReadOptions &options = {});
+[[nodiscard]] std::vector<std::vector<LabelScore>> classify_pairs(Session &session, const std::vector<TextPair> &pairs,
+                                                                  const ReadOptions &options = {});
 // The same for each token of a text, without special ones.
 [[nodiscard]] std::vector<std::vector<TokenLabels>>
 label_tokens(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
@@ -76,8 +88,11 @@ struct TextIds {
     std::optional<RefusedText> refused;    // the first that the model cannot process
 };
 
-// The token ids of texts. Throws Error(input) if the model does not take text.
+// The token ids of texts, with the model's default prompt before them. Throws Error(input) if the model does not take
+// text.
 [[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts);
+
+[[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs);
 
 struct GraphRun {
     std::string graph;

@@ -71,6 +71,7 @@ class Tokenizer {
 
     struct Parts;
     explicit Tokenizer(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+    [[nodiscard]] const Parts &parts() const { return *parts_; }
 
   private:
     std::shared_ptr<const Parts> parts_;

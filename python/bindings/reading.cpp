@@ -4,6 +4,7 @@
 #include "tensors.hpp"
 
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -29,6 +30,7 @@ void add_reading(nb::module_ &m) {
         .def(nb::init<>())
         .def_rw("batch", &ReadOptions::batch)
         .def_rw("truncate", &ReadOptions::truncate)
+        .def_rw("prompt", &ReadOptions::prompt)
         .def_rw("progress", &ReadOptions::progress);
     nb::class_<LabelScore>(m, "LabelScore", "A class that a model knows, and how likely it is.")
         .def_ro("label", &LabelScore::label)
@@ -55,6 +57,15 @@ void add_reading(nb::module_ &m) {
             return unlocked([&] { return classify(session, texts, options); });
         },
         nb::arg("session"), nb::arg("texts"), nb::arg("options"));
+    m.def(
+        "classify_pairs",
+        [](Session &session, const std::vector<std::pair<std::string, std::string>> &pairs,
+           const ReadOptions &options) {
+            std::vector<TextPair> both;
+            for (const auto &[first, second] : pairs) both.push_back({first, second});
+            return unlocked([&] { return classify_pairs(session, both, options); });
+        },
+        nb::arg("session"), nb::arg("pairs"), nb::arg("options"));
     m.def(
         "label_tokens",
         [](Session &session, const Texts &texts, const ReadOptions &options) {

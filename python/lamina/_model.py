@@ -160,6 +160,14 @@ class Model:
             found = _lamina.classify(self._session, _list(texts), filled(_lamina.ReadOptions(), options))
         return found[0] if isinstance(texts, str) else found
 
+    def classify_pairs(self, pairs: Sequence[Tuple[str, str]], **options: Unpack[ReadOptions]) -> List[List[LabelScore]]:
+        """The same for texts that are read together: a question and a document, a premise and a hypothesis."""
+        with self._turn:
+            given = [(first, second) for first, second in pairs]
+            read_as = filled(_lamina.ReadOptions(), options)
+            found: List[List[LabelScore]] = _lamina.classify_pairs(self._session, given, read_as)
+        return found
+
     @overload
     def label_tokens(self, texts: str, **options: Unpack[ReadOptions]) -> List[TokenLabels]: ...  # type: ignore[overload-overlap]
     @overload

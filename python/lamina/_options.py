@@ -80,12 +80,15 @@ class ReadOptions(TypedDict, total=False):
         How many texts are processed together; 32.
     truncate
         Cut a text that is too long for the model; False: it is an error.
+    prompt
+        The name of the prompt that is put before each text, such as "query"; "": none; by default, the model's own.
     progress
         Called as progress(done, all) after every batch.
     """
 
     batch: int
     truncate: bool
+    prompt: str
     progress: Callable[[int, int], None]
 
 

@@ -128,6 +128,13 @@ def test_classes_are_those_of_the_command(fixture_model, command):
         model.embed("w7")
 
 
+def test_classes_of_pairs_are_those_of_the_command(fixture_model, command):
+    folder, pairs = fixture_model("bert_texts"), [("w7 w9", "w11"), ("w3", "w5 w6")]
+    found = lamina.load(folder, "cpu").classify_pairs(pairs)
+    expected = command("run", folder, "--pairs", *[text for pair in pairs for text in pair])
+    assert [[{"label": s.label, "score": s.score} for s in each] for each in found] == [e["labels"] for e in expected]
+
+
 def test_classes_of_tokens_are_those_of_the_command(fixture_model, command):
     folder, text = fixture_model("bert_tokens"), "w7 w9  w11"
     found = lamina.load(folder, "cpu").label_tokens(text)

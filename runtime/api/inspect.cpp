@@ -97,7 +97,9 @@ TextReading reading_of(const model::Reading &r) {
             .tokenizer = r.file,
             .gives = gives,
             .labels = r.labels,
-            .longest = r.longest};
+            .longest = r.longest,
+            .prompts = r.prompts,
+            .default_prompt = r.default_prompt};
 }
 
 ModelContents contents_of(const model::Model &model, const abi::Registry &plugins) {

@@ -14,7 +14,7 @@ namespace {
 
 using Gives = model::Reading::Gives;
 
-std::vector<reading::Found> read(Session &session, const std::vector<std::string> &texts, const ReadOptions &options,
+std::vector<reading::Found> read(Session &session, const std::vector<reading::Text> &texts, const ReadOptions &options,
                                  Gives expected, const char *what) {
     detail::SessionState &state = detail::Access::state(session);
     if (state.model->reading && state.model->reading->gives != expected)
@@ -24,10 +24,24 @@ std::vector<reading::Found> read(Session &session, const std::vector<std::string
     return reading::read(state, texts, options);
 }
 
+std::vector<reading::Text> both(const std::vector<TextPair> &pairs) {
+    std::vector<reading::Text> out;
+    for (const TextPair &pair : pairs) out.push_back({pair.first, pair.second});
+    return out;
+}
+
+std::vector<std::vector<LabelScore>> classes_of(Session &session, const std::vector<reading::Text> &texts,
+                                                const ReadOptions &options) {
+    std::vector<std::vector<LabelScore>> out;
+    for (const reading::Found &each : read(session, texts, options, Gives::classes, "classes of texts"))
+        out.push_back(reading::labels_of(*detail::Access::state(session).model->reading, each.values));
+    return out;
+}
+
 } // namespace
 
 Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options) {
-    const auto found = read(session, texts, options, Gives::embedding, "vectors of texts");
+    const auto found = read(session, reading::single(texts), options, Gives::embedding, "vectors of texts");
     const auto width = static_cast<int64_t>(found.empty() ? 0 : found.front().values.size());
     Tensor out(TensorType{DType::f32, {static_cast<int64_t>(texts.size()), width}});
     for (size_t i = 0; i < found.size(); ++i)
@@ -37,16 +51,19 @@ Tensor embed(Session &session, const std::vector<std::string> &texts, const Read
 
 std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
                                               const ReadOptions &options) {
-    std::vector<std::vector<LabelScore>> out;
-    for (const reading::Found &each : read(session, texts, options, Gives::classes, "classes of texts"))
-        out.push_back(reading::labels_of(*detail::Access::state(session).model->reading, each.values));
-    return out;
+    return classes_of(session, reading::single(texts), options);
+}
+
+std::vector<std::vector<LabelScore>> classify_pairs(Session &session, const std::vector<TextPair> &pairs,
+                                                    const ReadOptions &options) {
+    return classes_of(session, both(pairs), options);
 }
 
 std::vector<std::vector<TokenLabels>> label_tokens(Session &session, const std::vector<std::string> &texts,
                                                    const ReadOptions &options) {
     std::vector<std::vector<TokenLabels>> out;
-    for (const reading::Found &each : read(session, texts, options, Gives::token_classes, "classes of tokens")) {
+    for (const reading::Found &each :
+         read(session, reading::single(texts), options, Gives::token_classes, "classes of tokens")) {
         const size_t count = each.values.size() / each.encoding.size();
         std::vector<TokenLabels> &tokens = out.emplace_back();
         for (size_t i = 0; i < each.encoding.size(); ++i)
@@ -92,8 +109,12 @@ GenerateOptions suggested_options(const Model &model) {
 
 TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
     const model::Model &content = *detail::Access::model(model);
-    if (content.reading) return reading::tokenize(content, texts);
+    if (content.reading) return reading::tokenize(content, reading::single(texts));
     return generation::read_texts(content, *detail::Access::plugins(model), texts);
+}
+
+TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs) {
+    return reading::tokenize(*detail::Access::model(model), both(pairs));
 }
 
 std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts) {

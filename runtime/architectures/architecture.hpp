@@ -3,6 +3,7 @@
 
 #include "architectures/config.hpp"
 #include "architectures/graph_writer.hpp"
+#include "architectures/sentence_modules.hpp"
 #include "architectures/task.hpp"
 #include "base/json.hpp"
 #include "model/model.hpp"
@@ -21,18 +22,6 @@
 
 namespace lamina::architectures {
 
-// How a sequence becomes one vector, by the layer `pooling`.
-struct Pooling {
-    std::string kind; // mean, first, max, last
-    bool normalize = false;
-
-    [[nodiscard]] GraphWriter::Tensor layer(GraphWriter &graph, const GraphWriter::Tensor &x,
-                                            const GraphWriter::Tensor &lengths) const {
-        return graph.layer("pooling", "pooling", {{"x", x}, {"lengths", lengths}},
-                           {{"kind", kind}, {"normalize", normalize}});
-    }
-};
-
 // What a model's files say about text: the tokenizer, the chat template, lengths.
 struct TextSettings {
     std::optional<Tokenizer> tokenizer; // none: `source` and `target` describe SentencePiece models
@@ -42,6 +31,9 @@ struct TextSettings {
     int64_t max_length = 256;    // of an output, in tokens; the default if the files say nothing
     int64_t context = INT32_MAX; // the longest text that the model was trained with, in tokens
     Json sampling = nullptr;     // as model.json has it; null: greedy
+    bool lowercase = false;      // texts are, before their tokenizer sees them
+    Prompts prompts = {};
+    std::optional<int64_t> padding = {}; // an id of tokens that do not count at the end of a text
 };
 
 // What a GGUF file says about rotary positions and config.json cannot (github.com/ggml-org/llama.cpp, llama-model.cpp).
@@ -58,7 +50,7 @@ struct Draft {
     const Config &generation; // generation_config.json, or `config` if there is none
     bool gguf = false;        // read from a GGUF file
     GgufRotary rotary = {};
-    std::optional<Pooling> pooling = {};            // of a model that embeds texts
+    std::optional<SentenceModules> sentences = {};  // of a model that embeds texts
     std::optional<Task> task = {};                  // none: the architecture sets it, by the weights
     model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer

@@ -14,21 +14,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The longest text that the model was trained with, in tokens. sentence-transformers may lower it.
-int64_t context_of(const Config &config, const fs::path &folder) {
+// The longest text that the model was trained with, in tokens.
+int64_t context_of(const Config &config) {
     int64_t out = INT32_MAX;
     for (const char *key : {"max_position_embeddings", "n_positions"})
         if (config.has(key)) out = config.positive(key);
     if (config.text("model_type").ends_with("roberta")) out -= config.integer("pad_token_id", 1) + 1;
     if (out < 1) config.fail("max_position_embeddings", "no position is left after those of padding");
+    return out;
+}
+
+// What sentence-transformers says of texts: a lower limit, lower case, prompts.
+void read_sentence_settings(const fs::path &folder, TextSettings &out) {
+    out.prompts = read_prompts(folder);
     const fs::path file = folder / "sentence_bert_config.json";
-    if (!has_file(file)) return out;
+    if (!has_file(file)) return;
     const JsonText document(text_of(file), file.string());
     const Config sentences(document.root());
-    sentences.expect("do_lower_case", false);
-    out = std::min(out, sentences.integer("max_seq_length", out));
+    out.lowercase = sentences.flag("do_lower_case", false);
+    out.context = std::min(out.context, sentences.integer("max_seq_length", out.context));
+    sentences.expect("module_output_name", "token_embeddings");
+    // About inputs that are no texts, about queries and documents of several vectors, and about what a class gives.
+    sentences.ignore({"document_length", "modality_config", "processing_kwargs", "query_expansion", "query_length",
+                      "transformer_task", "unpad_inputs"});
     sentences.finish();
-    return out;
 }
 
 // "<s>", or {"content": "<s>", ...}.
@@ -78,7 +87,8 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     } else {
         return std::nullopt;
     }
-    out.context = context_of(config, folder);
+    out.context = context_of(config);
+    read_sentence_settings(folder, out);
     out.max_length = read_max_length(generation, out.max_length);
     out.sampling = read_sampling(generation);
     out.chat = chat_of(folder);
@@ -165,6 +175,16 @@ const char *scores_of(const Config &config) {
                                                   "multi_label_classification and regression");
 }
 
+void add_prompts(const Prompts &prompts, bool pooled, Json &reading) {
+    const auto found = prompts.texts.find(prompts.default_prompt);
+    if (!pooled && found != prompts.texts.end() && !found->second.empty())
+        throw Error(ErrorCode::input, "1_Pooling/config.json: /include_prompt: a model with a default prompt whose "
+                                      "tokens do not count is not supported; expected true");
+    for (const auto &[name, text] : prompts.texts)
+        if (pooled || text.empty()) reading["prompts"][name] = text;
+    if (found != prompts.texts.end()) reading["default_prompt"] = prompts.default_prompt;
+}
+
 } // namespace
 
 Json reading_block(const Draft &draft) {
@@ -177,10 +197,13 @@ Json reading_block(const Draft &draft) {
              {"tokenizer", draft.texts->file},
              {"longest", draft.texts->context}};
     if (encode->second.takes("token_types")) out["token_types"] = "token_types";
-    if (draft.pooling) {
+    if (draft.texts->lowercase) out["lowercase"] = true;
+    if (draft.sentences) {
+        add_prompts(draft.texts->prompts, draft.sentences->pools_prompt(), out);
         out["embedding"] = "embedding";
         return out;
     }
+    if (draft.texts->padding) out["padding"] = *draft.texts->padding;
     const bool of_texts = draft.task == Task::texts;
     if (!of_texts && draft.task != Task::tokens) return nullptr;
     out[of_texts ? "classes" : "token_classes"] = "logits";

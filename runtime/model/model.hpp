@@ -94,8 +94,11 @@ struct Reading {
     std::string output = {};
     Gives gives = Gives::embedding;
     Scores scores = Scores::softmax;
-    std::vector<std::string> labels = {}; // of classes
-    int64_t longest = INT32_MAX;          // tokens of a text, special ones included
+    std::vector<std::string> labels = {};                         // of classes
+    int64_t longest = INT32_MAX;                                  // tokens of a text, special ones included
+    std::map<std::string, std::string, std::less<>> prompts = {}; // put before texts, by name
+    std::string default_prompt = {};                              // a name, or empty
+    std::optional<int32_t> padding = {};                          // tokens with this id at the end do not count
 };
 
 // How a conversation becomes a text that the model continues: lamina/chat_template.hpp.

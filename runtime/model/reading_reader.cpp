@@ -4,6 +4,7 @@
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "model/graph_names.hpp"
+#include "tokenizer/parts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -47,13 +48,33 @@ Scores scores_at(JsonView value) {
                instead_of(value.string(), {"softmax", "sigmoid", "values"}));
 }
 
+// The same tokenizer for texts that are converted to lower case first.
+Tokenizer lowercased(const Tokenizer &as_written) {
+    Tokenizer::Parts parts = as_written.parts();
+    parts.normalizer =
+        tokenizer::sequence(std::vector<tokenizer::Normalizer>{tokenizer::lowercase(), parts.normalizer});
+    return Tokenizer(std::make_shared<const Tokenizer::Parts>(std::move(parts)));
+}
+
+void read_prompts(JsonView value, Reading &out) {
+    if (value.has("prompts")) {
+        if (out.gives != Gives::embedding) value.at("prompts").fail("only a model that gives an embedding has prompts");
+        for (const JsonView prompt : value.at("prompts").members()) out.prompts.emplace(prompt.key(), prompt.string());
+    }
+    if (!value.has("default_prompt")) return;
+    const JsonView name = value.at("default_prompt");
+    out.default_prompt = name.string();
+    if (!out.prompts.contains(out.default_prompt))
+        name.fail("no prompt " + in_quotes(out.default_prompt) + instead_of(name.string(), names_of(out.prompts)));
+}
+
 } // namespace
 
 const ReadingKind &kind_of(Gives gives) { return *std::ranges::find(kinds, gives, &ReadingKind::gives); }
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"graph", "ids", "lengths", "token_types", "embedding", "classes", "token_classes", "labels",
-                      "scores", "longest", "tokenizer"});
+                      "scores", "longest", "tokenizer", "lowercase", "prompts", "default_prompt", "padding"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};
@@ -69,6 +90,9 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     if (value.has("labels"))
         for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
     if (value.has("scores")) out.scores = scores_at(value.at("scores"));
+    read_prompts(value, out);
+    if (value.has("lowercase") && value.at("lowercase").boolean()) out.tokenizer = lowercased(out.tokenizer);
+    if (value.has("padding")) out.padding = static_cast<int32_t>(value.at("padding").integer(0, INT32_MAX));
     if (value.has("longest")) out.longest = value.at("longest").integer(1, INT32_MAX);
     return out;
 }

@@ -1,5 +1,6 @@
 #include "reading/reading.hpp"
 
+#include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "model/place.hpp"
 #include "model/reading_reader.hpp"
@@ -19,17 +20,35 @@ const model::Reading &reading_of(const model::Model &model) {
     return *model.reading;
 }
 
-// Drops tokens of the text itself from its end; special ones around it stay.
-void truncate(Encoding &encoding, size_t longest) {
-    for (size_t i = encoding.size(); i-- > 0 && encoding.size() > longest;) {
-        if (encoding.special[i]) continue;
-        const auto at = static_cast<std::ptrdiff_t>(i);
-        encoding.ids.erase(encoding.ids.begin() + at);
-        encoding.tokens.erase(encoding.tokens.begin() + at);
-        encoding.offsets.erase(encoding.offsets.begin() + at);
-        encoding.types.erase(encoding.types.begin() + at);
-        encoding.special.erase(encoding.special.begin() + at);
+// How many tokens of two texts are kept where `room` is left for both: the longer one is cut first (tokenizers,
+// utils/truncation.rs, "longest_first").
+std::pair<size_t, size_t> kept(size_t first, size_t second, size_t room) {
+    if (first + second <= room) return {first, second};
+    const size_t shorter = std::min(first, second);
+    size_t less = shorter, more = std::max(shorter, room - std::min(shorter, room));
+    if (shorter > room) more = shorter;
+    if (less + more > room) less = room / 2, more = room - less;
+    return first <= second ? std::pair(less, more) : std::pair(more, less);
+}
+
+// Drops tokens of the texts themselves from their ends; special ones around them stay. `first`: how many are of the
+// first of two texts; of a single text, all.
+void truncate(Encoding &encoding, size_t longest, size_t first) {
+    const auto own = static_cast<size_t>(std::ranges::count(encoding.special, false));
+    const size_t special = encoding.size() - own;
+    if (encoding.size() <= longest || special > longest) return;
+    const auto [of_first, of_second] = kept(first, own - first, longest - special);
+    Encoding out;
+    for (size_t i = 0, at = 0; i < encoding.size(); ++i) {
+        const size_t place = encoding.special[i] ? 0 : at++;
+        if (!encoding.special[i] && (place < first ? place >= of_first : place - first >= of_second)) continue;
+        out.ids.push_back(encoding.ids[i]);
+        out.tokens.push_back(std::move(encoding.tokens[i]));
+        out.offsets.push_back(encoding.offsets[i]);
+        out.types.push_back(encoding.types[i]);
+        out.special.push_back(encoding.special[i]);
     }
+    encoding = std::move(out);
 }
 
 // Why the model does not take a text with these tokens; empty if it does.
@@ -40,22 +59,47 @@ std::string why_not(const Encoding &encoding, size_t longest) {
            ", as many as the model was trained with: shorten the text, or have it cut (--truncate)";
 }
 
-std::vector<Encoding> encode(const model::Reading &model, const std::vector<std::string> &texts, bool shorten) {
+// What is put before each text.
+const std::string &prompt_of(const model::Reading &model, const std::optional<std::string> &wanted) {
+    static const std::string none;
+    const std::string &name = wanted.value_or(model.default_prompt);
+    if (name.empty()) return none;
+    if (const auto found = model.prompts.find(name); found != model.prompts.end()) return found->second;
+    throw Error(ErrorCode::usage, "prompt: the model has none that is called " + in_quotes(name) +
+                                      instead_of(name, names_of(model.prompts)));
+}
+
+Encoding encode(const model::Reading &model, const Text &text, const std::string &prompt, bool shorten) {
+    constexpr EncodeOptions bare{.add_special_tokens = false};
     const auto longest = static_cast<size_t>(model.longest);
+    const std::string first = prompt + text.first;
+    Encoding out = text.second ? model.tokenizer.encode(first, *text.second) : model.tokenizer.encode(first);
+    if (shorten && out.size() > longest) truncate(out, longest, model.tokenizer.encode(first, bare).size());
+    return out;
+}
+
+std::vector<Encoding> encode(const model::Reading &model, const std::vector<Text> &texts, const std::string &prompt,
+                             bool shorten) {
     std::vector<Encoding> out;
     for (size_t i = 0; i < texts.size(); ++i) {
         const auto refuse = [&](const std::string &why) {
             throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
         };
         try {
-            out.push_back(model.tokenizer.encode(texts[i]));
+            out.push_back(encode(model, texts[i], prompt, shorten));
         } catch (const Error &e) { // it is not UTF-8
             refuse(e.what());
         }
-        if (shorten) truncate(out.back(), longest);
-        if (const std::string why = why_not(out.back(), longest); !why.empty()) refuse(why);
+        if (const std::string why = why_not(out.back(), static_cast<size_t>(model.longest)); !why.empty()) refuse(why);
     }
     return out;
+}
+
+// How many tokens count; at least one.
+int32_t length_of(const model::Reading &model, const Encoding &text) {
+    size_t length = text.size();
+    while (length > 1 && model.padding == text.ids[length - 1]) --length;
+    return static_cast<int32_t>(length);
 }
 
 // Ids (B, T), types (B, T) and lengths (B); rows beyond the texts have one token, and nothing comes of them.
@@ -66,7 +110,7 @@ TensorMap inputs_of(const model::Reading &model, std::span<const Encoding *const
         const auto row = static_cast<std::ptrdiff_t>(b) * length;
         std::copy(texts[b]->ids.begin(), texts[b]->ids.end(), ids.i32().begin() + row);
         std::copy(texts[b]->types.begin(), texts[b]->types.end(), types.i32().begin() + row);
-        lengths.i32()[b] = static_cast<int32_t>(texts[b]->size());
+        lengths.i32()[b] = length_of(model, *texts[b]);
     }
     TensorMap out{{model.ids, ids}, {model.lengths, lengths}};
     if (!model.token_types.empty()) out[model.token_types] = types;
@@ -90,12 +134,17 @@ size_t rows_of_batch(const std::vector<Encoding> &texts, const std::vector<size_
 
 } // namespace
 
-std::vector<Found> read(detail::SessionState &session, const std::vector<std::string> &texts,
-                        const ReadOptions &options) {
+std::vector<Text> single(const std::vector<std::string> &texts) {
+    std::vector<Text> out;
+    for (const std::string &text : texts) out.push_back({text, std::nullopt});
+    return out;
+}
+
+std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts, const ReadOptions &options) {
     const model::Reading &model = reading_of(*session.model);
     if (options.batch < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
     std::vector<Found> out(texts.size());
-    std::vector<Encoding> encodings = encode(model, texts, options.truncate);
+    std::vector<Encoding> encodings = encode(model, texts, prompt_of(model, options.prompt), options.truncate);
     std::vector<size_t> order(texts.size()); // texts of similar length together
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) { return encodings[i].size(); });
@@ -122,14 +171,14 @@ std::vector<Found> read(detail::SessionState &session, const std::vector<std::st
     return out;
 }
 
-TextIds tokenize(const model::Model &model, const std::vector<std::string> &texts) {
+TextIds tokenize(const model::Model &model, const std::vector<Text> &texts) {
     const model::Reading &reading = reading_of(model);
     TextIds out;
-    for (const std::string &text : texts) {
+    for (const Text &text : texts) {
         Encoding encoding;
         std::string why;
         try {
-            encoding = reading.tokenizer.encode(text);
+            encoding = encode(reading, text, prompt_of(reading, std::nullopt), false);
             why = why_not(encoding, static_cast<size_t>(reading.longest));
         } catch (const Error &e) { // it is not UTF-8
             why = e.what();
@@ -145,7 +194,7 @@ TextIds tokenize(const model::Model &model, const std::vector<std::string> &text
 
 GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts) {
     const model::Reading &reading = reading_of(model);
-    const std::vector<Encoding> encodings = encode(reading, texts, false);
+    const std::vector<Encoding> encodings = encode(reading, single(texts), prompt_of(reading, std::nullopt), false);
     std::vector<const Encoding *> rows;
     size_t longest = 1;
     for (const Encoding &each : encodings) longest = std::max(longest, each.size()), rows.push_back(&each);

@@ -6,10 +6,18 @@
 #include <lamina/texts.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace lamina::reading {
+
+// A text, or two that are read together.
+struct Text {
+    std::string first;
+    std::optional<std::string> second;
+};
+[[nodiscard]] std::vector<Text> single(const std::vector<std::string> &texts);
 
 // What the model gives for one text.
 struct Found {
@@ -19,11 +27,11 @@ struct Found {
 
 // In the order of the texts. Throws Error(usage) for a model that does not read texts, Error(input) for a text that has
 // no tokens or, unless options.truncate, more than the model takes.
-[[nodiscard]] std::vector<Found> read(detail::SessionState &session, const std::vector<std::string> &texts,
+[[nodiscard]] std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts,
                                       const ReadOptions &options);
 
 // The token ids of texts, with the special ones.
-[[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<std::string> &texts);
+[[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts);
 
 // The inputs of the model's graph for some texts, padded to the longest.
 [[nodiscard]] GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts);

@@ -270,6 +270,28 @@ def encoders():
                 T.DistilBertForSequenceClassification)
     encoder("distilbert_answers", T.DistilBertForQuestionAnswering(distil()), answers)
     sentences()
+    reading_decoders()
+
+
+def reading_decoders():
+    """Decoders that classify texts or tokens, and some without any head."""
+    T = transformers
+    logits, hidden = lambda r: {"logits": r.logits}, lambda r: {"hidden": r.last_hidden_state}
+    gpt2 = dict(vocab_size=vocabulary, n_embd=36, n_layer=2, n_head=4, n_positions=32, pad_token_id=0)
+    encoder("gpt2_texts", T.GPT2ForSequenceClassification(T.GPT2Config(**gpt2, num_labels=3)), logits)
+    encoder("gpt2_tokens", T.GPT2ForTokenClassification(T.GPT2Config(**gpt2, num_labels=3)), logits)
+    encoder("llama_texts", T.LlamaForSequenceClassification(T.LlamaConfig(**llama_like(num_labels=3))), logits)
+    encoder("qwen2_score", T.Qwen2ForSequenceClassification(T.Qwen2Config(**llama_like(num_labels=1))), logits)
+    encoder("qwen3_tokens", T.Qwen3ForTokenClassification(T.Qwen3Config(**llama_like(head_dim=8, num_labels=4))), logits)
+    encoder("qwen3_headless", T.Qwen3Model(T.Qwen3Config(**llama_like(head_dim=8))), hidden)
+    gemma = llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=4, num_labels=2)
+    encoder("gemma3_texts", T.Gemma3TextForSequenceClassification(T.Gemma3TextConfig(**gemma)), logits)
+    encoder("t5_encoder", T.T5EncoderModel(T.T5Config(
+        vocab_size=vocabulary, d_model=36, d_kv=10, d_ff=44, num_layers=2, num_heads=3, pad_token_id=0,
+        relative_attention_num_buckets=8, relative_attention_max_distance=6)), hidden)
+    encoder("opt_texts", T.OPTForSequenceClassification(T.OPTConfig(
+        vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=4, ffn_dim=44, num_labels=3,
+        max_position_embeddings=32, word_embed_proj_dim=36)), logits)
 
 
 def sentences():

@@ -94,6 +94,16 @@ TEST_CASE("texts: classes have the config's labels, with softmax, sigmoid or pla
                contains("/problem_type: 'ranking' is not supported"));
 }
 
+TEST_CASE("texts: a decoder classifies by the last token that is no padding, even where a text ends with it") {
+    const auto best = [](const json &padding, const char *text) {
+        Session session = WithTokenizer("llama_texts", {{"pad_token_id", padding}}).session();
+        return classify(session, {text, "w5 w3 w2 w1"}).front().front().score;
+    };
+    CHECK(best(0, "w7 w9 w0 w0") == best(0, "w7 w9"));
+    CHECK(best(0, "w7 w9 w0 w3") != best(0, "w7 w9 w3"));
+    CHECK(best(nullptr, "w7 w9 w0 w0") != best(nullptr, "w7 w9"));
+}
+
 TEST_CASE("texts: each token of a text has its class") {
     Session session = WithTokenizer("bert_tokens").session();
     const Tensor logits = alone(session, {1, 7, 9, 11, 2}, "logits");

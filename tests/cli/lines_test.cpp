@@ -93,6 +93,28 @@ void copy_with_nan(const std::filesystem::path &to) {
 
 } // namespace
 
+TEST_CASE("run --pairs: texts are read two by two, and a line holds two with a tab between them") {
+    const WithTokenizer model("bert_score");
+    const std::string path = model.path().string();
+    const Finished words =
+        run_lamina({"run", path, "--device", "cpu", "--pairs", "--json", "w7 w9", "w11", "w7", "w3"});
+    REQUIRE(words.status == 0);
+    const json expected = json::parse(words.out);
+    REQUIRE(expected.size() == 2);
+    CHECK(expected[0]["second"] == "w11");
+    CHECK(expected[0]["labels"] != expected[1]["labels"]);
+    const Finished lines = run_lamina({"run", path, "--device", "cpu", "--pairs", "--json", "--on-error", "skip"},
+                                      {.input = "w7 w9\tw11\nw7 w9\nw7\tw3\n"});
+    CHECK(lines.status == 3);
+    CHECK_THAT(lines.err, matchers::contains("stdin, line 2: expected two texts with one tab between them"));
+    const json found = json::parse(lines.out);
+    REQUIRE(found.size() == 3);
+    CHECK(found[0] == expected[0]);
+    CHECK(found[2] == expected[1]);
+    const Finished odd = run_lamina({"run", path, "--device", "cpu", "--pairs", "w7"});
+    CHECK_THAT(odd.err, matchers::contains("--pairs: expected an even number of texts, found 1"));
+}
+
 TEST_CASE("run: a text whose scores are no numbers has an error of its own, and all others are answered") {
     const TemporaryFolder folder;
     copy_with_nan(folder.path() / "model");

@@ -86,8 +86,8 @@ class Bert {
 
     void heads(const Tensor &x) {
         const bool tied = config_.flag("tie_word_embeddings"); // only the head of words can be
-        if (draft_.pooling) {
-            graph_.output("embedding", draft_.pooling->layer(graph_, x, lengths_));
+        if (draft_.sentences) {
+            graph_.output("embedding", draft_.sentences->layers(graph_, draft_.weights, x, lengths_));
             leave_out(prefix_ + "pooler.dense");
             return;
         }

@@ -23,7 +23,7 @@ Task task_of_weights(const model::Weights &weights) {
 void add_head(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &lengths, const std::string &prefix,
               const std::string &activation) {
     const bool tied = draft.config.flag("tie_word_embeddings"); // only the head of words can be
-    if (draft.pooling) return graph.output("embedding", draft.pooling->layer(graph, x, lengths));
+    if (draft.sentences) return graph.output("embedding", draft.sentences->layers(graph, draft.weights, x, lengths));
     if (!draft.task) draft.task = task_of_weights(draft.weights);
     switch (*draft.task) {
     case Task::none:

@@ -1,5 +1,6 @@
 // Gemma 2 (arXiv:2408.00118) and Gemma 3 (arXiv:2503.19786), text only.
 #include "architectures/architecture.hpp"
+#include "architectures/decoder_graph.hpp"
 #include "architectures/rotary.hpp"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ void build(Draft &draft, Version version) {
     const double eps = config.real("rms_norm_eps"), scale = 1 / std::sqrt(config.real("query_pre_attn_scalar"));
     const auto cap_of = [&](const char *key) { return config.reads(key) ? config.real(key, 0) : 0; };
     const double softcap = cap_of("attn_logit_softcapping"), cap = cap_of("final_logit_softcapping");
-    const bool biased = config.flag("attention_bias"), tied = config.flag("tie_word_embeddings");
+    const bool biased = config.flag("attention_bias");
     const std::string activation = config.activation("hidden_activation");
     const std::vector<bool> sliding_layer = sliding_layers(config, layers, version);
     const bool any_slides = std::ranges::find(sliding_layer, true) != sliding_layer.end();
@@ -47,8 +48,9 @@ void build(Draft &draft, Version version) {
     if (config.flag("use_bidirectional_attention"))
         config.fail("use_bidirectional_attention", "true is not supported; expected false");
 
-    GraphWriter &graph = draft.graph("decode");
-    const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
+    const Tensor &ids = decoder.ids(), &position = decoder.position();
     const bool layered = version == Version::three;
     const RotaryLayer full(draft, "model.rotary.full", rotary(draft, head_dim, layered ? "full_attention" : ""), false);
     const RotaryLayer sliding(draft, "model.rotary.sliding",
@@ -78,7 +80,8 @@ void build(Draft &draft, Version version) {
                                                  .scale = scale,
                                                  .softcap = softcap,
                                                  .window = slides ? window : 0,
-                                                 .position = position});
+                                                 .position = position,
+                                                 .key_lengths = decoder.lengths()});
         const Tensor out = graph.linear(self + ".o_proj", attended, {.outputs = width, .biased = biased});
         x = graph.rms_norm(layer + ".post_attention_layernorm", out, norm(eps, x));
         tokens = graph.rms_norm(layer + ".pre_feedforward_layernorm", x, norm(eps));
@@ -92,12 +95,7 @@ void build(Draft &draft, Version version) {
         x = graph.rms_norm(layer + ".post_feedforward_layernorm", fed, norm(eps, x));
     }
     x = graph.rms_norm("model.norm", x, norm(eps));
-    const std::string head = tied ? draft.tied("lm_head.weight", "model.embed_tokens.weight") : "";
-    Tensor logits = graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head});
-    if (cap != 0)
-        logits =
-            graph.layer("lm_head.softcap", "activation", {{"x", logits}}, {{"activation", "tanh"}, {"scale", cap}});
-    graph.output("logits", logits);
+    decoder.add_outputs(x, {.vocabulary = vocabulary, .table = "model.embed_tokens.weight", .softcap = cap});
 }
 
 } // namespace

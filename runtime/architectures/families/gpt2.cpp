@@ -1,5 +1,6 @@
 // GPT-2 (Radford et al.: Language Models are Unsupervised Multitask Learners, 2019).
 #include "architectures/architecture.hpp"
+#include "architectures/decoder_graph.hpp"
 #include "architectures/weight_parts.hpp"
 
 #include <array>
@@ -45,13 +46,14 @@ void build(Draft &draft) {
     const double eps = config.real("layer_norm_epsilon");
     const std::string activation = config.activation("activation_function");
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.integer("n_inner", 4 * width);
-    const bool scaled = config.flag("scale_attn_weights"), tied = config.flag("tie_word_embeddings");
+    const bool scaled = config.flag("scale_attn_weights");
     const bool by_layer = config.flag("scale_attn_by_inverse_layer_idx");
 
     const std::string prefix = std::string(base) + ".";
-    GraphWriter &graph = draft.graph("decode");
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
     Transposed transposed(draft, graph, prefix);
-    const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
+    const Tensor &ids = decoder.ids(), &position = decoder.position();
     Tensor x = graph.embedding(prefix + "wte", ids, {.rows = vocabulary, .channels = width});
     x = graph.learned_positions(prefix + "wpe", x, position, positions);
     for (int64_t i = 0; i < layers; ++i) {
@@ -64,9 +66,13 @@ void build(Draft &draft) {
         const Tensor q = part("query", 0), k = part("key", 1), v = part("value", 2);
         const double scale = (scaled ? 1 / std::sqrt(static_cast<double>(width / heads)) : 1) /
                              (by_layer ? static_cast<double>(i + 1) : 1);
-        const Tensor attended =
-            graph.attention(layer + ".attn.heads", q, k, v,
-                            {.heads = heads, .kv_heads = heads, .causal = true, .scale = scale, .position = position});
+        const Tensor attended = graph.attention(layer + ".attn.heads", q, k, v,
+                                                {.heads = heads,
+                                                 .kv_heads = heads,
+                                                 .causal = true,
+                                                 .scale = scale,
+                                                 .position = position,
+                                                 .key_lengths = decoder.lengths()});
         x = graph.linear(transposed(block + ".attn.c_proj", {width, width}, layer + ".attn.out"), attended,
                          {.residual = x});
         (void)transposed(block + ".mlp.c_fc", {width, hidden}, layer + ".mlp.up");
@@ -76,8 +82,7 @@ void build(Draft &draft) {
         for (const char *mask : {".attn.bias", ".attn.masked_bias"}) draft.unused.insert(layer + mask);
     }
     x = graph.layer_norm(prefix + "ln_f", x, eps);
-    const std::string head = tied ? draft.tied("lm_head.weight", prefix + "wte.weight") : "";
-    graph.output("logits", graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head}));
+    decoder.add_outputs(x, {.vocabulary = vocabulary, .table = prefix + "wte.weight", .tokens = "classifier"});
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Llama (Touvron et al., arXiv:2302.13971; Grattafiori et al., arXiv:2407.21783) and models that differ from it only in
 // a few settings: SmolLM2, Mistral, Qwen2, Qwen3.
 #include "architectures/architecture.hpp"
+#include "architectures/decoder_graph.hpp"
 #include "architectures/rotary.hpp"
 
 #include <algorithm>
@@ -51,11 +52,12 @@ void build(Draft &draft, const Kind &kind) {
     const auto adds_bias = [&](const char *key) { return config.reads(key) && config.flag(key); };
     const bool mlp_biased = adds_bias("mlp_bias"), attention_bias = adds_bias("attention_bias");
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
-    const bool biased = kind.biased_heads || attention_bias, tied = config.flag("tie_word_embeddings");
+    const bool biased = kind.biased_heads || attention_bias;
     const std::vector<int64_t> window = windows(config, static_cast<size_t>(layers));
 
-    GraphWriter &graph = draft.graph("decode");
-    const std::string ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
+    const std::string &ids = decoder.ids(), &position = decoder.position();
     const RotaryLayer turned(draft, "model.rotary.frequencies", rotary(draft, head_dim),
                              draft.gguf && kind.interleaved_in_gguf);
     std::string x = graph.embedding("model.embed_tokens", ids, {.rows = vocabulary, .channels = width});
@@ -78,7 +80,8 @@ void build(Draft &draft, const Kind &kind) {
                                           .kv_heads = kv_heads,
                                           .causal = true,
                                           .window = window[static_cast<size_t>(i)],
-                                          .position = position}),
+                                          .position = position,
+                                          .key_lengths = decoder.lengths()}),
                          {.residual = x, .biased = attention_bias});
         tokens = graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
         x = graph.feed_forward(layer + ".mlp", tokens,
@@ -91,8 +94,7 @@ void build(Draft &draft, const Kind &kind) {
                                 .biased = mlp_biased});
     }
     x = graph.rms_norm("model.norm", x, {.eps = eps});
-    const std::string head = tied ? draft.tied("lm_head.weight", "model.embed_tokens.weight") : "";
-    graph.output("logits", graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head}));
+    decoder.add_outputs(x, {.vocabulary = vocabulary, .table = "model.embed_tokens.weight"});
 }
 
 constexpr std::array<TensorName, 14> gguf{{

@@ -1,5 +1,6 @@
 // OPT (Zhang et al., arXiv:2205.01068). docs/new_architecture.md walks through this file.
 #include "architectures/architecture.hpp"
+#include "architectures/decoder_graph.hpp"
 
 #include <array>
 
@@ -14,20 +15,21 @@ void build(Draft &draft) {
     const int64_t layers = config.layers("num_hidden_layers"), heads = config.positive("num_attention_heads");
     const int64_t width = config.positive("hidden_size"), positions = config.positive("max_position_embeddings");
     const std::string activation = config.activation("activation_function");
-    const bool tied = config.flag("tie_word_embeddings"), biased = config.flag("enable_bias");
+    const bool biased = config.flag("enable_bias");
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("ffn_dim");
     constexpr double eps = 1e-5;
     config.expect("word_embed_proj_dim", static_cast<double>(width));
 
     // ---- Weights in another layout: the first two rows of this table are padding ----
     const std::string stack = "model.decoder", table = stack + ".embed_positions.weight";
-    GraphWriter &graph = draft.graph("decode");
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
     graph.require(table, {positions + 2, width});
     draft.weights.add(stack + ".positions.weight", draft.weights.at(table).rows(2, positions + 2));
     draft.unused.insert(table);
 
     // ---- Layers ----
-    const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
+    const Tensor &ids = decoder.ids(), &position = decoder.position();
     Tensor x = graph.embedding(stack + ".embed_tokens", ids, {.rows = vocabulary, .channels = width});
     x = graph.learned_positions(stack + ".positions", x, position, positions);
     for (int64_t i = 0; i < layers; ++i) {
@@ -36,16 +38,19 @@ void build(Draft &draft) {
         const Tensor q = graph.linear(self + ".q_proj", tokens, {.biased = biased}),
                      k = graph.linear(self + ".k_proj", tokens, {.biased = biased}),
                      v = graph.linear(self + ".v_proj", tokens, {.biased = biased});
-        const Tensor attended = graph.attention(
-            self + ".heads", q, k, v, {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
+        const Tensor attended = graph.attention(self + ".heads", q, k, v,
+                                                {.heads = heads,
+                                                 .kv_heads = heads,
+                                                 .causal = true,
+                                                 .position = position,
+                                                 .key_lengths = decoder.lengths()});
         x = graph.linear(self + ".out_proj", attended, {.residual = x, .biased = biased});
         x = graph.feed_forward(
             layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
             {.hidden = hidden, .activation = activation, .up = "fc1", .down = "fc2", .residual = x, .biased = biased});
     }
     x = graph.layer_norm(stack + ".final_layer_norm", x, eps);
-    const std::string head = tied ? draft.tied("lm_head.weight", stack + ".embed_tokens.weight") : "";
-    graph.output("logits", graph.linear("lm_head", x, {.outputs = vocabulary, .biased = false, .weight = head}));
+    decoder.add_outputs(x, {.vocabulary = vocabulary, .table = stack + ".embed_tokens.weight"});
 }
 
 } // namespace

@@ -28,12 +28,23 @@ FeedForwardKind feed_forward_kind(const Config &config) {
             .gated = config.find("is_gated_act") ? config.flag("is_gated_act") : gated};
 }
 
+// Whether only the encoder is wanted, as by sentence-t5.
+bool is_encoder(const Draft &draft) {
+    const std::vector<std::string> classes = draft.config.texts("architectures");
+    if (draft.sentences || (!classes.empty() && classes.front() == "T5EncoderModel")) return true;
+    if (draft.task && *draft.task != Task::words && *draft.task != Task::none)
+        draft.config.fail("architectures", "classifiers made of T5 are not supported; supported: "
+                                           "T5ForConditionalGeneration and T5EncoderModel");
+    return false;
+}
+
 class T5 {
   public:
     explicit T5(Draft &draft)
-        : draft_(draft), config_(draft.config), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
-          heads_(config_.positive("num_heads")), width_(config_.positive("d_model")),
-          inner_(heads_ * config_.positive("d_kv")), vocabulary_(config_.positive("vocab_size")),
+        : draft_(draft), config_(draft.config), is_encoder_(is_encoder(draft)), encode_(draft.graph("encode")),
+          decode_(is_encoder_ ? encode_ : draft.graph("decode")), heads_(config_.positive("num_heads")),
+          width_(config_.positive("d_model")), inner_(heads_ * config_.positive("d_kv")),
+          vocabulary_(config_.positive("vocab_size")),
           max_distance_(config_.integer("relative_attention_max_distance")), eps_(config_.real("layer_norm_epsilon")),
           feed_forward_(feed_forward_kind(config_)),
           table_(draft.first_of(
@@ -43,6 +54,7 @@ class T5 {
         const int64_t layers = config_.layers("num_layers");
         const Tensor memory = encoder(layers);
         encode_.output("hidden", memory);
+        if (is_encoder_) return leave_out_decoder(memory);
         decode_.output(
             "logits",
             head(decoder(config_.find("num_decoder_layers") ? config_.layers("num_decoder_layers") : layers, memory)));
@@ -52,7 +64,8 @@ class T5 {
   private:
     Draft &draft_;
     const Config &config_;
-    GraphWriter &encode_, &decode_;
+    bool is_encoder_;
+    GraphWriter &encode_, &decode_; // the same one in a model without a decoder
     int64_t heads_, width_;
     int64_t inner_; // channels of queries, keys and values, of all heads
     int64_t vocabulary_;
@@ -60,6 +73,15 @@ class T5 {
     double eps_;
     FeedForwardKind feed_forward_;
     std::string table_; // the shared embedding table
+
+    // Of a file that may have one all the same.
+    void leave_out_decoder(const Tensor &hidden) {
+        if (draft_.sentences)
+            encode_.output("embedding", draft_.sentences->layers(encode_, draft_.weights, hidden, "lengths"));
+        config_.ignore({"num_decoder_layers", "scale_decoder_outputs", "tie_word_embeddings", "is_encoder_decoder"});
+        for (const auto &[name, weight] : draft_.weights.entries())
+            if (name.starts_with("decoder.") || name.starts_with("lm_head.")) draft_.unused.insert(name);
+    }
 
     Tensor encoder(int64_t layers) {
         Tensor x = embedding(encode_, "encoder");

@@ -1,0 +1,183 @@
+#include "architectures/sentence_modules.hpp"
+
+#include "architectures/config.hpp"
+#include "base/utf8.hpp"
+#include "model/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <utility>
+
+namespace lamina::architectures {
+namespace {
+
+namespace fs = std::filesystem;
+using KindNames = std::array<std::pair<std::string_view, std::string_view>, 4>;
+
+// Kinds of pooling: in 1_Pooling/config.json, before and since sentence-transformers 5.4, and Lamina's.
+constexpr KindNames older_poolings{{{"pooling_mode_cls_token", "first"},
+                                    {"pooling_mode_max_tokens", "max"},
+                                    {"pooling_mode_mean_tokens", "mean"},
+                                    {"pooling_mode_lasttoken", "last"}}};
+constexpr KindNames poolings{{{"cls", "first"}, {"max", "max"}, {"mean", "mean"}, {"lasttoken", "last"}}};
+
+constexpr double layer_norm_eps = 1e-5; // torch.nn.LayerNorm's
+
+constexpr double least_square = 1e-20; // so that a vector of zeros stays one
+
+// Lamina's activation for a class of torch; empty: none.
+std::string activation_of(const Config &config) {
+    constexpr const char *key = "activation_function";
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 5> of_torch{
+        {{"Identity", ""}, {"Tanh", "tanh"}, {"ReLU", "relu"}, {"GELU", "gelu"}, {"SiLU", "silu"}}};
+    const std::string name = config.text(key, "torch.nn.modules.activation.Tanh");
+    for (const auto &[theirs, ours] : of_torch)
+        if (name.starts_with("torch.nn.") && name.substr(name.rfind('.') + 1) == theirs) return std::string(ours);
+    config.fail(key, in_quotes(name) + " is not supported; supported: Identity, Tanh, ReLU, GELU and SiLU of torch.nn");
+}
+
+// The files of a module, whose tensors get the name NAME.TENSOR.
+void add_weights(const fs::path &folder, const std::string &name, model::Weights &weights) {
+    const model::Weights file = model::open_safetensors_folder(folder);
+    for (const auto &[tensor, weight] : file.entries()) weights.add(name + "." + tensor, weight);
+    for (const auto &[tensor, dtype] : file.others()) weights.add_other(name + "." + tensor, dtype);
+}
+
+// Modules may read and write other results than the vector; none that is known does.
+void expect_vectors(const Config &config) {
+    for (const char *key : {"module_input_name", "module_output_name"}) config.expect(key, "sentence_embedding");
+    config.finish();
+}
+
+// A row over its root mean square has the length sqrt(C), which a weight takes away.
+GraphWriter::Tensor normalized_row(GraphWriter &graph, model::Weights &weights, const std::string &name,
+                                   const GraphWriter::Tensor &x) {
+    const int64_t width = graph.channels(x);
+    Tensor scale(TensorType{DType::f32, {width}});
+    std::ranges::fill(scale.f32(), static_cast<float>(1 / std::sqrt(static_cast<double>(width))));
+    weights.add(name + ".weight", model::Weight::of(std::move(scale)));
+    return graph.rms_norm(name, x, {.eps = least_square});
+}
+
+} // namespace
+
+std::optional<SentenceModules> SentenceModules::read(const fs::path &folder, model::Weights &weights) {
+    const fs::path file = folder / "modules.json";
+    if (!has_file(file)) return std::nullopt;
+    const JsonText document(text_of(file), file.string());
+    std::optional<SentenceModules> out;
+    for (const JsonView module : document.root().items()) {
+        const std::string type(module.at("type").string());
+        const std::string kind = type.substr(type.rfind('.') + 1);
+        const fs::path path = module.at("path").string();
+        if (path.is_absolute() || path.string().find("..") != std::string::npos)
+            module.at("path").fail("expected a folder within this one, found " + in_quotes(path.string()));
+        if (kind == "Transformer") {
+            if (!path.empty()) module.at("path").fail("expected \"\": the transformer's files in this folder");
+        } else if (kind == "Pooling" && !out) {
+            out.emplace().read_pooling(folder / path / "config.json");
+        } else if (out && (kind == "Dense" || kind == "LayerNorm" || kind == "Normalize")) {
+            out->add_module(kind, folder / path, path.filename().string(), weights);
+        } else if (!(out && kind == "Dropout")) {
+            module.at("type").fail(in_quotes(type) +
+                                   " is not supported here; supported: a Transformer, then Pooling, " +
+                                   "then Dense, LayerNorm and Normalize in any order");
+        }
+    }
+    return out;
+}
+
+void SentenceModules::read_pooling(const fs::path &file) {
+    const JsonText document(text_of(file), file.string());
+    const Config config(document.root());
+    config.ignore({"word_embedding_dimension", "embedding_dimension"});
+    pools_prompt_ = config.flag("include_prompt", true);
+    const auto choose = [&](const char *key, std::string_view kind) {
+        if (!pooling_.empty()) config.fail(key, "more than one kind of pooling is not supported");
+        pooling_ = kind;
+    };
+    if (const auto mode = config.find("pooling_mode")) {
+        const auto add = [&](JsonView name) {
+            const auto *known = std::ranges::find(poolings, name.string(), &KindNames::value_type::first);
+            if (known == poolings.end())
+                name.fail(in_quotes(name.string()) + " is not supported; supported: cls, lasttoken, max and mean");
+            choose("pooling_mode", known->second);
+        };
+        if (mode->is_list())
+            for (const JsonView name : mode->items()) add(name);
+        else
+            add(*mode);
+        for (const auto &[theirs, ours] : older_poolings) (void)config.find(theirs);
+    } else {
+        for (const char *key : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"})
+            config.expect(key, false);
+        for (const auto &[theirs, ours] : older_poolings)
+            if (config.flag(theirs, false)) choose(theirs.data(), ours);
+    }
+    config.finish();
+    if (pooling_.empty()) pooling_ = "mean";
+}
+
+void SentenceModules::add_module(const std::string &kind, const fs::path &folder, const std::string &name,
+                                 model::Weights &weights) {
+    const fs::path file = folder / "config.json";
+    if (kind == "Normalize") {
+        if (has_file(file)) expect_vectors(Config(JsonText(text_of(file), file.string()).root()));
+        modules_.push_back({Module::Kind::normalize, name});
+        return;
+    }
+    const JsonText document(text_of(file), file.string());
+    const Config config(document.root());
+    add_weights(folder, name, weights);
+    if (kind == "LayerNorm") {
+        config.ignore({"dimension"});
+        modules_.push_back({Module::Kind::layer_norm, name + ".norm"});
+    } else {
+        config.expect("use_residual", false);
+        config.ignore({"in_features"});
+        modules_.push_back({Module::Kind::dense, name + ".linear", config.positive("out_features"),
+                            activation_of(config), config.flag("bias", true)});
+    }
+    expect_vectors(config);
+}
+
+GraphWriter::Tensor SentenceModules::layers(GraphWriter &graph, model::Weights &weights, const GraphWriter::Tensor &x,
+                                            const GraphWriter::Tensor &lengths) const {
+    // The layer `pooling` normalizes, too.
+    const bool normalized = !modules_.empty() && modules_.front().kind == Module::Kind::normalize;
+    GraphWriter::Tensor out = graph.layer("pooling", "pooling", {{"x", x}, {"lengths", lengths}},
+                                          {{"kind", pooling_}, {"normalize", normalized}});
+    for (const Module &module : std::span(modules_).subspan(normalized ? 1 : 0)) {
+        switch (module.kind) {
+        case Module::Kind::dense:
+            out = graph.linear(module.name, out, {.outputs = module.outputs, .biased = module.biased});
+            if (!module.activation.empty()) out = graph.activated(module.activation, out);
+            break;
+        case Module::Kind::layer_norm:
+            out = graph.layer_norm(module.name, out, layer_norm_eps);
+            break;
+        case Module::Kind::normalize:
+            out = normalized_row(graph, weights, module.name, out);
+        }
+    }
+    return out;
+}
+
+Prompts read_prompts(const fs::path &folder) {
+    const fs::path file = folder / "config_sentence_transformers.json";
+    Prompts out;
+    if (!has_file(file)) return out;
+    const JsonText document(text_of(file), file.string());
+    const JsonView root = document.root();
+    if (root.has("prompts"))
+        for (const JsonView prompt : root.at("prompts").members())
+            if (!prompt.is_null()) out.texts.emplace(prompt.key(), prompt.string());
+    if (root.has("default_prompt_name")) out.default_prompt = root.at("default_prompt_name").string();
+    if (!out.default_prompt.empty() && !out.texts.contains(out.default_prompt))
+        root.at("default_prompt_name").fail("there is no prompt of this name; expected one of those in \"prompts\"");
+    return out;
+}
+
+} // namespace lamina::architectures

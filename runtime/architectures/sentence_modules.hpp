@@ -1,0 +1,53 @@
+// Models of sentence-transformers: what becomes of a transformer's hidden states, one module after the other.
+#pragma once
+
+#include "architectures/graph_writer.hpp"
+#include "model/weights.hpp"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lamina::architectures {
+
+class SentenceModules {
+  public:
+    // Reads modules.json and the folders that it names, and adds their weights. none: there is no modules.json, or it
+    // lists a transformer only. Throws Error(input) for a module that is not supported.
+    static std::optional<SentenceModules> read(const std::filesystem::path &folder, model::Weights &weights);
+
+    // Hidden states (B, T, C) and lengths (B) to vectors (B, D). May add weights.
+    [[nodiscard]] GraphWriter::Tensor layers(GraphWriter &graph, model::Weights &weights, const GraphWriter::Tensor &x,
+                                             const GraphWriter::Tensor &lengths) const;
+    // Whether the tokens of a prompt count.
+    [[nodiscard]] bool pools_prompt() const { return pools_prompt_; }
+
+  private:
+    struct Module {
+        enum class Kind { dense, layer_norm, normalize };
+        Kind kind;
+        std::string name;    // of its weights
+        int64_t outputs = 0; // 0: as many as inputs
+        std::string activation = {};
+        bool biased = true;
+    };
+    std::string pooling_; // a kind of the layer `pooling`
+    bool pools_prompt_ = true;
+    std::vector<Module> modules_; // after the pooling
+
+    void read_pooling(const std::filesystem::path &file);
+    void add_module(const std::string &kind, const std::filesystem::path &folder, const std::string &name,
+                    model::Weights &weights);
+};
+
+// config_sentence_transformers.json: what is put before texts, by the kind of text. An empty `default_prompt`: nothing
+// is put before a text unless its caller asks for it.
+struct Prompts {
+    std::map<std::string, std::string, std::less<>> texts = {}; // "query" -> "query: "
+    std::string default_prompt = {};
+};
+[[nodiscard]] Prompts read_prompts(const std::filesystem::path &folder);
+
+} // namespace lamina::architectures

@@ -1,0 +1,100 @@
+"""Writes tiny models of sentence-transformers, and what this package makes of texts and pairs with them.
+
+    python tests/architectures/sentences/make.py
+
+Needs the PyPI packages torch, transformers and sentence-transformers. The files are committed; this is how they were made.
+"""
+
+import json
+import pathlib
+import shutil
+
+import torch
+import transformers
+from sentence_transformers import CrossEncoder, SentenceTransformer, models
+
+here = pathlib.Path(__file__).parent
+texts = ["The quick brown fox", "the cat sat on the mat", "Don't worry", "liquor jugs five dozen 12345 reasons jumps over"]
+pairs = [["the quick fox", "The dog ran to the tree."], ["lazy", "five dozen liquor jugs and my box with reasons; and more"],
+         ["over the lazy dog jumps the quick brown fox, 1234 times", "don't"],
+         ["the quick brown fox jumps over the lazy dog", "pack my box with five dozen liquor jugs and reasons"],
+         ["the quick brown fox jumps over the lazy dog and packs my box", "pack my box with five dozen liquor jugs and reasons"],
+         ["a fox", "the quick brown fox jumps over the lazy dog and packs my box with five dozen liquor jugs; reasons"],
+         ["The quick brown fox jumps over the lazy dog and packs my box with five dozen liquor jugs; why?", "no reasons"]]
+
+
+def randomized(module):
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            values = torch.randn(parameter.shape) * 0.4
+            parameter.copy_(1 + values * 0.5 if "norm" in name.lower() and name.endswith("weight") else values)
+    return module
+
+
+def bert(model_class, **more):
+    torch.manual_seed(3)
+    model = randomized(model_class(transformers.BertConfig(
+        vocab_size=180, hidden_size=24, num_hidden_layers=1, num_attention_heads=3, intermediate_size=28,
+        max_position_embeddings=24, **more)))
+    folder = here / "transformer"
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder)
+    tokenizer = transformers.BertTokenizer.from_pretrained(here.parent / "tokenizers" / "bert")
+    tokenizer.model_max_length = 24
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def change(file, **keys):
+    content = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(content | keys))
+
+
+def save(name, model):
+    shutil.rmtree(here / name, ignore_errors=True)
+    model.save(str(here / name), create_model_card=False)
+    (here / name / "README.md").unlink(missing_ok=True)
+    return here / name
+
+
+def sentences(name, pooling, prompts, *modules):
+    transformer = models.Transformer(str(bert(transformers.BertModel)))
+    return save(name, SentenceTransformer(
+        modules=[transformer, models.Pooling(24, pooling), *(randomized(m) for m in modules)], prompts=prompts))
+
+
+def main():
+    expected = {"texts": texts, "pairs": pairs, "vectors": {}, "scores": {}}
+    dense = sentences("dense", "mean", {"query": "the fox: ", "document": ""}, models.Dense(24, 20),
+                      models.LayerNorm(20), models.Normalize())
+    plain = sentences("older", "cls", {"query": "dog "}, models.Normalize(),
+                      models.Dense(24, 16, bias=False, activation_function=torch.nn.Identity()))
+    change(plain / "config_sentence_transformers.json", default_prompt_name="query")
+    (plain / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 10, "do_lower_case": True}))
+    (plain / "1_Pooling" / "config.json").write_text(json.dumps({
+        "word_embedding_dimension": 24, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False,
+        "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False,
+        "pooling_mode_weightedmean_tokens": False, "pooling_mode_lasttoken": False, "include_prompt": True}))
+    tokenizer = json.loads((plain / "tokenizer.json").read_text())
+    tokenizer["normalizer"]["lowercase"] = False
+    (plain / "tokenizer.json").write_text(json.dumps(tokenizer))
+    change(plain / "tokenizer_config.json", do_lower_case=False, tokenizer_class="PreTrainedTokenizerFast")
+    for folder, names in {dense: [None, "query"], plain: [None]}.items():
+        model = SentenceTransformer(str(folder), device="cpu")
+        for prompt in names:
+            found = model.encode(texts, prompt_name=prompt)
+            expected["vectors"][folder.name + (":" + prompt if prompt else "")] = found.tolist()
+    for name, labels in {"ranker": 1, "relations": 3}.items():
+        folder = bert(transformers.BertForSequenceClassification, num_labels=labels)
+        shutil.rmtree(here / name, ignore_errors=True)
+        shutil.copytree(folder, here / name)
+        model = CrossEncoder(str(here / name), device="cpu", max_length=24)
+        found = torch.tensor(model.predict(pairs))
+        expected["scores"][name] = (torch.softmax(found, -1) if labels > 1 else found[:, None]).tolist()
+    shutil.rmtree(here / "transformer")
+    (here / "expected.json").write_text(json.dumps(expected, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()

@@ -1,0 +1,110 @@
+// Models of sentence-transformers, compared with that package. sentences/make.py wrote them.
+#include "../temporary_folder.hpp"
+#include "catch.hpp"
+#include "places.hpp"
+#include "plugin_runtime.hpp"
+
+#include <lamina/convert.hpp>
+#include <lamina/inspect.hpp>
+#include <lamina/texts.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace lamina;
+using matchers::contains;
+using nlohmann::json;
+using test::runtime;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path folders = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "sentences";
+
+Session session_of(const fs::path &folder) {
+    return runtime().session(runtime().load(folder), runtime().device("cpu"));
+}
+
+json expected() { return json::parse(std::ifstream(folders / "expected.json")); }
+
+void check_vectors(const Tensor &found, const json &wanted) {
+    const auto rows = wanted.get<std::vector<std::vector<float>>>();
+    REQUIRE(found.shape() == Shape{static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows.front().size())});
+    for (size_t i = 0; i < found.f32().size(); ++i)
+        CHECK_THAT(found.f32()[i], matchers::within_abs(rows[i / rows.front().size()][i % rows.front().size()], 1e-5));
+}
+
+} // namespace
+
+TEST_CASE("sentences: modules and prompts give the vectors of sentence-transformers, after conversion, too") {
+    const json wanted = expected();
+    const auto texts = wanted["texts"].get<std::vector<std::string>>();
+    for (const auto &[name, vectors] : wanted["vectors"].items()) {
+        INFO(name);
+        const size_t colon = name.find(':');
+        const TemporaryFolder folder;
+        const fs::path converted = folder.path() / "converted";
+        convert(runtime(), folders / name.substr(0, colon), {}).model.save(converted);
+        ReadOptions options{.truncate = true};
+        if (colon != std::string::npos) options.prompt = name.substr(colon + 1);
+        for (const fs::path &path : {folders / name.substr(0, colon), converted}) {
+            Session session = session_of(path);
+            check_vectors(embed(session, texts, options), vectors);
+        }
+    }
+}
+
+TEST_CASE("sentences: a prompt is chosen by its name") {
+    Session session = session_of(folders / "dense");
+    CHECK(inspect(runtime().load(folders / "dense")).reading->prompts.at("query") == "the fox: ");
+    CHECK(inspect(runtime().load(folders / "older")).reading->default_prompt == "query");
+    const Tensor plain = embed(session, {"the fox: jumps"}), prompted = embed(session, {"jumps"}, {.prompt = "query"});
+    CHECK(std::ranges::equal(plain.f32(), prompted.f32()));
+    CHECK_THAT(message_of([&] { (void)embed(session, {"jumps"}, {.prompt = "quary"}); }),
+               contains("prompt: the model has none that is called 'quary'; did you mean 'query'"));
+}
+
+TEST_CASE("sentences: pairs of texts have the scores of transformers, cut like its own if they are too long") {
+    const json wanted = expected();
+    std::vector<TextPair> pairs;
+    for (const json &pair : wanted["pairs"]) pairs.push_back({pair[0], pair[1]});
+    for (const auto &[name, rows] : wanted["scores"].items()) {
+        INFO(name);
+        Session session = session_of(folders / name);
+        const auto found = classify_pairs(session, pairs, {.truncate = true});
+        REQUIRE(found.size() == rows.size());
+        for (size_t i = 0; i < found.size(); ++i)
+            for (const LabelScore &each : found[i]) {
+                const auto label = static_cast<size_t>(std::stoi(each.label.substr(each.label.find('_') + 1)));
+                CHECK_THAT(each.score, matchers::within_abs(rows[i][label].get<double>(), 1e-5));
+            }
+    }
+    Session session = session_of(folders / "ranker");
+    CHECK_THAT(message_of([&] { (void)classify_pairs(session, pairs); }), contains("expected at most 24"));
+}
+
+TEST_CASE("sentences: what a folder of sentence-transformers has and Lamina does not is named") {
+    const auto refusal = [](const char *file, const std::function<void(json &)> &change) {
+        const TemporaryFolder folder;
+        fs::copy(folders / "dense", folder.path(), fs::copy_options::recursive);
+        json content = json::parse(std::ifstream(folder.path() / file));
+        change(content);
+        (void)folder.write(file, content.dump());
+        return message_of([&] { (void)runtime().load(folder.path()); });
+    };
+    CHECK_THAT(refusal("1_Pooling/config.json", [](json &c) { c["pooling_mode"] = "weightedmean"; }),
+               contains("/pooling_mode: 'weightedmean' is not supported; supported: cls, lasttoken, max and mean"));
+    CHECK_THAT(refusal("1_Pooling/config.json",
+                       [](json &c) {
+                           c["pooling_mode"] = {"cls", "mean"};
+                       }),
+               contains("more than one kind of pooling"));
+    CHECK_THAT(refusal("2_Dense/config.json", [](json &c) { c["activation_function"] = "torch.nn.modules.X"; }),
+               contains("/activation_function: 'torch.nn.modules.X' is not supported"));
+    CHECK_THAT(refusal("2_Dense/config.json", [](json &c) { c["bias"] = false; }), contains("2_Dense.linear.bias"));
+    CHECK_THAT(refusal("modules.json", [](json &c) { c[2]["type"] = "sentence_transformers.models.LSTM"; }),
+               contains("'sentence_transformers.models.LSTM' is not supported"));
+    CHECK_THAT(refusal("config_sentence_transformers.json", [](json &c) { c["default_prompt_name"] = "x"; }),
+               contains("/default_prompt_name"));
+}
