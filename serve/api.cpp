@@ -144,7 +144,7 @@ Response Api::answer(const Request &request) {
     try {
         found.route->expect_size(request.body.size());
         if (found.route->cost == Route::Cost::work) inside = gate_.enter();
-        out = (this->*found.route->answer)({request, found.model});
+        out = (this->*found.route->answer)({request, found.model, owner_of(request)});
     } catch (const std::exception &why) {
         out = refusal(request.path, why, told(why));
     }
@@ -160,6 +160,12 @@ Response Api::answer(const Request &request) {
         record();
     };
     return out;
+}
+
+// Who has a key is one client, wherever requests come from.
+Owner Api::owner_of(const Request &request) {
+    const std::string client = options_.keys.empty() ? request.address : request.header("authorization");
+    return {std::hash<std::string>()(client), ++requests_};
 }
 
 Response Api::refuse(const std::string &path, int status, const std::string &why) {

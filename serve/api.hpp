@@ -8,7 +8,9 @@
 
 #include "base/json.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <deque>
 #include <functional>
@@ -66,6 +68,7 @@ class Api {
 
     struct Found;
     [[nodiscard]] static Found find(const Request &request);
+    [[nodiscard]] Owner owner_of(const Request &request);
     // Throws Refusal if this client may not ask this.
     void admit(const Request &request, const Route &route) const;
 
@@ -120,6 +123,7 @@ class Api {
     const ApiOptions options_;
     const Device device_;
     const std::time_t began_ = std::time(nullptr);
+    std::atomic<uint64_t> requests_ = 0;
     Metrics metrics_;
     Gate gate_{options_.most};
     std::deque<Engine> engines_; // last, so that they end first

@@ -182,6 +182,7 @@ void Connection::hand_over() {
         hub.bodies -= bytes;
     });
     held_ = 0;
+    request->address = address_;
     request->left = [outbox = outbox_] { return outbox->left(); };
     hub_.workers.add([self = shared_from_this(), request, outbox = outbox_]() mutable {
         self->answer(std::move(request), *outbox);

@@ -5,14 +5,30 @@
 #include <lamina/texts.hpp>
 
 #include <algorithm>
-#include <iterator>
+#include <map>
+#include <numeric>
 #include <set>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace lamina::serve {
 namespace {
 
-struct EverybodyLeft {};
+constexpr size_t texts_at_once = 32, windows_at_once = 8; // in a piece
+
+std::vector<size_t> first_numbers(size_t count) {
+    std::vector<size_t> out(count);
+    std::iota(out.begin(), out.end(), size_t{0});
+    return out;
+}
+
+// Texts of similar length are read together.
+std::vector<size_t> by_length(const std::vector<std::string> &texts) {
+    std::vector<size_t> out = first_numbers(texts.size());
+    std::ranges::stable_sort(out, {}, [&](size_t i) { return texts[i].size(); });
+    return out;
+}
 
 bool has_chat_template(const Model &model) {
     try {
@@ -29,7 +45,18 @@ Engine::Engine(std::string name, const Runtime &runtime, const Model &model, con
                const Options &options, Metrics &metrics)
     : name_(std::move(name)), runtime_(runtime), device_(device), model_(model), contents_(inspect(model)),
       converses_(has_chat_template(model)), metrics_(metrics), how_(options.session),
-      session_(session_with_room(options)), reader_(session_, name_, metrics_) {
+      session_(session_with_room(options)),
+      texts_(
+          texts_at_once, [this](const auto &piece) { read(piece); }, name_, metrics_),
+      calls_(
+          1,
+          [this](const auto &piece) {
+              GraphCall &call = *piece.front().work;
+              call.outputs = session_.run(call.graph, call.inputs);
+          },
+          name_, metrics_),
+      recordings_(
+          windows_at_once, [this](const auto &piece) { transcribe(piece); }, name_, metrics_) {
     if (writes()) writer_.emplace(session_, BatchOptions{room_.slots, room_.length}, name_, metrics_);
     thread_ = std::thread([this] { run(); });
 }
@@ -74,22 +101,20 @@ std::vector<AdmittedVariant> Engine::proved() const {
     return lamina::proved(runtime_, device_, {layers.begin(), layers.end()});
 }
 
-// Each kind of work has a turn: a piece of what is read, a graph, a step of what is written, transcripts.
+// Each kind of work has a turn: a piece of what is read, a graph, a step of what is written, a piece of recordings.
 void Engine::run() {
     while (wait_for_work()) {
-        take_all<Embedding>([this](auto work) { reader_.add(std::move(work)); });
+        take_all<Embedding>([this](auto work) { texts_.add(work, by_length(work->texts)); });
         take_all<Answer>([this](auto work) { writer_->add(std::move(work)); });
-        take_all<GraphCall>([this](auto work) { calls_.push_back(std::move(work)); });
-        take_all<Transcription>([this](auto work) { recordings_.push_back(std::move(work)); });
-        if (!reader_.empty()) reader_.step();
-        if (!calls_.empty()) {
-            const auto call = std::move(calls_.front());
-            calls_.pop_front();
-            together<GraphCall>({call}, [this](const auto &group) { run_graph(*group.front()); });
-        }
+        take_all<GraphCall>([this](auto work) { calls_.add(work, {0}); });
+        take_all<Transcription>([this](auto work) {
+            work->transcripts.resize(work->windows.size());
+            recordings_.add(work, first_numbers(work->windows.size()));
+        });
+        texts_.step();
+        calls_.step();
         if (writer_) writer_->step();
-        if (!recordings_.empty())
-            together<Transcription>(next_recordings(), [this](const auto &group) { transcribe_all(group); });
+        recordings_.step();
     }
 }
 
@@ -100,7 +125,7 @@ bool Engine::wait_for_work() {
         return std::apply([](const auto &...queues) { return (!queues.empty() || ...); }, waiting_);
     };
     const auto busy = [this] {
-        return !reader_.empty() || !calls_.empty() || !recordings_.empty() || (writer_ && !writer_->empty());
+        return !texts_.empty() || !calls_.empty() || !recordings_.empty() || (writer_ && !writer_->empty());
     };
     changed_.wait(lock, [&] { return closing_ || something() || busy(); });
     return something() || busy();
@@ -115,52 +140,38 @@ template <class Kind> void Engine::take_all(const std::function<void(std::shared
     for (auto &work : taken) take(std::move(work));
 }
 
-// Options apply to all that is transcribed together: those of the one that waits longest.
-Engine::Group<Transcription> Engine::next_recordings() {
-    const auto options = [](const Transcription &work) {
-        return std::tie(work.options.choices, work.options.temperature);
-    };
-    const std::shared_ptr<Transcription> first = recordings_.front();
-    Group<Transcription> out;
-    std::erase_if(recordings_, [&](const auto &work) {
-        if (options(*work) != options(*first)) return false;
-        out.push_back(work);
-        return true;
-    });
-    return out;
-}
-
-// Nothing fails because of what it is done together with: if the group fails, each is tried alone. What nobody waits
-// for any more is left out.
-template <class Kind>
-void Engine::together(const Group<Kind> &all, const std::function<void(const Group<Kind> &)> &work) {
-    Group<Kind> group;
-    for (const auto &each : all) each->left() ? each->end() : group.push_back(each);
-    if (group.empty()) return;
-    try {
-        work(group);
-        metrics_.batch(name_, group.size());
-        for (const auto &each : group) each->end();
-    } catch (const EverybodyLeft &) {
-        for (const auto &each : group) each->end();
-    } catch (...) {
-        if (group.size() == 1) return group.front()->end(std::current_exception());
-        for (const auto &each : group) together<Kind>({each}, work);
+void Engine::read(const Pieces<Embedding>::Piece &piece) {
+    std::vector<std::string> texts;
+    for (const auto &[work, parts] : piece)
+        for (const size_t i : parts) texts.push_back(work->texts[i]);
+    const Tensor vectors = embed(session_, texts);
+    const auto width = static_cast<size_t>(vectors.shape().at(1));
+    std::span<const float> rest = vectors.f32();
+    for (const auto &[work, parts] : piece) {
+        if (work->vectors.shape().empty())
+            work->vectors =
+                Tensor(TensorType{DType::f32, {static_cast<int64_t>(work->texts.size()), static_cast<int64_t>(width)}});
+        for (const size_t i : parts) {
+            std::ranges::copy(rest.first(width), work->vectors.f32().subspan(i * width).begin());
+            rest = rest.subspan(width);
+        }
     }
 }
 
-void Engine::run_graph(GraphCall &call) { call.outputs = session_.run(call.graph, call.inputs); }
-
-void Engine::transcribe_all(const Group<Transcription> &group) {
-    std::vector<Audio> audios;
-    for (const auto &each : group) audios.push_back(each->audio);
-    GenerateOptions options = group.front()->options;
-    options.batch = 8; // windows: between batches it is known whether anybody waits
-    options.progress = [&group](size_t, size_t) {
-        if (std::ranges::all_of(group, [](const auto &each) { return each->left(); })) throw EverybodyLeft();
+// Windows with the same options together.
+void Engine::transcribe(const Pieces<Transcription>::Piece &piece) {
+    const auto options = [](const Transcription &work) {
+        return std::tie(work.options.choices, work.options.temperature);
     };
-    const std::vector<Transcript> transcripts = transcribe(session_, audios, options);
-    for (size_t i = 0; i < group.size(); ++i) group[i]->transcript = transcripts[i];
+    std::map<decltype(options(*piece.front().work)), std::vector<std::pair<Transcription *, size_t>>> windows;
+    for (const auto &[work, parts] : piece)
+        for (const size_t i : parts) windows[options(*work)].emplace_back(work.get(), i);
+    for (const auto &[_, group] : windows) {
+        std::vector<Audio> audios;
+        for (const auto &[work, i] : group) audios.push_back(work->windows[i]);
+        std::vector<Transcript> found = lamina::transcribe(session_, audios, group.front().first->options);
+        for (size_t i = 0; i < group.size(); ++i) group[i].first->transcripts[group[i].second] = std::move(found[i]);
+    }
 }
 
 } // namespace lamina::serve

@@ -1,9 +1,9 @@
-// A model at work: one session, one thread that owns it, and what waits for it. Whatever waits is done together, and
-// what takes long in pieces, so that all have their turns, and nothing goes on for long that nobody waits for.
+// A model at work: one session, one thread that owns it, and what waits for it. Whatever waits is done together, and in
+// pieces, so that all have their turns, and nothing goes on for long that nobody waits for.
 #pragma once
 
 #include "metrics.hpp"
-#include "reader.hpp"
+#include "pieces.hpp"
 #include "work.hpp"
 #include "writer.hpp"
 
@@ -69,15 +69,12 @@ class Engine {
   private:
     [[nodiscard]] Session session_with_room(const Options &options);
     template <class Kind> using Queue = std::deque<std::shared_ptr<Kind>>;
-    template <class Kind> using Group = std::vector<std::shared_ptr<Kind>>;
 
     void run();
     [[nodiscard]] bool wait_for_work();
     template <class Kind> void take_all(const std::function<void(std::shared_ptr<Kind>)> &take);
-    template <class Kind> void together(const Group<Kind> &all, const std::function<void(const Group<Kind> &)> &work);
-    [[nodiscard]] Group<Transcription> next_recordings();
-    void run_graph(GraphCall &call);
-    void transcribe_all(const Group<Transcription> &group);
+    void read(const Pieces<Embedding>::Piece &piece);
+    void transcribe(const Pieces<Transcription>::Piece &piece);
 
     const std::string name_;
     const Runtime runtime_;
@@ -89,11 +86,11 @@ class Engine {
     SessionOptions how_;
     BatchRoom room_;
     Session session_;
-    // Of the thread: what it has begun, and what waits for its turn.
-    Reader reader_;
+    // Of the thread: what it has begun.
+    Pieces<Embedding> texts_;
+    Pieces<GraphCall> calls_;
+    Pieces<Transcription> recordings_;
     std::optional<Writer> writer_; // if the model writes
-    Queue<GraphCall> calls_;
-    Queue<Transcription> recordings_;
 
     std::mutex mutex_; // guards the next two
     std::tuple<Queue<Embedding>, Queue<GraphCall>, Queue<Transcription>, Queue<Answer>> waiting_;

@@ -77,11 +77,10 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     writing->head = {chat, id_of(chat ? "chatcmpl-" : "cmpl-"), request.model, std::time(nullptr)};
     writing->usage = request.stream_usage;
     writing->prompt_tokens = prompt_tokens(engine, prompts, chat);
-    const uint64_t number = random_number();
     for (const std::string &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());
-            answer->request = number;
+            answer->owner = call.owner;
             answer->prompt = prompt;
             answer->options = options;
             engine.submit(answer);

@@ -38,6 +38,7 @@ Response Api::embeddings(const Call &call) {
                       "model");
     const size_t tokens = tokens_in(engine.model(), request.texts, "input");
     const auto work = std::make_shared<Embedding>();
+    work->owner = call.owner;
     work->texts = std::move(request.texts);
     engine.submit(work);
     await(*work, call.request);

@@ -28,6 +28,7 @@ struct Api::Route {
 struct Api::Call {
     const Request &request;
     std::string model; // what stands for "{model}" in the path
+    Owner owner{};     // of the work that it asks for
 };
 
 // The paths of OpenAI's API that a model can be used with, the most telling one first.

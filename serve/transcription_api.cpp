@@ -123,14 +123,16 @@ Response Api::transcriptions(const Call &call) {
     if (!engine.transcribes())
         throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");
     const auto work = std::make_shared<Transcription>();
-    work->audio = read_upload(request);
+    work->owner = call.owner;
+    work->windows = audio_windows(engine.model(), read_upload(request));
     work->options = request.options;
     engine.submit(work);
     await(*work, call.request);
+    const Transcript transcript = joined_transcript(work->transcripts);
     size_t tokens = 0;
-    for (const Transcript::Part &part : work->transcript.parts) tokens += part.hypothesis.tokens.size();
+    for (const Transcript::Part &part : transcript.parts) tokens += part.hypothesis.tokens.size();
     metrics_.tokens(engine.name(), 0, tokens);
-    return transcript_response(request, work->transcript);
+    return transcript_response(request, transcript);
 }
 
 } // namespace lamina::serve

@@ -48,6 +48,7 @@ Response Api::infer(const Call &call) {
     InferRequest request =
         infer_request(call.request.body, call.request.header("inference-header-content-length"), *graph.graph);
     const auto work = std::make_shared<GraphCall>();
+    work->owner = call.owner;
     work->graph = graph.name;
     work->inputs = std::move(request.inputs);
     graph.engine->submit(work);

@@ -1,6 +1,8 @@
 // What a request asks of a model, shared by the thread that waits for it and the engine that does it.
 #pragma once
 
+#include "base/turns.hpp"
+
 #include <lamina/audio.hpp>
 #include <lamina/lamina.hpp>
 
@@ -41,6 +43,7 @@ class Work {
     void end(std::exception_ptr why = nullptr);
 
     const Clock::time_point asked = Clock::now();
+    Owner owner; // who takes turns
 
   private:
     mutable std::mutex mutex_; // guards all below
@@ -63,13 +66,12 @@ struct GraphCall : Work {
 };
 
 struct Transcription : Work {
-    Audio audio;
+    std::vector<Audio> windows;
     GenerateOptions options;
-    Transcript transcript;
+    std::vector<Transcript> transcripts; // of the windows
 };
 
 struct Answer : Work {
-    uint64_t request = 0; // those of a request have the same number: requests take turns
     std::string prompt;
     GenerateOptions options;
     Hypothesis hypothesis;

@@ -38,6 +38,13 @@ struct Transcript {
     std::vector<Part> parts;
 };
 
+// The windows that transcribe() cuts audio into, one after the other, at the model's sample rate. Throws as
+// transcribe().
+[[nodiscard]] std::vector<Audio> audio_windows(const Model &model, const Audio &audio);
+
+// The transcript of audio whose windows have these.
+[[nodiscard]] Transcript joined_transcript(const std::vector<Transcript> &windows);
+
 // Transcribes each of the `audios`; the results are in the same order. Audio of another sample rate is resampled. Audio
 // that is longer than a window of the model (30 seconds for Whisper) is cut into windows, which are transcribed
 // independently. A cut is made in the last sixth of a window, in the middle of the quietest fifth of a second there.

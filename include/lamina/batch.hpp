@@ -11,8 +11,9 @@
 // before have ended.) Each gets the same answer as from Session::generate() with its options. A step computes only the
 // texts that are there: with k of them, a program for k rows, rounded up to a power of two.
 //
-// Texts may have owners, who take turns. A free slot goes to the owner with the fewest texts in slots, and of several
-// to the one who has waited longest. Long prompts are read 256 tokens at a time, between the tokens of other texts.
+// Texts may have owners: clients take turns, and so do the requests of a client. A free slot goes to the client with
+// the fewest texts in slots, and of several to the one who has waited longest. Long prompts are read 256 tokens at a
+// time, between the tokens of other texts.
 //
 // Any thread may use a batch. add(), cancel() and empty() do not wait for a step that another thread is taking.
 #pragma once
@@ -35,6 +36,11 @@ struct BatchState;
 struct BatchOptions {
     size_t slots = 8;   // texts that are written at the same time; others wait
     int64_t length = 0; // tokens that a text may have, its prompt included; 0: as many as the model has positions for
+};
+
+// Whose a text is: any numbers.
+struct BatchOwner {
+    uint64_t client = 0, request = 0;
 };
 
 // What there is memory for.
@@ -63,8 +69,8 @@ class Batch {
     // A text to be continued, or for a model with an encoder to be read. Returns its id. Throws Error(input) for a text
     // that Session::generate() refuses or that is longer than BatchOptions::length, and Error(usage) for options that
     // it refuses and for beams, hypotheses, cached, progress, stream and failed, which must be as they are by default;
-    // the other texts are not affected. owner: any number that the texts of one request or client share.
-    uint64_t add(const std::string &text, const GenerateOptions &options = {}, uint64_t owner = 0);
+    // the other texts are not affected.
+    uint64_t add(const std::string &text, const GenerateOptions &options = {}, const BatchOwner &owner = {});
     // The text ends without a result. False if no text has this id, or has it any more.
     bool cancel(uint64_t id);
 

@@ -72,7 +72,8 @@ struct BatchState {
     uint64_t last_id = 0;
     std::map<uint64_t, std::unique_ptr<Text>> texts; // that have not ended
     struct Arrived {
-        uint64_t id, owner;
+        uint64_t id;
+        Owner owner;
         generation::Task task;
     };
     std::vector<Arrived> arrived;
@@ -114,7 +115,7 @@ Batch::Batch(const Session &session, const BatchOptions &options) {
     state_->slots->prepare();
 }
 
-uint64_t Batch::add(const std::string &text, const GenerateOptions &options, uint64_t owner) {
+uint64_t Batch::add(const std::string &text, const GenerateOptions &options, const BatchOwner &owner) {
     check_options_of_batch(options);
     const detail::SessionState &session = state_->of_session;
     const model::Model &model = *session.model;
@@ -131,7 +132,7 @@ uint64_t Batch::add(const std::string &text, const GenerateOptions &options, uin
     const std::scoped_lock lock(state_->mutex);
     const uint64_t id = ++state_->last_id;
     state_->texts.emplace(id, std::move(added));
-    state_->arrived.push_back({id, owner, std::move(task)});
+    state_->arrived.push_back({id, {owner.client, owner.request}, std::move(task)});
     return id;
 }
 

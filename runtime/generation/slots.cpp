@@ -9,7 +9,7 @@
 
 namespace lamina::generation {
 
-void Slots::add(uint64_t id, Task task, uint64_t owner) {
+void Slots::add(uint64_t id, Task task, Owner owner) {
     waiting_.push_back(owner, {id, owner, Search(*session_.model, std::move(task))});
 }
 
@@ -29,9 +29,14 @@ size_t Slots::running() const {
     return static_cast<size_t>(std::ranges::count_if(slots_, [](const auto &text) { return text.has_value(); }));
 }
 
-size_t Slots::running_of(uint64_t owner) const {
-    return static_cast<size_t>(
-        std::ranges::count_if(slots_, [&](const auto &text) { return text && text->owner == owner; }));
+Turns<Slots::Text>::Busy Slots::running_of(const Owner &owner) const {
+    Turns<Text>::Busy out;
+    for (const auto &text : slots_) {
+        if (!text || text->owner.client != owner.client) continue;
+        ++out.first;
+        if (text->owner == owner) ++out.second;
+    }
+    return out;
 }
 
 std::span<Slots::Progress> Slots::step() {
@@ -96,7 +101,7 @@ void Slots::make_decoder(const std::vector<Source> &sources) {
 }
 
 Slots::Text Slots::take_next() {
-    return waiting_.take([&](uint64_t owner) { return running_of(owner); });
+    return waiting_.take([&](const Owner &owner) { return running_of(owner); });
 }
 
 // The first free slot, or the one whose caches hold most of the text.
@@ -109,8 +114,11 @@ void Slots::take_slot(Text text) {
         const size_t common = reuse ? decoder_->common(i * shape_.beams, tokens) : 0;
         if (best == slots_.size() || common > most) best = i, most = common;
     }
-    for (const auto &other : slots_)
-        if (other && other->owner == text.owner) text.turn = std::max(text.turn, other->turn);
+    for (const auto &other : slots_) {
+        if (!other || other->owner.client != text.owner.client) continue;
+        text.turn.first = other->turn.first;
+        if (other->owner == text.owner) text.turn.second = other->turn.second;
+    }
     slots_[best].emplace(std::move(text));
     begin(best, reuse);
 }
@@ -170,10 +178,13 @@ void Slots::divide_prompts() {
     }
 }
 
-void Slots::take_turn(uint64_t owner) {
+void Slots::take_turn(const Owner &owner) {
     ++turn_;
-    for (auto &text : slots_)
-        if (text && text->owner == owner) text->turn = turn_;
+    for (auto &text : slots_) {
+        if (!text || text->owner.client != owner.client) continue;
+        text->turn.first = turn_;
+        if (text->owner == owner) text->turn.second = turn_;
+    }
 }
 
 void Slots::advance() {

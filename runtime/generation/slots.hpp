@@ -3,12 +3,14 @@
 
 #include "generation/decoder.hpp"
 #include "generation/search.hpp"
-#include "generation/turns.hpp"
+
+#include "base/turns.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace lamina::generation {
@@ -17,8 +19,8 @@ namespace lamina::generation {
 // others go on. With an encoder, whose outputs have a row for each text and are as long as the longest source, the next
 // texts begin when all have ended.
 //
-// Texts have owners, who take turns: a free slot goes to whoever has the fewest texts in slots, and of these to the one
-// that has waited longest; so do prompts, if they are read in parts.
+// Texts have owners, who take turns as Turns has them: with free slots, where those in slots count as under way, and
+// with parts of prompts.
 class Slots {
   public:
     struct Shape {
@@ -38,7 +40,7 @@ class Slots {
     void prepare();
 
     // The text waits for a slot. Its options have shape.beams beams.
-    void add(uint64_t id, Task task, uint64_t owner = 0);
+    void add(uint64_t id, Task task, Owner owner = {});
     // Forgets a text. Returns false if there is none of this id.
     bool cancel(uint64_t id);
     [[nodiscard]] bool empty() const { return waiting_.empty() && !is_running(); }
@@ -58,12 +60,13 @@ class Slots {
 
   private:
     struct Text {
-        uint64_t id, owner;
+        uint64_t id;
+        Owner owner;
         Search search;
-        uint64_t turn = 0; // in which a prompt of its owner was read last
+        std::pair<uint64_t, uint64_t> turn{}; // in which a prompt of its client was read last, and of its request
     };
     [[nodiscard]] size_t running() const;
-    [[nodiscard]] size_t running_of(uint64_t owner) const;
+    [[nodiscard]] Turns<Text>::Busy running_of(const Owner &owner) const;
     [[nodiscard]] bool is_running() const { return running() != 0; }
     void withdraw();
     void seat();
@@ -74,7 +77,7 @@ class Slots {
     void begin(size_t slot, bool reuse);
     void close_up();
     void divide_prompts();
-    void take_turn(uint64_t owner);
+    void take_turn(const Owner &owner);
     void advance();
     [[nodiscard]] bool needs_all_scores() const;
 

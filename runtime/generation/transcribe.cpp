@@ -29,12 +29,16 @@ size_t quietest(Samples audio, size_t from, size_t width) {
 void check(const std::vector<Samples> &audios, const GenerateOptions &options) {
     if (options.hypotheses > 1) throw Error(ErrorCode::usage, "hypotheses: audio has one transcript");
     if (!options.stop.empty()) throw Error(ErrorCode::usage, "stop: does not apply to audio");
-    for (size_t i = 0; i < audios.size(); ++i) {
-        const std::string audio = "audio " + std::to_string(i + 1);
-        if (audios[i].empty()) throw Error(ErrorCode::input, audio + ": no samples");
-        if (!std::ranges::all_of(audios[i], [](float v) { return std::isfinite(v); }))
-            throw Error(ErrorCode::input, audio + ": a sample is NaN or infinite");
-    }
+    for (size_t i = 0; i < audios.size(); ++i) expect_samples(audios[i], i + 1);
+}
+
+void append(Transcript &to, double seconds, Hypothesis hypothesis) {
+    if (to.text.empty())
+        to.text = without_leading_spaces(hypothesis.text);
+    else
+        to.text += hypothesis.text;
+    const double begin = to.parts.empty() ? 0 : to.parts.back().end;
+    to.parts.push_back({begin, begin + seconds, std::move(hypothesis)});
 }
 
 } // namespace
@@ -43,6 +47,20 @@ const model::AudioInput &audio_input_of(const model::Model &model) {
     if (!model.generation || !model.generation->audio)
         throw Error(ErrorCode::input, model.folder.string() + ": this model does not take audio");
     return *model.generation->audio;
+}
+
+void expect_samples(Samples audio, size_t number) {
+    const std::string name = "audio " + std::to_string(number);
+    if (audio.empty()) throw Error(ErrorCode::input, name + ": no samples");
+    if (!std::ranges::all_of(audio, [](float v) { return std::isfinite(v); }))
+        throw Error(ErrorCode::input, name + ": a sample is NaN or infinite");
+}
+
+Transcript joined(const std::vector<Transcript> &windows) {
+    Transcript out;
+    for (const Transcript &window : windows)
+        for (const Transcript::Part &part : window.parts) append(out, part.end - part.begin, part.hypothesis);
+    return out;
 }
 
 std::vector<Samples> windows_of(Samples audio, const model::AudioInput &input) {
@@ -93,13 +111,8 @@ std::vector<Transcript> transcribe(detail::SessionState &session, const std::vec
     const auto seconds = [&](size_t samples) { return static_cast<double>(samples) / static_cast<double>(input.rate); };
     for (size_t w = 0; w < windows.size(); ++w) {
         if (failed[audio_of[w]]) continue;
-        Transcript &transcript = out[audio_of[w]];
-        const double begin = transcript.parts.empty() ? 0 : transcript.parts.back().end;
-        Hypothesis &hypothesis = found[w].front();
-        transcript.text += hypothesis.text;
-        transcript.parts.push_back({begin, begin + seconds(length_of(windows[w])), std::move(hypothesis)});
+        append(out[audio_of[w]], seconds(length_of(windows[w])), std::move(found[w].front()));
     }
-    for (Transcript &transcript : out) transcript.text = without_leading_spaces(transcript.text);
     return out;
 }
 

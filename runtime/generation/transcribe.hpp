@@ -17,6 +17,12 @@ namespace lamina::generation {
 [[nodiscard]] std::vector<Transcript> transcribe(detail::SessionState &session, const std::vector<Samples> &audios,
                                                  const GenerateOptions &options);
 
+// As joined_transcript().
+[[nodiscard]] Transcript joined(const std::vector<Transcript> &windows);
+
+// Throws Error(input) for audio without samples or with NaN or infinity; `number` is for people, from 1.
+void expect_samples(Samples audio, size_t number);
+
 // Cuts audio into windows of at most input.length samples.
 [[nodiscard]] std::vector<Samples> windows_of(Samples audio, const model::AudioInput &input);
 

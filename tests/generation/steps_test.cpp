@@ -107,7 +107,7 @@ TEST_CASE("a text is the same wherever its slot is, and however its neighbours c
     for (size_t i = 0; i < 14; ++i) {
         const std::string prompt = letters(i % 4 == 3 ? 300 + 20 * i : 1 + 5 * i, i);
         const GenerateOptions options = of_length(static_cast<int64_t>(1 + i * 37 % 59));
-        expected[batch.add(prompt, options, i % 3)] = model.alone(prompt, options);
+        expected[batch.add(prompt, options, {.client = i % 3})] = model.alone(prompt, options);
         for (size_t k = 0; k < i * 5 % 9; ++k) step();
     }
     while (!batch.empty()) step();
@@ -131,7 +131,7 @@ TEST_CASE("a text that is cancelled is not computed any more, even in the middle
     CHECK(batch.empty());
 }
 
-TEST_CASE("many texts of one owner do not keep another owner's waiting") {
+TEST_CASE("many texts of a client, also in requests of their own, do not keep another client's waiting") {
     Counted model;
     const size_t slots = GENERATE(size_t{1}, size_t{4});
     Batch batch(model.session(), {.slots = slots, .length = 100});
@@ -140,9 +140,10 @@ TEST_CASE("many texts of one owner do not keep another owner's waiting") {
         for (Batch::Progress &text : batch.step())
             if (text.finished) ended.push_back(text.id);
     };
-    for (size_t i = 0; i < 16; ++i) (void)batch.add(letters(5, i), of_length(10), 1);
+    for (size_t i = 0; i < 16; ++i) (void)batch.add(letters(5, i), of_length(10), {.client = 1, .request = i});
     step();
-    const uint64_t other = batch.add("vulkan", of_length(10), 2), third = batch.add("cpu", of_length(10), 3);
+    const uint64_t other = batch.add("vulkan", of_length(10), {.client = 2}),
+                   third = batch.add("cpu", of_length(10), {.client = 3});
     while (!batch.empty()) step();
     const auto place = [&](uint64_t id) { return static_cast<size_t>(std::ranges::find(ended, id) - ended.begin()); };
     CHECK(ended.size() == 18);
@@ -150,7 +151,7 @@ TEST_CASE("many texts of one owner do not keep another owner's waiting") {
     CHECK(place(third) <= 2 * slots + 1);
 }
 
-TEST_CASE("long prompts of owners are read in turns, and nobody's tokens wait for more than a part") {
+TEST_CASE("long prompts of clients are read in turns, and nobody's tokens wait for more than a part") {
     Counted model;
     Batch batch(model.session(), {.slots = 8, .length = 2000});
     std::map<uint64_t, size_t> steps; // until the first token
@@ -159,16 +160,16 @@ TEST_CASE("long prompts of owners are read in turns, and nobody's tokens wait fo
         ++count;
         for (Batch::Progress &text : batch.step()) steps.try_emplace(text.id, count);
     };
-    const uint64_t writing = batch.add("lamina", of_length(1000), 1);
+    const uint64_t writing = batch.add("lamina", of_length(1000), {.client = 1});
     step();
-    for (size_t i = 0; i < 4; ++i) (void)batch.add(letters(1000, i), of_length(1), 2);
-    const uint64_t other = batch.add(letters(500, 9), of_length(1), 3);
+    for (size_t i = 0; i < 4; ++i) (void)batch.add(letters(1000, i), of_length(1), {.client = 2});
+    const uint64_t other = batch.add(letters(500, 9), of_length(1), {.client = 3});
     step();
     const double tokens = model.tokens(step);
     CHECK(tokens > 200);
     CHECK(tokens < 2 * 256 + 20); // a part, in a block for all or alone, and a token of each text
     while (!steps.contains(other)) step();
-    CHECK(steps.at(other) <= 6); // two parts, between those of another owner
+    CHECK(steps.at(other) <= 6); // two parts, between those of another client
     CHECK(steps.at(writing) == 1);
     size_t pieces = 0;
     for (Batch::Progress &text : batch.step()) pieces += text.id == writing ? text.piece.size() : 0;

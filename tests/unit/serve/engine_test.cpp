@@ -35,19 +35,23 @@ Model letters() {
     return runtime().load(built);
 }
 
-// A tiny model of vectors, with the tokens w0 to w52.
-Model sentences(const TemporaryFolder &folder) {
-    std::filesystem::copy(LAMINA_SOURCE_DIR "/tests/architectures/models/sentences", folder.path(),
+// A tiny model in a folder, with the tokens w0 to w52.
+Model with_words(const std::string &name, const TemporaryFolder &folder, const std::string &more) {
+    std::filesystem::copy(LAMINA_SOURCE_DIR "/tests/architectures/models/" + name, folder.path(),
                           std::filesystem::copy_options::recursive);
     std::string words;
     for (int i = 0; i < 53; ++i) words += (i == 0 ? "\"w" : ", \"w") + std::to_string(i) + "\": " + std::to_string(i);
     folder.write("tokenizer.json",
-                 R"({"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "WhitespaceSplit"},)"
-                 R"( "post_processor": {"type": "BertProcessing", "sep": ["w2", 2], "cls": ["w1", 1]},)"
-                 R"( "model": {"type": "WordLevel", "unk_token": "w0", "vocab": {)" +
-                     words + "}}}");
+                 R"({"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "WhitespaceSplit"},)" + more +
+                     R"( "model": {"type": "WordLevel", "unk_token": "w0", "vocab": {)" + words + "}}}");
     return runtime().load(folder.path());
 }
+
+Model sentences(const TemporaryFolder &folder) { // of vectors
+    return with_words("sentences", folder,
+                      R"( "post_processor": {"type": "BertProcessing", "sep": ["w2", 2], "cls": ["w1", 1]},)");
+}
+Model recordings(const TemporaryFolder &folder) { return with_words("whisper", folder, ""); }
 
 // How often graphs run, and how many tokens go through the feed-forward layer of letters().
 struct Counted {
@@ -74,18 +78,26 @@ template <class Work> void wait(const std::shared_ptr<Work> &work) {
     REQUIRE(work->ended());
 }
 
-std::shared_ptr<Answer> answer(std::string prompt, int64_t length, uint64_t request) {
+std::shared_ptr<Answer> answer(std::string prompt, int64_t length, Owner owner) {
     auto out = std::make_shared<Answer>();
     out->prompt = std::move(prompt);
     out->options.max_length = length;
-    out->request = request;
+    out->owner = owner;
     return out;
 }
 
-std::shared_ptr<Embedding> texts(size_t count) {
+std::shared_ptr<Embedding> texts(size_t count, Owner owner) {
     auto out = std::make_shared<Embedding>();
+    out->owner = owner;
     for (size_t i = 0; i < count; ++i)
         out->texts.push_back("w" + std::to_string(3 + i % 50) + (i % 3 == 0 ? " w7" : ""));
+    return out;
+}
+
+std::shared_ptr<Transcription> recording(const Model &model, const Audio &audio, Owner owner) {
+    auto out = std::make_shared<Transcription>();
+    out->owner = owner;
+    out->windows = audio_windows(model, audio);
     return out;
 }
 
@@ -96,7 +108,7 @@ TEST_CASE("an answer that nobody waits for any more is not computed, not even th
     Metrics metrics;
     Engine engine("letters", runtime(), letters(), runtime().device("cpu"),
                   {.session = counted.options(), .batch = {.slots = 1, .length = 60000}}, metrics);
-    const auto running = answer(std::string(59000, 'a'), 10, 1), waiting = answer(std::string(59000, 'b'), 10, 2);
+    const auto running = answer(std::string(59000, 'a'), 10, {1}), waiting = answer(std::string(59000, 'b'), 10, {2});
     engine.submit(running);
     engine.submit(waiting);
     while (counted.runs == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -104,7 +116,7 @@ TEST_CASE("an answer that nobody waits for any more is not computed, not even th
     waiting->leave();
     wait(running);
     wait(waiting);
-    const auto next = answer("lamina", 5, 3);
+    const auto next = answer("lamina", 5, {3});
     engine.submit(next);
     wait(next);
     CHECK(next->hypothesis.tokens.size() == 5);
@@ -116,8 +128,8 @@ TEST_CASE("a request with many prompts does not delay a later one to its end") {
     Engine engine("letters", runtime(), letters(), runtime().device("cpu"),
                   {.session = {}, .batch = {.slots = 2, .length = 1000}}, metrics);
     std::vector<std::shared_ptr<Answer>> many;
-    for (int i = 0; i < 16; ++i) engine.submit(many.emplace_back(answer("abc", 300, 1)));
-    const auto later = answer("xyz", 5, 2);
+    for (int i = 0; i < 16; ++i) engine.submit(many.emplace_back(answer("abc", 300, {1, 1})));
+    const auto later = answer("xyz", 5, {1, 2});
     engine.submit(later);
     wait(later);
     CHECK_FALSE(many.back()->ended());
@@ -130,7 +142,7 @@ TEST_CASE("thousands of texts are read in pieces, between which others have thei
     Metrics metrics;
     Engine engine("sentences", runtime(), sentences(folder), runtime().device("cpu"),
                   {.session = counted.options(), .batch = {}}, metrics);
-    const auto all = texts(4000), few = texts(3);
+    const auto all = texts(4000, {1, 1}), few = texts(3, {1, 2});
     engine.submit(all);
     while (counted.runs == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     engine.submit(few);
@@ -140,7 +152,7 @@ TEST_CASE("thousands of texts are read in pieces, between which others have thei
     wait(all);
     CHECK(counted.runs < 4000 / 32);
 
-    const auto alone = texts(100); // more than a piece: each vector is in the place of its text
+    const auto alone = texts(100, {1, 3}); // more than a piece: each vector is in the place of its text
     engine.submit(alone);
     wait(alone);
     alone->expect_success();
@@ -148,4 +160,27 @@ TEST_CASE("thousands of texts are read in pieces, between which others have thei
     const size_t width = static_cast<size_t>(alone->vectors.shape().back());
     for (size_t i = 0; i < 3 * width; ++i)
         CHECK_THAT(alone->vectors.f32()[i], matchers::within_abs(few->vectors.f32()[i], 1e-5));
+}
+
+TEST_CASE("a long recording is transcribed in pieces, between which others have their turns") {
+    const TemporaryFolder folder;
+    const Model model = recordings(folder);
+    Metrics metrics;
+    Engine engine("whisper", runtime(), model, runtime().device("cpu"), {.session = {}, .batch = {}}, metrics);
+    Audio sound{{}, 16000};
+    for (int i = 0; i < 16000 * 120; ++i) sound.samples.push_back(std::sin(0.01F * static_cast<float>(i % 7919)));
+    const Audio beginning{{sound.samples.begin(), sound.samples.begin() + 3000}, 16000};
+    const auto all = recording(model, sound, {1, 1}), few = recording(model, beginning, {1, 2});
+    engine.submit(all);
+    engine.submit(few);
+    wait(few);
+    CHECK_FALSE(all->ended());
+    wait(all);
+    all->expect_success();
+    Session session = runtime().session(model, runtime().device("cpu"));
+    const Transcript found = joined_transcript(all->transcripts), expected = transcribe(session, {sound}).front();
+    CHECK(found.text == expected.text);
+    REQUIRE(found.parts.size() == expected.parts.size());
+    CHECK(found.parts.size() > 16);
+    for (size_t i = 0; i < found.parts.size(); ++i) CHECK(found.parts[i].end == expected.parts[i].end);
 }
