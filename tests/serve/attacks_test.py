@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from server import Server, repository, with_words
+from server import Server, repository, server_of, with_words
 
 lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
@@ -69,11 +69,7 @@ def others_are_served(test, server, most=32 * MIB):
 class Attacks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(lamina, [sentences, g2p])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__()
+        cls.server = server_of(cls, lamina, [sentences, g2p])
 
     def connect(self, server=None):
         connection = socket.create_connection(("127.0.0.1", (server or self.server).port), timeout=30)
@@ -270,7 +266,9 @@ class Attacks(unittest.TestCase):
     def test_what_is_not_http_is_refused(self):
         hello = bytes.fromhex("16030100a5010000a10303") + bytes(range(150))
         for request in [hello, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\0" * 1000, b"GET / HTTP/1.1\r\nno header\r\n\r\n",
-                        b"GET / HTTP/1.1\r\nA\0B: c\r\n\r\n", b"GET\x01/ HTTP/1.1\r\n\r\n", b"{}\r\n\r\n"]:
+                        b"GET / HTTP/1.1\r\nA\0B: c\r\n\r\n", b"GET\x01/ HTTP/1.1\r\n\r\n", b"{}\r\n\r\n",
+                        b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+                        post + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n"]:
             with self.subTest(request):
                 self.assertRegex(self.answer(request), "^HTTP/1.1 400 ")
 

@@ -43,12 +43,13 @@ class Server:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout)
 
-    def connection(self, timeout=120):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+    def connection(self, timeout=120, address="127.0.0.1"):
+        """Of a client that has this address."""
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout, source_address=(address, 0))
 
-    def ask(self, method, path, body=None, headers=None):
+    def ask(self, method, path, body=None, headers=None, address="127.0.0.1"):
         """The status, the headers and the body of a response; JSON is parsed."""
-        connection = self.connection()
+        connection = self.connection(address=address)
         try:
             if isinstance(body, (dict, list)):
                 body = json.dumps(body)
@@ -68,6 +69,13 @@ class Server:
 
     def post(self, path, body, **headers):
         return self.ask("POST", path, body, {"Content-Type": "application/json", **headers})
+
+
+def server_of(tests, *arguments):
+    """A server that ends when a class of tests has run."""
+    server = Server(*arguments)
+    tests.addClassCleanup(server.__exit__)
+    return server
 
 
 def with_words(name, folder, change=None):

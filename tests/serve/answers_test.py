@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Asks `lamina serve` for answers: of conversations, and to prompts."""
+
+import concurrent.futures
+import json
+import pathlib
+import shutil
+import struct
+import sys
+import tempfile
+import time
+import unittest
+
+from server import Server, lamina_json, repository, server_of, talking
+
+lamina = sys.argv.pop(1)
+folder = tempfile.TemporaryDirectory()
+g2p = repository / "models" / "g2p"
+
+
+class Answers(unittest.TestCase):
+    """Of models that write texts."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = talking(pathlib.Path(folder.name) / "llama")
+        long = talking(pathlib.Path(folder.name) / "long", {"max_position_embeddings": 100000})
+        cls.server = server_of(cls, lamina, [cls.model, g2p, long])
+
+    def complete(self, prompt, **more):
+        return self.server.post("/v1/completions", {"model": "llama", "prompt": prompt, "max_tokens": 12, **more})
+
+    def events(self, path, body):
+        """What a stream adds, its reasons to end, and all events."""
+        status, headers, text = self.server.post(path, {**body, "stream": True})
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/event-stream"))
+        lines = text.decode().split("\n\n")
+        self.assertEqual(lines[-2:], ["data: [DONE]", ""])
+        return [json.loads(line.removeprefix("data: ")) for line in lines[:-2]]
+
+    def test_are_those_of_the_command(self):
+        prompts = ["w3 w9", "w7", "w8 w2 w1"]
+        wanted = lamina_json(lamina, "run", self.model, *prompts, "--max-length", "12")
+        status, _, body = self.complete(prompts)
+        self.assertEqual(status, 200, body)
+        self.assertEqual([each["text"] for each in body["choices"]], [each["output"] for each in wanted])
+        self.assertEqual(body["choices"][0]["finish_reason"], "length")
+        tokens = sum(len(each["hypotheses"][0]["tokens"]) for each in wanted)
+        self.assertEqual(body["usage"], {"prompt_tokens": 6, "completion_tokens": tokens, "total_tokens": 6 + tokens})
+
+    def test_of_g2p_are_phones(self):
+        body = self.server.post("/v1/completions", {"model": "g2p", "prompt": ["hello", "vulkan"]})[2]
+        self.assertEqual([each["text"] for each in body["choices"]], ["HH EH1 L OW0", "V AH1 L K AH0 N"])
+        self.assertEqual(body["choices"][0]["finish_reason"], "stop")
+
+    def test_that_are_no_numbers_are_errors_of_their_texts_alone(self):
+        model = pathlib.Path(folder.name) / "nan"
+        shutil.copytree(g2p, model)
+        with open(model / "model.safetensors", "r+b") as file:
+            header_size = struct.unpack("<Q", file.read(8))[0]
+            table = json.loads(file.read(header_size))["encoder.embedding.table"]
+            row = table["shape"][1] * 2 # bytes: it is in f16
+            file.seek(8 + header_size + table["data_offsets"][0] + 18 * row) # of the letter q
+            file.write(b"\x7f" * row)
+        with Server(lamina, [model]) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
+            words = ["hello", "quick", "vulkan", "equal"] * 4
+            asked = [pool.submit(server.post, "/v1/completions", {"model": "nan", "prompt": word}) for word in words]
+            for word, answer in zip(words, asked, strict=True):
+                status, _, body = answer.result()
+                self.assertEqual(status, 500 if "q" in word else 200, word)
+                if "q" in word:
+                    self.assertIn("nan for token 0 at position 0 on cpu", body["error"]["message"])
+
+    def test_of_conversations_are_those_of_the_command(self):
+        wanted = lamina_json(lamina, "chat", self.model, "w7 w9", "w3", "--max-length", "5")
+        messages = [{"role": each["role"], "content": each["content"]} for each in wanted]
+        for turn in [1, 3]:
+            body = {"model": "llama", "messages": messages[:turn], "max_tokens": 5}
+            answer = self.server.post("/v1/chat/completions", body)[2]
+            self.assertEqual(answer["choices"][0]["message"]["content"], messages[turn]["content"])
+            events = self.events("/v1/chat/completions", body)
+            self.assertEqual(events[0]["choices"][0]["delta"], {"role": "assistant", "content": ""})
+            text = "".join(each["choices"][0]["delta"].get("content", "") for each in events)
+            self.assertEqual(text, messages[turn]["content"])
+            self.assertEqual(events[-1]["choices"][0]["finish_reason"], "length")
+
+    def test_come_as_they_are_written(self):
+        whole = self.complete("w3 w9")[2]
+        events = self.events("/v1/completions", {"model": "llama", "prompt": "w3 w9", "max_tokens": 12,
+                                                 "stream_options": {"include_usage": True}})
+        self.assertEqual("".join(each["choices"][0]["text"] for each in events[:-1]), whole["choices"][0]["text"])
+        self.assertEqual(events[-1]["usage"], whole["usage"])
+        both = self.events("/v1/completions", {"model": "llama", "prompt": ["w3 w9", "w7"], "max_tokens": 12})
+        for i, prompt in enumerate(["w3 w9", "w7"]):
+            text = "".join(c["text"] for each in both for c in each["choices"] if c["index"] == i)
+            self.assertEqual(text, self.complete(prompt)[2]["choices"][0]["text"])
+
+    def test_of_many_clients_at_once_are_those_of_each_alone(self):
+        prompts = [f"w{i} w{2 * i + 1} w3" for i in range(1, 20)]
+        sampled = {"temperature": 0.9, "seed": 5, "top_k": 20}
+        alone = {p: (self.complete(p)[2]["choices"], self.complete(p, **sampled)[2]["choices"]) for p in prompts}
+        def both(prompt):
+            return prompt, (self.complete(prompt)[2]["choices"], self.complete(prompt, **sampled)[2]["choices"])
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            for prompt, found in pool.map(both, prompts * 3):
+                self.assertEqual(found, alone[prompt])
+        sizes = [line for line in self.server.get("/metrics")[2].decode().splitlines()
+                 if line.startswith('lamina_batch_size_bucket{model="llama",le="1"}')]
+        total = [line for line in self.server.get("/metrics")[2].decode().splitlines()
+                 if line.startswith('lamina_batch_size_count{model="llama"}')]
+        self.assertLess(int(sizes[0].split()[-1]), int(total[0].split()[-1])) # some were written side by side
+
+    def test_with_a_seed_come_again(self):
+        again = [self.complete("w3", temperature=1, seed=7, n=3)[2]["choices"] for _ in range(2)]
+        self.assertEqual(again[0], again[1])
+        self.assertGreater(len({each["text"] for each in again[0]}), 1) # each draws numbers of its own
+        others = {self.complete("w3", temperature=1)[2]["choices"][0]["text"] for _ in range(6)}
+        self.assertGreater(len(others), 1)
+
+    def test_end_before_a_stop(self):
+        text = self.complete("w3 w9")[2]["choices"][0]["text"]
+        stop = text.split()[4]
+        choice = self.complete("w3 w9", stop=[stop])[2]["choices"][0]
+        self.assertEqual((choice["text"], choice["finish_reason"]), (text[:text.index(stop)], "stop"))
+
+    def test_of_what_the_model_cannot_take_are_refused(self):
+        for more, words in [({"prompt": "w3 " * 5000}, "tokens"), ({"logprobs": 3}, "/logprobs: not supported"),
+                            ({"temperature": "x"}, "/temperature"), ({"top_p": 0.5}, "/top_p: has no effect")]:
+            for stream in [False, True]:
+                status, _, body = self.complete(**{"prompt": "w3", **more}, stream=stream)
+                self.assertEqual(status, 400)
+                self.assertIn(words, body["error"]["message"])
+        status, _, body = self.server.post("/v1/chat/completions",
+                                           {"model": "g2p", "messages": [{"role": "user", "content": "hello"}]})
+        self.assertEqual(status, 400)
+        self.assertIn("no chat template", body["error"]["message"])
+
+    def test_are_not_written_for_a_client_that_left(self):
+        # Tokens that come slowly, and some that come faster than anybody looks for the client.
+        work_for_minutes = {"model": "long", "max_tokens": 30000}
+        for stream, tokens in [(True, 500), (False, 500), (False, 1)]:
+            connection = self.server.connection()
+            connection.request("POST", "/v1/completions",
+                               json.dumps({**work_for_minutes, "prompt": ["w7"] * tokens, "stream": stream}))
+            if stream: # the first pieces come long before the last
+                self.assertTrue(connection.getresponse().readline().startswith(b"data: {"))
+            else:
+                time.sleep(0.3)
+            self.assertEqual(self.inside(), 1)
+            connection.close()
+            for _ in range(100):
+                if self.inside() == 0:
+                    break
+                time.sleep(0.1)
+            self.assertEqual(self.inside(), 0)
+
+    def inside(self):
+        return inside(self.server)
+
+
+class Turns(unittest.TestCase):
+    """One model writes one answer at a time. Eight requests wait when another one comes."""
+
+    def answers_before(self, server, headers, other_headers, address="127.0.0.1"):
+        """How many of the eight have been answered when the other one is."""
+        def ask(name, headers, address):
+            body = json.dumps({"model": "llama", "prompt": "w3 w9", "max_tokens": 1000})
+            self.assertEqual(server.ask("POST", "/v1/completions", body, headers, address)[0], 200)
+            order.append(name)
+        order = []
+        with concurrent.futures.ThreadPoolExecutor(9) as pool:
+            asked = [pool.submit(ask, "one of eight", headers, "127.0.0.1") for _ in range(8)]
+            while inside(server, headers) < 8 and not order:
+                time.sleep(0.001)
+            asked.append(pool.submit(ask, "the other", other_headers, address))
+        for each in asked:
+            each.result()
+        return order.index("the other")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = talking(pathlib.Path(folder.name) / "turns" / "llama", {"max_position_embeddings": 2000})
+
+    def test_are_those_of_keys(self):
+        keys = [{"Authorization": f"Bearer {key}"} for key in ["first", "second"]]
+        with Server(lamina, [self.model], "--slots", 1, "--api-key", "first", "--api-key", "second") as server:
+            self.assertLess(self.answers_before(server, *keys), 4)
+            self.assertEqual(self.answers_before(server, keys[0], keys[0]), 8)
+
+    @unittest.skipUnless(sys.platform == "linux", "only there has a machine many addresses of its own")
+    def test_are_those_of_addresses(self):
+        with Server(lamina, [self.model], "--slots", 1) as server:
+            self.assertLess(self.answers_before(server, {}, {}, "127.0.0.2"), 4)
+            self.assertEqual(self.answers_before(server, {}, {}, "127.0.0.1"), 8)
+
+
+def inside(server, headers=None):
+    """How many requests wait or run."""
+    text = server.ask("GET", "/metrics", headers=headers)[2].decode()
+    return next(int(line.split()[-1]) for line in text.splitlines() if line.startswith("lamina_requests_inside "))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Asks `lamina serve` for embeddings."""
+
+import base64
+import concurrent.futures
+import pathlib
+import struct
+import sys
+import tempfile
+import unittest
+
+from server import lamina_json, repository, server_of, with_words
+
+lamina = sys.argv.pop(1)
+folder = tempfile.TemporaryDirectory()
+sentences = with_words("sentences", pathlib.Path(folder.name) / "sentences")
+g2p = repository / "models" / "g2p"
+texts = ["w3 w9 w4", "w7", "w8 w9 w10 w11", "w3", "w5 w6 w7 w8 w9 w10 w11"]
+
+
+def embedding(server, text, **more):
+    return server.post("/v1/embeddings", {"model": "sentences", "input": text, **more})
+
+
+class Embeddings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server_of(cls, lamina, [sentences, g2p])
+
+    def test_are_those_of_the_command(self):
+        wanted = [each["embedding"] for each in lamina_json(lamina, "run", sentences, *texts)]
+        status, _, body = embedding(self.server, texts)
+        self.assertEqual(status, 200)
+        self.assertEqual([each["embedding"] for each in body["data"]], wanted)
+        self.assertEqual([each["index"] for each in body["data"]], list(range(len(texts))))
+        self.assertGreater(body["usage"]["prompt_tokens"], len(texts))
+
+    def test_of_many_clients_at_once_are_those_of_each_alone(self):
+        alone = {text: embedding(self.server, text)[2]["data"] for text in texts}
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            for text, (status, _, body) in pool.map(lambda i: (texts[i % 5], embedding(self.server, texts[i % 5])),
+                                                    range(80)):
+                self.assertEqual(status, 200)
+                for a, b in zip(body["data"][0]["embedding"], alone[text][0]["embedding"], strict=True):
+                    self.assertAlmostEqual(a, b, delta=1e-6) # larger matrices are summed in another order
+
+    def test_come_as_base64(self):
+        numbers = embedding(self.server, "w5 w7")[2]["data"][0]["embedding"]
+        coded = embedding(self.server, "w5 w7", encoding_format="base64")[2]["data"][0]["embedding"]
+        bytes_ = base64.b64decode(coded)
+        self.assertEqual(list(struct.unpack(f"<{len(numbers)}f", bytes_)), numbers)
+
+    def test_of_what_the_model_cannot_take_are_refused_with_the_place(self):
+        for more, status, words in [({"dimensions": 5}, 400, "/dimensions: expected"),
+                                    ({"model": "sentence"}, 404, "did you mean 'sentences'"),
+                                    ({"model": "g2p"}, 400, "does not turn texts into vectors"),
+                                    ({"input": ["w3", "w3 " * 5000]}, 400, "/input/1"),
+                                    ({"input": 5}, 400, "request: /input: expected a text"),
+                                    ({"inputs": "a"}, 400, "unknown field; did you mean 'input'")]:
+            with self.subTest(words):
+                found, _, body = self.server.post("/v1/embeddings", {"model": "sentences", "input": "w3", **more})
+                self.assertEqual(found, status)
+                self.assertIn(words, body["error"]["message"])
+
+    def test_of_one_request_do_not_fail_for_another(self):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            bad = [pool.submit(embedding, self.server, "w3 " * 5000) for _ in range(8)]
+            good = [pool.submit(embedding, self.server, "w5 w7") for _ in range(8)]
+        self.assertEqual({each.result()[0] for each in bad}, {400})
+        self.assertEqual({each.result()[0] for each in good}, {200})
+
+    def test_models_are_listed(self):
+        _, _, body = self.server.get("/v1/models")
+        self.assertEqual([each["id"] for each in body["data"]], ["sentences", "g2p"])
+        self.assertEqual([each["endpoints"] for each in body["data"]], [["/v1/embeddings"], ["/v1/completions"]])
+        self.assertEqual(self.server.get("/v1/models/g2p")[2]["object"], "model")
+        self.assertEqual(self.server.get("/v1/models/g2q")[0], 404)
+
+    def test_metrics_count(self):
+        embedding(self.server, "w5 w7")
+        text = self.server.get("/metrics")[2].decode()
+        line = next(line for line in text.splitlines()
+                    if line.startswith('lamina_requests_total{path="/v1/embeddings",status="200"}'))
+        self.assertGreaterEqual(int(line.split()[-1]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Asks `lamina serve` for transcripts."""
+
+import concurrent.futures
+import math
+import pathlib
+import struct
+import sys
+import tempfile
+import unittest
+
+from server import lamina_json, server_of, with_words
+
+lamina = sys.argv.pop(1)
+folder = tempfile.TemporaryDirectory()
+
+
+def wav(seconds):
+    """The bytes of a file of a tone: 16-bit, 16 kHz, one channel."""
+    samples = [int(13000 * math.sin(i * 0.3)) for i in range(int(seconds * 16000))]
+    data = struct.pack(f"<{len(samples)}h", *samples)
+    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 1, 1, 16000, 32000, 2, 16,
+                       b"data", len(data))
+    return head + data
+
+
+def form(file, **fields):
+    """The body and the content type of a form, as curl -F sends it."""
+    boundary = "boundary-of-a-test"
+    parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode() for name, value in fields.items()]
+    if file is not None:
+        parts.append(b'Content-Disposition: form-data; name="file"; filename="tone.wav"\r\n'
+                     b"Content-Type: audio/wav\r\n\r\n" + file)
+    body = b"".join(b"--" + boundary.encode() + b"\r\n" + part + b"\r\n" for part in parts)
+    return body + b"--" + boundary.encode() + b"--\r\n", f"multipart/form-data; boundary={boundary}"
+
+
+class Transcriptions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        model = with_words("whisper", pathlib.Path(folder.name) / "whisper")
+        cls.server = server_of(cls, lamina, [model])
+        file = pathlib.Path(folder.name) / "tone.wav"
+        file.write_bytes(wav(0.5))
+        cls.wanted = lamina_json(lamina, "run", model, file, "--language", "de")[0]
+
+    def ask(self, file=wav(0.5), **fields):
+        body, kind = form(file, **{"model": "whisper", "language": "de", **fields})
+        return self.server.ask("POST", "/v1/audio/transcriptions", body, {"Content-Type": kind})
+
+    def test_are_those_of_the_command(self):
+        self.assertEqual(self.ask()[2], {"text": self.wanted["output"]})
+        self.assertEqual(self.ask(response_format="text")[2].decode(), self.wanted["output"] + "\n")
+        verbose = self.ask(response_format="verbose_json")[2]
+        self.assertEqual([each["tokens"] for each in verbose["segments"]], [each["tokens"] for each in self.wanted["parts"]])
+        self.assertEqual((verbose["language"], verbose["task"]), ("de", "transcribe"))
+        self.assertTrue(self.ask(response_format="srt")[2].startswith(b"1\n00:00:00,000 --> "))
+        self.assertTrue(self.ask(response_format="vtt")[2].startswith(b"WEBVTT\n\n00:00:00.000 --> "))
+
+    def test_of_many_clients_at_once_are_those_of_each_alone(self):
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            for status, _, body in pool.map(lambda _: self.ask(), range(12)):
+                self.assertEqual((status, body["text"]), (200, self.wanted["output"]))
+
+    def test_of_what_is_no_audio_are_refused(self):
+        for fields, words in [({"file": b"no audio"}, "request: /file: tone.wav"), ({"file": None}, "'file' is missing"),
+                              ({"file": b""}, "'file' is missing or empty"), ({"language": "xx"}, "xx"),
+                              ({"prompt": "Hello"}, "/prompt: not supported"), ({"sped": "1"}, "/sped: unknown field"),
+                              ({"response_format": "doc"}, "unknown format 'doc'; there are json"),
+                              ({"temperature": "hot"}, "/temperature: expected a number")]:
+            with self.subTest(words):
+                status, _, body = self.ask(**fields)
+                self.assertEqual(status, 400)
+                self.assertIn(words, body["error"]["message"])
+        status, _, body = self.server.post("/v1/audio/transcriptions", {"model": "whisper"})
+        self.assertEqual(status, 400)
+        self.assertIn("multipart/form-data", body["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
