@@ -1,12 +1,12 @@
 // Texts that join others while these are being written.
 #include "catch.hpp"
 
+#include "letters.hpp"
 #include "places.hpp"
 #include "plugin_runtime.hpp"
 #include "vulkan_devices.hpp"
 
 #include <lamina/batch.hpp>
-#include <lamina/transformer.hpp>
 
 #include <cmath>
 #include <map>
@@ -18,17 +18,8 @@ using test::runtime;
 
 namespace {
 
-// An untrained language model over letters. `ends`: how likely its texts are to end.
 Session letters(float ends, const Device &device) {
-    std::vector<std::string> tokens{"<s>", "</s>"};
-    for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
-    const DecoderOnly model{.embedding = {.d_model = 16, .vocabulary = 28},
-                            .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
-                            .generator = {.d_model = 16, .vocabulary = 28}};
-    const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
-    ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
-    built.weights.at("generator.bias").f32()[1] = ends;
-    return runtime().session(runtime().load(built), device);
+    return runtime().session(runtime().load(test::letters({.ends = ends})), device);
 }
 
 std::vector<Device> devices() {

@@ -6,11 +6,11 @@
 #include "generation/decoder.hpp"
 #include "generation/sampling.hpp"
 #include "generation/stop.hpp"
+#include "letters.hpp"
 #include "places.hpp"
 #include "plugin_runtime.hpp"
 
 #include <lamina/lamina.hpp>
-#include <lamina/transformer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -25,18 +25,7 @@ using test::runtime;
 
 namespace {
 
-// An untrained language model over letters, which never comes to an end by itself.
-Session letters() {
-    std::vector<std::string> tokens{"<s>", "</s>"};
-    for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
-    const DecoderOnly model{.embedding = {.d_model = 16, .vocabulary = 28},
-                            .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
-                            .generator = {.d_model = 16, .vocabulary = 28}};
-    const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
-    ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
-    built.weights.at("generator.bias").f32()[1] = -1e4F; // "</s>"
-    return runtime().session(runtime().load(built), runtime().device("cpu"));
-}
+Session letters() { return runtime().session(runtime().load(test::letters()), runtime().device("cpu")); }
 
 } // namespace
 

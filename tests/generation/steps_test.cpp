@@ -1,12 +1,12 @@
 // What the steps of a batch compute, and for whom.
 #include "catch.hpp"
 
+#include "letters.hpp"
 #include "places.hpp"
 #include "plugin_runtime.hpp"
 
 #include <lamina/batch.hpp>
 #include <lamina/measure.hpp>
-#include <lamina/transformer.hpp>
 
 #include <algorithm>
 #include <map>
@@ -16,19 +16,11 @@ using test::runtime;
 
 namespace {
 
-// An untrained language model over letters, whose texts never end by themselves, and what its programs compute.
+// A model whose texts never end by themselves, and what its programs compute.
 class Counted {
   public:
     Counted() {
-        std::vector<std::string> tokens{"<s>", "</s>"};
-        for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
-        const DecoderOnly model{.embedding = {.d_model = 16, .vocabulary = 28},
-                                .decoder = {.layer = {.d_model = 16, .heads = 2, .ffn = 32}, .layers = 2},
-                                .generator = {.d_model = 16, .vocabulary = 28}};
-        const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
-        ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
-        built.weights.at("generator.bias").f32()[1] = -1e4F;
-        const Model loaded = runtime().load(built);
+        const Model loaded = runtime().load(test::letters());
         SessionOptions options;
         options.profile = [this](const GraphTimes &times) {
             for (const LayerTime &layer : times.layers) operations_[layer.layer] += layer.cost.operations;
@@ -37,9 +29,13 @@ class Counted {
         alone_.emplace(runtime().session(loaded, runtime().device("cpu")));
     }
     // The layers that only give scores compute one token of each row.
-    double rows(const std::function<void()> &work) { return in_layer("generator", work) / (2 * 16 * 28); }
+    double rows(const std::function<void()> &work) {
+        return in_layer("generator", work) / (2 * Shape::d_model * Shape::vocabulary);
+    }
     // The layers of feed-forward networks compute every token.
-    double tokens(const std::function<void()> &work) { return in_layer("feed_forward", work) / (4 * 16 * 32); }
+    double tokens(const std::function<void()> &work) {
+        return in_layer("feed_forward", work) / (4 * Shape::d_model * Shape::ffn);
+    }
 
     Session &session() { return *session_; }
     std::string alone(const std::string &text, const GenerateOptions &options = {}) {
@@ -47,6 +43,7 @@ class Counted {
     }
 
   private:
+    using Shape = test::Letters;
     double in_layer(const std::string &name, const std::function<void()> &work) {
         operations_.clear();
         work();
@@ -61,7 +58,7 @@ class Counted {
     std::optional<Session> session_, alone_;
 };
 
-std::string letters(size_t count, size_t seed) {
+std::string some_letters(size_t count, size_t seed) {
     std::string out;
     for (size_t i = 0; i < count; ++i) out += static_cast<char>('a' + (i * i + seed * i + seed) % 26);
     return out;
@@ -81,7 +78,7 @@ TEST_CASE("a step computes as many rows as there are texts, rounded up to a powe
     const auto step = [&] { (void)batch.step(); };
     std::vector<uint64_t> ids;
     for (const auto &[texts, rows] : std::map<size_t, int>{{1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {8, 8}}) {
-        while (ids.size() < texts) ids.push_back(batch.add(letters(5 + ids.size(), ids.size()), of_length(100)));
+        while (ids.size() < texts) ids.push_back(batch.add(some_letters(5 + ids.size(), ids.size()), of_length(100)));
         step(); // reads the prompts
         CHECK(model.rows(step) == rows);
     }
@@ -105,7 +102,7 @@ TEST_CASE("a text is the same wherever its slot is, and however its neighbours c
     };
     // Texts of 1 to 59 tokens that join at odd times, some with prompts that are longer than a part; caches grow twice.
     for (size_t i = 0; i < 14; ++i) {
-        const std::string prompt = letters(i % 4 == 3 ? 300 + 20 * i : 1 + 5 * i, i);
+        const std::string prompt = some_letters(i % 4 == 3 ? 300 + 20 * i : 1 + 5 * i, i);
         const GenerateOptions options = of_length(static_cast<int64_t>(1 + i * 37 % 59));
         expected[batch.add(prompt, options, {.client = i % 3})] = model.alone(prompt, options);
         for (size_t k = 0; k < i * 5 % 9; ++k) step();
@@ -118,7 +115,7 @@ TEST_CASE("a text that is cancelled is not computed any more, even in the middle
     Counted model;
     Batch batch(model.session(), {.slots = 2, .length = 2000});
     const auto step = [&] { (void)batch.step(); };
-    const uint64_t text = batch.add(letters(1500, 3));
+    const uint64_t text = batch.add(some_letters(1500, 3));
     CHECK(model.tokens(step) <= 257); // a part, though nothing else is there
     CHECK(model.tokens(step) <= 257);
     CHECK(batch.cancel(text));
@@ -140,7 +137,7 @@ TEST_CASE("many texts of a client, also in requests of their own, do not keep an
         for (Batch::Progress &text : batch.step())
             if (text.finished) ended.push_back(text.id);
     };
-    for (size_t i = 0; i < 16; ++i) (void)batch.add(letters(5, i), of_length(10), {.client = 1, .request = i});
+    for (size_t i = 0; i < 16; ++i) (void)batch.add(some_letters(5, i), of_length(10), {.client = 1, .request = i});
     step();
     const uint64_t other = batch.add("vulkan", of_length(10), {.client = 2}),
                    third = batch.add("cpu", of_length(10), {.client = 3});
@@ -162,8 +159,8 @@ TEST_CASE("long prompts of clients are read in turns, and nobody's tokens wait f
     };
     const uint64_t writing = batch.add("lamina", of_length(1000), {.client = 1});
     step();
-    for (size_t i = 0; i < 4; ++i) (void)batch.add(letters(1000, i), of_length(1), {.client = 2});
-    const uint64_t other = batch.add(letters(500, 9), of_length(1), {.client = 3});
+    for (size_t i = 0; i < 4; ++i) (void)batch.add(some_letters(1000, i), of_length(1), {.client = 2});
+    const uint64_t other = batch.add(some_letters(500, 9), of_length(1), {.client = 3});
     step();
     const double tokens = model.tokens(step);
     CHECK(tokens > 200);

@@ -1,13 +1,13 @@
 // The work of an engine: who has a turn, and what is not done because nobody waits for it.
 #include "catch.hpp"
 
+#include "letters.hpp"
 #include "places.hpp"
 #include "plugin_runtime.hpp"
 #include "serve/engine.hpp"
 #include "temporary_folder.hpp"
 
 #include <lamina/measure.hpp>
-#include <lamina/transformer.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -20,20 +20,7 @@ using test::runtime;
 
 namespace {
 
-constexpr int d_model = 16, ffn = 32, vocabulary = 28;
-
-// An untrained language model over letters, whose texts never end by themselves.
-Model letters() {
-    std::vector<std::string> tokens{"<s>", "</s>"};
-    for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
-    const DecoderOnly model{.embedding = {.d_model = d_model, .vocabulary = vocabulary, .max_len = 60000},
-                            .decoder = {.layer = {.d_model = d_model, .heads = 2, .ffn = ffn}, .layers = 1},
-                            .generator = {.d_model = d_model, .vocabulary = vocabulary}};
-    const TextVocabularies text{.target = tokens, .target_characters = true, .max_length = 20};
-    ModelDescription built = build(model, {.name = "letters", .seed = 5, .text = text});
-    built.weights.at("generator.bias").f32()[1] = -1e4F;
-    return runtime().load(built);
-}
+Model letters() { return runtime().load(test::letters({.layers = 1, .positions = 60000})); }
 
 // A tiny model in a folder, with the tokens w0 to w52.
 Model with_words(const std::string &name, const TemporaryFolder &folder, const std::string &more) {
@@ -63,7 +50,7 @@ struct Counted {
             ++runs;
             for (const LayerTime &layer : times.layers)
                 if (layer.layer.find("feed_forward") != std::string::npos)
-                    tokens = tokens + layer.cost.operations / (4 * d_model * ffn);
+                    tokens = tokens + layer.cost.operations / (4 * test::Letters::d_model * test::Letters::ffn);
         };
         return out;
     }
