@@ -79,7 +79,9 @@ class Batch {
         uint64_t id = 0;
         std::string piece;                  // new, in whole characters; often empty
         std::optional<Hypothesis> finished; // the whole text, when it has ended
-        std::optional<Error> failed;        // or why it has ended without: one of its scores is NaN or infinite
+        // Or why it has ended without: one of its scores is NaN or infinite, or there is no memory for caches as long
+        // as this text, which was the longest.
+        std::optional<Error> failed;
     };
     // Computes the next token of every text that has a slot. If it throws, no text is lost: the next step tries again.
     [[nodiscard]] std::vector<Progress> step();

@@ -187,6 +187,26 @@ void Slots::take_turn(const Owner &owner) {
     }
 }
 
+// Caches are as long as the longest text needs them. The others can go on without it.
+void Slots::fail_longest(const Error &why) {
+    const auto length = [this](size_t slot) -> size_t { // with this step
+        if (!slots_[slot]) return 0;
+        const Search &search = slots_[slot]->search;
+        return search.whole(0).size() - search.next(0).size() + tokens_[slot * shape_.beams].size();
+    };
+    size_t longest = 0;
+    for (size_t i = 1; i < slots_.size(); ++i)
+        if (length(i) > length(longest)) longest = i;
+    progress_.push_back(
+        {.id = slots_[longest]->id,
+         .tokens = {},
+         .found = {},
+         .failed = Error(ErrorCode::memory,
+                         "no memory for a text of " + std::to_string(length(longest)) + " tokens: " + why.what())});
+    slots_[longest].reset();
+    withdraw();
+}
+
 void Slots::advance() {
     const size_t beams = shape_.beams, rows = slots_.size() * beams;
     if (shape_.narrow) close_up();
@@ -194,7 +214,13 @@ void Slots::advance() {
     for (size_t r = 0; r < rows; ++r)
         if (slots_[r / beams]) tokens_[r] = slots_[r / beams]->search.next(r % beams);
     divide_prompts();
-    const std::span<const Scores> scores = decoder_->step(tokens_, needs_all_scores());
+    std::span<const Scores> scores;
+    try {
+        scores = decoder_->step(tokens_, needs_all_scores());
+    } catch (const Error &e) {
+        if (e.code() != ErrorCode::memory) throw;
+        return fail_longest(e);
+    }
 
     parents_.resize(rows);
     std::iota(parents_.begin(), parents_.end(), 0);

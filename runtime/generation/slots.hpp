@@ -54,8 +54,8 @@ class Slots {
         std::optional<Error> failed{};               // why it has ended without an answer
     };
     // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these, until
-    // the next step. After an error, or when somebody else has used the session, the texts continue from the tokens
-    // that they have.
+    // the next step. Where there is no memory for longer caches, the text that needs them fails. After that or an
+    // error, or when somebody else has used the session, the texts continue from the tokens that they have.
     std::span<Progress> step();
 
   private:
@@ -79,6 +79,7 @@ class Slots {
     void divide_prompts();
     void take_turn(const Owner &owner);
     void advance();
+    void fail_longest(const Error &why);
     [[nodiscard]] bool needs_all_scores() const;
 
     detail::SessionState &session_;

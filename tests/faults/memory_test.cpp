@@ -1,6 +1,7 @@
 // A full device: a session drops its programs for other shapes.
 #include "catch.hpp"
 #include "faulty_driver.hpp"
+#include "letters.hpp"
 #include "places.hpp"
 
 #include <lamina/batch.hpp>
@@ -8,6 +9,8 @@
 #include <lamina/transformer.hpp>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 using namespace lamina;
 
@@ -149,4 +152,45 @@ TEST_CASE("memory: a batch can be made for as many and as long texts as there is
     while (!batch.empty())
         for (const Batch::Progress &text : batch.step()) ended += text.finished ? 1 : 0;
     CHECK(ended == room.slots); // caches have grown beside each other
+}
+
+TEST_CASE("memory: where caches cannot become longer, the longest text of a batch fails, and the others go on") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    const Runtime runtime = uncached_runtime();
+    const Model model = runtime.load(test::letters());
+    const auto of_length = [](int64_t tokens) {
+        GenerateOptions out;
+        out.max_length = tokens;
+        return out;
+    };
+    Session session = runtime.session(model, runtime.device("vulkan:0")),
+            alone = runtime.session(model, runtime.device("cpu"));
+    Batch batch(session, {.slots = 4, .length = 1000});
+    std::map<uint64_t, Hypothesis> expected, found;
+    const auto add = [&](const std::string &text, int64_t tokens) {
+        const uint64_t id = batch.add(text, of_length(tokens));
+        expected[id] = alone.hypotheses({text}, of_length(tokens)).front().front();
+        return id;
+    };
+    for (const char *text : {"abc", "ccc", "bac"}) (void)add(text, 60);
+    const uint64_t longest = add(std::string(230, 'b'), 60);
+    for (int i = 0; i < 5; ++i) (void)batch.step();
+    test::fail_again_and_again(*faults, "vkAllocateMemory", 1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    std::optional<Error> failed;
+    while (!batch.empty())
+        for (Batch::Progress &text : batch.step()) {
+            if (text.finished) found[text.id] = *text.finished;
+            if (!text.failed) continue;
+            CHECK(text.id == longest);
+            CHECK_FALSE(failed.has_value());
+            failed = text.failed;
+            test::heal(*faults);
+        }
+    REQUIRE(failed.has_value());
+    CHECK(failed->code() == ErrorCode::memory);
+    CHECK_THAT(failed->what(), matchers::contains("no memory for a text of 257 tokens"));
+    expected.erase(longest);
+    REQUIRE(found.size() == expected.size());
+    for (const auto &[id, text] : expected) CHECK(found[id].tokens == text.tokens);
 }
