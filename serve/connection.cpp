@@ -13,10 +13,11 @@ namespace lamina::serve {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-std::shared_ptr<Connection> Hub::longest_waiting(const std::function<bool(const Connection &)> &counts) const {
+std::shared_ptr<Connection> Hub::slowest(const std::function<bool(const Connection &)> &counts) const {
+    const auto now = Clock::now();
     std::shared_ptr<Connection> out;
     for (const auto &each : all)
-        if (each->waits_since() && counts(*each) && (!out || *each->waits_since() < *out->waits_since())) out = each;
+        if (each->waits() && counts(*each) && (!out || each->precedence(now) < out->precedence(now))) out = each;
     return out;
 }
 
@@ -25,16 +26,25 @@ std::shared_ptr<Connection> Hub::longest_waiting(const std::function<bool(const 
 void Connection::enter(Phase phase) {
     phase_ = phase;
     since_ = Clock::now();
-    moved_ = 0;
 }
 
-std::optional<Clock::time_point> Connection::waits_since() const {
-    const bool waits = phase_ == Phase::sending ? !out_.empty() : phase_ != Phase::answering && phase_ != Phase::closed;
-    return waits ? std::optional(since_) : std::nullopt;
+bool Connection::waits() const {
+    return phase_ == Phase::sending ? !out_.empty() : phase_ != Phase::answering && phase_ != Phase::closed;
+}
+
+std::pair<bool, Clock::time_point> Connection::precedence(Clock::time_point now) const {
+    constexpr std::chrono::milliseconds fair{250}; // is on its way that long without being slow
+    const bool between_requests = phase_ == Phase::idle && used_;
+    return {between_requests || now - since_ < fair, since_};
+}
+
+void Connection::moved(size_t bytes) {
+    const std::chrono::duration<double> earned(static_cast<double>(bytes) / static_cast<double>(hub_.options.rate));
+    since_ = std::min(Clock::now(), since_ + std::chrono::duration_cast<Clock::duration>(earned));
 }
 
 std::optional<Clock::time_point> Connection::deadline() const {
-    if (!waits_since()) return std::nullopt;
+    if (!waits()) return std::nullopt;
     const HttpOptions &o = hub_.options;
     switch (phase_) {
     case Phase::idle:
@@ -44,7 +54,7 @@ std::optional<Clock::time_point> Connection::deadline() const {
     case Phase::lingering:
         return since_ + o.lingering;
     default:
-        return since_ + o.patience + std::chrono::seconds(moved_ / o.rate);
+        return since_ + o.patience;
     }
 }
 
@@ -93,7 +103,7 @@ void Connection::hold(size_t bytes) {
 void Connection::make_room(bool may_give_way) {
     const auto counts = [&](const Connection &each) { return each.held() > 0 && (may_give_way || &each != this); };
     while (hub_.bodies > hub_.options.bodies) {
-        const auto slowest = hub_.longest_waiting(counts);
+        const auto slowest = hub_.slowest(counts);
         if (!slowest) return;
         slowest->give_way();
     }
@@ -124,9 +134,9 @@ void Connection::read() {
 
 void Connection::received(size_t bytes) {
     if (phase_ == Phase::idle) enter(Phase::head);
-    if (phase_ == Phase::body || phase_ == Phase::lingering) moved_ += bytes;
+    if (phase_ == Phase::body) moved(bytes);
     if (phase_ == Phase::lingering) {
-        if (moved_ > hub_.options.lingering_bytes) close();
+        if ((thrown_away_ += bytes) > hub_.options.lingering_bytes) close();
         return;
     }
     reader_.add({incoming_.data(), bytes});
@@ -272,7 +282,7 @@ void Connection::write() {
 }
 
 void Connection::written(size_t bytes) {
-    if (phase_ == Phase::sending) moved_ += bytes;
+    if (phase_ == Phase::sending) moved(bytes);
     for (sent_ += bytes; !out_.empty() && sent_ >= out_.front().size(); out_.pop_front()) sent_ -= out_.front().size();
     if (!out_.empty()) return write();
     if (phase_ != Phase::sending) return;

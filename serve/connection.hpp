@@ -19,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace lamina::serve {
 
@@ -38,10 +39,9 @@ struct Hub {
     bool ending = false;
     Workers workers; // last: its threads use all of the above
 
-    // Of those that `counts` chooses, the one that has waited for its client the longest; or null. Where something runs
-    // out, this is the one that has to go: a slow client, and never one that waits for the server.
-    [[nodiscard]] std::shared_ptr<Connection>
-    longest_waiting(const std::function<bool(const Connection &)> &counts) const;
+    // Of those that `counts` chooses and that wait for their clients, not for the server, the one that has to go where
+    // something runs out; or null.
+    [[nodiscard]] std::shared_ptr<Connection> slowest(const std::function<bool(const Connection &)> &counts) const;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -56,7 +56,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     [[nodiscard]] const std::string &address() const { return address_; }
     [[nodiscard]] size_t held() const { return held_; } // bytes of Hub::bodies
-    [[nodiscard]] std::optional<Clock::time_point> waits_since() const;
+    [[nodiscard]] bool waits() const;                   // for the client
+    // Who has to go first is least: clients that are slow with what they have begun, and of these, as of the others,
+    // the one that has kept the server waiting the longest.
+    [[nodiscard]] std::pair<bool, Clock::time_point> precedence(Clock::time_point now) const;
 
   private:
     // answering: a thread has the request. sending: the response. lingering: it has been sent, and the connection ends.
@@ -82,6 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void written(size_t bytes);
     void finish_response();
     void hold(size_t bytes);
+    void moved(size_t bytes);
     void make_room(bool may_give_way);
     void give_way();
     [[nodiscard]] std::optional<Clock::time_point> deadline() const;
@@ -95,8 +99,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<Outbox> outbox_; // of the request that is answered
 
     Phase phase_ = Phase::idle;
-    Clock::time_point since_ = Clock::now(); // in this phase; sending: that there is something to send
-    size_t moved_ = 0;                       // bytes received or sent since then
+    // Since when the client would have been waited for, had it taken a second for every HttpOptions::rate bytes.
+    Clock::time_point since_ = Clock::now();
+    size_t thrown_away_ = 0; // bytes
     bool reading_ = false, writing_ = false;
     bool used_ = false;  // has had a request
     bool ended_ = false; // by the client, which sends nothing more

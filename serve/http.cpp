@@ -73,7 +73,7 @@ struct HttpServer::Parts {
 
     // There are no descriptors left, or no memory.
     void make_place_for_later() {
-        if (const auto slowest = hub.longest_waiting([](const Connection &) { return true; })) slowest->close();
+        if (const auto slowest = hub.slowest([](const Connection &) { return true; })) slowest->close();
         again.expires_after(std::chrono::milliseconds(20));
         again.async_wait([this](const error_code &why) {
             if (!why) accept();
@@ -96,7 +96,7 @@ struct HttpServer::Parts {
         const auto count = std::ranges::count_if(hub.all, [&](const auto &each) { return same(*each); });
         const bool crowd = static_cast<size_t>(count) >= hub.options.connections_of_address;
         if (!crowd && hub.all.size() < hub.options.connections) return true;
-        const auto slowest = hub.longest_waiting([&](const Connection &each) { return !crowd || same(each); });
+        const auto slowest = hub.slowest([&](const Connection &each) { return !crowd || same(each); });
         if (slowest) slowest->close();
         return slowest != nullptr;
     }

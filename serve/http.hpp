@@ -49,7 +49,7 @@ struct HttpOptions {
     size_t bodies = size_t{256} << 20;      // bytes of all bodies that are here: requests and responses
     std::chrono::seconds idle{60};          // between two requests
     std::chrono::seconds head{10};          // from the first byte of a request to the end of its headers
-    std::chrono::seconds patience{20};      // with a body that does not come, or is not taken, at `rate`
+    std::chrono::seconds patience{20};      // how far a body that comes, or is taken, may fall behind `rate`
     size_t rate = size_t{16} << 10;         // bytes a second
     std::chrono::seconds lingering{2};      // with what a client goes on sending after its last response
     size_t lingering_bytes = size_t{8} << 20;

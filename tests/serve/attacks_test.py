@@ -134,6 +134,40 @@ class Attacks(unittest.TestCase):
             self.assertTrue(crowd[-1].recv(4096).startswith(b"HTTP/1.1 200"))
             time.sleep(1)
 
+    def test_slow_clients_cost_others_of_their_address_nothing(self):
+        """Neither those between two requests, nor those that send a large one as fast as they can."""
+        with Server(lamina, [sentences], "--connections-per-address", 100) as server:
+            def ask(connection):
+                connection.sendall(probe)
+                self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200"))
+            idle, sending = [self.connect(server) for _ in range(5)], self.connect(server)
+            for each in idle:
+                ask(each)
+            size = 2 * MIB
+            sending.sendall(post + b"Content-Length: %d\r\n\r\n" % (size + len(right)))
+            crowd = []
+            for _ in range(64): # 5 seconds
+                for _ in range(5):
+                    crowd.append(self.connect(server))
+                    crowd[-1].sendall(post[:30])
+                sending.sendall(b" " * (size // 64))
+                time.sleep(0.08)
+            sending.sendall(right)
+            self.assertTrue(sending.recv(4096).startswith(b"HTTP/1.1 200"))
+            for each in idle:
+                ask(each)
+            closed = [each for each in crowd if self.has_ended(each)]
+            self.assertEqual(len(closed), len(crowd) - (100 - 6))
+            self.assertEqual(closed, crowd[:len(closed)])
+
+    def has_ended(self, connection):
+        """Whether the server has ended it, without an answer."""
+        connection.setblocking(False)
+        try:
+            return connection.recv(1) == b""
+        except BlockingIOError:
+            return False
+
     def test_what_does_not_come_in_time_is_refused(self):
         began, took = time.monotonic(), {}
 
