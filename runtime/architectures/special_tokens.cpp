@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
 
 namespace lamina::architectures {
 namespace {
 
-constexpr std::array purposes{"bos_token", "cls_token", "eos_token", "mask_token",
-                              "pad_token", "sep_token", "unk_token"};
+// In the order in which transformers gives them ids.
+constexpr std::array purposes{"bos_token", "eos_token", "unk_token", "sep_token",
+                              "pad_token", "cls_token", "mask_token"};
 
 // An entry of "added_tokens"; `view` is the token, or describes it.
 Json token_json(const std::string &content, JsonView view, bool special) {
@@ -43,40 +45,59 @@ std::string content_of(JsonView token) {
 
 } // namespace
 
-SpecialTokens::SpecialTokens(const std::filesystem::path &folder, const tokenizer::Vocabulary &vocabulary)
+SpecialTokens::SpecialTokens(const std::filesystem::path &folder, const tokenizer::Vocabulary &vocabulary,
+                             const Defaults &defaults)
     : folder_(folder), vocabulary_(vocabulary), next_(static_cast<int32_t>(vocabulary.size())) {
-    const auto read = [&](const char *name, const auto &use) {
-        if (!has_file(folder / name)) return;
-        const JsonText document(text_of(folder / name), (folder / name).string());
-        use(document.root());
+    std::deque<JsonText> documents;
+    const auto read = [&](const char *name) -> std::optional<JsonView> {
+        if (!has_file(folder / name)) return std::nullopt;
+        return documents.emplace_back(text_of(folder / name), (folder / name).string()).root();
     };
-    read("tokenizer_config.json", [&](JsonView config) {
-        if (!config.has("added_tokens_decoder")) return;
-        std::map<int32_t, JsonView> by_id;
-        for (const JsonView token : config.at("added_tokens_decoder").members()) by_id.emplace(id_of(token), token);
-        for (const auto &[id, token] : by_id) add(token_json(content_of(token), token, false), content_of(token), id);
-    });
-    read("added_tokens.json", [&](JsonView tokens) {
-        std::map<int32_t, JsonView> by_id;
-        for (const JsonView token : tokens.members())
-            by_id.emplace(static_cast<int32_t>(token.integer(0, INT32_MAX - 1)), token);
-        for (const auto &[id, token] : by_id)
-            if (const std::string content(token.key()); !ids_.contains(content))
-                add(token_json(content, token, false), content, id);
-    });
-    read("special_tokens_map.json", [&](JsonView names) { read_names(names); });
-    read("tokenizer_config.json", [&](JsonView config) { read_names(config); });
+    std::vector<JsonView> naming;
+    if (const auto config = read("tokenizer_config.json")) naming.push_back(*config);
+    if (!naming.empty() && naming.front().has("added_tokens_decoder")) {
+        add_by_id(naming.front().at("added_tokens_decoder"), false);
+    } else {
+        if (const auto names = read("special_tokens_map.json")) naming.push_back(*names);
+        if (const auto tokens = read("added_tokens.json")) add_by_id(*tokens, true);
+    }
+    read_names(naming, defaults);
 }
 
-void SpecialTokens::read_names(JsonView names) {
-    for (const JsonView each : names.members()) {
-        const std::string key(each.key());
-        if (std::ranges::find(purposes, key) != purposes.end()) {
-            purposes_[key] = each.is_null() ? std::nullopt : std::optional(add_named(each));
-        } else if ((key == "additional_special_tokens" || key == "extra_special_tokens") && each.is_list()) {
-            for (const JsonView token : each.items()) (void)add_named(token);
+// {"32000": {"content": "<pad>", ...}}, or {"<pad>": 32000} by name.
+void SpecialTokens::add_by_id(JsonView tokens, bool by_name) {
+    std::map<int32_t, JsonView> by_id;
+    for (const JsonView token : tokens.members())
+        by_id.emplace(by_name ? static_cast<int32_t>(token.integer(0, INT32_MAX - 1)) : id_of(token), token);
+    for (const auto &[id, token] : by_id) {
+        const std::string content = by_name ? std::string(token.key()) : content_of(token);
+        add(token_json(content, token, false), content, id);
+    }
+}
+
+// Later files count. Tokens without a purpose come last; a second list of them counts if the first file has none.
+void SpecialTokens::read_names(const std::vector<JsonView> &files, const Defaults &defaults) {
+    for (const char *purpose : purposes) {
+        std::optional<JsonView> named;
+        for (const JsonView file : files)
+            for (const JsonView each : file.members())
+                if (each.key() == purpose) named = each;
+        const auto otherwise = std::ranges::find(defaults, std::string_view(purpose),
+                                                 [](const auto &d) { return std::string_view(d.first); });
+        if (named) {
+            purposes_[purpose] = named->is_null() ? std::nullopt : std::optional(add_named(*named));
+        } else if (otherwise != defaults.end()) {
+            add(otherwise->second, true);
+            purposes_[purpose] = otherwise->second;
         }
     }
+    for (const JsonView file : files)
+        for (const char *key : {"extra_special_tokens", "additional_special_tokens"})
+            for (const JsonView each : file.members()) {
+                if (each.key() != key || !each.is_list() || lists_others_) continue;
+                lists_others_ = true;
+                for (const JsonView token : each.items()) (void)add_named(token);
+            }
 }
 
 // A token that a file calls special gets the next free id, if it has none yet.
@@ -101,12 +122,15 @@ void SpecialTokens::add(const Json &token, const std::string &content, std::opti
 std::optional<std::string> SpecialTokens::find(const std::string &purpose, const char *otherwise) {
     if (const auto named = purposes_.find(purpose); named != purposes_.end()) return named->second;
     if (otherwise == nullptr || !vocabulary_.id(otherwise)) return std::nullopt;
-    if (!ids_.contains(otherwise)) {
-        Json token{{"id", nullptr},   {"content", otherwise}, {"single_word", false}, {"lstrip", false},
-                   {"rstrip", false}, {"normalized", false},  {"special", true}};
-        add(token, otherwise, std::nullopt);
-    }
+    add(otherwise, true);
     return otherwise;
+}
+
+void SpecialTokens::add(const std::string &token, bool special) {
+    if (ids_.contains(token)) return;
+    const Json plain{{"id", nullptr},   {"content", token},    {"single_word", false}, {"lstrip", false},
+                     {"rstrip", false}, {"normalized", false}, {"special", special}};
+    add(plain, token, std::nullopt);
 }
 
 std::string SpecialTokens::at(const std::string &purpose, const char *otherwise) {

@@ -10,19 +10,28 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lamina::architectures {
 
-// What tokenizer_config.json says; later of special_tokens_map.json and added_tokens.json.
+// What tokenizer_config.json says and, unless that lists all tokens by id, special_tokens_map.json and
+// added_tokens.json (transformers, tokenization_utils_base.py, _from_pretrained).
 class SpecialTokens {
   public:
+    // Tokens by purpose that a class of tokenizers has where no file names others. They need not be in the vocabulary.
+    using Defaults = std::vector<std::pair<const char *, const char *>>;
     // Throws Error(input).
-    SpecialTokens(const std::filesystem::path &folder, const tokenizer::Vocabulary &vocabulary);
+    SpecialTokens(const std::filesystem::path &folder, const tokenizer::Vocabulary &vocabulary,
+                  const Defaults &defaults = {});
 
     // The token for a purpose ("cls_token"): the one that the files name, or `otherwise`, if the vocabulary has it.
     // none: there is no such token.
     [[nodiscard]] std::optional<std::string> find(const std::string &purpose, const char *otherwise);
+    // Adds a token of the vocabulary, unless the files have named it.
+    void add(const std::string &token, bool special);
+    // Whether a file lists special tokens without a purpose.
+    [[nodiscard]] bool lists_others() const { return lists_others_; }
     // Throws Error(input) if there is none.
     [[nodiscard]] std::string at(const std::string &purpose, const char *otherwise);
     [[nodiscard]] int32_t id(const std::string &token) const { return ids_.at(token); }
@@ -36,9 +45,11 @@ class SpecialTokens {
     std::map<std::string, int32_t, std::less<>> ids_;
     std::map<int32_t, Json> added_; // by id
     int32_t next_;                  // the first id that is free
+    bool lists_others_ = false;
 
     void add(const Json &token, const std::string &content, std::optional<int32_t> id);
-    void read_names(JsonView names);
+    void add_by_id(JsonView tokens, bool by_name);
+    void read_names(const std::vector<JsonView> &files, const Defaults &defaults);
     std::string add_named(JsonView token);
 };
 

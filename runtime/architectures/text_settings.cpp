@@ -2,7 +2,7 @@
 
 #include "architectures/generation_settings.hpp"
 #include "architectures/made_tokenizer.hpp"
-#include "architectures/sentencepiece.hpp"
+#include "architectures/marian_tokenizers.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_tokenizer.hpp"
 
@@ -81,7 +81,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         out.file = "tokenizer.json";
         out.tokenizer = Tokenizer::parse(*made, folder.string() + ": its tokenizer");
         out.source = out.target = Json{{"tokenizer", out.file}};
-    } else if (auto pieces = sentencepiece_tokenizers(folder, config.integer("vocab_size", INT32_MAX))) {
+    } else if (auto pieces = marian_tokenizers(folder)) {
         out.file = std::move(pieces->file);
         out.source = std::move(pieces->source), out.target = std::move(pieces->target);
     } else {

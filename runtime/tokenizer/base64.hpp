@@ -7,5 +7,6 @@
 namespace lamina::tokenizer {
 
 [[nodiscard]] std::string from_base64(std::string_view text); // throws Error(input) if it is not base64
+[[nodiscard]] std::string to_base64(std::string_view bytes);
 
 } // namespace lamina::tokenizer

@@ -24,7 +24,9 @@ const fs::path folders = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures"
 using Ids = std::vector<int32_t>;
 
 Tokenizer made(const fs::path &folder) {
-    return Tokenizer::parse(architectures::made_tokenizer(folder, "bert").value(), folder.string());
+    const fs::path config = folder / "config.json";
+    const std::string type = fs::exists(config) ? json::parse(std::ifstream(config))["model_type"] : "bert";
+    return Tokenizer::parse(architectures::made_tokenizer(folder, type).value(), folder.string());
 }
 
 } // namespace
@@ -65,4 +67,28 @@ TEST_CASE("tokenizers: a model with a vocab.txt takes texts, and after conversio
     model.write("vocab.txt", "a\nb\n");
     CHECK_THAT(message_of([&] { (void)test::runtime().load(model.path()); }),
                contains("the tokenizer has no unk_token: expected '[UNK]' in its vocabulary"));
+}
+
+TEST_CASE("tokenizers: a model with a tokenizer.model takes texts, and after conversion, too; bad ones are refused") {
+    const WithTokenizer model("llama_texts");
+    const fs::path tokenizer = model.path() / "tokenizer.model";
+    fs::remove(model.path() / "tokenizer.json");
+    const auto refusal = [&] { return message_of([&] { (void)test::runtime().load(model.path()); }); };
+    fs::copy(folders / "spm_llama" / "tokenizer.model", tokenizer);
+    model.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": true})");
+    const Ids ids = made(folders / "spm_llama").encode("the fox").ids;
+    CHECK(tokenize(test::runtime().load(model.path()), {"the fox"}).ids == std::vector<Ids>{ids});
+    const TemporaryFolder folder;
+    convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");
+    CHECK(tokenize(test::runtime().load(folder.path() / "converted"), {"the fox"}).ids == std::vector<Ids>{ids});
+    model.write("tokenizer_config.json", R"({"tokenizer_class": "CamembertTokenizer"})");
+    CHECK_THAT(refusal(),
+               contains("'CamembertTokenizer' is not supported for a SentencePiece model; supported: Llama"));
+    model.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
+    fs::resize_file(tokenizer, 1000);
+    CHECK_THAT(refusal(), contains("tokenizer.model: not a SentencePiece model, or cut short"));
+    fs::copy(folders / "spm_t5" / "spiece.model", tokenizer, fs::copy_options::overwrite_existing);
+    fs::remove(model.path() / "tokenizer_config.json");
+    CHECK_THAT(refusal(),
+               contains("tokenizer.model: a Unigram model is not supported for a tokenizer without a class"));
 }

@@ -5,10 +5,12 @@
 Needs the PyPI packages tokenizers, transformers and sentencepiece. The files are committed; this is how they were made.
 """
 
+import io
 import json
 import pathlib
 import shutil
 
+import sentencepiece
 import tokenizers
 import transformers
 
@@ -19,6 +21,7 @@ corpus = ["The quick brown fox jumps over the lazy dog.", "Pack my box with five
 texts = ["The quick brown fox", "the  cats  don't\tworry\n\n about 12345 caf\u00e9s", " leading and trailing ", "",
          "CAF\u00c9 Z\u00dcRICH na\u0131ve \u01c5", "\u65e5\u672c\u8a9e\u4e2d\u6587 mixed\u4e2dwith words", "e\u0301 combined \u212b",
          "emoji \U0001f600 and \u200b zero width", "[MASK] of [CLS] and <mask> or </s> <|endoftext|>there",
+         "<extra_id_1> of</s>the<extra_id_4> \ufb01sh\n\n\n  three   spaces [control_1]", "<s>the</s> <bos> 4 \n\t",
          "<special> words<special>here  <pad> new_word NEW_WORD", "x" * 120, "tabs\tand\u00a0spaces\r\nlines"]
 pairs = [("the cat sat", "on the mat"), ("", "dog"), ("Fox?", " ")]
 
@@ -29,7 +32,11 @@ def write(name, **files):
     folder.mkdir()
     for file, content in files.items():
         stem, dot, ending = file.rpartition("_")
-        (folder / f"{stem}.{ending}").write_text(content if isinstance(content, str) else json.dumps(content))
+        file = folder / f"{stem}.{ending}"
+        if isinstance(content, bytes):
+            file.write_bytes(content)
+        else:
+            file.write_text(content if isinstance(content, str) else json.dumps(content))
     return folder
 
 
@@ -49,8 +56,65 @@ def byte_pieces(special):
     return {"vocab_json": parts["vocab"], "merges_txt": "#version: 0.2\n" + "\n".join(merges) + "\n"}
 
 
+def pieces(**options):
+    """A SentencePiece model. `rules`: of normalization; the usual ones take 240 KB."""
+    rules = options.pop("rules", None)
+    if rules:
+        file = here / "rules.tsv"
+        file.write_text("".join(f"{' '.join(f'{ord(c):X}' for c in a)}\t{' '.join(f'{ord(c):X}' for c in b)}\n"
+                                for a, b in rules.items()))
+        options["normalization_rule_tsv"] = str(file)
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(corpus), model_writer=model, hard_vocab_limit=False,
+                                             minloglevel=2, **options)
+    (here / "rules.tsv").unlink(missing_ok=True)
+    return model.getvalue()
+
+
+def token(content, special, **flags):
+    return {"__type": "AddedToken", "content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False,
+            "special": special} | flags
+
+
+def sentencepiece_folders():
+    """Each with the class that AutoTokenizer takes."""
+    bytes_too = dict(model_type="bpe", vocab_size=420, byte_fallback=True, split_digits=True,
+                     normalization_rule_name="identity", remove_extra_whitespaces=False,
+                     allow_whitespace_only_pieces=True)
+    llama = pieces(**bytes_too, user_defined_symbols=["new_word"])
+
+    def folder(name, model_type, **files):
+        return write(name, config_json={"model_type": model_type}, **files), transformers.AutoTokenizer
+    yield folder("spm_llama", "llama", tokenizer_model=llama, tokenizer_config_json={
+        "tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": False, "legacy": False,
+        "bos_token": token("<s>", True), "eos_token": token("</s>", True), "unk_token": token("<unk>", True),
+        "pad_token": None})
+    yield folder("spm_llama_legacy", "llama", tokenizer_model=llama, tokenizer_config_json={
+        "tokenizer_class": "LlamaTokenizerFast", "legacy": True, "add_eos_token": True, "pad_token": "<pad>",
+        "additional_special_tokens": ["<special>"]})
+    yield folder("spm_llama_added", "llama", tokenizer_model=llama, tokenizer_config_json={
+        "tokenizer_class": "LlamaTokenizer", "add_prefix_space": False, "add_bos_token": True,
+        "added_tokens_decoder": {"0": token("<unk>", True), "1": token("<s>", True), "2": token("</s>", True),
+                                 "420": token("<special>", True, lstrip=True), "421": token("NEW_WORD", False)}},
+                 special_tokens_map_json={"bos_token": "<s>", "eos_token": "<special>"})
+    yield folder("spm_plain", "mistral", tokenizer_model=pieces(**bytes_too, control_symbols=["[control_1]"]),
+                 tokenizer_config_json={"tokenizer_class": "LlamaTokenizer", "add_bos_token": True,
+                                        "added_tokens_decoder": {"3": token("<special>", True)}})
+    yield folder("spm_gemma", "gemma2", tokenizer_config_json={"add_bos_token": True}, tokenizer_model=pieces(
+        **bytes_too, pad_id=0, eos_id=1, bos_id=2, unk_id=3, pad_piece="<pad>", eos_piece="<eos>", bos_piece="<bos>",
+        user_defined_symbols=["<special>", "\t"], add_dummy_prefix=False))
+    rules = {"\ufb01": "fi", "\u00a0": " ", "\u212b": "\u00c5", "e\u0301": "\u00e9"}
+    unigram = dict(model_type="unigram", vocab_size=120, rules=rules)
+    yield folder("spm_xlm_roberta", "xlm-roberta", **{"sentencepiece.bpe_model": pieces(**unigram)}, tokenizer_config_json={
+        "tokenizer_class": "XLMRobertaTokenizer", "mask_token": token("<mask>", True, lstrip=True), "cls_token": "<s>",
+        "sep_token": "</s>", "model_max_length": 512})
+    yield folder("spm_t5", "t5", spiece_model=pieces(**unigram, pad_id=0, eos_id=1, unk_id=2, bos_id=-1),
+                 tokenizer_config_json={"extra_ids": 5, "tokenizer_class": "T5Tokenizer"})
+
+
 def folders():
     T = transformers
+    yield from sentencepiece_folders()
     words = word_pieces()
     yield write("bert", vocab_txt=words), T.BertTokenizer
     yield write("bert_cased", vocab_txt=words, tokenizer_config_json={"do_lower_case": False}), T.BertTokenizer

@@ -1,0 +1,45 @@
+// The parts of a tokenizer.json, for those that made_tokenizer() makes.
+#pragma once
+
+#include "architectures/config.hpp"
+#include "architectures/special_tokens.hpp"
+#include "base/json.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lamina::architectures {
+
+// tokenizer_config.json, or an object without keys.
+class TokenizerSettings {
+  public:
+    explicit TokenizerSettings(const std::filesystem::path &folder);
+    const Config *operator->() const { return &config_; }
+
+  private:
+    JsonText document_;
+    Config config_;
+};
+
+struct TokenizerParts {
+    std::string model; // as text, because a vocabulary is large
+    Json normalizer = nullptr, pre_tokenizer = nullptr, post_processor = nullptr, decoder = nullptr;
+    Json added_tokens = Json::array();
+
+    [[nodiscard]] std::string text() const;
+};
+
+// ---- Post-processors ----
+
+[[nodiscard]] Json special_token(const std::string &token, int type);
+[[nodiscard]] Json sequence(const char *which, int type); // the text "A" or "B"
+// Of special_token() and sequence(). `used`: the tokens in it.
+[[nodiscard]] Json template_of(Json single, Json pair, const SpecialTokens &tokens,
+                               const std::vector<std::string> &used);
+// A token before and after each text, where tokenizer_config.json asks for them. The tokens: those that stand for the
+// beginning and the end if no file names others; null: none.
+[[nodiscard]] Json framed(SpecialTokens &tokens, const TokenizerSettings &options, const char *begin_token,
+                          const char *end_token);
+
+} // namespace lamina::architectures
