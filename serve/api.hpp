@@ -1,12 +1,14 @@
 // From a request to a response: who may ask, which function answers, and what is said when something is wrong.
 #pragma once
 
+#include "budget.hpp"
 #include "engine.hpp"
 #include "gate.hpp"
 #include "http.hpp"
 #include "metrics.hpp"
 
 #include "base/json.hpp"
+#include "base/json_reader.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -72,6 +74,12 @@ class Api {
     // Throws Refusal if this client may not ask this.
     void admit(const Request &request, const Route &route) const;
 
+    // read(json), when there is memory for it: values of JSON take many times the bytes that they are written with.
+    template <class Read> [[nodiscard]] auto parsed(std::string_view json, const Read &read) {
+        const auto memory = json_memory_.take(JsonText::memory_for(json));
+        return read(json);
+    }
+
     // ---- In openai_api.cpp ----
     [[nodiscard]] Response list_models(const Call &call);
     [[nodiscard]] Response show_model(const Call &call);
@@ -126,7 +134,8 @@ class Api {
     std::atomic<uint64_t> requests_ = 0;
     Metrics metrics_;
     Gate gate_{options_.most};
-    std::deque<Engine> engines_; // last, so that they end first
+    Budget json_memory_{size_t{192} << 20}; // bytes; the largest request takes hardly less
+    std::deque<Engine> engines_;            // last, so that they end first
 };
 
 } // namespace lamina::serve

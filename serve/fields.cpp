@@ -35,9 +35,11 @@ void expect_fields(const JsonView &request, const Fields &fields) {
     }
 }
 
-std::vector<std::string> texts_of(const JsonView &value) {
+std::vector<std::string> texts_of(const JsonView &value, size_t most) {
     if (value.is_string()) return {std::string(value.string())};
     if (!value.is_list()) value.fail("expected a text or a list of texts, found " + value.description());
+    if (const size_t found = value.items().size(); found > most)
+        value.fail("expected at most " + std::to_string(most) + " texts, found " + std::to_string(found));
     std::vector<std::string> out;
     for (const JsonView item : value.items()) {
         if (!item.is_string()) item.fail("expected a text, found " + item.description());

@@ -25,7 +25,7 @@ struct Fields {
 // Fails at the first member of the request that is none of these.
 void expect_fields(const JsonView &request, const Fields &fields);
 
-// A text, or a list of texts.
-[[nodiscard]] std::vector<std::string> texts_of(const JsonView &value);
+// A text, or a list of texts, of at most so many.
+[[nodiscard]] std::vector<std::string> texts_of(const JsonView &value, size_t most);
 
 } // namespace lamina::serve

@@ -56,12 +56,12 @@ struct Api::Writing {
 };
 
 Response Api::completions(const Call &call) {
-    const AnswerRequest request = completion_request(call.request.body);
+    const AnswerRequest request = parsed(call.request.body, completion_request);
     return write(call, request, request.prompts, false);
 }
 
 Response Api::chat_completions(const Call &call) {
-    const AnswerRequest request = chat_request(call.request.body);
+    const AnswerRequest request = parsed(call.request.body, chat_request);
     const Engine &engine = engine_called(request.model);
     return write(call, request, {chat_prompt(engine.model(), request.messages)}, true);
 }

@@ -31,7 +31,7 @@ Response Api::list_models(const Call &) {
 Response Api::show_model(const Call &call) { return {.body = as_json(engine_called(call.model)).in_one_line()}; }
 
 Response Api::embeddings(const Call &call) {
-    EmbeddingRequest request = embedding_request(call.request.body);
+    EmbeddingRequest request = parsed(call.request.body, embedding_request);
     Engine &engine = engine_called(request.model);
     if (!engine.embeds())
         throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",

@@ -53,9 +53,7 @@ double number_within(const JsonView &value, double least, double most) {
 
 void read_stop(const JsonView &value, AnswerRequest &out) {
     constexpr size_t most = 64; // each token is compared with all of them
-    out.stop = texts_of(value);
-    if (out.stop.size() > most)
-        value.fail("expected at most " + std::to_string(most) + " texts, found " + std::to_string(out.stop.size()));
+    out.stop = texts_of(value, most);
     for (const std::string &text : out.stop)
         if (text.empty()) value.fail("expected texts that are not empty");
 }
@@ -132,7 +130,7 @@ AnswerRequest completion_request(std::string_view body) {
     AnswerRequest out;
     read_answer_fields(request, out);
     const JsonView prompt = request.at("prompt");
-    out.prompts = texts_of(prompt);
+    out.prompts = texts_of(prompt, most_texts);
     if (out.prompts.empty()) prompt.fail("expected at least one text");
     if (out.prompts.size() * out.choices > most_texts)
         prompt.fail("expected at most " + std::to_string(most_texts) + " answers, found " +
@@ -189,9 +187,8 @@ EmbeddingRequest embedding_request(std::string_view body) {
     EmbeddingRequest out;
     out.model = request.at("model").string();
     const JsonView input = request.at("input");
-    out.texts = texts_of(input);
-    if (out.texts.empty() || out.texts.size() > most_texts)
-        input.fail("expected 1 to " + std::to_string(most_texts) + " texts, found " + std::to_string(out.texts.size()));
+    out.texts = texts_of(input, most_texts);
+    if (out.texts.empty()) input.fail("expected at least one text");
     if (request.has("encoding_format")) {
         const JsonView format = request.at("encoding_format");
         if (format.string() != "float" && format.string() != "base64")

@@ -139,7 +139,7 @@ void read_output(const JsonView &from, const ModelGraph &graph, InferRequest &ou
     out.outputs.push_back({std::string(name.string()), flag(from, "binary_data", out.binary)});
 }
 
-size_t json_part(const std::string &body, const std::string &json_bytes) {
+size_t json_part(std::string_view body, const std::string &json_bytes) {
     if (json_bytes.empty()) return body.size();
     size_t out = 0;
     const auto [end, error] = std::from_chars(json_bytes.data(), json_bytes.data() + json_bytes.size(), out);
@@ -151,8 +151,8 @@ size_t json_part(const std::string &body, const std::string &json_bytes) {
 
 // A value of JSON takes many times the bytes that it is written with.
 void expect_few_values(std::string_view json) {
-    constexpr auto most = std::ptrdiff_t{1} << 21;
-    if (std::ranges::count_if(json, [](char c) { return c == ',' || c == '[' || c == '{'; }) > most)
+    constexpr size_t most = size_t{1} << 21;
+    if (JsonText::most_values(json) > most)
         throw Error(ErrorCode::input, "request: expected at most " + std::to_string(most) +
                                           " values in JSON: send larger tensors as binary_data_size bytes");
 }
@@ -176,11 +176,16 @@ Json tensor_metadata(const std::string &name, const ModelTensor &tensor) {
 
 } // namespace
 
-InferRequest infer_request(const std::string &body, const std::string &json_bytes, const ModelGraph &graph) {
+InferBody infer_body(std::string_view body, const std::string &json_bytes) {
     const size_t split = json_part(body, json_bytes);
-    expect_few_values(std::string_view(body).substr(0, split));
-    const JsonText json(std::string_view(body).substr(0, split), "request");
-    std::string_view raw = std::string_view(body).substr(split);
+    const InferBody out{body.substr(0, split), body.substr(split)};
+    expect_few_values(out.json);
+    return out;
+}
+
+InferRequest infer_request(const InferBody &body, const ModelGraph &graph) {
+    const JsonText json(body.json, "request");
+    std::string_view raw = body.raw;
     const JsonView request = json.root();
     expect_fields(request, {{"id", "parameters", "inputs", "outputs"}, {}, {}});
     InferRequest out;

@@ -10,6 +10,7 @@
 #include <lamina/lamina.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina::serve {
@@ -26,9 +27,13 @@ struct InferRequest {
 };
 
 // `json_bytes`: of the header Inference-Header-Content-Length: how many bytes of the body are JSON; empty: all. Throws
-// Error(input), with the place in the request.
-[[nodiscard]] InferRequest infer_request(const std::string &body, const std::string &json_bytes,
-                                         const ModelGraph &graph);
+// Error(input) if that is wrong or the JSON has too many values.
+struct InferBody {
+    std::string_view json, raw;
+};
+[[nodiscard]] InferBody infer_body(std::string_view body, const std::string &json_bytes);
+// Throws Error(input), with the place in the request.
+[[nodiscard]] InferRequest infer_request(const InferBody &body, const ModelGraph &graph);
 [[nodiscard]] Response infer_response(const std::string &model, const InferRequest &request, const TensorMap &outputs);
 
 // The names, datatypes and shapes of a graph; sizes that are not fixed are -1.

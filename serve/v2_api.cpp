@@ -45,8 +45,8 @@ Response Api::graph_metadata_of(const Call &call) {
 
 Response Api::infer(const Call &call) {
     const Graph graph = graph_called(call.model);
-    InferRequest request =
-        infer_request(call.request.body, call.request.header("inference-header-content-length"), *graph.graph);
+    const InferBody body = infer_body(call.request.body, call.request.header("inference-header-content-length"));
+    InferRequest request = parsed(body.json, [&](std::string_view) { return infer_request(body, *graph.graph); });
     const auto work = std::make_shared<GraphCall>();
     work->owner = call.owner;
     work->graph = graph.name;

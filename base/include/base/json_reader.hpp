@@ -88,6 +88,9 @@ class JsonText {
     // Refuses invalid UTF-8, a duplicate key in an object, values nested more than 64 deep, numbers beyond double, and
     // anything after the value. Every message begins with `file`. The text is not needed afterwards.
     JsonText(std::string_view text, std::string file);
+    // How many values a text has at most, and the bytes of memory that it takes to be read.
+    [[nodiscard]] static size_t most_values(std::string_view text);
+    [[nodiscard]] static size_t memory_for(std::string_view text);
     JsonText(const JsonText &) = delete;
     JsonText &operator=(const JsonText &) = delete;
 

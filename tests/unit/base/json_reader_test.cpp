@@ -1,6 +1,8 @@
 #include "base/json_reader.hpp"
 #include "catch.hpp"
 
+#include <map>
+
 using namespace lamina;
 using matchers::contains;
 
@@ -16,6 +18,17 @@ TEST_CASE("escapes become characters of one to four bytes") {
     CHECK((*item).string() == "\n\"\\/");
     CHECK((*++item).string() == "Aé你😀");
     CHECK((*++item).string() == "plain");
+}
+
+TEST_CASE("how many values there are at most is known before they are read") {
+    for (const auto &[text, values] : std::map<std::string, size_t>{{"7", 1},
+                                                                    {"[1, [2], 3]", 5},
+                                                                    {R"({"a": {"b": 1, "c": true}})", 4},
+                                                                    {R"(["a,b[{", "\"", ",\",[\\", 1])", 5}}) {
+        INFO(text);
+        CHECK(JsonText::most_values(text) == values);
+    }
+    CHECK(JsonText::memory_for("[1, 1]") > JsonText::memory_for("[111]"));
 }
 
 TEST_CASE("values have a place and a description") {

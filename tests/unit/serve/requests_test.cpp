@@ -35,8 +35,11 @@ ModelGraph graph() {
     out.outputs = {{"y", "f"}};
     return out;
 }
+InferRequest infer(const std::string &body, const std::string &json_bytes = "") {
+    return infer_request(infer_body(body, json_bytes), graph());
+}
 std::string infer_refusal(const std::string &body, const std::string &json_bytes = "") {
-    return message_of([&] { (void)infer_request(body, json_bytes, graph()); });
+    return message_of([&] { (void)infer(body, json_bytes); });
 }
 const std::string ids = R"({"name": "ids", "shape": [1], "datatype": "INT32", "data": [7]})";
 
@@ -133,26 +136,24 @@ TEST_CASE("embeddings are of one text or several, as numbers or base64") {
     CHECK(embedding_request(R"({"model": "m", "input": "a", "user": "u"})").texts.size() == 1);
     const auto refusal = [](const std::string &body) { return message_of([&] { (void)embedding_request(body); }); };
     CHECK_THAT(refusal(R"({"model": "m", "input": [[1, 2]]})"), contains("/input/0: expected a text"));
-    CHECK_THAT(refusal(R"({"model": "m", "input": []})"), contains("/input: expected 1 to 2048 texts, found 0"));
+    CHECK_THAT(refusal(R"({"model": "m", "input": []})"), contains("/input: expected at least one text"));
     CHECK_THAT(refusal(R"({"model": "m", "input": "a", "encoding_format": "hex"})"), contains("/encoding_format"));
     CHECK_THAT(refusal(R"({"model": "m", "input": "a", "dims": 3})"), contains("/dims: unknown field"));
 }
 
 TEST_CASE("tensors come as lists, flat or nested, or as bytes behind the JSON") {
     const std::string x = R"({"name": "x", "shape": [1, 2], "datatype": "FP32", )";
-    const InferRequest flat =
-        infer_request(R"({"id": "7", "inputs": [)" + x + R"("data": [0.5, -1]}, )" + ids + "]}", "", graph());
+    const InferRequest flat = infer(R"({"id": "7", "inputs": [)" + x + R"("data": [0.5, -1]}, )" + ids + "]}");
     CHECK(flat.id == "7");
     CHECK(flat.inputs.at("x").f32()[1] == -1);
     CHECK(flat.inputs.at("ids").i32()[0] == 7);
-    const InferRequest nested =
-        infer_request(R"({"inputs": [)" + x + R"("data": [[0.5, -1]]}, )" + ids + "]}", "", graph());
+    const InferRequest nested = infer(R"({"inputs": [)" + x + R"("data": [[0.5, -1]]}, )" + ids + "]}");
     CHECK(nested.inputs.at("x").f32()[0] == 0.5F);
 
     const std::string head = R"({"inputs": [)" + x + R"("parameters": {"binary_data_size": 8}}, )" + ids +
                              R"(], "outputs": [{"name": "y", "parameters": {"binary_data": true}}]})";
     const std::string raw("\0\0\0\x3f\0\0\x80\xbf", 8); // 0.5, -1
-    const InferRequest binary = infer_request(head + raw, std::to_string(head.size()), graph());
+    const InferRequest binary = infer(head + raw, std::to_string(head.size()));
     CHECK(binary.inputs.at("x").f32()[0] == 0.5F);
     CHECK(binary.inputs.at("x").f32()[1] == -1);
     REQUIRE(binary.outputs.size() == 1);
