@@ -76,8 +76,8 @@ struct CaseResult {
 struct CheckReport {
     std::vector<CaseResult> results;
     size_t refused = 0; // generated combinations that layers refused, and that were replaced by others
-    // What no case reached, though the device or a model may: "linear: no case dispatches kernel 'product_matrix', ...".
-    // Only if all cases of a layer ran.
+    // What no case reached, though the device or a model may: "linear: no case dispatches kernel 'product_matrix',
+    // ...". Only if all cases of a layer ran.
     std::vector<std::string> unreached{};
     [[nodiscard]] size_t count(CaseResult::Status status) const;
     // "LAYER, VARIANT" for each variant that skipped all of several cases, although nothing that it needs is missing.

@@ -47,7 +47,8 @@ class Weights {
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
     // Throws Error(input) if there is no such tensor, or if no layer supports its dtype.
     [[nodiscard]] const Weight &at(const std::string &name) const;
-    // Throws Error(input) if a file that tensors are mapped from was cut meanwhile. Whoever has computed with them asks.
+    // Throws Error(input) if a file that tensors are mapped from was cut meanwhile. Whoever has computed with them
+    // asks.
     void expect_whole() const;
     // Empty if the tensors are not from a file.
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }

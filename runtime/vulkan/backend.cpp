@@ -19,7 +19,8 @@ std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, cons
         steps.push_back(plan::choose_variant(plan.steps[s], kernels, device, wanted));
         if (options.folded) steps.back() = plan::folded(plan.steps[s], kernels, device, std::move(steps.back()));
         if (options.in_parts)
-            if (auto parts = plan::in_parts(plan.steps[s].call, kernels, device, steps.back())) steps.back() = std::move(*parts);
+            if (auto parts = plan::in_parts(plan.steps[s].call, kernels, device, steps.back()))
+                steps.back() = std::move(*parts);
     }
     // Held from here on, so that no weight is uploaded for a preparation and then uploaded again.
     const std::map<std::string, Region> weights =

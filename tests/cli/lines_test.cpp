@@ -96,10 +96,10 @@ void copy_with_nan(const std::filesystem::path &to) {
 TEST_CASE("run --pairs: texts are read two by two, and a line holds two with a tab between them") {
     const WithTokenizer model("bert_score");
     const std::string path = model.path().string();
-    const Finished words =
+    const Finished arguments =
         run_lamina({"run", path, "--device", "cpu", "--pairs", "--json", "w7 w9", "w11", "w7", "w3"});
-    REQUIRE(words.status == 0);
-    const json expected = json::parse(words.out);
+    REQUIRE(arguments.status == 0);
+    const json expected = json::parse(arguments.out);
     REQUIRE(expected.size() == 2);
     CHECK(expected[0]["second"] == "w11");
     CHECK(expected[0]["labels"] != expected[1]["labels"]);

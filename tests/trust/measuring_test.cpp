@@ -32,8 +32,7 @@ Clock::duration run_all(const RuntimeOptions &options) {
     Session session = runtime.session(model, test::vulkan_devices(runtime).front());
     (void)session.run("run", {{"x", Tensor(TensorType{DType::f32, {1, 40}})}}); // opens the device
     const auto began = Clock::now();
-    for (const int64_t rows : {2, 3, 4})
-        (void)session.run("run", {{"x", Tensor(TensorType{DType::f32, {rows, 40}})}});
+    for (const int64_t rows : {2, 3, 4}) (void)session.run("run", {{"x", Tensor(TensorType{DType::f32, {rows, 40}})}});
     return Clock::now() - began;
 }
 

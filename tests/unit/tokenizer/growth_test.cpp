@@ -13,7 +13,8 @@ const std::string words = R"({"type": "WordLevel", "unk_token": "u", "vocab": {"
 
 Tokenizer made(const std::string &members, const std::string &model = words) {
     return Tokenizer::parse("{\"version\": \"1.0\", " + members + (members.empty() ? "" : ", ") +
-                            "\"model\": " + model + "}", "tokenizer.json");
+                                "\"model\": " + model + "}",
+                            "tokenizer.json");
 }
 
 // "STEP, STEP, ..." as a sequence of steps.
