@@ -3,6 +3,7 @@
 #include "architectures/gguf_model.hpp"
 
 #include "architectures/assemble.hpp"
+#include "architectures/gguf_names.hpp"
 #include "architectures/text_settings.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
@@ -10,10 +11,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstring>
-#include <functional>
-#include <utility>
 
 namespace lamina::architectures {
 namespace {
@@ -21,35 +19,14 @@ namespace {
 using model::GgufType;
 using model::GgufValue;
 
-// Keys of the metadata, after "ARCHITECTURE.", and of config.json. (github.com/ggml-org/ggml, docs/gguf.md.)
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> settings{{
-    {"attention.head_count", "num_attention_heads"},
-    {"attention.head_count_kv", "num_key_value_heads"},
-    {"attention.key_length", "head_dim"},
-    {"attention.layer_norm_epsilon", "layer_norm_eps"},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
-    {"attention.sliding_window", "sliding_window"},
-    {"attn_logit_softcapping", "attn_logit_softcapping"},
-    {"block_count", "num_hidden_layers"},
-    {"context_length", "max_position_embeddings"},
-    {"embedding_length", "hidden_size"},
-    {"feed_forward_length", "intermediate_size"},
-    {"final_logit_softcapping", "final_logit_softcapping"},
-    {"rope.freq_base", "rope_theta"},
-    {"vocab_size", "vocab_size"},
-}};
+// Keys that are read below, or that say nothing of numbers.
+constexpr std::array<std::string_view, 5> others{"attention.value_length", "rope.dimension_count", "rope.scale_linear",
+                                                 "rope.scaling.attn_factor", "rope.scaling.finetuned"};
 
-// Keys that are read below, that the shapes of tensors imply, or that say nothing of numbers.
-constexpr std::array<std::string_view, 10> known{"attention.value_length",
-                                                 "rope.dimension_count",
-                                                 "rope.scale_linear",
-                                                 "rope.scaling.attn_factor",
-                                                 "rope.scaling.factor",
-                                                 "rope.scaling.finetuned",
-                                                 "rope.scaling.original_context_length",
-                                                 "rope.scaling.type",
-                                                 "rope.scaling.yarn_beta_fast",
-                                                 "rope.scaling.yarn_beta_slow"};
+// Keys that every file has: their defaults in config.json are those of the first model of a kind.
+constexpr std::array<std::string_view, 6> required{"attention.head_count", "attention.layer_norm_rms_epsilon",
+                                                   "block_count",          "context_length",
+                                                   "embedding_length",     "feed_forward_length"};
 
 constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors of the rotary frequencies
 
@@ -71,17 +48,26 @@ class Reader {
     // what such a file is meant for.
     [[nodiscard]] std::string config() const {
         Json out{{"model_type", type_}};
-        for (const auto &[theirs, ours] : settings)
+        for (const std::string_view key : required)
+            if (find(key) == nullptr) refuse("the metadata lack the key " + in_quotes(type_ + "." + std::string(key)));
+        for (const auto &[theirs, ours] : gguf_settings)
             if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
         if (const auto table = gguf_.weights.entries().find("token_embd.weight");
-            table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
-            out["vocab_size"] = table->second.type.shape.front(); // which the metadata need not have
+            find("vocab_size") == nullptr && table != gguf_.weights.entries().end() &&
+            !table->second.type.shape.empty())
+            out["vocab_size"] = table->second.type.shape.front();
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         if (find("attention.sliding_window") == nullptr) out["sliding_window"] = nullptr;
-        if (const GgufValue *heads = find("attention.head_count"); heads && find("attention.head_count_kv") == nullptr)
-            out["num_key_value_heads"] = json(*heads);
-        if (const int64_t depth = head_dim(); depth != 0) out["head_dim"] = depth;
+        if (find("attention.head_count_kv") == nullptr)
+            out["num_key_value_heads"] = json(*find("attention.head_count"));
+        out["head_dim"] = depth_of_heads("attention.key_length");
+        if (const int64_t values = depth_of_heads("attention.value_length"),
+            keys = depth_of_heads("attention.key_length");
+            values != keys)
+            refuse("values of " + std::to_string(values) + " channels of a head beside keys of " +
+                   std::to_string(keys) + " are not supported: see " + in_quotes(type_ + ".attention.key_length") +
+                   " and " + in_quotes(type_ + ".attention.value_length"));
         add_rope_scaling(out);
         refuse_unknown();
         return out.in_one_line();
@@ -91,7 +77,7 @@ class Reader {
     [[nodiscard]] GgufRotary rotary() const {
         GgufRotary out;
         const auto divisors = gguf_.weights.entries().find(frequency_factors);
-        if (divisors != gguf_.weights.entries().end()) out.divisors = values(divisors->second);
+        if (divides_frequencies() && divisors != gguf_.weights.entries().end()) out.divisors = values(divisors->second);
         if (const GgufValue *factor = find("rope.scaling.attn_factor")) out.magnitude = factor->number();
         if (const GgufValue *turned = find("rope.dimension_count")) out.channels = turned->integer(1, INT32_MAX);
         return out;
@@ -100,14 +86,17 @@ class Reader {
     [[nodiscard]] model::Weights weights(std::span<const TensorName> names) const {
         model::Weights out(gguf_.weights.file());
         for (const auto &[name, weight] : gguf_.weights.entries())
-            if (name != frequency_factors) out.add(renamed(name, names), weight);
-        for (const auto &[name, dtype] : gguf_.weights.others()) out.add_other(renamed(name, names), dtype);
+            if (name != frequency_factors || !divides_frequencies()) out.add(hugging_face_name(name, names), weight);
+        for (const auto &[name, dtype] : gguf_.weights.others()) out.add_other(hugging_face_name(name, names), dtype);
         return out;
     }
 
   private:
     model::Gguf gguf_;
     std::string type_;
+
+    // In the files of other architectures, llama.cpp refuses the tensor.
+    [[nodiscard]] bool divides_frequencies() const { return type_ == "llama"; }
 
     [[nodiscard]] const GgufValue *find(std::string_view key) const {
         const std::string full = type_ + "." + std::string(key);
@@ -123,6 +112,10 @@ class Reader {
         return out;
     }
 
+    [[noreturn]] void refuse(const std::string &why) const {
+        throw Error(ErrorCode::input, gguf_.weights.file().string() + ": " + why);
+    }
+
     static Json json(const GgufValue &value) {
         if (value.is_list()) value.fail("a setting that differs from layer to layer is not supported");
         if (value.type() == GgufType::f32 || value.type() == GgufType::f64) return value.number();
@@ -130,12 +123,11 @@ class Reader {
         return value.integer();
     }
 
-    // The channels of a head; 0: the file does not say.
-    [[nodiscard]] int64_t head_dim() const {
-        if (const GgufValue *depth = find("attention.key_length")) return depth->integer();
-        const GgufValue *width = find("embedding_length"), *heads = find("attention.head_count");
-        if (width == nullptr || heads == nullptr || heads->is_list() || heads->integer() < 1) return 0;
-        return width->integer() / heads->integer();
+    // The channels of a head's keys or values.
+    [[nodiscard]] int64_t depth_of_heads(std::string_view key) const {
+        if (const GgufValue *depth = find(key)) return depth->integer(1, INT32_MAX);
+        const GgufValue *heads = find("attention.head_count");
+        return find("embedding_length")->integer(1, INT32_MAX) / (heads->is_list() ? 1 : heads->integer(1, INT32_MAX));
     }
 
     // Without a type it is linear, and without a factor nothing is scaled. YaRN's factor on the rotated channels is the
@@ -144,6 +136,8 @@ class Reader {
         const GgufValue *type = find("rope.scaling.type"), *factor = find("rope.scaling.factor");
         if (factor == nullptr) factor = find("rope.scale_linear"); // its older name
         const std::string name = type != nullptr ? std::string(type->string()) : "linear";
+        if (name != "none" && name != "linear" && name != "yarn")
+            type->fail(in_quotes(name) + " is not supported; supported: none, linear and yarn");
         if (name == "none" || (factor == nullptr && name == "linear")) return;
         const double times = factor != nullptr ? factor->number() : 1;
         Json scaling{{"rope_type", name}, {"factor", times != 0 ? times : 1}};
@@ -168,54 +162,49 @@ class Reader {
             if (says_nothing_of_layers(key)) continue;
             const std::string_view setting =
                 key.starts_with(type_ + ".") ? std::string_view(key).substr(type_.size() + 1) : "";
-            const bool read = std::ranges::any_of(settings, [&](const auto &s) { return s.first == setting; }) ||
-                              std::ranges::find(known, setting) != known.end();
-            if (!read)
+            const auto is_it = [&](const SettingName &name) { return name.gguf == setting; };
+            if (std::ranges::none_of(gguf_settings, is_it) && std::ranges::none_of(gguf_scaling, is_it) &&
+                std::ranges::find(others, setting) == others.end())
                 value.fail("unknown key (its value is " + value.description() +
                            "): Lamina cannot tell whether it changes what the model computes");
         }
     }
-
-    // "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; a name that is not in the list stays
-    // unchanged.
-    static std::string renamed(const std::string &name, std::span<const TensorName> names) {
-        std::string index, pattern;
-        const size_t dot = name.find('.', 4);
-        if (name.starts_with("blk.") && dot != std::string::npos) {
-            index = name.substr(4, dot - 4);
-            pattern = "blk.{i}" + name.substr(dot);
-        } else {
-            pattern = name;
-        }
-        const size_t suffix = pattern.rfind('.');
-        if (suffix == std::string::npos) return name;
-        for (const TensorName &known_name : names) {
-            if (known_name.gguf != std::string_view(pattern).substr(0, suffix)) continue;
-            std::string out = std::string(known_name.hugging_face) + pattern.substr(suffix);
-            if (const size_t at = out.find("{i}"); at != std::string::npos) out.replace(at, 3, index);
-            return out;
-        }
-        return name;
-    }
 };
+
+// Here, where tensors can still be called what the file calls them.
+void refuse_unused(const Draft &draft) {
+    for (const auto &[name, weight] : draft.weights.entries())
+        if (!draft.unused.contains(name) &&
+            std::ranges::none_of(draft.graphs, [&](const auto &graph) { return graph.second.names(name); }))
+            throw Error(ErrorCode::input, draft.weights.file().string() + ": no layer of the model uses the tensor " +
+                                              in_quotes(name) + "; is the file of another architecture or version?");
+}
 
 } // namespace
 
 std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file) {
     const Reader reader(file);
-    const JsonText document(reader.config(), file.string() + ": metadata");
-    const Config config = Config::of_model(document.root());
-    (void)config.text("model_type");
-    model::Weights weights = reader.weights(tensor_names(reader.model_type(), config));
-    Draft draft{.config = config,
-                .weights = weights,
-                .generation = config,
-                .gguf = true,
-                .rotary = reader.rotary(),
-                .texts = read_text_settings(reader.metadata(), config)};
-    auto model = assemble(draft, reader.model_type(), file);
-    let_go(reader.metadata_bytes()); // the vocabulary, most of all
-    return model;
+    std::span<const TensorName> names;
+    try {
+        const std::string place = file.string() + ": metadata";
+        const JsonText kind(Json{{"model_type", reader.model_type()}}.in_one_line(), place);
+        names = tensor_names(reader.model_type(), Config(kind.root())); // other architectures have other keys
+        const JsonText document(reader.config(), place);
+        const Config config = Config::of_model(document.root());
+        model::Weights weights = reader.weights(names);
+        Draft draft{.config = config,
+                    .weights = weights,
+                    .generation = config,
+                    .gguf = true,
+                    .rotary = reader.rotary(),
+                    .texts = read_text_settings(reader.metadata(), config)};
+        auto model = assemble(draft, reader.model_type(), file);
+        refuse_unused(draft);
+        let_go(reader.metadata_bytes()); // the vocabulary, most of all
+        return model;
+    } catch (const Error &error) {
+        throw Error(error.code(), in_gguf_names(error.what(), reader.model_type(), names));
+    }
 }
 
 } // namespace lamina::architectures

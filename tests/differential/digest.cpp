@@ -1,5 +1,7 @@
 #include "digest.hpp"
 
+#include "../unit/model/gguf_file.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -17,8 +19,9 @@ void write_file(const fs::path &file, const std::string &bytes) {
     if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
 }
 
-// As models.py guesses it for a tensor that the model lacks.
-Json kind_of(const std::string &name, const Json &shape) {
+// As models.py and gguf_models.py guess it for a tensor that the model lacks.
+Json kind_of(const std::string &name, const Json &shape, bool gguf) {
+    if (gguf && (name == "rope_freqs.weight" || name.find("norm") != std::string::npos)) return {shape, "F32", 1, 0.5};
     if (name.ends_with("position_ids")) return {shape, "I64", 0, 1};
     constexpr std::array words{"embed_tokens", "_embeddings.weight", "wte.",
                                "wpe.",         "embed_positions",    "shared.weight"};
@@ -52,7 +55,7 @@ Json changed_config(Json config, const Json &change) {
     return config;
 }
 
-Json changed_tensors(Json tensors, const Json &change) {
+Json changed_tensors(Json tensors, const Json &change, bool gguf) {
     if (change.contains("tensors"))
         for (const auto &[name, shape] : change["tensors"].items()) {
             if (shape.is_null())
@@ -60,7 +63,7 @@ Json changed_tensors(Json tensors, const Json &change) {
             else if (tensors.contains(name))
                 tensors[name][0] = shape;
             else
-                tensors[name] = kind_of(name, shape);
+                tensors[name] = kind_of(name, shape, gguf);
         }
     return tensors;
 }
@@ -96,17 +99,49 @@ std::string safetensors(const Json &tensors) {
     return out + text + data;
 }
 
+std::string gguf(const Json &metadata, const Json &tensors) {
+    using lamina::model::GgufFile;
+    GgufFile out;
+    for (const auto &[key, value] : metadata.items()) {
+        const std::string type = value[0];
+        if (type == "string")
+            out.metadata(key, value[1].get<std::string>());
+        else if (type == "u32")
+            out.metadata(key, value[1].get<uint32_t>());
+        else if (type == "f32")
+            out.metadata(key, lamina::model::gguf_f32, GgufFile::number(value[1].get<float>()));
+        else
+            out.metadata(key, lamina::model::gguf_bool, GgufFile::number(value[1].get<bool>()));
+    }
+    for (const auto &[name, kind] : tensors.items()) {
+        std::vector<uint64_t> dims = kind[0];
+        std::ranges::reverse(dims);
+        out.tensor(name, dims, lamina::model::ggml_f32, bytes_of(name, kind));
+    }
+    std::string bytes = out.bytes();
+    bytes.resize((bytes.size() + out.alignment - 1) / out.alignment * out.alignment, '\0');
+    return bytes;
+}
+
 } // namespace
+
+bool Digest::is_gguf() const { return config.contains("general.architecture"); }
+
+uint64_t hash(std::string_view bytes) {
+    uint64_t state = 0xcbf29ce484222325;
+    for (const char byte : bytes) state = (state ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    return state;
+}
 
 Digest read_digest(const fs::path &file) {
     Json json = Json::parse(std::ifstream(file));
-    return {file.stem().string(), json["config"], json["tensors"], json["results"], json["changes"]};
+    return {file.stem().string(), json["config"],  json["tensors"],
+            json["results"],      json["changes"], json.value("hash", "")};
 }
 
-// FNV-1a of the name, then splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators).
+// The hash of the name, then splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators).
 std::vector<double> uniform(const std::string &name, size_t count) {
-    uint64_t state = 0xcbf29ce484222325;
-    for (const char byte : name) state = (state ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    uint64_t state = hash(name);
     std::vector<double> out(count);
     for (double &value : out) {
         uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -120,12 +155,19 @@ std::vector<double> uniform(const std::string &name, size_t count) {
 
 Files::Files(const Digest &digest, fs::path folder) : digest_(digest), folder_(std::move(folder)) {}
 
-void Files::write(const Json &change) {
-    write_file(folder_ / "config.json", changed_config(digest_.config, change).dump());
-    if (Json tensors = changed_tensors(digest_.tensors, change); tensors != stored_) {
+fs::path Files::write(const Json &change) {
+    const Json config = changed_config(digest_.config, change);
+    Json tensors = changed_tensors(digest_.tensors, change, digest_.is_gguf());
+    if (digest_.is_gguf()) {
+        write_file(folder_ / "model.gguf", gguf(config, tensors));
+        return folder_ / "model.gguf";
+    }
+    write_file(folder_ / "config.json", config.dump());
+    if (tensors != stored_) {
         write_file(folder_ / "model.safetensors", safetensors(tensors));
         stored_ = std::move(tensors);
     }
+    return folder_;
 }
 
 } // namespace differential

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace differential {
@@ -17,9 +18,16 @@ struct Digest {
     Json config, tensors; // of the files before changes; {name: [shape, dtype, center, spread, name of the values]}
     Json results;         // {"refused": why} or {output: {"size", "largest", "sample"}}
     Json changes;         // [change, number of its result]
+    std::string hash;     // of the file without changes, in decimal notation; empty for a folder
+
+    // Of a GGUF file: `config` is its metadata, {key: [type, value]}.
+    [[nodiscard]] bool is_gguf() const;
 };
 
 [[nodiscard]] Digest read_digest(const std::filesystem::path &file);
+
+// FNV-1a.
+[[nodiscard]] uint64_t hash(std::string_view bytes);
 
 // `count` numbers in [-1, 1) that follow from the name, as models.py computes them.
 [[nodiscard]] std::vector<double> uniform(const std::string &name, size_t count);
@@ -28,7 +36,8 @@ struct Digest {
 class Files {
   public:
     Files(const Digest &digest, std::filesystem::path folder);
-    void write(const Json &change);
+    // Returns the path of the model: the folder, or a GGUF file in it.
+    std::filesystem::path write(const Json &change);
 
   private:
     const Digest &digest_;

@@ -1,13 +1,14 @@
 """Writes digests/: what transformers computes from changed model files.
 
-    python3 -m venv venv && venv/bin/pip install torch transformers safetensors
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors gguf
     venv/bin/python tests/differential/make.py                 writes all of digests/
     venv/bin/python tests/differential/make.py bert llama      writes those of these model types
     venv/bin/python tests/differential/make.py --check [...]   compares transformers with what is there, writes nothing
 
 A digest has one model's config.json and the kinds of its tensors (models.py), changes of these files (changes.py), and
 for each change the number of a result: why transformers refuses the files, or a few of the values that it computes
-(oracle.py). differential_test.cpp makes the same files and compares what Lamina computes.
+(oracle.py). differential_test.cpp makes the same files and compares what Lamina computes. NAME.gguf.json is the same for
+a GGUF file, with its metadata as the config (gguf_models.py).
 """
 
 import json
@@ -20,9 +21,8 @@ folder = here / "digests"
 
 
 def changes_of(base):
-    import changes
     seen = set()
-    for change in changes.few_of(base) if base.name != base.family else changes.all_of(base):
+    for change in base.changes():
         change = {kind: what for kind, what in change.items() if what}
         text = json.dumps(change, sort_keys=True)
         if text not in seen:
@@ -32,7 +32,7 @@ def changes_of(base):
 
 def write(base):
     import oracle
-    reader, results, lines = oracle.Oracle(base), [], []
+    reader, results, lines = base.oracle(), [], []
     refusals = {}
     for change in changes_of(base):
         verdict = reader.verdict(change)
@@ -49,8 +49,9 @@ def write(base):
         lines.append(compact([change, number]))
     if "refused" in results[0]:
         sys.exit(f"{base.name}: {results[0]['refused']}")
-    text = ('{"model_type": %s,\n"config": %s,\n"tensors": {\n%s},\n"results": [\n%s],\n"changes": [\n%s]}\n' % (
-        json.dumps(base.family), compact(base.config),
+    header = {"model_type": base.family} | getattr(base, "header", {})
+    text = ('%s,\n"config": %s,\n"tensors": {\n%s},\n"results": [\n%s],\n"changes": [\n%s]}\n' % (
+        json.dumps(header)[:-1], compact(base.config),
         ",\n".join(f"{json.dumps(name)}: {compact(kind)}" for name, kind in base.tensors.items()),
         ",\n".join(compact(result) for result in results), ",\n".join(lines)))
     temporary = folder / f".{base.name}.json"
@@ -67,7 +68,7 @@ def check(base):
     """The number of changes of which transformers makes something else than the digest says."""
     import oracle
     known = json.loads((folder / f"{base.name}.json").read_text())
-    reader, wrong = oracle.Oracle(base), 0
+    reader, wrong = base.oracle(), 0
     for change, number in known["changes"]:
         verdict = reader.verdict(change)
         if not oracle.close(verdict, known["results"][number]):
@@ -83,11 +84,13 @@ def check(base):
 
 
 def main():
+    import gguf_models
     import models
     import popular
     checking, wanted = "--check" in sys.argv, [name for name in sys.argv[1:] if not name.startswith("-")]
     folder.mkdir(exist_ok=True)
-    bases = [b for b in (*models.plain_models(), *popular.popular_models())
+    bases = [b for b in (*models.plain_models(), *popular.popular_models(),
+                         *map(gguf_models.Gguf, gguf_models.ARCHITECTURES))
              if not wanted or b.family in wanted or b.name in wanted]
     if not checking:
         for base in bases:

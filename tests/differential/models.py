@@ -24,6 +24,14 @@ class Base:
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
 
+    def oracle(self):
+        import oracle
+        return oracle.Oracle(self)
+
+    def changes(self):
+        import changes
+        return changes.all_of(self) if self.name == self.family else changes.few_of(self)
+
     @functools.cached_property
     def model_class(self):
         return getattr(transformers, self.config["architectures"][0])

@@ -18,12 +18,12 @@ struct Verdict {
     std::string broken;                                // any other exception
 };
 
-// Reads the folder and runs the model on the references. Files of which Lamina makes the same graphs and weights as
-// before are not run again.
+// Reads models in the folder and runs them on the references. Files of which Lamina makes the same graphs and weights
+// as before are not run again.
 class Reader {
   public:
     Reader(const lamina::Runtime &runtime, std::filesystem::path folder);
-    [[nodiscard]] Verdict read();
+    [[nodiscard]] Verdict read(const std::filesystem::path &model);
 
   private:
     lamina::Runtime runtime_;

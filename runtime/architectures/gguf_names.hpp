@@ -1,0 +1,51 @@
+// The names of settings and tensors in GGUF files, and in Hugging Face folders, whose names architectures use.
+#pragma once
+
+#include "architectures/architecture.hpp"
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lamina::architectures {
+
+// A key of the metadata, after "ARCHITECTURE.", and one of config.json (github.com/ggml-org/ggml, docs/gguf.md).
+struct SettingName {
+    std::string_view gguf, hugging_face;
+};
+
+inline constexpr std::array<SettingName, 14> gguf_settings{{
+    {"attention.head_count", "num_attention_heads"},
+    {"attention.head_count_kv", "num_key_value_heads"},
+    {"attention.key_length", "head_dim"},
+    {"attention.layer_norm_epsilon", "layer_norm_eps"},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+    {"attention.sliding_window", "sliding_window"},
+    {"attn_logit_softcapping", "attn_logit_softcapping"},
+    {"block_count", "num_hidden_layers"},
+    {"context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"feed_forward_length", "intermediate_size"},
+    {"final_logit_softcapping", "final_logit_softcapping"},
+    {"rope.freq_base", "rope_theta"},
+    {"vocab_size", "vocab_size"},
+}};
+
+// Those of config.json's object "rope_scaling".
+inline constexpr std::array<SettingName, 5> gguf_scaling{{
+    {"rope.scaling.factor", "factor"},
+    {"rope.scaling.original_context_length", "original_max_position_embeddings"},
+    {"rope.scaling.type", "rope_type"},
+    {"rope.scaling.yarn_beta_fast", "beta_fast"},
+    {"rope.scaling.yarn_beta_slow", "beta_slow"},
+}};
+
+// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; a name that is not in the list stays unchanged.
+[[nodiscard]] std::string hugging_face_name(const std::string &tensor, std::span<const TensorName> names);
+
+// A message about the equivalent Hugging Face folder, with the names that the GGUF file has.
+[[nodiscard]] std::string in_gguf_names(std::string message, const std::string &architecture,
+                                        std::span<const TensorName> names);
+
+} // namespace lamina::architectures
