@@ -2,6 +2,8 @@
 #include "command.hpp"
 #include "table.hpp"
 
+#include "base/model_path.hpp"
+
 #include <lamina/tokenizer.hpp>
 
 #include <charconv>
@@ -74,12 +76,14 @@ Command add_tokenize(const Arguments &lamina, const GlobalOptions &) {
     const Arguments app =
         lamina.command("tokenize", "Print the tokens of texts: ids, tokens, and the characters that they stand for.");
     auto options = std::make_shared<TokenizeOptions>();
-    app.positional("PATH", options->path, "a tokenizer.json, a folder with one, or a SentencePiece *.model").required();
+    app.positional("PATH", options->path,
+                   "a tokenizer.json, a folder with one, its name at Hugging Face, or a SentencePiece *.model")
+        .required();
     app.positional("TEXT", options->texts, "texts; with --decode, token ids").required();
     app.flag("--decode", options->decode, "print the text that these ids stand for");
     app.flag("--no-special", options->no_special, "add no special tokens to texts, or leave them out of decoded text");
     return {app, [options](Output &output) {
-                const Tokenizer tokenizer = Tokenizer::load(options->path);
+                const Tokenizer tokenizer = Tokenizer::load(model_path(options->path));
                 (options->decode ? decode : encode)(tokenizer, *options, output);
                 return 0;
             }};

@@ -1,7 +1,7 @@
 #include "architectures/assemble.hpp"
 
 #include "architectures/generation_settings.hpp"
-#include "architectures/model_path.hpp"
+#include "base/model_path.hpp"
 #include "architectures/output_tokens.hpp"
 #include "architectures/text_settings.hpp"
 #include "base/readable_json.hpp"

@@ -3,7 +3,7 @@
 #include "architectures/config.hpp"
 #include "architectures/gguf_model.hpp"
 #include "architectures/hugging_face.hpp"
-#include "architectures/model_path.hpp"
+#include "base/model_path.hpp"
 #include "base/file.hpp"
 #include "model/other_formats.hpp"
 

@@ -87,6 +87,11 @@ Tokenizer Tokenizer::load(const std::filesystem::path &path) {
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (file.extension() == ".model" || file.extension() == ".spm")
         return Tokenizer(std::make_shared<const Parts>(tokenizer::read_sentencepiece_model(text, file.string())));
+    if (text.starts_with("GGUF"))
+        throw Error(ErrorCode::input, file.string() +
+                                          ": a GGUF file, whose tokenizer is read with its model alone; "
+                                          "expected a tokenizer.json, a folder with one, or a SentencePiece "
+                                          "model");
     return parse(text, file.string());
 }
 

@@ -69,6 +69,25 @@ TEST_CASE("a name of Hugging Face is looked up in the cache of its tools") {
         CHECK_THAT(refusal(path, cache), contains(path + ": no such file or folder"));
 }
 
+TEST_CASE("the tokenizer of a name of Hugging Face is found as its model is") {
+    const TemporaryFolder folder;
+    fill_cache(folder.path() / "hub");
+    const fs::path snapshot = folder.path() / "hub" / "models--tiny-org--bert-1.5" / "snapshots" / "c0ffee";
+    fs::copy(fs::path(LAMINA_SOURCE_DIR) / "tests" / "unit" / "tokenizer" / "fixtures" / "bert.json",
+             snapshot / "tokenizer.json", fs::copy_options::overwrite_existing);
+    const Surroundings cache{.environment = {{"HF_HOME", folder.path().string()}}};
+    const Finished found = run_lamina({"tokenize", "tiny-org/bert-1.5", "The fox"}, cache);
+    INFO(found.err);
+    CHECK(found.status == 0);
+    CHECK_THAT(found.out, contains("[CLS]") && contains("0-3"));
+    const Finished absent = run_lamina({"tokenize", "tiny-org/bart", "The fox"}, cache);
+    CHECK(absent.status == 3);
+    CHECK_THAT(absent.err, contains("'hf download tiny-org/bart' downloads it"));
+    const Finished gguf = run_lamina({"tokenize", "tiny-org/llama-GGUF/q8.gguf", "The fox"}, cache);
+    CHECK(gguf.status == 3);
+    CHECK_THAT(gguf.err, contains("a GGUF file") && contains("expected a tokenizer.json"));
+}
+
 TEST_CASE("a folder goes before a name of Hugging Face") {
     const TemporaryFolder folder;
     fill_cache(folder.path() / "hub");

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace lamina::architectures {
+namespace lamina {
 
 // The path itself if there is something; otherwise the name ORG/NAME of a repository of Hugging Face, or a file in one,
 // ORG/NAME/FILE, is looked up in the cache of its tools: $HF_HUB_CACHE, else $HF_HOME/hub, else
@@ -15,4 +15,4 @@ namespace lamina::architectures {
 // part.
 [[nodiscard]] std::filesystem::path last_name_of(const std::filesystem::path &path);
 
-} // namespace lamina::architectures
+} // namespace lamina

@@ -1,4 +1,4 @@
-#include "architectures/model_path.hpp"
+#include "base/model_path.hpp"
 
 #include "base/file.hpp"
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace lamina::architectures {
+namespace lamina {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,4 +85,4 @@ fs::path last_name_of(const fs::path &path) {
     return repository.substr(repository.rfind("--") + 2);
 }
 
-} // namespace lamina::architectures
+} // namespace lamina
