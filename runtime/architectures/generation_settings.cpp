@@ -54,6 +54,7 @@ constexpr std::array obeyed{
     "epsilon_cutoff",
     "eta_cutoff",
     "exponential_decay_length_penalty",
+    "force_bos_token_to_be_generated",
     "forced_bos_token_id",
     "forced_eos_token_id",
     "length_penalty",
@@ -118,9 +119,19 @@ void refuse_unsupported(const Config &generation, int64_t beams) {
 
 } // namespace
 
+std::optional<int32_t> forced_first(const Config &generation) {
+    const char *key = "forced_bos_token_id";
+    const bool is_of_model = generation.states("model_type"); // not generation_config.json
+    if (is_of_model && generation.flag("force_bos_token_to_be_generated", false) && generation.has("bos_token_id"))
+        key = "bos_token_id";
+    const auto token = generation.optional_integer(key);
+    return token ? std::optional(static_cast<int32_t>(*token)) : std::nullopt;
+}
+
 model::Decoding read_decoding(const Config &generation, bool audio) {
     model::Decoding out = model::read_decoding(generation.view(), {.early_stopping = model::EarlyStopping::estimated});
     const std::vector<int32_t> ends = generation.ids("eos_token_id");
+    out.forced_bos_token_id = forced_first(generation);
     // An end may always come. Other single tokens are among those that are suppressed, unless they are forced.
     std::erase_if(out.bad_words_ids, [&](const model::Ids &sequence) {
         const auto is_it = [&](int32_t token) { return token == sequence.front(); };

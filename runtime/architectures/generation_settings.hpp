@@ -6,10 +6,15 @@
 #include "model/decoding.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 namespace lamina::architectures {
+
+// The token that every text begins with, if one is forced: "forced_bos_token_id", or "bos_token_id" with release 4's
+// "force_bos_token_to_be_generated", which transformers reads in a config.json without a generation_config.json alone.
+[[nodiscard]] std::optional<int32_t> forced_first(const Config &generation);
 
 // What every key of transformers' GenerationConfig says (generation/configuration_utils.py, release 5), and config.json
 // in place of a folder's generation_config.json that is missing. Each is read here or by output_tokens(), cannot change

@@ -1,5 +1,7 @@
 #include "architectures/output_tokens.hpp"
 
+#include "architectures/generation_settings.hpp"
+
 #include <algorithm>
 
 namespace lamina::architectures {
@@ -10,14 +12,12 @@ namespace {
 void add_bad_words(const Config &generation, model::OutputTokens &tokens) {
     const auto sequences = generation.find("bad_words_ids");
     if (!sequences) return;
-    const std::vector<int32_t> first = generation.ids("forced_bos_token_id"),
-                               last = generation.ids("forced_eos_token_id");
+    const std::optional<int32_t> first = forced_first(generation);
+    const std::vector<int32_t> last = generation.ids("forced_eos_token_id");
     for (const JsonView sequence : sequences->items()) {
         if (sequence.items().size() != 1) continue;
         const auto token = static_cast<int32_t>(sequence.at(0).integer(0, INT32_MAX));
-        if (std::ranges::count(tokens.end, token) + std::ranges::count(first, token) +
-                std::ranges::count(last, token) ==
-            0)
+        if (token != first && std::ranges::count(tokens.end, token) + std::ranges::count(last, token) == 0)
             tokens.suppress.push_back(token);
     }
 }

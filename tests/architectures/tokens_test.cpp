@@ -2,6 +2,7 @@
 #include "../temporary_folder.hpp"
 #include "catch.hpp"
 #include "places.hpp"
+#include "with_tokenizer.hpp"
 
 #include "architectures/open.hpp"
 
@@ -54,12 +55,34 @@ TEST_CASE("output tokens: generation_config.json takes precedence over config.js
 }
 
 TEST_CASE("output tokens: bad_words_ids are suppressed") {
-    const json words{{"bad_words_ids", {{46}, {3}}}, {"suppress_tokens", {5}}, {"begin_suppress_tokens", {4}}};
-    CHECK(tokens("marian", words).suppress == Ids{5, 46, 3});
-    CHECK(tokens("marian", words).begin_suppress == Ids{4});
-    CHECK(tokens("marian", {}, words).suppress == Ids{5, 46, 3});
+    const json settings{{"bad_words_ids", {{46}, {3}}}, {"suppress_tokens", {5}}, {"begin_suppress_tokens", {4}}};
+    CHECK(tokens("marian", settings).suppress == Ids{5, 46, 3});
+    CHECK(tokens("marian", settings).begin_suppress == Ids{4});
+    CHECK(tokens("marian", {}, settings).suppress == Ids{5, 46, 3});
     CHECK(tokens("marian", {{"bad_words_ids", {{46, 3}, {2}, {8}}}, {"eos_token_id", 2}, {"forced_bos_token_id", 8}})
               .suppress.empty()); // of several tokens, of an end, and of one that is forced
+}
+
+TEST_CASE("output tokens: a config.json of release 4 forces the begin token, a generation_config.json does not") {
+    const json old{{"force_bos_token_to_be_generated", true}, {"bos_token_id", 8}, {"forced_bos_token_id", 9}};
+    const auto forced = [](const json &config, const json &generation = {}) {
+        const WithTokenizer model("marian", config);
+        fs::remove(model.path() / "generation_config.json");
+        if (!generation.empty()) model.write("generation_config.json", generation.dump());
+        return architectures::open(model.path())->generation->decoding.forced_bos_token_id;
+    };
+    CHECK(forced(old) == 8);
+    json without = old;
+    without["force_bos_token_to_be_generated"] = false;
+    CHECK(forced(without) == 9);
+    without = old;
+    without["bos_token_id"] = nullptr;
+    CHECK(forced(without) == 9);
+    CHECK_FALSE(forced(old, {{"force_bos_token_to_be_generated", true}, {"bos_token_id", 8}}).has_value());
+
+    json suppressed = old;
+    suppressed.update({{"bad_words_ids", {{9}, {8}}}, {"eos_token_id", 2}});
+    CHECK(tokens("marian", {}, suppressed).suppress == Ids{9}); // what is forced is not suppressed
 }
 
 TEST_CASE("output tokens: Whisper's output begins with a language, a task and \"no timestamps\"") {
