@@ -37,8 +37,8 @@ Targets split(const std::vector<std::string> &targets, const Runtime &runtime) {
     for (const std::string &target : targets) {
         const bool is_layer = known.layers.contains(target);
         if (!is_layer && !std::filesystem::exists(target) && target.find('/') == std::string::npos)
-            throw Error(ErrorCode::usage, "there is no layer and no model '" + target + "'" +
-                                              did_you_mean(target, names_of(known.layers)));
+            throw Error(ErrorCode::usage,
+                        "there is no layer and no model '" + target + "'" + instead_of(target, names_of(known.layers)));
         (is_layer ? out.layers : out.models).push_back(target);
     }
     return out;

@@ -36,6 +36,9 @@ void skip(FileReader &reader, uint64_t bytes) {
 } // namespace
 
 void expect_complete(const std::filesystem::path &file) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error))
+        throw Error(ErrorCode::input, file.string() + ": no such file; expected an audio file (WAV, FLAC, OGG, MP3)");
     FileReader reader(file, FileReader::Kind::ordinary);
     if (reader.rest() == 0) throw Error(ErrorCode::input, file.string() + ": is empty; expected audio");
     const std::vector<std::byte> head = reader.read(12);

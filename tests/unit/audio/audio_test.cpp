@@ -92,7 +92,7 @@ TEST_CASE("audio: resampling keeps tones, and removes those above half the new r
 TEST_CASE("audio: bad files are refused with the reason") {
     const TemporaryFolder folder;
     const auto path = [&](const std::string &name) { return folder.path() / name; };
-    CHECK_THAT(refusal(path("absent.wav")), contains("absent.wav: No such file"));
+    CHECK_THAT(refusal(path("absent.wav")), contains("absent.wav: no such file; expected an audio file"));
     CHECK_THAT(refusal(folder.path()), contains("is a folder; expected a file"));
     CHECK_THAT(refusal(folder.write("empty.wav", "")), contains("is empty; expected audio"));
     CHECK_THAT(refusal(folder.write("text.wav", "This is no audio file, but it is long enough to be one.")),
