@@ -1,4 +1,5 @@
 // The form of what is measured. Times depend on the machine, so no test looks at their values.
+#include "absent_driver.hpp"
 #include "catch.hpp"
 #include "process.hpp"
 #include "temporary_folder.hpp"
@@ -65,6 +66,25 @@ TEST_CASE("bench: all variants are measured, and a layer without declared work h
     CHECK(results[2]["variant"] == "reference");
     CHECK(results[2]["operations"].is_null());
     CHECK(results[2]["gb_per_second"].get<double>() > 0);
+}
+
+TEST_CASE("bench: the gain of every variant is that over the first one, not over the one before it") {
+    if (run_lamina({"devices"}).out.find("vulkan:0") == std::string::npos)
+        return test::report_absent("any", "no Vulkan device");
+    const Finished f = run_lamina({"bench", "linear", "--variants", "--case", "T=3 K=64 N=32", "--seconds", "0",
+                                   "--device", "vulkan:0", "--json"});
+    INFO(f.err);
+    REQUIRE(f.status == 0);
+    const json results = json::parse(f.out)["results"];
+    std::vector<json> measured;
+    for (const json &r : results)
+        if (!r["median_seconds"].is_null()) measured.push_back(r);
+    REQUIRE(measured.size() >= 2);
+    if (measured.size() == 2) return; // of a device without subgroups
+    CHECK(measured[0]["times_as_fast_as_the_first_variant"].is_null());
+    for (size_t i = 1; i < measured.size(); ++i)
+        CHECK(is_near(measured[i]["times_as_fast_as_the_first_variant"],
+                      measured[0]["median_seconds"].get<double>() / measured[i]["median_seconds"].get<double>()));
 }
 
 TEST_CASE("bench: a chart has a bar for each variant that was measured") {

@@ -111,3 +111,21 @@ TEST_CASE("a layer without a proved kernel is refused with one message, and comp
     CHECK(found.at("proof_command") ==
           "lamina check wrong_everywhere --admit --device vulkan:0 --plugin-dir " WRONG_PLUGINS);
 }
+
+TEST_CASE("the command shows three of a variant's failed cases, and counts the others") {
+    const TemporaryFolder folder;
+    const std::vector<std::string> check{"check", "wrong_always", "--variant", "fast", "--device", "interpreter"};
+    std::vector<std::string> with_json = check;
+    with_json.emplace_back("--json");
+    const Finished data = lamina_with_wrong_layers(folder, with_json), text = lamina_with_wrong_layers(folder, check);
+    INFO(text.err);
+    CHECK(text.status == 7);
+    const auto failed = nlohmann::json::parse(data.out).at("failed").get<size_t>();
+    REQUIRE(failed > 20);
+    size_t shown = 0;
+    for (const std::string &line : lines_of(text.out))
+        shown += line.starts_with("  lamina check wrong_always ") ? 1 : 0;
+    CHECK(shown == 3);
+    CHECK_THAT(text.out, matchers::contains("wrong_always, fast: " + std::to_string(failed - 3) +
+                                            " more cases failed; --json shows all"));
+}
