@@ -119,21 +119,29 @@ TEST_CASE("whatever the limit of memory, a run succeeds or says that memory is s
 }
 #endif
 
-TEST_CASE("many lines take no more memory than a few") {
+TEST_CASE("many lines take no more memory than a few, whether short or long") {
     const TemporaryFolder folder;
-    const std::string tiny = (folder.path() / "tiny").string(); // a model that answers 10,000 lines in a second
     const std::string tokens = folder.write("tokens", "<pad>\n<s>\n</s>\na\nb\n").string();
-    REQUIRE(run_lamina({"init", tiny, "--arch", "decoder", "--d-model", "8", "--heads", "2", "--layers", "1", "--ffn",
-                        "8", "--split", "characters", "--target-vocab", tokens, "--max-length", "2"})
-                .status == 0);
-    const auto most_kib = [](const std::string &model, size_t lines) {
+    const auto model = [&](const std::string &width) { // those of width 8 answer 10,000 short lines in a second
+        const std::string path = (folder.path() / width).string();
+        const Finished f =
+            run_lamina({"init", path, "--arch", "decoder", "--d-model", width, "--heads", "1", "--layers", "1", "--ffn",
+                        "8", "--split", "characters", "--target-vocab", tokens, "--max-length", "2"});
+        REQUIRE(f.status == 0);
+        return path;
+    };
+    const auto most_kib = [&](const std::string &path, size_t lines, const std::string &line = "ab") {
         std::string input;
-        for (size_t i = 0; i < lines; ++i) input += "ab\n";
-        const Finished f = run_lamina({"run", model, "--device", "cpu", "--quiet"}, {.input = input});
+        for (size_t i = 0; i < lines; ++i) input += line + "\n";
+        const Finished f = run_lamina({"run", path, "--device", "cpu", "--quiet"}, {.input = input});
         CHECK(f.status == 0);
         CHECK(lines_of(f.out).size() == lines);
         return f.most_kib;
     };
+    const std::string tiny = model("8"), wide = model("128");
     CHECK(most_kib(tiny, 100'000) < most_kib(tiny, 2000) + 4096);
     CHECK(most_kib(g2p(), 6000) < most_kib(g2p(), 2000) + 4096);
+    const std::string letters(3000, 'a'); // 64 such lines have 200 MB of keys and values, if they are all kept
+    (void)most_kib(wide, 64, letters);    // proves the kernels, which takes memory, too
+    CHECK(most_kib(wide, 64, letters) < most_kib(wide, 10, letters) + 65'536);
 }
