@@ -11,6 +11,8 @@
 namespace lamina::architectures {
 namespace {
 
+constexpr int64_t most_channels = 65536; // of a head, limited so that a bad file cannot exhaust memory
+
 struct Setting {
     Config config; // the object that holds "factor" and the like; config.json itself if there is none
     std::string type;
@@ -165,10 +167,10 @@ Setting setting_of(const Config &config, int64_t head_dim, const std::string &la
     const double theta = object ? rope.real("rope_theta", outside) : outside;
     if (!(theta > 0))
         (object && rope.has("rope_theta") ? rope : config).fail("rope_theta", "expected a number above 0");
-    if (head_dim % 2 != 0 || head_dim < 2)
+    if (head_dim % 2 != 0 || head_dim < 2 || head_dim > most_channels)
         config.fail("head_dim", "rotary positions turn pairs of channels; expected an even number of channels of a "
-                                "head, found " +
-                                    std::to_string(head_dim));
+                                "head, at most " +
+                                    std::to_string(most_channels) + ", found " + std::to_string(head_dim));
     const int64_t longest = config.positive("max_position_embeddings");
     const bool scales = type == "llama3" || type == "yarn" || type == "longrope";
     if (!scales) config.ignore_here("original_max_position_embeddings");

@@ -132,6 +132,14 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
 }
 
+TEST_CASE("architectures: sizes that no model has cost neither time nor memory") {
+    using matchers::contains;
+    for (const char *name : {"llama", "gemma3"})
+        CHECK_THAT(refusal(name, "head_dim", 2'147'483'646), contains("/head_dim") && contains("at most 65536"));
+    CHECK_THAT(refusal("gemma2", "query_pre_attn_scalar", 0),
+               contains("/query_pre_attn_scalar: expected a number above 0"));
+}
+
 TEST_CASE("architectures: a config that contradicts the weights is refused") {
     using matchers::contains;
     CHECK_THAT(refusal("llama", "attention_bias", true), contains("q_proj.bias"));

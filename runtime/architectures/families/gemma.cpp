@@ -37,6 +37,7 @@ void build(Draft &draft, Version version) {
     const int64_t heads = config.positive("num_attention_heads"), kv_heads = config.positive("num_key_value_heads");
     const int64_t head_dim = config.positive("head_dim");
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
+    if (!(config.real("query_pre_attn_scalar") > 0)) config.fail("query_pre_attn_scalar", "expected a number above 0");
     const double eps = config.real("rms_norm_eps"), scale = 1 / std::sqrt(config.real("query_pre_attn_scalar"));
     const auto cap_of = [&](const char *key) { return config.reads(key) ? config.real(key, 0) : 0; };
     const double softcap = cap_of("attn_logit_softcapping"), cap = cap_of("final_logit_softcapping");
