@@ -142,6 +142,8 @@ const char *name_of(TextReading::Gives gives) {
         return "embedding";
     case TextReading::Gives::classes:
         return "classes";
+    case TextReading::Gives::answers:
+        return "answers";
     case TextReading::Gives::token_classes:
         break;
     }

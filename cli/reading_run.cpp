@@ -104,11 +104,37 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
         return classes(texts);
     case TextReading::Gives::token_classes:
         return token_classes(texts);
+    case TextReading::Gives::answers:
+        throw Error(ErrorCode::usage,
+                    "this model finds answers: expected --pairs, and two by two a question and a text "
+                    "that answers it");
     }
 }
 
 void ReadingRun::pairs(const std::vector<TextPair> &pairs) {
     prepare();
+    reading_.gives == TextReading::Gives::answers ? answers(pairs) : classes(pairs);
+}
+
+void ReadingRun::answers(const std::vector<TextPair> &pairs) {
+    const auto found =
+        answer(session_, pairs, {.best = answers_, .batch = options_.batch, .progress = options_.progress});
+    Table table({"QUESTION", "ANSWER", {"SCORE", Align::right}});
+    for (size_t i = 0; i < pairs.size(); ++i) {
+        Json list = Json::array();
+        for (const Answer &each : found[i]) {
+            list.push_back({{"text", each.text},
+                            {"begin", each.characters.begin},
+                            {"end", each.characters.end},
+                            {"score", each.score}});
+            table.row({{pairs[i].first, Style::bold}, each.text, fixed(each.score)});
+        }
+        add(i, {{"text", pairs[i].first}, {"second", pairs[i].second}, {"answers", std::move(list)}});
+    }
+    output_.json() ? print_json() : output_.print(table.str(output_));
+}
+
+void ReadingRun::classes(const std::vector<TextPair> &pairs) {
     const auto found = classify_pairs(session_, pairs, options_);
     Table table({"FIRST", "SECOND", "CLASSES"});
     for (size_t i = 0; i < pairs.size(); ++i) {
@@ -122,7 +148,7 @@ void ReadingRun::pairs(const std::vector<TextPair> &pairs) {
 std::optional<std::string> ReadingRun::why_not(const std::string &line, bool paired) const {
     const auto pair = paired ? pair_of(line) : std::nullopt;
     if (paired && !pair) return "expected two texts with one tab between them";
-    if (options_.truncate) return std::nullopt;
+    if (options_.truncate || reading_.gives == TextReading::Gives::answers) return std::nullopt;
     const auto refused = paired ? tokenize_pairs(model_, {*pair}).refused : tokenize(model_, {line}).refused;
     return refused ? std::optional(refused->why) : std::nullopt;
 }

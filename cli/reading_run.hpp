@@ -25,6 +25,8 @@ class ReadingRun {
 
     void texts(const std::vector<std::string> &texts);
     void pairs(const std::vector<TextPair> &pairs);
+    // How many answers to a question are shown.
+    void show_answers(size_t most) { answers_ = most; }
     // With `paired`, a line holds two texts with a tab between them. All of them at once. Returns the exit status.
     [[nodiscard]] int lines(LineReader lines, bool paired);
     // Also writes the vectors, (N, C), to these files.
@@ -34,6 +36,8 @@ class ReadingRun {
     void embeddings(const std::vector<std::string> &texts);
     void classes(const std::vector<std::string> &texts);
     void token_classes(const std::vector<std::string> &texts);
+    void classes(const std::vector<TextPair> &pairs);
+    void answers(const std::vector<TextPair> &pairs);
 
     void prepare(); // refuses files that nothing would be written to, and shows progress from now on
     // Why a line cannot be read; none: it can.
@@ -49,6 +53,7 @@ class ReadingRun {
     Session session_;
     Output &output_;
     ReadOptions options_;
+    size_t answers_ = 1;
     std::vector<Destination> files_;
     struct Refused {
         size_t before; // which answer

@@ -29,6 +29,7 @@ struct RunOptions {
     GenerateOptions generate;
     bool truncate = false, pairs = false;
     std::string prompt;
+    size_t answers = 1;
 };
 
 // ---- Tensors ----
@@ -170,6 +171,7 @@ int read_texts(const RunOptions &options, const ReadOptions &how, const Model &m
     }
     if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     run.write_to(std::move(files));
+    run.show_answers(options.answers);
     if (options.texts.empty()) return run.lines(std::move(lines), options.pairs);
     options.pairs ? run.pairs(pairs_of(options.texts)) : run.texts(options.texts);
     return 0;
@@ -225,11 +227,16 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
+        if (inspect(model).reading->gives == TextReading::Gives::answers)
+            refuse_given(app, {"--truncate", "--prompt"}, "is not about answers to questions, which this model gives");
+        else
+            refuse_given(app, {"--answers"}, "is about answers to questions, which this model does not give");
         ReadOptions reading{.truncate = options.truncate};
         if (app.is_given("--prompt")) reading.prompt = options.prompt;
         return read_texts(options, reading, model, runtime.session(model, device, how), lines, output);
     }
-    refuse_given(app, {"--pairs", "--prompt"}, "is about vectors and classes of texts, which this model does not give");
+    refuse_given(app, {"--pairs", "--prompt", "--answers"},
+                 "is about vectors and classes of texts, which this model does not give");
     if (!options.outputs.empty() || !options.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
@@ -289,6 +296,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.flag("--pairs", options->pairs,
              "texts belong together, two by two, such as a question and a document; a line on stdin holds two, with a "
              "tab between them");
+    app.option("--answers", options->answers, "N", "how many answers to a question are shown").shows_default();
     app.option("--prompt", options->prompt, "NAME",
                "the prompt that is put before texts, such as query; default: the one of the model; '': none");
     app.choice("--on-error", options->on_error, {"stop", "skip"},

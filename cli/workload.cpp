@@ -103,6 +103,13 @@ void Workload::transcribe_files(const Model &model, const std::vector<std::strin
     };
 }
 
+// Looks for each text in itself.
+void answer_themselves(Session &session, const std::vector<std::string> &texts) {
+    std::vector<TextPair> pairs;
+    for (const std::string &text : texts) pairs.push_back({text, text});
+    (void)answer(session, pairs, {.batch = pairs.size()});
+}
+
 void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
     texts_ = options.texts;
     if (texts_.empty())
@@ -125,6 +132,7 @@ void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
         if (gives == TextReading::Gives::embedding) (void)embed(session, texts, how);
         if (gives == TextReading::Gives::classes) (void)classify(session, texts, how);
         if (gives == TextReading::Gives::token_classes) (void)label_tokens(session, texts, how);
+        if (gives == TextReading::Gives::answers) answer_themselves(session, texts);
     };
 }
 

@@ -88,9 +88,9 @@ struct TextGeneration {
     int64_t beams = 1;      // of a search, unless GenerateOptions::beams says how many
 };
 
-// How a model turns texts into vectors or classes: embed(), classify() and label_tokens() of texts.hpp.
+// How a model turns texts into vectors or classes: embed(), classify(), label_tokens() and answer() of texts.hpp.
 struct TextReading {
-    enum class Gives { embedding, classes, token_classes };
+    enum class Gives { embedding, classes, token_classes, answers };
 
     std::string graph, output;
     std::string tokenizer; // its file name

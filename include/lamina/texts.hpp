@@ -49,6 +49,21 @@ struct TokenLabels {
     std::vector<LabelScore> labels; // best first
 };
 
+// The part of a text that answers a question.
+struct Answer {
+    std::string text;
+    TextRange characters; // its position in the text
+    double score = 0;     // how likely it is
+};
+
+struct AnswerOptions {
+    size_t best = 1;          // how many answers to a question; there may be fewer
+    size_t longest = 15;      // tokens of an answer
+    bool may_be_none = false; // true: an empty answer is one, too, where the model finds that the text has none
+    size_t batch = 32;        // how many parts of texts are processed together
+    std::function<void(size_t done, size_t all)> progress{}; // after every batch
+};
+
 // These functions accept any number of texts, and return one result per text, in the same order. They throw
 // Error(usage) for a model with another kind of output or for a prompt that it does not have, and Error(input) for a
 // text without tokens, or with too many.
@@ -63,6 +78,11 @@ struct TokenLabels {
 // The same for each token of a text, without special ones.
 [[nodiscard]] std::vector<std::vector<TokenLabels>>
 label_tokens(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
+
+// The likeliest answers to each question, best first. `first` is the question, `second` the text; one that is too long
+// is read in parts, which overlap.
+[[nodiscard]] std::vector<std::vector<Answer>> answer(Session &session, const std::vector<TextPair> &pairs,
+                                                      const AnswerOptions &options = {});
 
 // ---- Conversations ----
 

@@ -33,6 +33,7 @@ struct Encoding {
     std::vector<TextRange> offsets;  // within the token's own text; 0, 0 for tokens that come from no text
     std::vector<int32_t> types;      // token type ids: usually 0 for the first text and 1 for the second
     std::vector<bool> special;       // added by the tokenizer around the texts
+    std::vector<int32_t> words = {}; // the number of the word in its text that a token is a part of; -1: of none
 
     [[nodiscard]] size_t size() const { return ids.size(); }
     bool operator==(const Encoding &) const = default;

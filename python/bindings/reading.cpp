@@ -23,6 +23,14 @@ std::vector<std::vector<int32_t>> ids_of(const Model &model, const Texts &texts)
     return std::move(found.ids);
 }
 
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<TextPair> both(const Pairs &pairs) {
+    std::vector<TextPair> out;
+    for (const auto &[first, second] : pairs) out.push_back({first, second});
+    return out;
+}
+
 } // namespace
 
 void add_reading(nb::module_ &m) {
@@ -32,6 +40,21 @@ void add_reading(nb::module_ &m) {
         .def_rw("truncate", &ReadOptions::truncate)
         .def_rw("prompt", &ReadOptions::prompt)
         .def_rw("progress", &ReadOptions::progress);
+    nb::class_<AnswerOptions>(m, "AnswerOptions")
+        .def(nb::init<>())
+        .def_rw("best", &AnswerOptions::best)
+        .def_rw("longest", &AnswerOptions::longest)
+        .def_rw("may_be_none", &AnswerOptions::may_be_none)
+        .def_rw("batch", &AnswerOptions::batch)
+        .def_rw("progress", &AnswerOptions::progress);
+    nb::class_<Answer>(m, "Answer", "The part of a text that answers a question.")
+        .def_ro("text", &Answer::text)
+        .def_prop_ro(
+            "begin", [](const Answer &a) { return a.characters.begin; }, "Its first character.")
+        .def_prop_ro(
+            "end", [](const Answer &a) { return a.characters.end; }, "The character behind it.")
+        .def_ro("score", &Answer::score, "How likely it is.")
+        .def("__repr__", [](const Answer &a) { return nb::str("({!r}, {:.6g})").format(a.text, a.score); });
     nb::class_<LabelScore>(m, "LabelScore", "A class that a model knows, and how likely it is.")
         .def_ro("label", &LabelScore::label)
         .def_ro("score", &LabelScore::score, "A probability, or the value itself for regression.")
@@ -59,11 +82,14 @@ void add_reading(nb::module_ &m) {
         nb::arg("session"), nb::arg("texts"), nb::arg("options"));
     m.def(
         "classify_pairs",
-        [](Session &session, const std::vector<std::pair<std::string, std::string>> &pairs,
-           const ReadOptions &options) {
-            std::vector<TextPair> both;
-            for (const auto &[first, second] : pairs) both.push_back({first, second});
-            return unlocked([&] { return classify_pairs(session, both, options); });
+        [](Session &session, const Pairs &pairs, const ReadOptions &options) {
+            return unlocked([&] { return classify_pairs(session, both(pairs), options); });
+        },
+        nb::arg("session"), nb::arg("pairs"), nb::arg("options"));
+    m.def(
+        "answer",
+        [](Session &session, const Pairs &pairs, const AnswerOptions &options) {
+            return unlocked([&] { return answer(session, both(pairs), options); });
         },
         nb::arg("session"), nb::arg("pairs"), nb::arg("options"));
     m.def(

@@ -25,6 +25,7 @@ from ._errors import (
     UsageError,
 )
 from ._lamina import (
+    Answer,
     Audio,
     CaseResult,
     Device,
@@ -42,7 +43,7 @@ from ._lamina import (
     read_audio,
 )
 from ._model import Model, load
-from ._options import GenerateOptions, ReadOptions
+from ._options import AnswerOptions, GenerateOptions, ReadOptions
 from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
 
@@ -50,6 +51,8 @@ models = _Path(__file__).parent / "models"
 """The folder of the models that come with Lamina."""
 
 __all__ = [
+    "Answer",
+    "AnswerOptions",
     "Audio",
     "CaseResult",
     "CheckReport",

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from . import _lamina, _tables
 from ._arrays import as_input
-from ._lamina import Audio, Device, Graph, Hypothesis, LabelScore, TokenLabels, Transcript
-from ._options import GenerateOptions, ReadOptions, filled
+from ._lamina import Answer, Audio, Device, Graph, Hypothesis, LabelScore, TokenLabels, Transcript
+from ._options import AnswerOptions, GenerateOptions, ReadOptions, filled
 from ._runtime import Path, runtime
 from ._stream import pieces
 
@@ -166,6 +166,14 @@ class Model:
             given = [(first, second) for first, second in pairs]
             read_as = filled(_lamina.ReadOptions(), options)
             found: List[List[LabelScore]] = _lamina.classify_pairs(self._session, given, read_as)
+        return found
+
+    def answer(self, pairs: Sequence[Tuple[str, str]], **options: Unpack[AnswerOptions]) -> List[List[Answer]]:
+        """The likeliest answers to questions, best first. Each pair is a question, and a text with the answer."""
+        with self._turn:
+            given = [(question, text) for question, text in pairs]
+            read_as = filled(_lamina.AnswerOptions(), options)
+            found: List[List[Answer]] = _lamina.answer(self._session, given, read_as)
         return found
 
     @overload

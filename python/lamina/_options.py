@@ -73,6 +73,28 @@ class GenerateOptions(TypedDict, total=False):
     stream: Callable[[int, str], None]
 
 
+class AnswerOptions(TypedDict, total=False):
+    """How `answer` looks for answers.
+
+    best
+        How many answers to a question; 1.
+    longest
+        The most tokens of an answer; 15.
+    may_be_none
+        True: an empty answer is one, too, where the model finds that the text has none.
+    batch
+        How many parts of texts are processed together; 32.
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
+    best: int
+    longest: int
+    may_be_none: bool
+    batch: int
+    progress: Callable[[int, int], None]
+
+
 class ReadOptions(TypedDict, total=False):
     """How texts are turned into vectors or classes.
 

@@ -1,6 +1,7 @@
 """Texts give what the command gives, bit for bit."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,6 +134,15 @@ def test_classes_of_pairs_are_those_of_the_command(fixture_model, command):
     found = lamina.load(folder, "cpu").classify_pairs(pairs)
     expected = command("run", folder, "--pairs", *[text for pair in pairs for text in pair])
     assert [[{"label": s.label, "score": s.score} for s in each] for each in found] == [e["labels"] for e in expected]
+
+
+def test_answers_are_those_of_the_command(command):
+    folder = Path(__file__).parents[2] / "tests" / "architectures" / "answers" / "bert"
+    pair = ("Who jumps?", "The quick brown fox jumps over the lazy dog.")
+    found = lamina.load(folder, "cpu").answer([pair], best=3)[0]
+    expected = command("run", folder, "--pairs", "--answers", 3, *pair)[0]["answers"]
+    assert [{"text": a.text, "begin": a.begin, "end": a.end, "score": a.score} for a in found] == expected
+    assert pair[1][found[0].begin : found[0].end] == found[0].text
 
 
 def test_classes_of_tokens_are_those_of_the_command(fixture_model, command):

@@ -91,6 +91,7 @@ TextReading reading_of(const model::Reading &r) {
     using Gives = model::Reading::Gives;
     const auto gives = r.gives == Gives::embedding ? TextReading::Gives::embedding
                        : r.gives == Gives::classes ? TextReading::Gives::classes
+                       : r.gives == Gives::answers ? TextReading::Gives::answers
                                                    : TextReading::Gives::token_classes;
     return {.graph = r.graph,
             .output = r.output,

@@ -5,7 +5,7 @@
 #include "generation/text_inputs.hpp"
 #include "generation/texts.hpp"
 #include "model/place.hpp"
-#include "reading/reading.hpp"
+#include "reading/answers.hpp"
 
 #include <algorithm>
 
@@ -14,12 +14,18 @@ namespace {
 
 using Gives = model::Reading::Gives;
 
-std::vector<reading::Found> read(Session &session, const std::vector<reading::Text> &texts, const ReadOptions &options,
-                                 Gives expected, const char *what) {
+// The session, if its model gives that.
+detail::SessionState &checked(Session &session, Gives expected, const char *what) {
     detail::SessionState &state = detail::Access::state(session);
     if (state.model->reading && state.model->reading->gives != expected)
         throw Error(ErrorCode::usage, state.model->folder.string() + " does not give " + what + " but the output '" +
                                           state.model->reading->output + "'");
+    return state;
+}
+
+std::vector<reading::Found> read(Session &session, const std::vector<reading::Text> &texts, const ReadOptions &options,
+                                 Gives expected, const char *what) {
+    detail::SessionState &state = checked(session, expected, what);
     const std::scoped_lock turn(state.turn);
     return reading::read(state, texts, options);
 }
@@ -73,6 +79,13 @@ std::vector<std::vector<TokenLabels>> label_tokens(Session &session, const std::
                                                      std::span(each.values).subspan(i * count, count))});
     }
     return out;
+}
+
+std::vector<std::vector<Answer>> answer(Session &session, const std::vector<TextPair> &pairs,
+                                        const AnswerOptions &options) {
+    detail::SessionState &state = checked(session, Gives::answers, "answers to questions");
+    const std::scoped_lock turn(state.turn);
+    return reading::answer(state, pairs, options);
 }
 
 std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages) {

@@ -28,10 +28,11 @@ struct TextSettings {
     std::string file;                   // the tokenizer's
     Json source = {}, target = {};      // of a model that generates text, as model.json describes its tokenizers
     std::optional<model::Chat> chat = {};
-    int64_t max_length = 256;    // of an output, in tokens; the default if the files say nothing
-    int64_t context = INT32_MAX; // the longest text that the model was trained with, in tokens
-    Json sampling = nullptr;     // as model.json has it; null: greedy
-    bool lowercase = false;      // texts are, before their tokenizer sees them
+    int64_t max_length = 256;            // of an output, in tokens; the default if the files say nothing
+    int64_t context = INT32_MAX;         // the longest text that the model was trained with, in tokens
+    int64_t tokenizer_limit = INT32_MAX; // the longest text that the tokenizer is made for
+    Json sampling = nullptr;             // as model.json has it; null: greedy
+    bool lowercase = false;              // texts are, before their tokenizer sees them
     Prompts prompts = {};
     std::optional<int64_t> padding = {}; // an id of tokens that do not count at the end of a text
 };
@@ -55,6 +56,7 @@ struct Draft {
     model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer
     int64_t sample_rate = 0;                        // of the audio input "samples" of `encode`; 0: there is none
+    bool causal = false;                            // a token sees only those before it
     std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 

@@ -14,6 +14,7 @@ Task task_of(const Draft &draft, bool tied) {
 DecoderGraph::DecoderGraph(Draft &draft)
     : draft_(&draft), tied_(draft.config.flag("tie_word_embeddings")), task_(task_of(draft, tied_)),
       graph_(&draft.graph(task_ == Task::words ? "decode" : "encode")), ids_(graph_->input("ids", DType::i32, "B T")) {
+    draft.causal = true;
     if (task_ == Task::words)
         position_ = graph_->input("position", DType::i32, "B");
     else

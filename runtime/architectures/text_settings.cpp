@@ -40,6 +40,16 @@ void read_sentence_settings(const fs::path &folder, TextSettings &out) {
     sentences.finish();
 }
 
+// "model_max_length" of tokenizer_config.json, which stands for no limit if it is huge.
+int64_t tokenizer_limit_of(const fs::path &folder) {
+    constexpr const char *key = "model_max_length";
+    const fs::path file = folder / "tokenizer_config.json";
+    if (!has_file(file)) return INT32_MAX;
+    const JsonText document(text_of(file), file.string());
+    const double limit = Config(document.root()).real(key, INT32_MAX);
+    return limit >= 1 && limit < INT32_MAX ? static_cast<int64_t>(limit) : INT32_MAX;
+}
+
 // "<s>", or {"content": "<s>", ...}.
 std::string token_of(const Config &config, const char *key) {
     const auto value = config.find(key);
@@ -88,6 +98,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         return std::nullopt;
     }
     out.context = context_of(config);
+    out.tokenizer_limit = tokenizer_limit_of(folder);
     read_sentence_settings(folder, out);
     out.max_length = read_max_length(generation, out.max_length);
     out.sampling = read_sampling(generation);
@@ -187,6 +198,9 @@ void add_prompts(const Prompts &prompts, bool pooled, Json &reading) {
 
 } // namespace
 
+// The longest part of a text that is searched for an answer, in tokens (transformers 4, question_answering.py).
+constexpr int64_t answer_window = 384;
+
 Json reading_block(const Draft &draft) {
     const auto encode = draft.graphs.find("encode");
     if (!draft.texts || !draft.texts->tokenizer || encode == draft.graphs.end() || draft.graphs.contains("decode"))
@@ -204,6 +218,11 @@ Json reading_block(const Draft &draft) {
         return out;
     }
     if (draft.texts->padding) out["padding"] = *draft.texts->padding;
+    if (draft.task == Task::answers && !draft.causal) {
+        out["answers"] = "logits";
+        out["longest"] = std::min({draft.texts->context, draft.texts->tokenizer_limit, answer_window});
+        return out;
+    }
     const bool of_texts = draft.task == Task::texts;
     if (!of_texts && draft.task != Task::tokens) return nullptr;
     out[of_texts ? "classes" : "token_classes"] = "logits";

@@ -84,8 +84,8 @@ struct Generation {
 
 // What a model that reads texts, and writes none, is given and gives. Names were checked at load time.
 struct Reading {
-    enum class Gives { embedding, classes, token_classes }; // (B, C); (B, L); (B, T, L)
-    enum class Scores { softmax, sigmoid, values };         // what the outputs of classes are
+    enum class Gives { embedding, classes, token_classes, answers }; // (B, C); (B, L); (B, T, L); (B, T, 2)
+    enum class Scores { softmax, sigmoid, values };                  // what the outputs of classes are
 
     std::string graph;
     std::string file; // of the tokenizer

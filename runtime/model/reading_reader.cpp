@@ -16,10 +16,11 @@ namespace {
 using Gives = Reading::Gives;
 using Scores = Reading::Scores;
 
-constexpr std::array<ReadingKind, 3> kinds{{
+constexpr std::array<ReadingKind, 4> kinds{{
     {Gives::embedding, "embedding", "(B, C)", false},
     {Gives::classes, "classes", "(B, L)", false},
     {Gives::token_classes, "token_classes", "(B, T, L)", true},
+    {Gives::answers, "answers", "(B, T, 2)", true},
 }};
 
 std::string all_keys() {
@@ -73,8 +74,8 @@ void read_prompts(JsonView value, Reading &out) {
 const ReadingKind &kind_of(Gives gives) { return *std::ranges::find(kinds, gives, &ReadingKind::gives); }
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"graph", "ids", "lengths", "token_types", "embedding", "classes", "token_classes", "labels",
-                      "scores", "longest", "tokenizer", "lowercase", "prompts", "default_prompt", "padding"});
+    value.allow_keys({"graph", "ids", "lengths", "token_types", "embedding", "classes", "token_classes", "answers",
+                      "labels", "scores", "longest", "tokenizer", "lowercase", "prompts", "default_prompt", "padding"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};

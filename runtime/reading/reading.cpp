@@ -13,13 +13,6 @@
 namespace lamina::reading {
 namespace {
 
-const model::Reading &reading_of(const model::Model &model) {
-    if (!model.reading)
-        throw Error(ErrorCode::usage, model.folder.string() + " does not turn texts into vectors or classes: it " +
-                                          model::what_it_does(model));
-    return *model.reading;
-}
-
 // How many tokens of two texts are kept where `room` is left for both: the longer one is cut first (tokenizers,
 // utils/truncation.rs, "longest_first").
 std::pair<size_t, size_t> kept(size_t first, size_t second, size_t room) {
@@ -38,17 +31,9 @@ void truncate(Encoding &encoding, size_t longest, size_t first) {
     const size_t special = encoding.size() - own;
     if (encoding.size() <= longest || special > longest) return;
     const auto [of_first, of_second] = kept(first, own - first, longest - special);
-    Encoding out;
-    for (size_t i = 0, at = 0; i < encoding.size(); ++i) {
-        const size_t place = encoding.special[i] ? 0 : at++;
-        if (!encoding.special[i] && (place < first ? place >= of_first : place - first >= of_second)) continue;
-        out.ids.push_back(encoding.ids[i]);
-        out.tokens.push_back(std::move(encoding.tokens[i]));
-        out.offsets.push_back(encoding.offsets[i]);
-        out.types.push_back(encoding.types[i]);
-        out.special.push_back(encoding.special[i]);
-    }
-    encoding = std::move(out);
+    encoding = without(encoding, [&, of_first = of_first, of_second = of_second](size_t own_token) {
+        return own_token < first ? own_token < of_first : own_token - first < of_second;
+    });
 }
 
 // Why the model does not take a text with these tokens; empty if it does.
@@ -134,6 +119,27 @@ size_t rows_of_batch(const std::vector<Encoding> &texts, const std::vector<size_
 
 } // namespace
 
+const model::Reading &reading_of(const model::Model &model) {
+    if (!model.reading)
+        throw Error(ErrorCode::usage, model.folder.string() + " does not turn texts into vectors or classes: it " +
+                                          model::what_it_does(model));
+    return *model.reading;
+}
+
+Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep) {
+    Encoding out;
+    for (size_t i = 0, own = 0; i < encoding.size(); ++i) {
+        if (!encoding.special[i] && !keep(own++)) continue;
+        out.ids.push_back(encoding.ids[i]);
+        out.tokens.push_back(encoding.tokens[i]);
+        out.offsets.push_back(encoding.offsets[i]);
+        out.types.push_back(encoding.types[i]);
+        out.special.push_back(encoding.special[i]);
+        out.words.push_back(encoding.words[i]);
+    }
+    return out;
+}
+
 std::vector<Text> single(const std::vector<std::string> &texts) {
     std::vector<Text> out;
     for (const std::string &text : texts) out.push_back({text, std::nullopt});
@@ -142,14 +148,20 @@ std::vector<Text> single(const std::vector<std::string> &texts) {
 
 std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts, const ReadOptions &options) {
     const model::Reading &model = reading_of(*session.model);
-    if (options.batch < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
-    std::vector<Found> out(texts.size());
-    std::vector<Encoding> encodings = encode(model, texts, prompt_of(model, options.prompt), options.truncate);
-    std::vector<size_t> order(texts.size()); // texts of similar length together
+    return run(session, encode(model, texts, prompt_of(model, options.prompt), options.truncate), options.batch,
+               options.progress);
+}
+
+std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t most,
+                       const std::function<void(size_t done, size_t all)> &progress) {
+    const model::Reading &model = reading_of(*session.model);
+    if (most < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
+    std::vector<Found> out(encodings.size());
+    std::vector<size_t> order(out.size()); // texts of similar length together
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) { return encodings[i].size(); });
     for (size_t first = 0; first < order.size();) {
-        const auto batch = std::span(order).subspan(first, rows_of_batch(encodings, order, first, options.batch));
+        const auto batch = std::span(order).subspan(first, rows_of_batch(encodings, order, first, most));
         std::vector<const Encoding *> rows;
         for (const size_t i : batch) rows.push_back(&encodings[i]);
         const auto height = static_cast<int64_t>(std::bit_ceil(rows.size())),
@@ -165,7 +177,7 @@ std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &
             out[batch[b]].values.assign(row.begin(), row.end());
         }
         first += batch.size();
-        if (options.progress) options.progress(first, order.size());
+        if (progress) progress(first, order.size());
     }
     for (size_t i = 0; i < out.size(); ++i) out[i].encoding = std::move(encodings[i]);
     return out;
@@ -210,6 +222,9 @@ void expect_shape(const model::Model &model, const Shape &output, int64_t batch,
         throw Error(ErrorCode::input, place(kind.key) + ": expected '" + reading.output + "' to be " + kind.dims +
                                           ", found " + to_string(output) + " for B = " + std::to_string(batch) +
                                           ", T = " + std::to_string(length));
+    if (reading.gives == model::Reading::Gives::answers && output.back() != 2)
+        throw Error(ErrorCode::input, place(kind.key) + ": expected '" + reading.output + "' to be " + kind.dims +
+                                          ", found " + to_string(output));
     if (!reading.labels.empty() && static_cast<int64_t>(reading.labels.size()) != output.back())
         throw Error(ErrorCode::input, place("labels") + ": expected " + std::to_string(output.back()) +
                                           " labels, one for each class of '" + reading.output + "', found " +

@@ -6,6 +6,7 @@
 #include <lamina/texts.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,17 @@ struct Found {
     Encoding encoding;         // the text's tokens
     std::vector<float> values; // (C), (L), or (tokens, L): without padding
 };
+
+// Throws Error(usage) for a model without a "reading" block.
+[[nodiscard]] const model::Reading &reading_of(const model::Model &model);
+
+// The tokens without those of the texts themselves, the special ones aside, that `keep` refuses. It is given their
+// number among them.
+[[nodiscard]] Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep);
+
+// What the model gives for each of these tokens of texts. `progress`: after every batch.
+[[nodiscard]] std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t batch,
+                                     const std::function<void(size_t done, size_t all)> &progress);
 
 // In the order of the texts. Throws Error(usage) for a model that does not read texts, Error(input) for a text that has
 // no tokens or, unless options.truncate, more than the model takes.

@@ -19,6 +19,7 @@ Encoding special_tokens(const std::vector<SpecialToken> &tokens, int32_t type) {
     out.offsets.resize(tokens.size());
     out.types.assign(tokens.size(), type);
     out.special.assign(tokens.size(), true);
+    out.words.assign(tokens.size(), -1);
     return out;
 }
 
@@ -62,6 +63,7 @@ void append(Encoding &to, const Encoding &part) {
     to.offsets.insert(to.offsets.end(), part.offsets.begin(), part.offsets.end());
     to.types.insert(to.types.end(), part.types.begin(), part.types.end());
     to.special.insert(to.special.end(), part.special.begin(), part.special.end());
+    to.words.insert(to.words.end(), part.words.begin(), part.words.end());
 }
 
 PostProcessor bert_processing(const SpecialToken &cls, const SpecialToken &sep) {

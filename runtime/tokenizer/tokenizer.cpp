@@ -46,7 +46,7 @@ Encoding encode_one(const Tokenizer::Parts &parts, std::string_view text, int32_
     const Ruler ruler(text, unit);
     Encoding out;
     std::vector<WordToken> tokens;
-    for (const Piece &piece : pieces) {
+    for (int32_t number = 0; const Piece &piece : pieces) {
         const std::string &word = piece.text.now();
         tokens.clear();
         if (piece.added_token)
@@ -57,7 +57,9 @@ Encoding encode_one(const Tokenizer::Parts &parts, std::string_view text, int32_
             out.ids.push_back(token.id);
             out.tokens.emplace_back(token.verbatim ? token.span.of(word) : *parts.model->token(token.id));
             out.offsets.push_back(ruler.measure(piece.text.origin(token.span)));
+            out.words.push_back(number);
         }
+        ++number;
     }
     out.types.assign(out.size(), type);
     out.special.assign(out.size(), false);

@@ -115,6 +115,23 @@ TEST_CASE("run --pairs: texts are read two by two, and a line holds two with a t
     CHECK_THAT(odd.err, matchers::contains("--pairs: expected an even number of texts, found 1"));
 }
 
+TEST_CASE("run --pairs: a model that answers questions shows the likeliest answers") {
+    const std::string path = std::string(LAMINA_SOURCE_DIR) + "/tests/architectures/answers/bert";
+    const json all =
+        json::parse(std::ifstream(std::string(LAMINA_SOURCE_DIR) + "/tests/architectures/answers/expected.json"));
+    const std::string question = all["pairs"][0][0], text = all["pairs"][0][1];
+    const Finished found =
+        run_lamina({"run", path, "--device", "cpu", "--pairs", "--answers", "4", "--json", question, text});
+    REQUIRE(found.status == 0);
+    const json answers = json::parse(found.out)[0]["answers"];
+    REQUIRE(answers.size() == 4);
+    for (size_t i = 0; i < 4; ++i) CHECK(answers[i]["text"] == all["answers"]["bert"][1][0][i]["answer"]);
+    const Finished shown = run_lamina({"run", path, "--device", "cpu", "--pairs"}, {.input = question + "\t" + text});
+    CHECK_THAT(shown.out, matchers::contains(answers[0]["text"].get<std::string>()));
+    const Finished alone = run_lamina({"run", path, "--device", "cpu", text});
+    CHECK_THAT(alone.err, matchers::contains("this model finds answers: expected --pairs"));
+}
+
 TEST_CASE("run: a text whose scores are no numbers has an error of its own, and all others are answered") {
     const TemporaryFolder folder;
     copy_with_nan(folder.path() / "model");
