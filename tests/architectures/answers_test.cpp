@@ -1,32 +1,21 @@
 // Answers to questions, compared with the pipeline of transformers. answers/make.py wrote the models.
 #include "catch.hpp"
-#include "places.hpp"
-#include "plugin_runtime.hpp"
+#include "folders.hpp"
 
 #include <lamina/convert.hpp>
 #include <lamina/texts.hpp>
 
-#include "../temporary_folder.hpp"
-
-#include <nlohmann/json.hpp>
-
-#include <fstream>
-
 using namespace lamina;
 using matchers::contains;
 using nlohmann::json;
+using test::json_of;
 using test::runtime;
+using test::session_of;
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path folders = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "answers";
-
-json expected() { return json::parse(std::ifstream(folders / "expected.json")); }
-
-Session session_of(const fs::path &folder) {
-    return runtime().session(runtime().load(folder), runtime().device("cpu"));
-}
+const fs::path folders = test::architectures / "answers";
 
 std::vector<TextPair> pairs_of(const json &list) {
     std::vector<TextPair> out;
@@ -57,7 +46,7 @@ void check_answers(const std::vector<Answer> &found, const json &wanted) {
 } // namespace
 
 TEST_CASE("answers: they are those of transformers, also in texts longer than the model takes, and after conversion") {
-    const json all = expected();
+    const json all = json_of(folders / "expected.json");
     const std::vector<TextPair> pairs = pairs_of(all["pairs"]);
     CHECK(all["answers"].size() == 2);
     for (const auto &[name, by_setting] : all["answers"].items()) {

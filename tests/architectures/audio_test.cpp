@@ -153,7 +153,7 @@ TEST_CASE("audio: a converted model gives the same transcripts") {
     const TemporaryFolder folder;
     convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
     Session before = model.session();
-    Session after = runtime().session(runtime().load(folder.path() / "converted"), runtime().device("cpu"));
+    Session after = test::session_of(folder.path() / "converted");
     const Audio audio = tone(700, 3000);
     const Choices french{{"language", "fr"}};
     CHECK(tokens_of(after, audio, french) == tokens_of(before, audio, french));

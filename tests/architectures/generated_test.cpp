@@ -17,10 +17,7 @@ using test::runtime;
 
 namespace {
 
-json expected() {
-    return json::parse(
-        std::ifstream(std::filesystem::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "generated.json"));
-}
+json expected() { return test::json_of(test::architectures / "generated.json"); }
 
 // "w7 w9" of 7 and 9.
 std::string text_of(const json &ids) {
@@ -84,7 +81,7 @@ TEST_CASE("generation_config.json: a converted model keeps all settings") {
         if (!cases[i].at("settings").is_null()) model.write("generation_config.json", cases[i].at("settings").dump());
         const TemporaryFolder folder;
         convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
-        Session session = runtime().session(runtime().load(folder.path() / "converted"), runtime().device("cpu"));
+        Session session = test::session_of(folder.path() / "converted");
         CHECK(tokens_of(session, cases[i].at("given")) == cases[i].at("ids"));
     }
 }

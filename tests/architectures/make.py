@@ -19,30 +19,14 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
+from randomized import is_computed, randomized
+
 here = pathlib.Path(__file__).parent / "models"
 vocabulary = 53
 
 
 def is_wanted(name):
     return len(sys.argv) == 1 or any(name.startswith(start) for start in sys.argv[1:])
-
-
-def is_computed(model, name):
-    """Marian's sinusoids are parameters, but they are not in its files."""
-    return "Marian" in type(model).__name__ and "embed_positions" in name
-
-
-def randomized(model, scale=0.4):
-    """Makes every parameter random, including norms and biases, whose defaults would hide mistakes."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if is_computed(model, name):
-                continue
-            values = torch.randn(parameter.shape, dtype=torch.float64) * scale
-            if "norm" in name.lower() and name.endswith("weight") or ".ln_" in name and name.endswith("weight"):
-                values = 1 + values * 0.5
-            parameter.copy_(values)
-    return model
 
 
 def save_golden(file, graph, inputs, outputs):
@@ -60,7 +44,7 @@ def save(name, model, graph, inputs, outputs, dtype=torch.float16):
     folder.mkdir(parents=True)
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}  # frequencies: never in half precision
     buffers |= {name: torch.nn.Parameter(p.clone()) for name, p in model.named_parameters() if is_computed(model, name)}
-    model = randomized(model).to(dtype).eval()
+    model = randomized(model, torch.float64).to(dtype).eval()
     model.save_pretrained(folder)
     if not model.config.is_encoder_decoder:
         (folder / "generation_config.json").unlink(missing_ok=True)

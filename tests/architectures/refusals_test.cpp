@@ -1,29 +1,25 @@
 // Settings that Lamina does not support, or that contradict the weights, cause errors that name them.
-#include "../temporary_folder.hpp"
 #include "catch.hpp"
-#include "places.hpp"
+#include "folders.hpp"
 
 #include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <fstream>
 
 using namespace lamina;
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path models = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models";
+const fs::path models = test::architectures / "models";
 
 // The error of loading one of models/ after config.json was changed; "" if it loads.
 std::string refusal(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
     const TemporaryFolder folder;
     fs::copy(models / name, folder.path(), fs::copy_options::recursive);
     fs::remove(folder.path() / "golden.safetensors");
-    nlohmann::json config = nlohmann::json::parse(std::ifstream(folder.path() / "config.json"));
+    nlohmann::json config = test::json_of(folder.path() / "config.json");
     change(config);
     folder.write("config.json", config.dump());
     RuntimeOptions options;
@@ -41,7 +37,7 @@ std::string refusal(const std::string &name, const std::function<void(nlohmann::
 std::vector<std::string> ignored(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
     const TemporaryFolder folder;
     fs::copy(models / name, folder.path(), fs::copy_options::recursive);
-    nlohmann::json config = nlohmann::json::parse(std::ifstream(folder.path() / "config.json"));
+    nlohmann::json config = test::json_of(folder.path() / "config.json");
     change(config);
     folder.write("config.json", config.dump());
     RuntimeOptions options;

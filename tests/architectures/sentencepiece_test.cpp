@@ -1,17 +1,11 @@
 // Folders of T5 and Marian whose tokenizers are SentencePiece models.
-#include "../temporary_folder.hpp"
 #include "catch.hpp"
-#include "places.hpp"
-#include "plugin_runtime.hpp"
+#include "folders.hpp"
 
 #include "architectures/open.hpp"
 
 #include <lamina/convert.hpp>
 #include <lamina/texts.hpp>
-
-#include <nlohmann/json.hpp>
-
-#include <fstream>
 
 using namespace lamina;
 using nlohmann::json;
@@ -20,18 +14,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path here = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures";
-
 // The tiny model of this name with the SentencePiece files that make.py trained.
 void copy_model(const std::string &name, const TemporaryFolder &folder) {
-    fs::copy(here / "models" / name, folder.path(), fs::copy_options::recursive);
-    fs::copy(here / "sentencepiece" / name, folder.path());
+    fs::copy(test::architectures / "models" / name, folder.path(), fs::copy_options::recursive);
+    fs::copy(test::architectures / "sentencepiece" / name, folder.path());
 }
 
 } // namespace
 
 TEST_CASE("SentencePiece folders: token ids and texts are those of transformers") {
-    const json expected = json::parse(std::ifstream(here / "sentencepiece" / "expected.json"));
+    const json expected = test::json_of(test::architectures / "sentencepiece" / "expected.json");
     for (const char *name : {"t5", "marian"}) {
         const TemporaryFolder folder;
         copy_model(name, folder);
@@ -56,9 +48,7 @@ TEST_CASE("SentencePiece folders: models generate text from them, also after con
         const auto generated = [&](const fs::path &path) {
             GenerateOptions options;
             options.max_length = 8;
-            return runtime()
-                .session(runtime().load(path), runtime().device("cpu"))
-                .generate({"the cat sat", "a dog"}, options);
+            return test::session_of(path).generate({"the cat sat", "a dog"}, options);
         };
         const std::vector<std::string> texts = generated(folder.path());
         CHECK_FALSE((texts[0].empty() && texts[1].empty()));

@@ -1,32 +1,22 @@
 // Models of sentence-transformers, compared with that package. sentences/make.py wrote them.
-#include "../temporary_folder.hpp"
 #include "catch.hpp"
-#include "places.hpp"
-#include "plugin_runtime.hpp"
+#include "folders.hpp"
 
 #include <lamina/convert.hpp>
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
-#include <nlohmann/json.hpp>
-
-#include <fstream>
-
 using namespace lamina;
 using matchers::contains;
 using nlohmann::json;
+using test::json_of;
 using test::runtime;
+using test::session_of;
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path folders = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "sentences";
-
-Session session_of(const fs::path &folder) {
-    return runtime().session(runtime().load(folder), runtime().device("cpu"));
-}
-
-json expected() { return json::parse(std::ifstream(folders / "expected.json")); }
+const fs::path folders = test::architectures / "sentences";
 
 void check_vectors(const Tensor &found, const json &wanted) {
     const auto rows = wanted.get<std::vector<std::vector<float>>>();
@@ -38,7 +28,7 @@ void check_vectors(const Tensor &found, const json &wanted) {
 } // namespace
 
 TEST_CASE("sentences: modules and prompts give the vectors of sentence-transformers, after conversion, too") {
-    const json wanted = expected();
+    const json wanted = json_of(folders / "expected.json");
     const auto texts = wanted["texts"].get<std::vector<std::string>>();
     for (const auto &[name, vectors] : wanted["vectors"].items()) {
         INFO(name);
@@ -66,7 +56,7 @@ TEST_CASE("sentences: a prompt is chosen by its name") {
 }
 
 TEST_CASE("sentences: pairs of texts have the scores of transformers, cut like its own if they are too long") {
-    const json wanted = expected();
+    const json wanted = json_of(folders / "expected.json");
     std::vector<TextPair> pairs;
     for (const json &pair : wanted["pairs"]) pairs.push_back({pair[0], pair[1]});
     for (const auto &[name, rows] : wanted["scores"].items()) {
@@ -88,7 +78,7 @@ TEST_CASE("sentences: what a folder of sentence-transformers has and Lamina does
     const auto refusal = [](const char *file, const std::function<void(json &)> &change) {
         const TemporaryFolder folder;
         fs::copy(folders / "dense", folder.path(), fs::copy_options::recursive);
-        json content = json::parse(std::ifstream(folder.path() / file));
+        json content = json_of(folder.path() / file);
         change(content);
         (void)folder.write(file, content.dump());
         return message_of([&] { (void)runtime().load(folder.path()); });

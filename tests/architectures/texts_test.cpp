@@ -270,7 +270,7 @@ TEST_CASE("texts: a converted model takes the same texts") {
         const TemporaryFolder folder;
         convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
         Session before = model.session();
-        Session after = runtime().session(runtime().load(folder.path() / "converted"), runtime().device("cpu"));
+        Session after = test::session_of(folder.path() / "converted");
         const std::vector<std::string> texts{"w7 w9 w11", "w30"};
         if (std::string(name) == "sentences")
             check_close(embed(after, texts).f32(), embed(before, texts).f32());

@@ -1,17 +1,11 @@
 // Tokenizers of folders that lack a tokenizer.json, compared with transformers. tokenizers/make.py wrote them.
-#include "../temporary_folder.hpp"
 #include "catch.hpp"
-#include "places.hpp"
 #include "with_tokenizer.hpp"
 
 #include "architectures/made_tokenizer.hpp"
 
 #include <lamina/convert.hpp>
 #include <lamina/texts.hpp>
-
-#include <nlohmann/json.hpp>
-
-#include <fstream>
 
 using namespace lamina;
 using matchers::contains;
@@ -20,19 +14,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path folders = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "tokenizers";
+const fs::path folders = test::architectures / "tokenizers";
 using Ids = std::vector<int32_t>;
 
 Tokenizer made(const fs::path &folder) {
     const fs::path config = folder / "config.json";
-    const std::string type = fs::exists(config) ? json::parse(std::ifstream(config))["model_type"] : "bert";
+    const std::string type = fs::exists(config) ? test::json_of(config)["model_type"] : "bert";
     return Tokenizer::parse(architectures::made_tokenizer(folder, type).value(), folder.string());
 }
 
 } // namespace
 
 TEST_CASE("tokenizers: files without a tokenizer.json give the ids that transformers gives") {
-    const json expected = json::parse(std::ifstream(folders / "expected.json"));
+    const json expected = test::json_of(folders / "expected.json");
     const auto texts = expected["texts"].get<std::vector<std::string>>();
     const auto pairs = expected["text_pairs"].get<std::vector<std::pair<std::string, std::string>>>();
     CHECK(expected["folders"].size() > 8);

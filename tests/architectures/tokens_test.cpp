@@ -1,14 +1,8 @@
 // The tokens that generation starts with, ends at and never returns, as given in published files.
-#include "../temporary_folder.hpp"
 #include "catch.hpp"
-#include "places.hpp"
 #include "with_tokenizer.hpp"
 
 #include "architectures/open.hpp"
-
-#include <nlohmann/json.hpp>
-
-#include <fstream>
 
 using namespace lamina;
 using nlohmann::json;
@@ -19,12 +13,12 @@ namespace {
 using Ids = std::vector<int32_t>;
 using Start = std::vector<Ids>;
 
-const fs::path models = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models";
+const fs::path models = test::architectures / "models";
 
 // The tokens of one of models/ with these settings in generation_config.json; with none, in a folder without the file.
 model::OutputTokens tokens(const std::string &name, const json &generation, const json &more_config = {}) {
     const TemporaryFolder folder;
-    json config = json::parse(std::ifstream(models / name / "config.json"));
+    json config = test::json_of(models / name / "config.json");
     if (!more_config.empty()) config.update(more_config);
     folder.write("config.json", config.dump());
     fs::copy(models / name / "model.safetensors", folder.path());

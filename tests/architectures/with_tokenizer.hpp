@@ -1,16 +1,11 @@
 // The tiny models of this folder, with a tokenizer.
 #pragma once
 
-#include "../temporary_folder.hpp"
-#include "places.hpp"
-#include "plugin_runtime.hpp"
+#include "folders.hpp"
 
 #include <lamina/lamina.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 inline constexpr int32_t words = 53; // of the models' vocabularies
@@ -36,19 +31,16 @@ inline std::string tokenizer(bool framed) {
 class WithTokenizer {
   public:
     explicit WithTokenizer(const std::string &name, const nlohmann::json &change = nlohmann::json::object()) {
-        const std::filesystem::path from =
-            std::filesystem::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models" / name;
+        const std::filesystem::path from = test::architectures / "models" / name;
         std::filesystem::copy(from, folder_.path(), std::filesystem::copy_options::recursive);
-        nlohmann::json config = nlohmann::json::parse(std::ifstream(from / "config.json"));
+        nlohmann::json config = test::json_of(from / "config.json");
         config.update(change);
         folder_.write("config.json", config.dump());
         folder_.write("tokenizer.json", tokenizer(config["model_type"] == "bert"));
     }
     [[nodiscard]] const std::filesystem::path &path() const { return folder_.path(); }
     void write(const std::string &name, const std::string &text) const { (void)folder_.write(name, text); }
-    [[nodiscard]] lamina::Session session() const {
-        return test::runtime().session(test::runtime().load(folder_.path()), test::runtime().device("cpu"));
-    }
+    [[nodiscard]] lamina::Session session() const { return test::session_of(folder_.path()); }
 
   private:
     TemporaryFolder folder_;

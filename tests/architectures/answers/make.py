@@ -9,25 +9,21 @@ this is how they were made.
 import json
 import pathlib
 import shutil
+import sys
 
 import torch
 import transformers
 
 here = pathlib.Path(__file__).parent
+sys.path.insert(0, str(here.parent))
+from randomized import randomized  # noqa: E402
+
 tokenizers = here.parent / "tokenizers"
 text = ("The quick brown fox jumps over the lazy dog. Pack my box with five dozen liquor jugs! She'll say: don't worry, "
         "we've got 1234 reasons. Caf\u00e9 na\u00efve, Z\u00fcrich; the cat sat on the mat and the dog ran to the tree.")
 pairs = [["Who jumps?", "The quick brown fox jumps over the lazy dog."], ["Where is the caf\u00e9?", text],
          ["the the dog cat", text + " " + text.upper()], ["box?", "a dog"], ["reasons", "Z\u00fcrich na\u00efve caf\u00e9s 12 5"]]
 settings = [{}, {"top_k": 4}, {"top_k": 3, "max_answer_len": 2}, {"top_k": 2, "handle_impossible_answer": True}]
-
-
-def randomized(module):
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            values = torch.randn(parameter.shape) * 0.4
-            parameter.copy_(1 + values * 0.5 if "norm" in name.lower() and name.endswith("weight") else values)
-    return module
 
 
 def main():

@@ -8,12 +8,16 @@ Needs the PyPI packages torch, transformers and sentence-transformers. The files
 import json
 import pathlib
 import shutil
+import sys
 
 import torch
 import transformers
 from sentence_transformers import CrossEncoder, SentenceTransformer, models
 
 here = pathlib.Path(__file__).parent
+sys.path.insert(0, str(here.parent))
+from randomized import randomized  # noqa: E402
+
 texts = ["The quick brown fox", "the cat sat on the mat", "Don't worry", "liquor jugs five dozen 12345 reasons jumps over"]
 pairs = [["the quick fox", "The dog ran to the tree."], ["lazy", "five dozen liquor jugs and my box with reasons; and more"],
          ["over the lazy dog jumps the quick brown fox, 1234 times", "don't"],
@@ -21,14 +25,6 @@ pairs = [["the quick fox", "The dog ran to the tree."], ["lazy", "five dozen liq
          ["the quick brown fox jumps over the lazy dog and packs my box", "pack my box with five dozen liquor jugs and reasons"],
          ["a fox", "the quick brown fox jumps over the lazy dog and packs my box with five dozen liquor jugs; reasons"],
          ["The quick brown fox jumps over the lazy dog and packs my box with five dozen liquor jugs; why?", "no reasons"]]
-
-
-def randomized(module):
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            values = torch.randn(parameter.shape) * 0.4
-            parameter.copy_(1 + values * 0.5 if "norm" in name.lower() and name.endswith("weight") else values)
-    return module
 
 
 def bert(model_class, **more):

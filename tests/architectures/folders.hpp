@@ -1,0 +1,25 @@
+// The folders of these tests: where they are, what is in them, and sessions of the models that they hold.
+#pragma once
+
+#include "../temporary_folder.hpp"
+#include "places.hpp"
+#include "plugin_runtime.hpp"
+
+#include <lamina/lamina.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+namespace test {
+
+inline const std::filesystem::path architectures = std::filesystem::path(LAMINA_SOURCE_DIR) / "tests" / "architectures";
+
+inline nlohmann::json json_of(const std::filesystem::path &file) { return nlohmann::json::parse(std::ifstream(file)); }
+
+inline lamina::Session session_of(const std::filesystem::path &folder) {
+    return runtime().session(runtime().load(folder), runtime().device("cpu"));
+}
+
+} // namespace test
