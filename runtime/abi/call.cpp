@@ -191,6 +191,12 @@ std::optional<int64_t> LayerCall::size(std::string_view name) const {
     return found == sizes_.end() ? std::nullopt : std::optional(found->second);
 }
 
+int64_t LayerCall::rows() const {
+    int64_t most = 0;
+    for (const TensorType &t : types(PortList::out)) most = std::max(most, rows_of(t.shape));
+    return most;
+}
+
 bool LayerCall::by_rows() const {
     const lamina_layer &contract = *layer_->contract;
     return std::all_of(contract.outputs, contract.outputs + contract.n_outputs,

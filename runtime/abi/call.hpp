@@ -13,6 +13,11 @@ struct CallTypes {
     std::map<std::string, TensorType, std::less<>> in, weight, state;
 };
 
+// How many rows a tensor has: what its last axis holds is one.
+[[nodiscard]] inline int64_t rows_of(const Shape &shape) {
+    return shape.empty() || shape.back() == 0 ? 0 : element_count(shape) / shape.back();
+}
+
 class BoundCall;
 
 class LayerCall {
@@ -40,6 +45,7 @@ class LayerCall {
     // The size of a name in the contract's dims; nothing if the name occurs only in ports that were left out.
     [[nodiscard]] std::optional<int64_t> size(std::string_view name) const;
     [[nodiscard]] const Shape &leading() const { return leading_; } // what "..." stands for
+    [[nodiscard]] int64_t rows() const;                             // of the longest output
     [[nodiscard]] bool by_rows() const; // whether the reference can compute a sample of the rows of every output
 
     // The values that an I32 input may hold: [lo, hi). Nothing if any value is allowed, or the input was left out.

@@ -173,7 +173,7 @@ std::vector<Tensor> reference_of(const std::shared_ptr<const abi::Registry> &plu
     const auto backend = cpu::make_backend(plugins, graph.weights, nullptr);
     plan::ProgramOptions options;
     options.poison = plan::poison_word; // exposes a reference that does not write all of its output
-    options.rows = rows;
+    options.references.rows = rows;
     const auto program = backend->compile(graph.plan, options);
     write_values(*program, graph);
     return run_case(*program, graph);

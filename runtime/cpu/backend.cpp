@@ -1,7 +1,9 @@
 #include "cpu/backend.hpp"
 
 #include "base/available_memory.hpp"
-#include "base/storage.hpp"
+#include "cpu/memory.hpp"
+#include "cpu/rows.hpp"
+#include "cpu/weights.hpp"
 #include "plan/lifetimes.hpp"
 #include "plan/state_cache.hpp"
 
@@ -19,65 +21,6 @@ namespace {
 
 using Kind = plan::PlannedTensor::Kind;
 
-// Zeros, in 32-bit words: I32 tensors live in them, too. They take memory where they are written, so a cache takes no
-// more than its text, however long a text may become.
-class Memory {
-  public:
-    explicit Memory(uint64_t bytes) : size_(static_cast<size_t>((bytes + 3) / 4)) {
-        words_.reset(static_cast<float *>(std::calloc(std::max<size_t>(size_, 1), sizeof(float))));
-        if (words_ == nullptr) throw std::bad_alloc();
-    }
-    [[nodiscard]] float *data() const { return words_.get(); }
-    [[nodiscard]] size_t size() const { return size_; }
-    [[nodiscard]] float *begin() const { return words_.get(); }
-    [[nodiscard]] float *end() const { return words_.get() + size_; }
-
-  private:
-    struct Free {
-        void operator()(float *words) const { std::free(words); }
-    };
-    size_t size_;
-    std::unique_ptr<float, Free> words_;
-};
-
-// The weights shared by a backend and its programs.
-class CpuWeights {
-  public:
-    explicit CpuWeights(model::Weights stored) : stored_(std::move(stored)) {}
-
-    void expect_whole() const { stored_.expect_whole(); }
-
-    // The weight as it is stored, without alignment.
-    const std::byte *stored(const std::string &name) const { return stored_.entries().at(name).bytes.data(); }
-
-    // Whether words() has nothing to do.
-    [[nodiscard]] bool has_words(const std::string &name) const {
-        return lies_in_words(stored_.entries().at(name)) || widened_.contains(name);
-    }
-
-    // The weight as F32 or I32: the file's own bytes if they have this dtype and are aligned, else a copy, made once.
-    const void *words(const std::string &name) {
-        const model::Weight &weight = stored_.entries().at(name);
-        if (lies_in_words(weight)) return weight.bytes.data();
-        auto found = widened_.find(name);
-        if (found == widened_.end()) {
-            Memory memory(static_cast<uint64_t>(element_count(weight.type.shape)) * sizeof(float));
-            widen(weight.type.dtype, weight.bytes, memory);
-            found = widened_.emplace(name, std::move(memory)).first;
-        }
-        return found->second.data();
-    }
-
-  private:
-    static bool lies_in_words(const model::Weight &weight) {
-        const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
-        return words && reinterpret_cast<uintptr_t>(weight.bytes.data()) % alignof(float) == 0;
-    }
-
-    model::Weights stored_;
-    std::map<std::string, Memory> widened_;
-};
-
 // The executor's kernel for a step; null for the reference, which may also be requested by name.
 const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
     const std::string own = executor == nullptr ? "reference" : executor->descriptor->id;
@@ -85,6 +28,11 @@ const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wa
     if (wanted.empty() || wanted == own) return executor->kernel(*step.call.layer().contract);
     throw Error(ErrorCode::input, step.call.where() + ": no variant '" + wanted +
                                       "' on the CPU: there are 'reference' and '" + own + "'");
+}
+
+// The variant that is asked for; "": none.
+std::string wanted(const plan::ProgramOptions &options, size_t step) {
+    return step < options.variants.size() ? options.variants[step] : "";
 }
 
 class CpuBackend;
@@ -141,19 +89,8 @@ class CpuProgram final : public plan::Program {
         return {pointers(s.in), weights_of(step, stored_dtypes), pointers(s.out), pointers(s.state)};
     }
     // Weights are only read, whatever the ABI's pointers say.
-    [[nodiscard]] std::vector<void *> weights_of(size_t step, uint32_t stored_dtypes) const {
-        std::vector<void *> out;
-        for (const int32_t t : plan_.steps[step].weight) {
-            if (t == plan::none) {
-                out.push_back(nullptr);
-                continue;
-            }
-            const plan::PlannedTensor &weight = plan_.tensors[static_cast<size_t>(t)];
-            const bool stored = (static_cast<uint32_t>(weight.type.dtype) & stored_dtypes) != 0;
-            out.push_back(const_cast<void *>(stored ? weights_->stored(weight.name) : weights_->words(weight.name)));
-        }
-        return out;
-    }
+    [[nodiscard]] std::vector<void *> weights_of(size_t step, uint32_t stored_dtypes) const;
+    void run_reference(size_t step);
 
     struct Guard { // on both sides of a tensor; no kernel may write here
         std::string name;
@@ -163,22 +100,24 @@ class CpuProgram final : public plan::Program {
 
     size_t guard_; // words on either side
     std::optional<uint32_t> poison_;
-    std::vector<int64_t> rows_; // that references compute
+    plan::ProgramOptions::References how_; // references run
     std::string executor_id_;
     std::vector<const lamina_cpu_kernel *> kernels_; // one per step; null: the reference
     std::vector<Memory> activations_;                // the arena, and blocks of their own
     std::vector<Guard> guards_;
     std::vector<Memory> inputs_;
     std::vector<std::shared_ptr<Memory>> states_;
-    std::shared_ptr<CpuWeights> weights_;
-    std::vector<void *> memory_;        // one per tensor; null for weights
-    std::vector<abi::BoundCall> calls_; // one per step
+    std::shared_ptr<Weights> weights_;
+    std::vector<void *> memory_; // one per tensor; null for weights
+    // One per step; none for references whose weights are there only while they run.
+    std::vector<std::optional<abi::BoundCall>> calls_;
 };
 
 class CpuBackend final : public plan::Backend {
   public:
-    CpuBackend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights, const abi::Executor *executor)
-        : plugins_(std::move(plugins)), weights_(std::make_shared<CpuWeights>(std::move(weights))),
+    CpuBackend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights, const abi::Executor *executor,
+               WidenedBytes *widened)
+        : plugins_(std::move(plugins)), weights_(std::make_shared<Weights>(std::move(weights), widened)),
           executor_(executor) {}
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
@@ -196,7 +135,7 @@ class CpuBackend final : public plan::Backend {
 
     [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override { return need(plan, {}); }
 
-    [[nodiscard]] const std::shared_ptr<CpuWeights> &weights() const { return weights_; }
+    [[nodiscard]] const std::shared_ptr<Weights> &weights() const { return weights_; }
 
     [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {
         return states_.get(requests, [](const std::vector<plan::MemoryRequest> &missing) {
@@ -213,39 +152,47 @@ class CpuBackend final : public plan::Backend {
     [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan, const plan::ProgramOptions &options) const {
         plan::MemoryNeed out = plan::need_of(plan, options);
         out.free = available_memory();
-        std::map<std::string, uint64_t> widened;
-        for (const plan::Step &step : plan.steps) {
-            const lamina_cpu_kernel *kernel = kernel_of(step, "", executor_);
-            for (const int32_t t : step.weight)
+        std::map<std::string, uint64_t> kept, lent; // lent: to the step that takes most
+        uint64_t most_lent = 0;
+        for (size_t s = 0; s < plan.steps.size(); ++s) {
+            const lamina_cpu_kernel *kernel = kernel_of(plan.steps[s], wanted(options, s), executor_);
+            std::map<std::string, uint64_t> widened;
+            uint64_t sum = 0;
+            for (const int32_t t : plan.steps[s].weight)
                 if (t != plan::none) {
                     const plan::PlannedTensor &weight = plan.tensors[static_cast<size_t>(t)];
                     const bool stored =
                         kernel != nullptr && (static_cast<uint32_t>(weight.type.dtype) & kernel->stored_dtypes) != 0;
-                    if (!stored && !weights_->has_words(weight.name))
-                        widened[weight.name] = static_cast<uint64_t>(element_count(weight.type.shape)) * sizeof(float);
+                    const uint64_t bytes = stored ? 0 : weights_->bytes_to_widen(weight.name);
+                    if (bytes != 0 && widened.emplace(weight.name, bytes).second) sum += bytes;
                 }
+            if (kernel != nullptr || !options.references.give_back)
+                kept.merge(widened);
+            else if (sum > most_lent)
+                most_lent = sum, lent = std::move(widened);
         }
+        kept.merge(lent);
         out.weights.clear();
-        for (const auto &[name, bytes] : widened) out.weights.push_back({name, bytes});
+        for (const auto &[name, bytes] : kept) out.weights.push_back({name, bytes});
         std::erase_if(out.states,
                       [&](const plan::MemoryRequest &state) { return states_.has(state.name, state.bytes); });
         return out;
     }
 
     std::shared_ptr<const abi::Registry> plugins_; // keeps the layers' contracts alive
-    std::shared_ptr<CpuWeights> weights_;
+    std::shared_ptr<Weights> weights_;
     const abi::Executor *executor_;
     plan::StateCache<Memory> states_;
 };
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
     : Program(std::move(graph), options), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
-      poison_(options.poisoned_with()), rows_(options.rows), weights_(backend.weights()),
+      poison_(options.poisoned_with()), how_(options.references), weights_(backend.weights()),
       memory_(plan_.tensors.size()) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (size_t s = 0; s < plan_.steps.size(); ++s)
-        kernels_.push_back(kernel_of(plan_.steps[s], s < options.variants.size() ? options.variants[s] : "", executor));
+        kernels_.push_back(kernel_of(plan_.steps[s], wanted(options, s), executor));
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(tensor.type.bytes()).data();
@@ -254,7 +201,24 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
     place(plan::lay_out_memory(plan_, {}, options, 64)); // references and CPU kernels have no scratch
     calls_.reserve(plan_.steps.size());
     for (size_t s = 0; s < plan_.steps.size(); ++s)
-        calls_.emplace_back(plan_.steps[s].call, data_of(s, stored_dtypes(s)), stored_dtypes(s));
+        if (kernels_[s] == nullptr && how_.give_back)
+            calls_.emplace_back();
+        else
+            calls_.emplace_back(std::in_place, plan_.steps[s].call, data_of(s, stored_dtypes(s)), stored_dtypes(s));
+}
+
+std::vector<void *> CpuProgram::weights_of(size_t step, uint32_t stored_dtypes) const {
+    std::vector<void *> out;
+    for (const int32_t t : plan_.steps[step].weight) {
+        if (t == plan::none) {
+            out.push_back(nullptr);
+            continue;
+        }
+        const plan::PlannedTensor &weight = plan_.tensors[static_cast<size_t>(t)];
+        const bool stored = (static_cast<uint32_t>(weight.type.dtype) & stored_dtypes) != 0;
+        out.push_back(const_cast<void *>(stored ? weights_->stored(weight.name) : weights_->words(weight.name)));
+    }
+    return out;
 }
 
 void CpuProgram::take_states(CpuBackend &backend) {
@@ -299,13 +263,24 @@ template <class After> void CpuProgram::run_steps(const After &after) {
     if (poison_)
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
-        if (kernels_[s] == nullptr)
-            calls_[s].reference(rows_);
-        else if (!calls_[s].run(*kernels_[s]))
-            plan_.steps[s].call.reference(data_of(s, 0), rows_);
+        if (kernels_[s] == nullptr || !calls_[s]->run(*kernels_[s])) run_reference(s);
         after(s);
     }
     weights_->expect_whole();
+}
+
+void CpuProgram::run_reference(size_t step) {
+    if (kernels_[step] == nullptr && calls_[step] && how_.threads < 2) return calls_[step]->reference(how_.rows);
+    const plan::Step &s = plan_.steps[step];
+    if (!how_.give_back) return reference_on_threads(s.call, data_of(step, 0), how_.rows, how_.threads);
+    std::vector<std::string> names;
+    for (const int32_t t : s.weight)
+        if (t != plan::none) names.push_back(plan_.tensors[static_cast<size_t>(t)].name);
+    const Weights::Lent lent(*weights_, names, how_.threads);
+    abi::LayerCall::Data data{pointers(s.in), {}, pointers(s.out), pointers(s.state)};
+    for (size_t next = 0; const int32_t t : s.weight)
+        data.weight.push_back(t == plan::none ? nullptr : const_cast<void *>(lent.words(next++)));
+    reference_on_threads(s.call, data, how_.rows, how_.threads);
 }
 
 void CpuProgram::execute_timed(plan::RunTimes &times) {
@@ -330,8 +305,8 @@ void CpuProgram::copy_states(plan::Program &from, std::span<const plan::StateCop
 } // namespace
 
 std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights,
-                                            const abi::Executor *executor) {
-    return std::make_unique<CpuBackend>(std::move(plugins), std::move(weights), executor);
+                                            const abi::Executor *executor, WidenedBytes *widened) {
+    return std::make_unique<CpuBackend>(std::move(plugins), std::move(weights), executor, widened);
 }
 
 } // namespace lamina::cpu

@@ -5,12 +5,19 @@
 #include "model/weights.hpp"
 #include "plan/program.hpp"
 
+#include <cstdint>
 #include <memory>
 
 namespace lamina::cpu {
 
-// executor null: only references.
+// What copies of weights in F32 take: now, and at most so far.
+struct WidenedBytes {
+    uint64_t now = 0, most = 0;
+};
+
+// executor null: only references. `widened`, if given, is kept up to date; it must outlive the backend.
 [[nodiscard]] std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins,
-                                                          model::Weights weights, const abi::Executor *executor);
+                                                          model::Weights weights, const abi::Executor *executor,
+                                                          WidenedBytes *widened = nullptr);
 
 } // namespace lamina::cpu

@@ -40,6 +40,10 @@ void Weights::add(const std::string &name, Weight weight) {
     entries_.emplace(name, std::move(weight));
 }
 
+void Weights::let_go() const {
+    for (const Mapping *mapping : mappings_) lamina::let_go(*mapping);
+}
+
 void Weights::expect_whole() const {
     for (const Mapping *mapping : mappings_) lamina::expect_whole(*mapping);
 }

@@ -47,6 +47,8 @@ class Weights {
     [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
     // Throws Error(input) if there is no such tensor, or if no layer supports its dtype.
     [[nodiscard]] const Weight &at(const std::string &name) const;
+    // The bytes of the files that tensors are mapped from leave memory until they are touched.
+    void let_go() const;
     // Throws Error(input) if a file that tensors are mapped from was cut meanwhile. Whoever has computed with them
     // asks.
     void expect_whole() const;

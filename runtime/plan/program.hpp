@@ -135,8 +135,14 @@ struct ProgramOptions {
     // The variant that computes each step. For "", and beyond the end of the list, the first that fits, proved or not.
     // Error(input) if a named one does not fit.
     std::vector<std::string> variants{};
-    // On the CPU: the rows that references compute of outputs that are by_rows(); empty: all.
-    std::vector<int64_t> rows{};
+    // How references run on the CPU.
+    struct References {
+        std::vector<int64_t> rows{}; // what they compute of outputs that are by_rows(); empty: all
+        size_t threads = 1;          // that compute rows, and widen weights; the bits are the same
+        // Whether a step's weights are widened whenever it runs, and given back when it ends. Otherwise they are kept
+        // for later runs.
+        bool give_back = false;
+    } references{};
     // Called after every run with its times. A program that is timed may run more slowly.
     std::function<void(const Program &, const RunTimes &)> timed{};
 

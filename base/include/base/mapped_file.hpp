@@ -25,6 +25,8 @@ class Mapping;
 // The mapping that these bytes lie in, which lives as long as its owner. Null: they are in ordinary memory, or the
 // system does not let a mapped file be cut.
 [[nodiscard]] const Mapping *mapping_of(std::span<const std::byte> bytes);
+// All bytes of the file leave memory until they are touched.
+void let_go(const Mapping &mapping);
 // Throws Error(input) if a part of the file could not be read since it was mapped.
 void expect_whole(const Mapping &mapping);
 

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <system_error>
 
@@ -28,6 +29,9 @@ class Mapping {
     static void handle(int signal, siginfo_t *info, void *context);
 
     [[nodiscard]] const std::filesystem::path &file() const { return file_; }
+    [[nodiscard]] std::span<const std::byte> bytes() const {
+        return {reinterpret_cast<const std::byte *>(begin_.load()), end_ - begin_};
+    }
     [[nodiscard]] bool lost() const { return lost_; }
 
   private:
@@ -138,5 +142,8 @@ void let_go(std::span<const std::byte> mapped) {
     const uintptr_t first = (begin + page - 1) / page * page, last = (begin + mapped.size()) / page * page;
     if (first < last) (void)::madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
 }
+
+// Where zeros have taken the place of what was lost, they stay zeros.
+void let_go(const Mapping &mapping) { let_go(mapping.bytes()); }
 
 } // namespace lamina

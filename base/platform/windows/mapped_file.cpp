@@ -47,6 +47,7 @@ void let_go(std::span<const std::byte> mapped) {
 
 // Windows does not let a mapped file be cut.
 const Mapping *mapping_of(std::span<const std::byte>) { return nullptr; }
+void let_go(const Mapping &) {}
 void expect_whole(const Mapping &) {}
 
 } // namespace lamina

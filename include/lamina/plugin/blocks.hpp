@@ -72,11 +72,13 @@ template <int Bits, bool Minimum> struct FewBits {
         const float scale = detail::half_at(block), minimum = Minimum ? detail::half_at(block + 2) : 0;
         uint32_t fifth = 0;
         if constexpr (Bits == 5) std::memcpy(&fifth, block + fifth_at, sizeof fifth);
-        for (int64_t i = 0; i < values; ++i) {
-            const uint32_t q = detail::nibble(block[low_at + i % 16], i >= 16) | (fifth >> i & 1U) << 4U;
+        const auto put = [&](int64_t i, bool upper) {
+            const uint32_t q = detail::nibble(block[low_at + i % 16], upper) | (fifth >> i & 1U) << 4U;
             out[i] = Minimum ? scale * static_cast<float>(q) + minimum
                              : scale * static_cast<float>(static_cast<int>(q) - middle);
-        }
+        };
+        for (int64_t i = 0; i < 16; ++i) put(i, false); // loops without a branch become vector instructions
+        for (int64_t i = 16; i < values; ++i) put(i, true);
     }
 
     static void narrow(const float *in, std::byte *block) {

@@ -16,6 +16,7 @@
 #include <lamina/plugin/product_packed.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -58,13 +59,22 @@ inline double activate(Activation activation, double x) {
 // ---- The reference ----
 
 // One row of X Wᵀ + b, accumulated in double. W (N, K); b (N), or left out; x K values of any floating-point type.
+// Several sums grow side by side, each in its own order, because an addition has to wait for the one before it.
 template <class Row> std::vector<double> product_reference(const Row &x, const Tensor &weight, const Tensor &bias) {
+    constexpr int64_t together = 8;
     std::vector<double> y;
-    for (int64_t n = 0; n < weight.rows(); ++n) {
-        const auto w = weight.row(n);
-        double sum = bias ? bias.f32()[static_cast<size_t>(n)] : 0;
-        for (size_t k = 0; k < w.size(); ++k) sum += static_cast<double>(x[k]) * w[k];
-        y.push_back(sum);
+    for (int64_t first = 0; first < weight.rows(); first += together) {
+        const int64_t count = std::min(together, weight.rows() - first);
+        std::array<const float *, together> w{};
+        std::array<double, together> sums{};
+        for (size_t i = 0; i < together; ++i) {
+            const int64_t n = std::min(first + static_cast<int64_t>(i), weight.rows() - 1);
+            w[i] = weight.row(n).data();
+            sums[i] = bias ? bias.f32()[static_cast<size_t>(n)] : 0;
+        }
+        for (size_t k = 0; k < static_cast<size_t>(weight.cols()); ++k)
+            for (size_t i = 0; i < together; ++i) sums[i] += static_cast<double>(x[k]) * w[i][k];
+        y.insert(y.end(), sums.begin(), sums.begin() + count);
     }
     return y;
 }

@@ -3,6 +3,7 @@
 #include "base/storage.hpp"
 #include "catch.hpp"
 #include "cpu/backend.hpp"
+#include "cpu/weights.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -111,4 +112,80 @@ TEST_CASE("cpu: a weight in f32 is read where the file is mapped, not copied") {
     Fixture fixture(ramp(DType::f32));
     fixture.run();
     CHECK(kernel_saw.data == fixture.weight().bytes.data());
+}
+
+namespace {
+
+// Two steps with a weight of their own each; their references say whether they got its values.
+struct TwoSteps {
+    TwoSteps() {
+        made_.params.clear(), made_.states.clear();
+        made_.inputs = {test::input("x", "N", "")}, made_.outputs = {test::output("y", "N", "")};
+        made_.weights = {test::in_blocks(test::weight("weight", "K", ""))};
+        made_.contract.reference = [](const lamina_call *call, const lamina_host *) -> lamina_status {
+            reference_saw.look(call);
+            *static_cast<float *>(call->out[0].data) = static_cast<const float *>(call->weight[0].data)[31];
+            return LAMINA_OK;
+        };
+        layer_ = made_.layer();
+        const TensorType type{DType::f32, {1}};
+        plan_.graph = "test", plan_.inputs = {{"x", 0}}, plan_.outputs = {{"y1", 1}, {"y2", 2}};
+        plan_.tensors = {{"x", type, plan::PlannedTensor::Kind::input, false},
+                         {"y1", type, plan::PlannedTensor::Kind::activation, true},
+                         {"y2", type, plan::PlannedTensor::Kind::activation, true}};
+        for (const int32_t step : {0, 1}) {
+            const std::string name = "weight" + std::to_string(step);
+            const Tensor weight = ramp(step == 0 ? DType::bf16 : DType::f16);
+            weights_.add(name, model::Weight::of(weight));
+            plan_.tensors.push_back({name, weight.type(), plan::PlannedTensor::Kind::weight, false});
+            abi::LayerCall call(layer_, {}, abi::CallTypes{{{"x", type}}, {{"weight", weight.type()}}, {}}, "the test");
+            plan_.steps.push_back({name, std::move(call), {0}, {3 + step}, {1 + step}, {}});
+        }
+    }
+
+    // The bytes of copies after a run, and the most at any time.
+    cpu::WidenedBytes run(bool give_back) {
+        cpu::WidenedBytes bytes;
+        const auto backend = cpu::make_backend(nullptr, weights_, nullptr, &bytes);
+        plan::ProgramOptions options;
+        options.references.give_back = give_back, options.references.threads = 2;
+        const auto program = backend->compile(plan_, options);
+        program->write(0, std::vector<std::byte>(sizeof(float)));
+        for (int again = 0; again < 2; ++again) program->run();
+        for (const int32_t y : {1, 2}) {
+            float value = 0;
+            program->read(y, std::as_writable_bytes(std::span(&value, 1)));
+            CHECK(value == 31);
+        }
+        return bytes;
+    }
+
+  private:
+    test::TestLayer made_;
+    abi::Layer layer_;
+    model::Weights weights_;
+    plan::GraphPlan plan_;
+};
+
+} // namespace
+
+TEST_CASE("cpu: references that give back what they widen take the memory of one step, others that of all") {
+    constexpr uint64_t of_a_step = 32 * sizeof(float);
+    TwoSteps steps;
+    CHECK(steps.run(true).most == of_a_step);
+    CHECK(steps.run(false).most == 2 * of_a_step);
+}
+
+TEST_CASE("cpu: what is lent to a large step is gone when the step ends") {
+    const Tensor large(TensorType{DType::f16, {int64_t{1} << 25}});
+    model::Weights stored;
+    for (const char *name : {"a", "b"}) stored.add(name, model::Weight::of(large));
+    cpu::WidenedBytes bytes;
+    cpu::Weights weights(stored, &bytes);
+    for (const char *name : {"a", "b"}) {
+        const cpu::Weights::Lent lent(weights, {name}, 2);
+        CHECK(bytes.now == uint64_t{1} << 27);
+    }
+    CHECK(bytes.now == 0);
+    CHECK(bytes.most == uint64_t{1} << 27);
 }
