@@ -23,6 +23,7 @@ struct CompareCommandOptions {
     std::string graph, against = "reference", with;
     std::filesystem::path svg, replay, record;
     size_t repeat = 1;
+    bool all_rows = false;
 };
 
 Json as_json(const Verdict &verdict) {
@@ -47,6 +48,8 @@ Json as_json(const Comparison &comparison) {
                           {"variant", layer.variant},
                           {"prompt", layer.prompt},
                           {"token", layer.step ? Json(*layer.step) : Json()},
+                          {"rows", layer.rows},
+                          {"compared_rows", layer.compared_rows},
                           {"own", as_json(layer.own)},
                           {"accumulated", as_json(layer.accumulated)}});
     return {{"device",
@@ -61,6 +64,13 @@ Json as_json(const Comparison &comparison) {
             {"layers", layers}};
 }
 
+// "agrees in 14 of 80 rows", "WRONG"
+std::string verdict_of(const LayerComparison &layer) {
+    if (!layer.agrees()) return "WRONG";
+    if (layer.compared_rows == layer.rows) return "agrees";
+    return "agrees in " + std::to_string(layer.compared_rows) + " of " + std::to_string(layer.rows) + " rows";
+}
+
 std::string as_text(const Comparison &comparison, const Output &output) {
     Table table({"GRAPH",
                  "LAYER",
@@ -72,7 +82,6 @@ std::string as_text(const Comparison &comparison, const Output &output) {
                  {"/ LIMIT", Align::right},
                  "VERDICT"});
     for (const LayerComparison &layer : comparison.layers) {
-        const bool passed = layer.agrees();
         table.row({{layer.graph + (layer.prompt ? " (prompt)" : ""), Style::dim},
                    {layer.layer, Style::bold},
                    layer.type,
@@ -81,10 +90,11 @@ std::string as_text(const Comparison &comparison, const Output &output) {
                    significant(layer.own.ratio, 2),
                    significant(layer.accumulated.error, 3),
                    significant(layer.accumulated.ratio, 2),
-                   {passed ? "agrees" : "WRONG", passed ? Style::green : Style::red}});
+                   {verdict_of(layer), layer.agrees() ? Style::green : Style::red}});
     }
     return table.str(output) + "\n" +
            output.styled(comparison.summary(), comparison.agrees() ? Style::green : Style::red) + "\n" +
+           (comparison.sampled() == 0 ? "" : "to compare all rows: --all-rows\n") +
            (comparison.replay.empty() ? "" : "to run it alone: " + comparison.replay_command + "\n");
 }
 
@@ -166,6 +176,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     how.variants = session.variants;
     how.replay_folder = options.replay;
     how.repeat = options.repeat;
+    how.all_rows = options.all_rows;
 
     const Comparison comparison = lamina::compare(runtime, model, device, how);
     stop_if_interrupted();
@@ -188,7 +199,9 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     app.footer(
         "OWN ERROR is the error of a layer's kernel alone: its inputs are what the references computed. ACCUMULATED is "
         "the error in the running model, with the errors of all layers before it. / LIMIT is the error as a fraction "
-        "of the tolerance that the layer declares. A layer agrees if its own error is within the tolerance. The exit "
+        "of the tolerance that the layer declares. A layer agrees if its own error is within the tolerance. Where a "
+        "reference would take long, it computes a sample of the rows, and those that differ from what the CPU's kernel "
+        "computes; VERDICT says how many. The exit "
         "status is 7 if a layer does not agree, and 9 if all agree but one has no kernel that passed its proof.\n"
         "Example: lamina compare models/g2p --device vulkan:0");
     auto options = std::make_shared<CompareCommandOptions>();
@@ -215,6 +228,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
            "would have been missed")
         .within(uint64_t{1}, uint64_t{1'000'000'000})
         .shows_default();
+    app.flag("--all-rows", options->all_rows, "let the references compute all rows, however long it takes");
     app.option("--replay", options->replay, "DIR",
                "save the first wrong layer in this folder, for 'lamina check --replay'")
         .not_empty();

@@ -146,6 +146,9 @@ struct LayerComparison {
     bool prompt = false;          // in the block
     std::optional<size_t> step{}; // the token that `own` is about, the worst so far
     size_t changed_runs = 0;      // of CompareOptions::repeat: how many gave other bits than the first
+    // The rows of the layer's outputs in all steps (a row is what the last axis holds), and how many of them the
+    // reference computed, so that `own` is about them: see CompareOptions::all_rows.
+    size_t rows = 0, compared_rows = 0;
     // Whether `own` passed, all runs gave the same bits, and the running model has no NaN or infinity that the
     // references do not have. Other accumulated errors are for the model's author to judge.
     [[nodiscard]] bool agrees() const;
@@ -164,8 +167,11 @@ struct Comparison {
     std::string proof_command; // the command that proves them again; empty if there are none
     [[nodiscard]] const LayerComparison *first_wrong() const; // null if all agree
     [[nodiscard]] bool agrees() const { return first_wrong() == nullptr && changed_outputs.empty(); }
-    // One line: "all 46 layers on vulkan:0 (...) agree with the reference", or the first that does not.
+    // One line: "all 46 layers on vulkan:0 (...) agree with the reference, 12 of them in a sample of their rows", or
+    // the first that does not.
     [[nodiscard]] std::string summary() const;
+    // How many layers were compared in a sample of their rows.
+    [[nodiscard]] size_t sampled() const;
     // A picture, as the text of an SVG file: a row for each layer, with its own and the accumulated error as fractions
     // of their limits. Blue is far below the limit, white at it, red above it; the scale is logarithmic, with four
     // decades on either side.
@@ -185,6 +191,11 @@ struct CompareOptions {
     // The folder in which the first wrong layer is saved with its inputs, weights and results, for
     // CheckOptions::replay. It is created if needed. Empty: nothing is saved.
     std::filesystem::path replay_folder{};
+    // Whether the references compute all rows, however long it takes. Otherwise, one that would need more than 1e9
+    // multiplications in all steps computes some rows: a sample, as in the cases that a device is proved with, and
+    // those in which the device's result and that of the CPU's kernel differ by more than half the tolerance. Later
+    // layers are then given what the CPU's kernel computed. A layer that has none there is compared in all rows.
+    bool all_rows = false;
 };
 
 // If no variant of a layer has passed its proof, the first one that can run is compared. Throws Error(usage) for a

@@ -85,6 +85,8 @@ void add_compare(nb::module_ &m) {
                 "In the running model, with the errors of all layers before it.")
         .def_ro("prompt", &LayerComparison::prompt)
         .def_ro("step", &LayerComparison::step, "The token that `own` is about.")
+        .def_ro("rows", &LayerComparison::rows, "Of the layer's outputs, in all steps.")
+        .def_ro("compared_rows", &LayerComparison::compared_rows, "How many of them the reference computed.")
         .def_prop_ro("agrees", &LayerComparison::agrees)
         .def("__repr__", [](const LayerComparison &l) {
             return "<lamina.LayerComparison " + l.layer + (l.agrees() ? ": agrees>" : ": wrong>");
@@ -109,7 +111,7 @@ void add_compare(nb::module_ &m) {
         [](const Runtime &runtime, const Model &model, const Device &device, const std::vector<std::string> &texts,
            const Arrays &inputs, const std::string &graph, const std::string &against,
            const std::map<std::string, std::string> &variants, const std::string &kv_cache, size_t repeat,
-           const std::filesystem::path &replay_folder) {
+           const std::filesystem::path &replay_folder, bool all_rows) {
             CompareOptions options;
             options.texts = texts;
             options.inputs = tensors_of(inputs);
@@ -119,10 +121,12 @@ void add_compare(nb::module_ &m) {
             options.cache = dtype_named(kv_cache);
             options.repeat = repeat;
             options.replay_folder = replay_folder;
+            options.all_rows = all_rows;
             return unlocked([&] { return compare(runtime, model, device, options); });
         },
         nb::arg("runtime"), nb::arg("model"), nb::arg("device"), nb::arg("texts"), nb::arg("inputs"), nb::arg("graph"),
-        nb::arg("against"), nb::arg("variants"), nb::arg("kv_cache"), nb::arg("repeat"), nb::arg("replay_folder"));
+        nb::arg("against"), nb::arg("variants"), nb::arg("kv_cache"), nb::arg("repeat"), nb::arg("replay_folder"),
+        nb::arg("all_rows"));
 }
 
 void add_compare_with_record(nb::module_ &m) {

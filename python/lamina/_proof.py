@@ -209,6 +209,7 @@ def compare(
     variants: Mapping[str, str] = {},
     repeat: int = 1,
     replay_folder: Path = "",
+    all_rows: bool = False,
     plugin_folders: Union[Path, Sequence[Path]] = (),
 ) -> Comparison:
     """Compares a model on a device with the references of its layers, layer by layer.
@@ -225,6 +226,9 @@ def compare(
         Run each layer and each graph so often; all runs must give the same bits.
     replay_folder
         Where to save the first wrong layer, for `check(replay=...)`.
+    all_rows
+        Let the references compute all rows, however long it takes. Otherwise, where one would take long, it computes
+        a sample of them: see `LayerComparison.compared_rows`.
     """
     if isinstance(model, Model):
         shared, content, (_, kv_cache) = model._runtime, model._model, model._how
@@ -247,6 +251,7 @@ def compare(
             kv_cache=kv_cache,
             repeat=repeat,
             replay_folder=os.fspath(replay_folder),
+            all_rows=all_rows,
         )
     )
 

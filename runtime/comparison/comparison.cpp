@@ -23,6 +23,11 @@ const LayerComparison *Comparison::first_wrong() const {
     return it == layers.end() ? nullptr : &*it;
 }
 
+size_t Comparison::sampled() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(layers, [](const LayerComparison &l) { return l.compared_rows < l.rows; }));
+}
+
 std::string Comparison::summary() const {
     const std::string place =
         device.id + " (" + device.name + (device.driver.empty() ? "" : ", " + device.driver) + ")";
@@ -33,7 +38,8 @@ std::string Comparison::summary() const {
                "each layer agrees with the reference: the fault is in memory or barriers between layers, or a layer "
                "reads memory that it never wrote";
     if (wrong == nullptr)
-        return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference";
+        return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference" +
+               (sampled() == 0 ? "" : ", " + std::to_string(sampled()) + " of them in a sample of their rows");
     return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
            wrong->variant + ") is the first that is wrong on " + place + (wrong->prompt ? ", in the prompt" : "") +
            (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
@@ -135,12 +141,14 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
             throw Error(ErrorCode::usage, content.folder.string() + " has no graph '" + g.graph + "'");
         for (const auto &[name, tensor] : g.inputs.front()) g.shapes.inputs[name] = tensor.type();
         auto comparison = std::make_unique<GraphComparison>(truth, on_device, g, options, unproven, before.get());
+        before.reset();
         // Steps after a wrong one are wrong as well, and would hide where it began.
         const bool agrees =
             std::ranges::all_of(g.inputs, [&](const TensorMap &step) { return comparison->step(step); });
         comparison->add_to(out);
         if (g.shapes.states_only && !agrees) break;
         before = g.shapes.states_only ? std::move(comparison) : nullptr;
+        if (before != nullptr) before->keep_states();
     }
     out.unproven.assign(unproven.begin(), unproven.end());
     if (!unproven.empty()) out.proof_command = proof_command(*on_device.runtime->plugins, out);

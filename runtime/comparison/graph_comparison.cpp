@@ -7,21 +7,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 namespace lamina::comparison {
 namespace {
 
-std::vector<int32_t> results_of(const plan::Step &step) {
-    std::vector<int32_t> out = step.out;
-    std::ranges::copy_if(step.state, std::back_inserter(out), [](int32_t t) { return t != plan::none; });
-    return out;
-}
-
 // Repeats the last step. Returns how many of the runs changed a bit of the results.
 size_t changed_runs(Run &run, size_t repeats, const std::vector<int32_t> &results) {
-    std::vector<Tensor> first;
-    for (const int32_t t : results) first.push_back(run.read(t));
+    const std::vector<Tensor> first = run.read(results);
     size_t changed = 0;
     for (size_t i = 0; i < repeats; ++i) {
         run.again();
@@ -51,8 +43,8 @@ std::vector<std::string> variants_of(detail::SessionState &session, const plan::
 
 // A graph for these shapes. With keep_all every tensor has its own memory and can be read; otherwise memory is shared
 // as in a session.
-Run compile(detail::SessionState &session, const std::string &graph, plan::GraphShapes shapes, const Wanted &wanted,
-            bool keep_all) {
+std::unique_ptr<plan::Program> compile(detail::SessionState &session, const std::string &graph,
+                                       plan::GraphShapes shapes, const Wanted &wanted, bool keep_all) {
     shapes.state_dtype = session.options.cache;
     plan::ProgramOptions options;
     options.keep_all = keep_all;
@@ -60,15 +52,26 @@ Run compile(detail::SessionState &session, const std::string &graph, plan::Graph
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, wanted);
-    return Run(session.backend->compile(std::move(plan), options));
+    return session.backend->compile(std::move(plan), options);
 }
 
 // One layer alone, by one variant.
-Run compile_alone(detail::SessionState &session, const plan::GraphPlan &plan, size_t step, const std::string &variant) {
+std::unique_ptr<plan::Program> compile_alone(detail::SessionState &session, const plan::GraphPlan &plan, size_t step,
+                                             const std::string &variant) {
     plan::ProgramOptions options;
     options.poison = plan::other_poison[0]; // running_ has NaN there
     options.variants = {variant};
-    return Run(session.backend->compile(plan::isolate(plan, step), options));
+    return session.backend->compile(plan::isolate(plan, step), options);
+}
+
+// The ports of results_of().
+std::vector<std::string> names_of_results(const plan::Step &step) {
+    const lamina_layer &contract = *step.call.layer().contract;
+    std::vector<std::string> out;
+    for (size_t i = 0; i < step.out.size(); ++i) out.emplace_back(contract.outputs[i].name);
+    for (size_t i = 0; i < step.state.size(); ++i)
+        if (step.state[i] != plan::none) out.emplace_back(contract.states[i].name);
+    return out;
 }
 
 // The CPU's kernels and the references compute in F32 or better.
@@ -84,12 +87,12 @@ GraphComparison::GraphComparison(detail::SessionState &truth, detail::SessionSta
                                  const CompareOptions &options, std::set<std::string> &unproven,
                                  const GraphComparison *before)
     : device_(device), first_(graph.first), repeats_(options.repeat - std::min<size_t>(options.repeat, 1)),
-      replay_folder_(options.replay_folder), expected_(compile(truth, graph.graph, graph.shapes, {{}, unproven}, true)),
-      running_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, true)),
-      whole_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, false)) {
+      replay_folder_(options.replay_folder), truth_(truth, graph, options, unproven),
+      running_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, true), false),
+      whole_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, false), repeats_ != 0) {
     const std::vector<plan::Step> &steps = plan().steps;
     for (size_t s = 0; s < steps.size(); ++s) {
-        alone_.push_back(compile_alone(device, plan(), s, running_.variant(s)));
+        alone_.emplace_back(compile_alone(device, plan(), s, running_.variant(s)), true);
         layers_.push_back({graph.graph,
                            steps[s].name,
                            steps[s].call.layer().contract->id,
@@ -99,14 +102,17 @@ GraphComparison::GraphComparison(detail::SessionState &truth, detail::SessionSta
                            graph.shapes.states_only,
                            {}});
     }
-    if (before == nullptr) return;
-    expected_.continue_from(before->expected_);
-    running_.continue_from(before->running_);
-    whole_.continue_from(before->whole_);
+    if (before == nullptr) {
+        truth_.begin(), running_.begin(), whole_.begin();
+    } else {
+        truth_.continue_from(before->truth_);
+        running_.continue_from(before->running_);
+        whole_.continue_from(before->whole_);
+    }
 }
 
 bool GraphComparison::step(const TensorMap &inputs) {
-    expected_.step(inputs);
+    truth_.step(inputs);
     running_.step(inputs);
     whole_.step(inputs);
     bool agrees = true;
@@ -139,43 +145,50 @@ bool GraphComparison::compare_layer(size_t s) {
     const lamina_layer &contract = *step.call.layer().contract;
     LayerComparison &layer = layers_[s];
     const lamina_tolerance tolerance = conformance::tolerance_of(contract, arithmetic_of(contract, layer.variant));
+    const std::vector<std::string> names = names_of_results(step);
     Run &alone = alone_[s];
-    alone.step_within(expected_);
-    bool agrees = true;
-    const auto add = [&](const std::string &port, int32_t expected_at, int32_t running_at, int32_t alone_at) {
-        const Tensor expected = expected_.read(expected_at);
-        const Verdict own = lamina::compare(alone.read(alone_at), expected, tolerance, port);
-        const Verdict accumulated = lamina::compare(running_.read(running_at), expected, tolerance, port);
-        if (conformance::add(layer.own, own)) layer.step = first_ + steps_;
+    alone.step_within(truth_.run());
+    if (repeats_ != 0) layer.changed_runs += changed_runs(alone, repeats_, results_of(alone.plan().steps[0]));
+    const std::vector<Tensor> by_itself = alone.read(results_of(alone.plan().steps[0])),
+                              in_graph = running_.read(results_of(running_.plan().steps[s]));
+    const Expected expected = truth_.expected(s, by_itself, tolerance);
+    const auto rows = static_cast<size_t>(step.call.rows());
+    layer.rows += rows;
+    layer.compared_rows += expected.sampled ? expected.rows.size() : rows;
+    bool agrees = layer.changed_runs == 0;
+    for (size_t i = 0; i < expected.results.size(); ++i) {
+        if (const auto own = expected.verdict_on(by_itself[i], i, tolerance, names[i])) {
+            if (conformance::add(layer.own, *own)) layer.step = first_ + steps_;
+            agrees = agrees && own->passed;
+        }
+        const Verdict accumulated = lamina::compare(in_graph[i], expected.results[i], tolerance, names[i]);
         conformance::add(layer.accumulated, accumulated);
-        agrees = agrees && own.passed && std::isfinite(accumulated.error);
-    };
-    const plan::Step &in_graph = running_.plan().steps[s], &by_itself = alone.plan().steps[0];
-    if (repeats_ != 0) layer.changed_runs += changed_runs(alone, repeats_, results_of(by_itself));
-    for (size_t i = 0; i < step.out.size(); ++i)
-        add(contract.outputs[i].name, step.out[i], in_graph.out[i], by_itself.out[i]);
-    for (size_t i = 0; i < step.state.size(); ++i)
-        if (step.state[i] != plan::none)
-            add(contract.states[i].name, step.state[i], in_graph.state[i], by_itself.state[i]);
-    agrees = agrees && layer.changed_runs == 0;
-    if (!agrees && !layer.own.passed && !replay_folder_.empty() && replay_.empty()) write_replay(s);
+        agrees = agrees && std::isfinite(accumulated.error);
+    }
+    if (!agrees && !layer.own.passed && !replay_folder_.empty() && replay_.empty()) write_replay(s, expected);
+    alone.forget_states();
     return agrees;
 }
 
-void GraphComparison::write_replay(size_t s) {
+void GraphComparison::write_replay(size_t s, const Expected &expected) {
     const plan::Step &step = plan().steps[s];
-    const conformance::ReplaySource source{step,
-                                           plan(),
-                                           device_.model->weights,
-                                           [&](int32_t t) { return expected_.read(t); },
-                                           [&](int32_t t) { return expected_.before(t); },
-                                           [&](int32_t t) {
-                                               const plan::GraphPlan &alone = alone_[s].plan();
-                                               return alone_[s].read(
-                                                   alone.tensor(plan().tensors[static_cast<size_t>(t)].name));
-                                           },
-                                           layers_[s].variant,
-                                           device_.device.name + ", " + device_.device.driver};
+    const std::vector<int32_t> results = results_of(step);
+    const conformance::ReplaySource source{
+        step,
+        plan(),
+        device_.model->weights,
+        [&](int32_t t) {
+            const auto at = std::ranges::find(results, t) - results.begin();
+            const auto result = static_cast<size_t>(at);
+            return result < results.size() ? expected.results[result] : truth_.run().read(t);
+        },
+        [&](int32_t t) { return truth_.run().before(t); },
+        [&](int32_t t) {
+            const plan::GraphPlan &alone = alone_[s].plan();
+            return alone_[s].read(alone.tensor(plan().tensors[static_cast<size_t>(t)].name));
+        },
+        layers_[s].variant,
+        device_.device.name + ", " + device_.device.driver};
     replay_ = conformance::write_replay(replay_folder_, source);
     replay_command_ = "lamina check --replay " + shell_word(replay_.string()) + " --device " + device_.device.id +
                       " --variant " + layers_[s].variant + conformance::plugin_option(step.call.layer());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comparison/run.hpp"
+#include "comparison/truth.hpp"
 #include "session/state.hpp"
 
 #include <lamina/proof.hpp>
@@ -31,21 +32,23 @@ class GraphComparison {
     // Compares one more step; false when something is wrong in it.
     bool step(const TensorMap &inputs);
     void add_to(Comparison &out) const;
+    // All that another one, of the same graph, can take over.
+    void keep_states() { alone_.clear(); }
 
   private:
-    [[nodiscard]] const plan::GraphPlan &plan() const { return expected_.plan(); }
+    [[nodiscard]] const plan::GraphPlan &plan() const { return truth_.plan(); }
     void repeat_whole();
     bool compare_layer(size_t s);
-    void write_replay(size_t s);
+    void write_replay(size_t s, const Expected &expected);
 
     detail::SessionState &device_;
     size_t first_, repeats_;
     std::filesystem::path replay_folder_, replay_;
     std::string replay_command_;
-    Run expected_;
+    Truth truth_;
     Run running_;            // on the device; every tensor can be read
     Run whole_;              // on the device as sessions run it
-    std::vector<Run> alone_; // each layer on the device, given what expected_ computed
+    std::vector<Run> alone_; // each layer on the device, given what truth_ computed
     std::vector<LayerComparison> layers_;
     std::vector<std::string> changed_outputs_;
     size_t steps_ = 0; // done

@@ -108,7 +108,7 @@ class CaseCheck {
     [[nodiscard]] std::string fault_of_reference(const std::shared_ptr<const abi::Registry> &plugins) const {
         const abi::LayerCall &call = graph_.plan.steps.front().call;
         if (!call.by_rows() || !graph_.rows.empty()) return {};
-        const int64_t some = std::clamp<int64_t>(most_rows_of(call) / 2, 1, 8);
+        const int64_t some = std::clamp<int64_t>(call.rows() / 2, 1, 8);
         const std::vector<int64_t> rows = sample_of(call, static_cast<size_t>(some));
         const std::vector<Tensor> alone = reference_of(plugins, graph_, rows);
         for (size_t i = 0; i < alone.size(); ++i) {

@@ -13,9 +13,7 @@ namespace {
 constexpr int64_t few_entries = 16; // of an axis: a row of each is compared
 constexpr int64_t least_rows = 4, most_rows = 256;
 
-int64_t rows_of(const Shape &shape) {
-    return shape.empty() || shape.back() == 0 ? 0 : element_count(shape) / shape.back();
-}
+using abi::rows_of;
 
 // The last row of every entry of the short axes. Whichever axis holds the batch, all its entries are among them.
 void add_entries(const Shape &shape, const std::function<void(int64_t)> &add) {
@@ -62,17 +60,22 @@ double work_of_row(const abi::LayerCall &call) {
 
 } // namespace
 
-int64_t most_rows_of(const abi::LayerCall &call) {
-    int64_t most = 0;
-    for (const TensorType &t : call.types(abi::PortList::out)) most = std::max(most, rows_of(t.shape));
-    return most;
-}
-
 std::vector<int64_t> sample_of(const abi::LayerCall &call, size_t count) {
     Random random(1, call.layer().id());
     std::set<int64_t> rows;
     for (const TensorType &t : call.types(abi::PortList::out)) rows.merge(sample_of(t.shape, count, random));
     return {rows.begin(), rows.end()};
+}
+
+std::vector<std::vector<int64_t>> sample_of_runs(const abi::LayerCall &call, size_t runs, size_t count) {
+    Random random(1, call.layer().id());
+    // Few runs and many of their rows, because each run has a cost of its own.
+    const size_t rows = static_cast<size_t>(std::max<int64_t>(1, call.rows()));
+    const size_t some = std::min(runs, std::max<size_t>(static_cast<size_t>(least_rows), count / rows));
+    std::vector<std::vector<int64_t>> out(runs);
+    for (const int64_t run : sample_of({static_cast<int64_t>(runs), 1}, some, random))
+        out[static_cast<size_t>(run)] = sample_of(call, (count + some - 1) / some);
+    return out;
 }
 
 int64_t affordable_rows(const abi::LayerCall &call, double most_work) {
@@ -88,6 +91,15 @@ Tensor pick_rows(const Tensor &all, std::span<const int64_t> rows) {
         std::ranges::copy(all.bytes().subspan(static_cast<size_t>(rows[i]) * bytes, bytes),
                           out.bytes().subspan(i * bytes).begin());
     return out;
+}
+
+void put_rows(const Tensor &from, std::span<const int64_t> rows, Tensor &to) {
+    const int64_t count = rows_of(from.shape());
+    const size_t bytes = from.bytes().size() / static_cast<size_t>(std::max<int64_t>(1, count));
+    for (const int64_t row : rows)
+        if (row < count)
+            std::ranges::copy(from.bytes().subspan(static_cast<size_t>(row) * bytes, bytes),
+                              to.bytes().subspan(static_cast<size_t>(row) * bytes).begin());
 }
 
 } // namespace lamina::conformance

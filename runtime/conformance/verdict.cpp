@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 #include <sstream>
@@ -131,6 +132,31 @@ Verdict compare_rows(const Tensor &got, const Tensor &expected, std::span<const 
     const int64_t row = rows[static_cast<size_t>(verdict.index[0])];
     verdict.index = index_of(static_cast<size_t>(row * expected.shape().back() + verdict.index[1]), expected.shape());
     return verdict;
+}
+
+std::vector<int64_t> doubtful_rows(const Tensor &got, const Tensor &other, const lamina_tolerance &tolerance,
+                                   size_t count) {
+    std::vector<std::pair<double, int64_t>> doubts; // by ratio
+    const Tensor found = got.dtype() == DType::i32 ? got : widened(got);
+    const Tensor right = other.dtype() == DType::i32 ? other : widened(other);
+    const auto columns = static_cast<size_t>(found.shape().empty() ? 1 : found.shape().back());
+    const auto size = static_cast<size_t>(found.size());
+    for (size_t first = 0; first < size; first += columns) {
+        Verdict row;
+        if (found.dtype() == DType::i32)
+            compare_integers(found.i32().subspan(first, columns), right.i32().subspan(first, columns),
+                             {static_cast<int64_t>(columns)}, row);
+        else
+            compare_row(found.f32().subspan(first, columns), right.f32().subspan(first, columns), tolerance, 0,
+                        {static_cast<int64_t>(columns)}, row);
+        if (row.ratio > 0.5) doubts.emplace_back(row.ratio, static_cast<int64_t>(first / columns));
+    }
+    std::ranges::stable_sort(doubts, std::greater(), [](const auto &doubt) { return doubt.first; });
+    if (doubts.size() > count) doubts.resize(count);
+    std::vector<int64_t> out;
+    for (const auto &[ratio, row] : doubts) out.push_back(row);
+    std::ranges::sort(out);
+    return out;
 }
 
 bool add(Verdict &all, const Verdict &one) {

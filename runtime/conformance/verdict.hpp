@@ -4,6 +4,7 @@
 #include <lamina/proof.hpp>
 
 #include <span>
+#include <vector>
 
 namespace lamina::conformance {
 
@@ -13,6 +14,11 @@ namespace lamina::conformance {
 // compare() of proof.hpp for a sample of the rows.
 [[nodiscard]] Verdict compare_rows(const Tensor &got, const Tensor &expected, std::span<const int64_t> rows,
                                    const lamina_tolerance &tolerance, const std::string &name);
+
+// The rows in which two tensors of the same type differ by more than half of what is allowed, at most `count`: those
+// that differ most. Ascending.
+[[nodiscard]] std::vector<int64_t> doubtful_rows(const Tensor &got, const Tensor &other,
+                                                 const lamina_tolerance &tolerance, size_t count);
 
 // Adds `one` to a verdict over several tensors, which starts as Verdict{}. The sum passes if all pass, and reports the
 // worst element of all. Returns whether that element is from `one`.

@@ -62,6 +62,16 @@ TEST_CASE("compare --svg: what agrees looks calm, and a column is as wide as its
     CHECK(type_at > 20 + 7.0 * static_cast<double>(longest));
 }
 
+TEST_CASE("compare: --all-rows compares all rows, and each layer says how many it has") {
+    const Finished f = run_lamina({"compare", g2p(), "a", "--device", "cpu", "--all-rows", "--json"});
+    REQUIRE(f.status == 0);
+    const json comparison = json::parse(f.out);
+    for (const json &layer : comparison["layers"]) {
+        CHECK(layer["rows"].get<int>() > 0);
+        CHECK(layer["compared_rows"] == layer["rows"]);
+    }
+}
+
 TEST_CASE("compare: invalid arguments are refused") {
     const auto refused = [](const std::vector<std::string> &arguments, const std::string &why) {
         const Finished f = run_lamina(arguments);

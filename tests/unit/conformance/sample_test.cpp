@@ -2,6 +2,7 @@
 #include "conformance/case_graph.hpp"
 #include "conformance/sample.hpp"
 #include "conformance/verdict.hpp"
+#include "cpu/backend.hpp"
 
 #include "catch.hpp"
 #include "places.hpp"
@@ -40,6 +41,41 @@ TEST_CASE("a sample has the first and last row, one of every batch entry, and bo
     CHECK(rows_of("...=7x1000 C=3 sample=1") == std::vector<int64_t>{6999});
     CHECK(rows_of("...=2x2 C=3 sample=9") == std::vector<int64_t>{0, 1, 2, 3});
     CHECK(rows_of("...=2x2 C=3").empty()); // all are compared
+}
+
+TEST_CASE("a sample over several runs takes few of them, the first and the last before all others") {
+    const abi::LayerCall call = graph_of("linear", "B=2 T=1 K=7 N=5").plan.steps.front().call;
+    const auto runs = sample_of_runs(call, 32, 14);
+    REQUIRE(runs.size() == 32);
+    CHECK(std::ranges::count_if(runs, [](const auto &rows) { return !rows.empty(); }) == 7);
+    for (const size_t run : {size_t{0}, size_t{15}, size_t{16}, size_t{31}}) {
+        INFO(run);
+        CHECK(runs[run] == std::vector<int64_t>{0, 1});
+    }
+    for (const auto &rows : sample_of_runs(call, 3, 100)) CHECK(rows == std::vector<int64_t>{0, 1});
+    const abi::LayerCall block = graph_of("linear", "B=2 T=500 K=7 N=5").plan.steps.front().call;
+    CHECK(sample_of_runs(block, 1, 9).front() == sample_of(block, 9));
+}
+
+TEST_CASE("a reference on several threads computes the same bits, and only the rows that are asked for") {
+    for (const char *sample : {"", " sample=10"}) {
+        const CaseGraph graph = graph_of("linear", std::string("B=100 K=301 N=65 +bias") + sample);
+        plan::ProgramOptions options;
+        options.poison = plan::poison_word;
+        options.references = {.rows = graph.rows, .threads = 3, .give_back = true};
+        const auto backend = cpu::make_backend(plugins(), graph.weights, nullptr);
+        const auto program = backend->compile(graph.plan, options);
+        write_values(*program, graph);
+        CHECK(std::ranges::equal(run_case(*program, graph)[0].bytes(),
+                                 reference_of(plugins(), graph, graph.rows)[0].bytes()));
+    }
+}
+
+TEST_CASE("rows of a tensor take the place of another's") {
+    Tensor to(TensorType{DType::f32, {2, 2, 3}}), from = to;
+    std::ranges::fill(from.f32(), 1.0F);
+    put_rows(from, std::vector<int64_t>{0, 3, 7}, to); // there is no row 7
+    for (size_t i = 0; i < 12; ++i) CHECK(to.f32()[i] == (i < 3 || i >= 9 ? 1 : 0));
 }
 
 TEST_CASE("a reference computes a sample of rows and leaves the others alone") {

@@ -113,3 +113,17 @@ TEST_CASE("the sum of two verdicts reports the worse one, and both must pass") {
     CHECK_FALSE(joined(good, Verdict{}).passed);
     CHECK(joined(good, close).compared == 8);
 }
+
+TEST_CASE("rows are in doubt if they differ by more than half of what is allowed, the worst first") {
+    Tensor a(TensorType{DType::f32, {2, 2, 2}});
+    std::ranges::fill(a.f32(), 1.0F);
+    Tensor b = a;
+    b.f32()[1] += 0.004F, b.f32()[2] += 0.006F, b.f32()[5] += 0.1F, b.f32()[7] = NAN;
+    const lamina_tolerance tolerance{0.01, 0, LAMINA_F32, 0};
+    CHECK(doubtful_rows(b, a, tolerance, 9) == std::vector<int64_t>{1, 2, 3});
+    CHECK(doubtful_rows(b, a, tolerance, 2) == std::vector<int64_t>{2, 3});
+    CHECK(doubtful_rows(a, a, tolerance, 9).empty());
+    Tensor i(TensorType{DType::i32, {3, 1}}), j = i;
+    j.i32()[2] = 1;
+    CHECK(doubtful_rows(j, i, tolerance, 9) == std::vector<int64_t>{2});
+}

@@ -1,0 +1,110 @@
+#include "comparison/truth.hpp"
+
+#include "base/processor.hpp"
+#include "comparison/graph_comparison.hpp"
+#include "conformance/sample.hpp"
+#include "conformance/verdict.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace lamina::comparison {
+namespace {
+
+// Multiplications of a layer's reference in all steps: half a second. Small models stay below it.
+constexpr double most_work = 1e9;
+
+using Samples = std::vector<std::vector<std::vector<int64_t>>>;
+
+// The samples of layers whose references take more work than that and can compute rows alone; empty for the others.
+Samples samples_of(const plan::GraphPlan &plan, size_t runs) {
+    Samples out;
+    for (const plan::Step &step : plan.steps) {
+        out.emplace_back();
+        const int64_t rows = conformance::affordable_rows(step.call, most_work);
+        const bool long_work = static_cast<double>(runs) * conformance::work_of(step.call) > most_work;
+        if (step.call.by_rows() && long_work && rows < static_cast<int64_t>(runs) * step.call.rows())
+            out.back() = conformance::sample_of_runs(step.call, runs, static_cast<size_t>(rows));
+    }
+    return out;
+}
+
+plan::GraphPlan plan_of(detail::SessionState &session, const GraphSteps &graph) {
+    plan::GraphShapes shapes = graph.shapes;
+    shapes.state_dtype = session.options.cache;
+    return plan::plan_graph(*session.model, session.model->graphs.at(graph.graph), *session.runtime->plugins, shapes);
+}
+
+plan::ProgramOptions with_references(std::vector<std::string> variants) {
+    plan::ProgramOptions out;
+    out.keep_all = true;
+    out.poison = plan::poison_word;
+    out.variants = std::move(variants);
+    out.references.threads = cores();
+    out.references.give_back = true;
+    return out;
+}
+
+} // namespace
+
+Truth::Truth(detail::SessionState &session, const GraphSteps &graph, const CompareOptions &options,
+             std::set<std::string> &unproven)
+    : session_(session), run_([&] {
+          plan::GraphPlan plan = plan_of(session, graph);
+          const bool references = options.against == "reference";
+          samples_.resize(plan.steps.size());
+          if (references && !options.all_rows) samples_ = samples_of(plan, graph.inputs.size());
+          const bool kernels = !references || std::ranges::any_of(samples_, std::not_fn(&Samples::value_type::empty));
+          std::vector<std::string> variants(plan.steps.size(), "reference");
+          const std::vector<std::string> own = kernels ? session.variants(plan, &unproven) : variants;
+          for (size_t s = 0; s < own.size(); ++s)
+              if (!references || sampled(s)) variants[s] = own[s];
+          return Run(session.backend->compile(std::move(plan), with_references(std::move(variants))), true);
+      }()) {
+    for (size_t s = 0; s < samples_.size(); ++s)
+        if (run_.variant(s) == "reference") samples_[s].clear(); // there is no kernel: all rows are right
+}
+
+void Truth::step(const TensorMap &inputs) {
+    run_.step(inputs);
+    ++steps_;
+}
+
+Expected Truth::expected(size_t layer, const std::vector<Tensor> &found, const lamina_tolerance &tolerance) {
+    const plan::Step &step = plan().steps[layer];
+    Expected out{run_.read(results_of(step)), step.out.size()};
+    if (!sampled(layer)) return out;
+    out.sampled = true;
+    const auto most = static_cast<size_t>(conformance::affordable_rows(step.call, most_work));
+    std::set<int64_t> rows(samples_[layer][steps_ - 1].begin(), samples_[layer][steps_ - 1].end());
+    for (size_t i = 0; i < found.size(); ++i) {
+        const std::vector<int64_t> doubtful = conformance::doubtful_rows(found[i], out.results[i], tolerance, most);
+        if (i < out.outputs)
+            rows.insert(doubtful.begin(), doubtful.end());
+        else if (!doubtful.empty())
+            rows.insert(0); // any: states are computed whole
+    }
+    if (rows.empty()) return out;
+    out.rows.assign(rows.begin(), rows.end());
+
+    plan::ProgramOptions options = with_references({"reference"});
+    options.references.rows = out.rows;
+    Run reference(session_.backend->compile(plan::isolate(plan(), layer), options), true);
+    reference.step_within(run_);
+    const std::vector<Tensor> right = reference.read(results_of(reference.plan().steps[0]));
+    for (size_t i = 0; i < right.size(); ++i)
+        if (i < out.outputs)
+            conformance::put_rows(right[i], out.rows, out.results[i]);
+        else
+            out.results[i] = right[i];
+    return out;
+}
+
+std::optional<Verdict> Expected::verdict_on(const Tensor &found, size_t i, const lamina_tolerance &tolerance,
+                                            const std::string &name) const {
+    if (!sampled || (i >= outputs && !rows.empty())) return compare(found, results[i], tolerance, name);
+    if (rows.empty() || rows.front() >= abi::rows_of(found.shape())) return std::nullopt;
+    return conformance::compare_rows(found, results[i], rows, tolerance, name);
+}
+
+} // namespace lamina::comparison

@@ -1,0 +1,59 @@
+// What the layers of a graph should compute.
+#pragma once
+
+#include "comparison/run.hpp"
+#include "session/state.hpp"
+
+#include <lamina/proof.hpp>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lamina::comparison {
+
+struct GraphSteps;
+
+// What one layer should have given.
+struct Expected {
+    std::vector<Tensor> results; // of results_of()
+    size_t outputs = 0;          // that many of them; states follow
+    // Whether the reference computed only `rows` of the outputs, ascending, and states only if there are such rows. The
+    // rest is from the CPU's kernels.
+    bool sampled = false;
+    std::vector<int64_t> rows{};
+
+    // On what a device gave as result `i`, by what the reference computed of it; none if that is nothing.
+    [[nodiscard]] std::optional<Verdict> verdict_on(const Tensor &found, size_t i, const lamina_tolerance &tolerance,
+                                                    const std::string &name) const;
+};
+
+// Runs a graph with the references of its layers. Where a reference would take long, the CPU's kernel computes what
+// later layers take, and the reference only some rows of it: a sample over all steps, and those rows in which the
+// device's result and that of the CPU's kernel differ.
+class Truth {
+  public:
+    // `session` is on the CPU. `graph` says how many steps there will be.
+    Truth(detail::SessionState &session, const GraphSteps &graph, const CompareOptions &options,
+          std::set<std::string> &unproven);
+
+    void begin() { run_.begin(); }
+    void continue_from(const Truth &before) { run_.continue_from(before.run_); }
+    void step(const TensorMap &inputs);
+
+    [[nodiscard]] const Run &run() const { return run_; }
+    [[nodiscard]] const plan::GraphPlan &plan() const { return run_.plan(); }
+    // The results of a layer in the last step. `found`: the device's, given the same inputs.
+    [[nodiscard]] Expected expected(size_t layer, const std::vector<Tensor> &found, const lamina_tolerance &tolerance);
+
+  private:
+    [[nodiscard]] bool sampled(size_t layer) const { return !samples_[layer].empty(); }
+
+    detail::SessionState &session_;
+    std::vector<std::vector<std::vector<int64_t>>> samples_; // by layer and step: rows; empty if all are computed
+    Run run_;
+    size_t steps_ = 0; // done
+};
+
+} // namespace lamina::comparison
