@@ -33,6 +33,23 @@ std::pair<Record::Graph *, std::string> place_of(Record &record, const std::stri
     return {&*graph, name.substr(dot + 1)};
 }
 
+std::string type_of(const Tensor &tensor) {
+    return std::string(name_of(tensor.dtype())) + " " + to_string(tensor.shape());
+}
+
+// Why the ids of texts and their lengths cannot be what they are called; empty if they can.
+std::string fault_of(const Record::Graph &graph) {
+    const auto ids = graph.inputs.find("ids"), lengths = graph.inputs.find("lengths");
+    if (ids == graph.inputs.end()) return "";
+    if (ids->second.dtype() != DType::i32 || ids->second.shape().size() != 2)
+        return "the input 'ids' is " + type_of(ids->second) + "; expected i32 and a row for each text";
+    const Shape rows{ids->second.shape()[0]};
+    if (lengths == graph.inputs.end() || (lengths->second.dtype() == DType::i32 && lengths->second.shape() == rows))
+        return "";
+    return "the input 'lengths' is " + type_of(lengths->second) + "; expected i32 " + to_string(rows) +
+           ", a number for each text";
+}
+
 } // namespace
 
 Record Record::read(const std::filesystem::path &file) {
@@ -69,6 +86,8 @@ Record Record::read(const std::filesystem::path &file) {
     for (const Graph &graph : out.graphs)
         if (graph.inputs.empty() || graph.outputs.empty())
             refuse("there are no inputs, or no outputs, of graph " + in_quotes(graph.name));
+    for (const Graph &graph : out.graphs)
+        if (const std::string fault = fault_of(graph); !fault.empty()) refuse(fault);
     if (!stored.weights.others().empty()) refuse("tensor " + in_quotes(stored.weights.others().begin()->first));
     stored.weights.expect_whole();
     return out;

@@ -16,6 +16,7 @@ const RecordedLayer *RecordComparison::first_wrong() const {
 
 std::string RecordComparison::summary() const {
     if (!tokens.empty()) return tokens;
+    if (layers.empty()) return "the model has nothing of what " + made_by + " recorded: is it another model?";
     const RecordedLayer *wrong = first_wrong();
     const std::string place = " on " + device.id;
     if (wrong == nullptr)

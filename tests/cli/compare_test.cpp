@@ -3,6 +3,8 @@
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
+#include "model/safetensors.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -126,6 +128,34 @@ TEST_CASE("compare --with: the first layer that differs from the record is named
     CHECK(f.status == 7);
     CHECK_THAT(f.out, matchers::contains("layer 'model.layers.0.input_layernorm' of graph 'decode' is the first that "
                                          "differs from transformers"));
+}
+
+TEST_CASE("compare --with: a record with lengths of other texts, or with nothing that the model has, is refused") {
+    using lamina::Tensor;
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "record.safetensors";
+    const std::vector<int32_t> ids{5, 6, 7, 8, 9, 10}, kinds(6, 0);
+    const auto compared = [&](const Tensor &lengths) {
+        lamina::model::write_safetensors(file,
+                                         {{"in.encode.ids", Tensor::of({2, 3}, ids)},
+                                          {"in.encode.lengths", lengths},
+                                          {"in.encode.token_types", Tensor::of({2, 3}, kinds)},
+                                          {"out.encode.another", Tensor::of({1}, std::vector<float>{1})}},
+                                         {{"graphs", "encode"}});
+        const std::string bert = (architectures / "models" / "bert").string();
+        return run_lamina({"compare", bert, "-d", "cpu", "--with", file.string()});
+    };
+    for (const std::vector<int32_t> &lengths : {std::vector<int32_t>{}, {3}, {3, 2, 1}}) {
+        const Finished f = compared(Tensor::of({static_cast<int64_t>(lengths.size())}, lengths));
+        CHECK(f.status == 3);
+        CHECK_THAT(f.err, matchers::contains("'lengths' is i32 (" + std::to_string(lengths.size()) + ")") &&
+                              matchers::contains("expected i32 (2), a number for each text"));
+    }
+    const Finished floats = compared(Tensor::of({2}, std::vector<float>{3, 2}));
+    CHECK_THAT(floats.err, matchers::contains("'lengths' is f32 (2); expected i32 (2)"));
+    const Finished nothing = compared(Tensor::of({2}, std::vector<int32_t>{3, 2}));
+    CHECK(nothing.status == 7);
+    CHECK_THAT(nothing.out, matchers::contains("the model has nothing of what another program recorded"));
 }
 
 TEST_CASE("compare --with: what is no record, or is of another model, is refused") {
