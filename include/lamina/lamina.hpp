@@ -41,7 +41,7 @@ struct RuntimeOptions {
     // may throw to stop; what has been proved is kept. Called as `notify` is.
     std::function<void(const std::string &)> proving{};
     // Called on the thread of a call that uses a device, before each piece of its work: a run of a graph, which for
-    // generated text is a token, a layer that is compared, a case that is checked. May throw to stop the call.
+    // generated text is a token, any run for a comparison, a case that is checked. May throw to stop the call.
     std::function<void()> working{};
     // How long runs wait, in all, for variants to be proved and measured beyond what they require. If `cache` is set,
     // the rest is proved beside the work, in a fifth of the time, and used by later processes.

@@ -12,10 +12,12 @@ namespace lamina::comparison {
 namespace {
 
 // Repeats the last step. Returns how many of the runs changed a bit of the results.
-size_t changed_runs(Run &run, size_t repeats, const std::vector<int32_t> &results) {
+size_t changed_runs(Run &run, size_t repeats, const std::vector<int32_t> &results,
+                    const detail::RuntimeState &runtime) {
     const std::vector<Tensor> first = run.read(results);
     size_t changed = 0;
     for (size_t i = 0; i < repeats; ++i) {
+        runtime.working();
         run.again();
         const bool same = std::ranges::equal(results, first, [&](int32_t t, const Tensor &before) {
             return std::ranges::equal(run.read(t).bytes(), before.bytes());
@@ -48,6 +50,7 @@ std::unique_ptr<plan::Program> compile(detail::SessionState &session, const std:
     shapes.state_dtype = session.options.cache;
     plan::ProgramOptions options;
     options.keep_all = keep_all;
+    options.working = session.runtime->options.working;
     options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // different, to expose unwritten memory
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
@@ -61,6 +64,7 @@ std::unique_ptr<plan::Program> compile_alone(detail::SessionState &session, cons
     plan::ProgramOptions options;
     options.poison = plan::other_poison[0]; // running_ has NaN there
     options.variants = {variant};
+    options.working = session.runtime->options.working;
     return session.backend->compile(plan::isolate(plan, step), options);
 }
 
@@ -112,9 +116,11 @@ GraphComparison::GraphComparison(detail::SessionState &truth, detail::SessionSta
 }
 
 bool GraphComparison::step(const TensorMap &inputs) {
-    truth_.step(inputs);
-    running_.step(inputs);
-    whole_.step(inputs);
+    const auto take = [&](auto &run) {
+        device_.runtime->working();
+        run.step(inputs);
+    };
+    take(truth_), take(running_), take(whole_);
     bool agrees = true;
     for (size_t s = 0; s < layers_.size(); ++s) agrees = compare_layer(s) && agrees;
     for (const auto &[name, index] : whole_.plan().outputs)
@@ -136,7 +142,8 @@ void GraphComparison::add_to(Comparison &out) const {
 
 void GraphComparison::repeat_whole() {
     for (const auto &[name, index] : whole_.plan().outputs)
-        if (changed_runs(whole_, repeats_, {index}) != 0) changed_outputs_.push_back(plan().graph + "." + name);
+        if (changed_runs(whole_, repeats_, {index}, *device_.runtime) != 0)
+            changed_outputs_.push_back(plan().graph + "." + name);
 }
 
 bool GraphComparison::compare_layer(size_t s) {
@@ -148,7 +155,8 @@ bool GraphComparison::compare_layer(size_t s) {
     const std::vector<std::string> names = names_of_results(step);
     Run &alone = alone_[s];
     alone.step_within(truth_.run());
-    if (repeats_ != 0) layer.changed_runs += changed_runs(alone, repeats_, results_of(alone.plan().steps[0]));
+    if (repeats_ != 0)
+        layer.changed_runs += changed_runs(alone, repeats_, results_of(alone.plan().steps[0]), *device_.runtime);
     const std::vector<Tensor> by_itself = alone.read(results_of(alone.plan().steps[0])),
                               in_graph = running_.read(results_of(running_.plan().steps[s]));
     const Expected expected = truth_.expected(s, by_itself, tolerance);

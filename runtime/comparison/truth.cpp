@@ -35,13 +35,14 @@ plan::GraphPlan plan_of(detail::SessionState &session, const GraphSteps &graph) 
     return plan::plan_graph(*session.model, session.model->graphs.at(graph.graph), *session.runtime->plugins, shapes);
 }
 
-plan::ProgramOptions with_references(std::vector<std::string> variants) {
+plan::ProgramOptions with_references(detail::SessionState &session, std::vector<std::string> variants) {
     plan::ProgramOptions out;
     out.keep_all = true;
     out.poison = plan::poison_word;
     out.variants = std::move(variants);
     out.references.threads = cores();
     out.references.give_back = true;
+    out.working = session.runtime->options.working;
     return out;
 }
 
@@ -59,7 +60,7 @@ Truth::Truth(detail::SessionState &session, const GraphSteps &graph, const Compa
           const std::vector<std::string> own = kernels ? session.variants(plan, &unproven) : variants;
           for (size_t s = 0; s < own.size(); ++s)
               if (!references || sampled(s)) variants[s] = own[s];
-          return Run(session.backend->compile(std::move(plan), with_references(std::move(variants))), true);
+          return Run(session.backend->compile(std::move(plan), with_references(session, std::move(variants))), true);
       }()) {
     for (size_t s = 0; s < samples_.size(); ++s)
         if (run_.variant(s) == "reference") samples_[s].clear(); // there is no kernel: all rows are right
@@ -87,7 +88,7 @@ Expected Truth::expected(size_t layer, const std::vector<Tensor> &found, const l
     if (rows.empty()) return out;
     out.rows.assign(rows.begin(), rows.end());
 
-    plan::ProgramOptions options = with_references({"reference"});
+    plan::ProgramOptions options = with_references(session_, {"reference"});
     options.references.rows = out.rows;
     Run reference(session_.backend->compile(plan::isolate(plan(), layer), options), true);
     reference.step_within(run_);

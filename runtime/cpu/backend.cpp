@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -101,6 +102,7 @@ class CpuProgram final : public plan::Program {
     size_t guard_; // words on either side
     std::optional<uint32_t> poison_;
     plan::ProgramOptions::References how_; // references run
+    std::function<void()> working_;
     std::string executor_id_;
     std::vector<const lamina_cpu_kernel *> kernels_; // one per step; null: the reference
     std::vector<Memory> activations_;                // the arena, and blocks of their own
@@ -187,8 +189,8 @@ class CpuBackend final : public plan::Backend {
 
 CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &options, CpuBackend &backend)
     : Program(std::move(graph), options), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
-      poison_(options.poisoned_with()), how_(options.references), weights_(backend.weights()),
-      memory_(plan_.tensors.size()) {
+      poison_(options.poisoned_with()), how_(options.references), working_(options.working),
+      weights_(backend.weights()), memory_(plan_.tensors.size()) {
     const abi::Executor *executor = backend.executor();
     if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (size_t s = 0; s < plan_.steps.size(); ++s)
@@ -263,6 +265,7 @@ template <class After> void CpuProgram::run_steps(const After &after) {
     if (poison_)
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
+        if (working_) working_();
         if (kernels_[s] == nullptr || !calls_[s]->run(*kernels_[s])) run_reference(s);
         after(s);
     }
@@ -272,7 +275,7 @@ template <class After> void CpuProgram::run_steps(const After &after) {
 void CpuProgram::run_reference(size_t step) {
     if (kernels_[step] == nullptr && calls_[step] && how_.threads < 2) return calls_[step]->reference(how_.rows);
     const plan::Step &s = plan_.steps[step];
-    if (!how_.give_back) return reference_on_threads(s.call, data_of(step, 0), how_.rows, how_.threads);
+    if (!how_.give_back) return reference_on_threads(s.call, data_of(step, 0), how_.rows, how_.threads, working_);
     std::vector<std::string> names;
     for (const int32_t t : s.weight)
         if (t != plan::none) names.push_back(plan_.tensors[static_cast<size_t>(t)].name);
@@ -280,7 +283,7 @@ void CpuProgram::run_reference(size_t step) {
     abi::LayerCall::Data data{pointers(s.in), {}, pointers(s.out), pointers(s.state)};
     for (size_t next = 0; const int32_t t : s.weight)
         data.weight.push_back(t == plan::none ? nullptr : const_cast<void *>(lent.words(next++)));
-    reference_on_threads(s.call, data, how_.rows, how_.threads);
+    reference_on_threads(s.call, data, how_.rows, how_.threads, working_);
 }
 
 void CpuProgram::execute_timed(plan::RunTimes &times) {

@@ -11,8 +11,9 @@
 namespace lamina::cpu {
 namespace {
 
-constexpr double worth_a_thread = 0x1p18; // values that the rows read
-constexpr size_t pieces_of_a_thread = 4;  // some rows take longer than others
+constexpr double worth_a_thread = 0x1p18;  // values that the rows read
+constexpr double most_of_a_piece = 0x1p27; // values: a fraction of a second
+constexpr size_t pieces_of_a_thread = 4;   // at least: some rows take longer than others
 
 // The outputs of one thread: a reference may write rows that it was not asked for.
 class Outputs {
@@ -65,19 +66,22 @@ double values_of_row(const abi::LayerCall &call) {
 } // namespace
 
 void reference_on_threads(const abi::LayerCall &call, const abi::LayerCall::Data &data, std::span<const int64_t> rows,
-                          size_t threads) {
-    if (threads < 2 || !call.by_rows() || has_states(call)) return call.reference(data, rows);
+                          size_t threads, const std::function<void()> &working) {
+    if (!call.by_rows() || has_states(call)) return call.reference(data, rows);
     std::vector<int64_t> all;
     if (rows.empty()) {
         all.resize(static_cast<size_t>(call.rows()));
         std::iota(all.begin(), all.end(), int64_t{0});
         rows = all;
     }
-    const size_t pieces = std::min(rows.size(), threads * pieces_of_a_thread);
-    if (pieces < 2 || values_of_row(call) * static_cast<double>(rows.size()) < worth_a_thread)
-        return call.reference(data, rows);
+    const double values = values_of_row(call) * static_cast<double>(rows.size());
+    const auto wanted =
+        std::max(threads < 2 ? 1 : threads * pieces_of_a_thread, static_cast<size_t>(values / most_of_a_piece));
+    const size_t pieces = std::min(rows.size(), wanted);
+    if (pieces < 2 || values < worth_a_thread) return call.reference(data, rows);
     std::vector<std::optional<Outputs>> outputs(threads);
     in_parallel(pieces, threads, [&](size_t piece, size_t thread) {
+        if (thread == 0 && working) working();
         const size_t first = rows.size() * piece / pieces, end = rows.size() * (piece + 1) / pieces;
         if (!outputs[thread]) outputs[thread].emplace(call, data);
         outputs[thread]->compute(data, rows.subspan(first, end - first));

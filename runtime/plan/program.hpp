@@ -143,6 +143,9 @@ struct ProgramOptions {
         // for later runs.
         bool give_back = false;
     } references{};
+    // On the CPU, called on the thread of run() before each step, and of a long reference before each piece of its
+    // work. May throw to stop the run; states are then worth nothing.
+    std::function<void()> working{};
     // Called after every run with its times. A program that is timed may run more slowly.
     std::function<void(const Program &, const RunTimes &)> timed{};
 

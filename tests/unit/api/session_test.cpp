@@ -87,7 +87,11 @@ TEST_CASE("`working` is called before each piece of work, on the caller's thread
     Session numbers = runtime.session(softmax, runtime.device("cpu"));
     const TensorMap inputs{{"x", Tensor(TensorType{DType::f32, {3}})}};
     CHECK(pieces_of([&] { (void)numbers.run("run", inputs); }) == 1);
-    CHECK(pieces_of([&] { (void)compare(runtime, softmax, runtime.device("cpu"), {.inputs = inputs}); }) == 1);
+    const auto compare_often = [&] {
+        (void)compare(runtime, softmax, runtime.device("cpu"), {.inputs = inputs, .repeat = 100});
+    };
+    CHECK(pieces_of(compare_often) > 2 * 99); // the layer alone, and the graph
+    for (const size_t piece : {size_t{0}, size_t{1}, size_t{5}, size_t{150}}) stops_at(piece, compare_often);
     const auto check_cases = [&] {
         (void)check(runtime, runtime.device("cpu"), {.layers = {"softmax"}, .own_cases_only = true});
     };

@@ -71,6 +71,22 @@ TEST_CASE("a reference on several threads computes the same bits, and only the r
     }
 }
 
+TEST_CASE("a reference can be stopped within a step, on any number of threads, and run again") {
+    const CaseGraph graph = graph_of("linear", "B=1000 K=401 N=400");
+    for (const size_t threads : {size_t{1}, size_t{3}}) {
+        plan::ProgramOptions options;
+        options.references.threads = threads, options.references.give_back = true;
+        int calls = 0;
+        options.working = [&] {
+            if (++calls == 2) throw std::runtime_error("stopped"); // the first is for the step itself
+        };
+        const auto program = cpu::make_backend(plugins(), graph.weights, nullptr)->compile(graph.plan, options);
+        write_values(*program, graph);
+        CHECK_THROWS_WITH(program->run(), "stopped");
+        CHECK(std::ranges::equal(run_case(*program, graph)[0].bytes(), reference_of(plugins(), graph, {})[0].bytes()));
+    }
+}
+
 TEST_CASE("rows of a tensor take the place of another's") {
     Tensor to(TensorType{DType::f32, {2, 2, 3}}), from = to;
     std::ranges::fill(from.f32(), 1.0F);
