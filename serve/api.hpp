@@ -86,6 +86,9 @@ class Api {
     [[nodiscard]] Response embeddings(const Call &call);
     [[nodiscard]] Json as_json(const Engine &engine) const;
 
+    // ---- In rerank_api.cpp ----
+    [[nodiscard]] Response rerank(const Call &call);
+
     // ---- In openai_answers.cpp ----
     struct Writing;
     [[nodiscard]] Response completions(const Call &call);

@@ -39,15 +39,27 @@ bool has_chat_template(const Model &model) {
     }
 }
 
+bool gives_one_class(const ModelContents &contents) {
+    if (!contents.reading || contents.reading->gives != TextReading::Gives::classes) return false;
+    const ModelGraph &graph = contents.graphs.at(contents.reading->graph);
+    const std::string &tensor = graph.outputs.at(contents.reading->output);
+    return std::ranges::any_of(graph.layers, [&](const ModelLayer &layer) {
+        return std::ranges::any_of(layer.outputs,
+                                   [&](const ModelTensor &each) { return each.name == tensor && each.dims == "B 1"; });
+    });
+}
+
 } // namespace
 
 Engine::Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
                const Options &options, Metrics &metrics)
     : name_(std::move(name)), runtime_(runtime), device_(device), model_(model), contents_(inspect(model)),
-      converses_(has_chat_template(model)), metrics_(metrics), how_(options.session),
-      session_(session_with_room(options)),
+      converses_(has_chat_template(model)), ranks_(gives_one_class(contents_)), metrics_(metrics),
+      how_(options.session), session_(session_with_room(options)),
       texts_(
           texts_at_once, [this](const auto &piece) { read(piece); }, name_, metrics_),
+      rankings_(
+          texts_at_once, [this](const auto &piece) { rank(piece); }, name_, metrics_),
       calls_(
           1,
           [this](const auto &piece) {
@@ -105,6 +117,10 @@ std::vector<AdmittedVariant> Engine::proved() const {
 void Engine::run() {
     while (wait_for_work()) {
         take_all<Embedding>([this](auto work) { texts_.add(work, by_length(work->texts)); });
+        take_all<Ranking>([this](auto work) {
+            work->scores.resize(work->documents.size());
+            rankings_.add(work, by_length(work->documents));
+        });
         take_all<Answer>([this](auto work) { writer_->add(std::move(work)); });
         take_all<GraphCall>([this](auto work) { calls_.add(work, {0}); });
         take_all<Transcription>([this](auto work) {
@@ -112,6 +128,7 @@ void Engine::run() {
             recordings_.add(work, first_numbers(work->windows.size()));
         });
         texts_.step();
+        rankings_.step();
         calls_.step();
         if (writer_) writer_->step();
         recordings_.step();
@@ -125,7 +142,8 @@ bool Engine::wait_for_work() {
         return std::apply([](const auto &...queues) { return (!queues.empty() || ...); }, waiting_);
     };
     const auto busy = [this] {
-        return !texts_.empty() || !calls_.empty() || !recordings_.empty() || (writer_ && !writer_->empty());
+        return !texts_.empty() || !rankings_.empty() || !calls_.empty() || !recordings_.empty() ||
+               (writer_ && !writer_->empty());
     };
     changed_.wait(lock, [&] { return closing_ || something() || busy(); });
     return something() || busy();
@@ -156,6 +174,16 @@ void Engine::read(const Pieces<Embedding>::Piece &piece) {
             rest = rest.subspan(width);
         }
     }
+}
+
+void Engine::rank(const Pieces<Ranking>::Piece &piece) {
+    std::vector<TextPair> pairs;
+    for (const auto &[work, parts] : piece)
+        for (const size_t i : parts) pairs.push_back({work->query, work->documents[i]});
+    const std::vector<std::vector<LabelScore>> found = classify_pairs(session_, pairs);
+    auto next = found.begin();
+    for (const auto &[work, parts] : piece)
+        for (const size_t i : parts) work->scores[i] = (next++)->front().score;
 }
 
 // Windows with the same options together.

@@ -48,6 +48,7 @@ class Engine {
     [[nodiscard]] bool embeds() const {
         return contents_.reading && contents_.reading->gives == TextReading::Gives::embedding;
     }
+    [[nodiscard]] bool ranks() const { return ranks_; } // it gives one score for two texts
     [[nodiscard]] bool writes() const { return contents_.generation && !contents_.generation->audio; }
     [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
     [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
@@ -74,6 +75,7 @@ class Engine {
     [[nodiscard]] bool wait_for_work();
     template <class Kind> void take_all(const std::function<void(std::shared_ptr<Kind>)> &take);
     void read(const Pieces<Embedding>::Piece &piece);
+    void rank(const Pieces<Ranking>::Piece &piece);
     void transcribe(const Pieces<Transcription>::Piece &piece);
 
     const std::string name_;
@@ -81,19 +83,20 @@ class Engine {
     const Device device_;
     const Model model_;
     const ModelContents contents_;
-    const bool converses_;
+    const bool converses_, ranks_;
     Metrics &metrics_;
     SessionOptions how_;
     BatchRoom room_;
     Session session_;
     // Of the thread: what it has begun.
     Pieces<Embedding> texts_;
+    Pieces<Ranking> rankings_;
     Pieces<GraphCall> calls_;
     Pieces<Transcription> recordings_;
     std::optional<Writer> writer_; // if the model writes
 
     std::mutex mutex_; // guards the next two
-    std::tuple<Queue<Embedding>, Queue<GraphCall>, Queue<Transcription>, Queue<Answer>> waiting_;
+    std::tuple<Queue<Embedding>, Queue<Ranking>, Queue<GraphCall>, Queue<Transcription>, Queue<Answer>> waiting_;
     bool closing_ = false;
     std::condition_variable changed_;
     std::thread thread_; // last, so that it sees all of the above

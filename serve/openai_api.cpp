@@ -10,6 +10,7 @@ Json endpoints_of(const Engine &engine) {
     if (engine.converses()) out.push_back("/v1/chat/completions");
     if (engine.writes()) out.push_back("/v1/completions");
     if (engine.embeds()) out.push_back("/v1/embeddings");
+    if (engine.ranks()) out.push_back("/v1/rerank");
     if (engine.transcribes()) out.push_back("/v1/audio/transcriptions");
     return out;
 }

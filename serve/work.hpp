@@ -60,6 +60,12 @@ struct Embedding : Work {
     Tensor vectors; // (N, C)
 };
 
+struct Ranking : Work {
+    std::string query;
+    std::vector<std::string> documents;
+    std::vector<double> scores; // of the documents
+};
+
 struct GraphCall : Work {
     std::string graph;
     TensorMap inputs, outputs;

@@ -1,0 +1,85 @@
+#include "rerank_request.hpp"
+
+#include "fields.hpp"
+
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+namespace lamina::serve {
+namespace {
+
+constexpr size_t most_documents = 2048;   // as many as texts of other requests
+constexpr size_t longest_query = 1 << 15; // bytes: it is read again with each document
+
+constexpr std::array<std::string_view, 1> ignored_in_reranking{"user"};
+constexpr std::array neutral_in_reranking{Neutral{"max_chunks_per_doc", "null"}, Neutral{"max_tokens_per_doc", "null"},
+                                          Neutral{"rank_fields", "null"}, Neutral{"truncate", "false"},
+                                          Neutral{"truncation", "false"}};
+
+// A text, or an object with one.
+std::string document_at(const JsonView &value) {
+    if (value.is_string()) return std::string(value.string());
+    if (!value.is_object()) value.fail("expected a text, or {\"text\": ...}, found " + value.description());
+    expect_fields(value, {{"text"}, {}, {}});
+    return std::string(value.at("text").string());
+}
+
+// A score that is no number is the worst.
+std::vector<size_t> best_first(const std::vector<double> &scores) {
+    std::vector<size_t> out(scores.size());
+    std::iota(out.begin(), out.end(), size_t{0});
+    std::ranges::stable_sort(out, std::ranges::greater{},
+                             [&](size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; });
+    return out;
+}
+
+} // namespace
+
+RerankRequest rerank_request(std::string_view body) {
+    const JsonText json(body, "request");
+    const JsonView request = json.root();
+    expect_fields(
+        request,
+        {{"model", "query", "documents", "top_n", "return_documents"}, ignored_in_reranking, neutral_in_reranking});
+    RerankRequest out;
+    out.model = request.at("model").string();
+    out.query = request.at("query").string();
+    if (out.query.size() > longest_query)
+        request.at("query").fail("expected at most " + std::to_string(longest_query) + " bytes, found " +
+                                 std::to_string(out.query.size()));
+    const JsonView documents = request.at("documents");
+    if (!documents.is_list()) documents.fail("expected a list of texts, found " + documents.description());
+    const size_t count = documents.items().size();
+    if (count == 0) documents.fail("expected at least one text");
+    if (count > most_documents)
+        documents.fail("expected at most " + std::to_string(most_documents) + " texts, found " + std::to_string(count));
+    for (const JsonView each : documents.items()) out.documents.push_back(document_at(each));
+    out.most = count;
+    if (request.has("top_n"))
+        out.most = std::min(count, static_cast<size_t>(request.at("top_n").integer(1, INT32_MAX)));
+    if (request.has("return_documents")) out.with_documents = request.at("return_documents").boolean();
+    return out;
+}
+
+std::string rerank_json(const RerankRequest &request, const std::vector<double> &scores, size_t tokens) {
+    const std::vector<size_t> order = best_first(scores);
+    Json results = Json::array();
+    for (const size_t i : std::span(order).first(request.most)) {
+        Json result{{"index", i}, {"relevance_score", scores[i]}};
+        if (request.with_documents) result["document"] = Json{{"text", request.documents[i]}};
+        results.push_back(std::move(result));
+    }
+    return Json{{"object", "list"},
+                {"model", request.model},
+                {"results", std::move(results)},
+                {"usage", Json{{"prompt_tokens", tokens}, {"total_tokens", tokens}}}}
+        .in_one_line();
+}
+
+} // namespace lamina::serve

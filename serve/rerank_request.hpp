@@ -1,0 +1,25 @@
+// Requests of /v1/rerank in the form that Cohere, Jina and llama.cpp share, from text, and what answers them.
+// docs/serving.md lists the fields.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::serve {
+
+// How well each of the documents answers the query.
+struct RerankRequest {
+    std::string model, query;
+    std::vector<std::string> documents;
+    size_t most = 0; // results: those of the best documents
+    bool with_documents = false;
+};
+// Throws Error(input), with the place in the request, for anything that is wrong or not supported.
+[[nodiscard]] RerankRequest rerank_request(std::string_view body);
+
+// Best first. `scores`: of the documents, in their order.
+[[nodiscard]] std::string rerank_json(const RerankRequest &request, const std::vector<double> &scores, size_t tokens);
+
+} // namespace lamina::serve
