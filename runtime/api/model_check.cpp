@@ -107,6 +107,7 @@ void check_reading(const model::Model &model, const abi::Registry &plugins) {
     shapes.inputs[reading.ids] = {DType::i32, {2, 1}}; // any shape
     shapes.inputs[reading.lengths] = {DType::i32, {2}};
     if (!reading.token_types.empty()) shapes.inputs[reading.token_types] = {DType::i32, {2, 1}};
+    if (!reading.starts.empty()) shapes.inputs[reading.starts] = {DType::i32, {2}};
     const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(reading.graph), plugins, shapes);
     const Shape &output = plan.tensors[static_cast<size_t>(plan.outputs.at(reading.output))].type.shape;
     reading::expect_shape(model, output, 2, 1);

@@ -14,14 +14,26 @@ namespace lamina::architectures {
 namespace {
 
 namespace fs = std::filesystem;
-using KindNames = std::array<std::pair<std::string_view, std::string_view>, 4>;
+// A kind of pooling: in 1_Pooling/config.json since sentence-transformers 5.4 and before, and Lamina's.
+struct PoolingName {
+    const char *name, *older, *kind;
+};
+// In the order in which the older keys are concatenated.
+constexpr std::array<PoolingName, 6> poolings{{
+    {"cls", "pooling_mode_cls_token", "first"},
+    {"max", "pooling_mode_max_tokens", "max"},
+    {"mean", "pooling_mode_mean_tokens", "mean"},
+    {"mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len"},
+    {"weightedmean", "pooling_mode_weightedmean_tokens", "weighted_mean"},
+    {"lasttoken", "pooling_mode_lasttoken", "last"},
+}};
 
-// Kinds of pooling: in 1_Pooling/config.json, before and since sentence-transformers 5.4, and Lamina's.
-constexpr KindNames older_poolings{{{"pooling_mode_cls_token", "first"},
-                                    {"pooling_mode_max_tokens", "max"},
-                                    {"pooling_mode_mean_tokens", "mean"},
-                                    {"pooling_mode_lasttoken", "last"}}};
-constexpr KindNames poolings{{{"cls", "first"}, {"max", "max"}, {"mean", "mean"}, {"lasttoken", "last"}}};
+const char *pooling_at(JsonView name) {
+    for (const PoolingName &each : poolings)
+        if (name.string() == each.name) return each.kind;
+    name.fail(in_quotes(name.string()) +
+              " is not supported; supported: cls, lasttoken, max, mean, mean_sqrt_len_tokens and weightedmean");
+}
 
 constexpr double layer_norm_eps = 1e-5; // torch.nn.LayerNorm's
 
@@ -94,30 +106,19 @@ void SentenceModules::read_pooling(const fs::path &file) {
     const Config config(document.root());
     config.ignore({"word_embedding_dimension", "embedding_dimension"});
     pools_prompt_ = config.flag("include_prompt", true);
-    const auto choose = [&](const char *key, std::string_view kind) {
-        if (!pooling_.empty()) config.fail(key, "more than one kind of pooling is not supported");
-        pooling_ = kind;
-    };
-    if (const auto mode = config.find("pooling_mode")) {
-        const auto add = [&](JsonView name) {
-            const auto *known = std::ranges::find(poolings, name.string(), &KindNames::value_type::first);
-            if (known == poolings.end())
-                name.fail(in_quotes(name.string()) + " is not supported; supported: cls, lasttoken, max and mean");
-            choose("pooling_mode", known->second);
-        };
-        if (mode->is_list())
-            for (const JsonView name : mode->items()) add(name);
-        else
-            add(*mode);
-        for (const auto &[theirs, ours] : older_poolings) (void)config.find(theirs);
-    } else {
-        for (const char *key : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"})
-            config.expect(key, false);
-        for (const auto &[theirs, ours] : older_poolings)
-            if (config.flag(theirs, false)) choose(theirs.data(), ours);
-    }
+    std::vector<std::string> of_older;
+    for (const PoolingName &each : poolings)
+        if (config.flag(each.older, false)) of_older.emplace_back(each.kind);
+    const auto mode = config.find("pooling_mode");
+    if (!mode)
+        poolings_ = of_older;
+    else if (mode->is_list())
+        for (const JsonView name : mode->items()) poolings_.emplace_back(pooling_at(name));
+    else
+        poolings_.emplace_back(pooling_at(*mode));
     config.finish();
-    if (pooling_.empty()) pooling_ = "mean";
+    if (mode && poolings_.empty()) mode->fail("expected at least one kind of pooling, found an empty list");
+    if (poolings_.empty()) poolings_.emplace_back("mean");
 }
 
 void SentenceModules::add_module(const std::string &kind, const fs::path &folder, const std::string &name,
@@ -143,12 +144,28 @@ void SentenceModules::add_module(const std::string &kind, const fs::path &folder
     expect_vectors(config);
 }
 
+GraphWriter::Tensor SentenceModules::pooled(GraphWriter &graph, const GraphWriter::Tensor &x,
+                                            const GraphWriter::Tensor &lengths, bool normalized) const {
+    const GraphWriter::Tensor starts = pools_prompt_ ? "" : graph.input("starts", DType::i32, "B");
+    GraphWriter::Tensor out;
+    for (size_t i = 0; i < poolings_.size(); ++i) {
+        const std::string suffix = i == 0 ? "" : "." + std::to_string(i);
+        const GraphWriter::Tensor next =
+            graph.layer("pooling" + suffix, "pooling", {{"x", x}, {"lengths", lengths}, {"starts", starts}},
+                        {{"kind", poolings_[i]}, {"normalize", normalized}});
+        const int64_t width = i == 0 ? 0 : graph.channels(out);
+        out = i == 0 ? next : graph.layer("concat" + suffix, "concat", {{"a", out}, {"b", next}});
+        graph.set_channels(out, width + graph.channels(x));
+    }
+    return out;
+}
+
 GraphWriter::Tensor SentenceModules::layers(GraphWriter &graph, model::Weights &weights, const GraphWriter::Tensor &x,
                                             const GraphWriter::Tensor &lengths) const {
     // The layer `pooling` normalizes, too.
-    const bool normalized = !modules_.empty() && modules_.front().kind == Module::Kind::normalize;
-    GraphWriter::Tensor out = graph.layer("pooling", "pooling", {{"x", x}, {"lengths", lengths}},
-                                          {{"kind", pooling_}, {"normalize", normalized}});
+    const bool normalized =
+        poolings_.size() == 1 && !modules_.empty() && modules_.front().kind == Module::Kind::normalize;
+    GraphWriter::Tensor out = pooled(graph, x, lengths, normalized);
     for (const Module &module : std::span(modules_).subspan(normalized ? 1 : 0)) {
         switch (module.kind) {
         case Module::Kind::dense:

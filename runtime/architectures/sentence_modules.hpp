@@ -18,11 +18,10 @@ class SentenceModules {
     // lists a transformer only. Throws Error(input) for a module that is not supported.
     static std::optional<SentenceModules> read(const std::filesystem::path &folder, model::Weights &weights);
 
-    // Hidden states (B, T, C) and lengths (B) to vectors (B, D). May add weights.
+    // Hidden states (B, T, C) and lengths (B) to vectors (B, D). May add weights, and the graph's input "starts" (B):
+    // how many tokens at the start of a text belong to a prompt and do not count.
     [[nodiscard]] GraphWriter::Tensor layers(GraphWriter &graph, model::Weights &weights, const GraphWriter::Tensor &x,
                                              const GraphWriter::Tensor &lengths) const;
-    // Whether the tokens of a prompt count.
-    [[nodiscard]] bool pools_prompt() const { return pools_prompt_; }
 
   private:
     struct Module {
@@ -33,11 +32,13 @@ class SentenceModules {
         std::string activation = {};
         bool biased = true;
     };
-    std::string pooling_; // a kind of the layer `pooling`
-    bool pools_prompt_ = true;
-    std::vector<Module> modules_; // after the pooling
+    std::vector<std::string> poolings_; // kinds of the layer `pooling`, whose vectors are concatenated
+    bool pools_prompt_ = true;          // whether the tokens of a prompt count
+    std::vector<Module> modules_;       // after the pooling
 
     void read_pooling(const std::filesystem::path &file);
+    [[nodiscard]] GraphWriter::Tensor pooled(GraphWriter &graph, const GraphWriter::Tensor &x,
+                                             const GraphWriter::Tensor &lengths, bool normalized) const;
     void add_module(const std::string &kind, const std::filesystem::path &folder, const std::string &name,
                     model::Weights &weights);
 };

@@ -186,16 +186,6 @@ const char *scores_of(const Config &config) {
                                                   "multi_label_classification and regression");
 }
 
-void add_prompts(const Prompts &prompts, bool pooled, Json &reading) {
-    const auto found = prompts.texts.find(prompts.default_prompt);
-    if (!pooled && found != prompts.texts.end() && !found->second.empty())
-        throw Error(ErrorCode::input, "1_Pooling/config.json: /include_prompt: a model with a default prompt whose "
-                                      "tokens do not count is not supported; expected true");
-    for (const auto &[name, text] : prompts.texts)
-        if (pooled || text.empty()) reading["prompts"][name] = text;
-    if (found != prompts.texts.end()) reading["default_prompt"] = prompts.default_prompt;
-}
-
 } // namespace
 
 // The longest part of a text that is searched for an answer, in tokens (transformers 4, question_answering.py).
@@ -213,7 +203,10 @@ Json reading_block(const Draft &draft) {
     if (encode->second.takes("token_types")) out["token_types"] = "token_types";
     if (draft.texts->lowercase) out["lowercase"] = true;
     if (draft.sentences) {
-        add_prompts(draft.texts->prompts, draft.sentences->pools_prompt(), out);
+        const Prompts &prompts = draft.texts->prompts;
+        for (const auto &[name, text] : prompts.texts) out["prompts"][name] = text;
+        if (!prompts.default_prompt.empty()) out["default_prompt"] = prompts.default_prompt;
+        if (encode->second.takes("starts")) out["starts"] = "starts";
         out["embedding"] = "embedding";
         return out;
     }

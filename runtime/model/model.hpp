@@ -90,7 +90,7 @@ struct Reading {
     std::string graph;
     std::string file; // of the tokenizer
     Tokenizer tokenizer;
-    std::string ids = {}, lengths = {}, token_types = {}; // inputs of the graph; token_types may be empty
+    std::string ids = {}, lengths = {}, token_types = {}, starts = {}; // inputs of the graph; the last two may be empty
     std::string output = {};
     Gives gives = Gives::embedding;
     Scores scores = Scores::softmax;

@@ -74,8 +74,9 @@ void read_prompts(JsonView value, Reading &out) {
 const ReadingKind &kind_of(Gives gives) { return *std::ranges::find(kinds, gives, &ReadingKind::gives); }
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"graph", "ids", "lengths", "token_types", "embedding", "classes", "token_classes", "answers",
-                      "labels", "scores", "longest", "tokenizer", "lowercase", "prompts", "default_prompt", "padding"});
+    value.allow_keys({"graph", "ids", "lengths", "token_types", "starts", "embedding", "classes", "token_classes",
+                      "answers", "labels", "scores", "longest", "tokenizer", "lowercase", "prompts", "default_prompt",
+                      "padding"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};
@@ -85,6 +86,10 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     if (value.has("token_types")) {
         out.token_types = input_at(value.at("token_types"), graph, DType::i32, 2, "B T");
         set.push_back(out.token_types);
+    }
+    if (value.has("starts")) {
+        out.starts = input_at(value.at("starts"), graph, DType::i32, 1, "B");
+        set.push_back(out.starts);
     }
     check_all_set(value, graph, set);
     read_output(value, graph, out);

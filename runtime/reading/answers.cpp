@@ -147,7 +147,7 @@ std::vector<std::vector<Answer>> answer(detail::SessionState &session, const std
     for (size_t i = 0; i < pairs.size(); ++i) add_windows(model, pairs[i], i, windows);
     std::vector<Encoding> encodings;
     for (const Window &window : windows) encodings.push_back(window.encoding);
-    const std::vector<Found> found = run(session, std::move(encodings), options.batch, options.progress);
+    const std::vector<Found> found = run(session, std::move(encodings), 0, options.batch, options.progress);
     std::vector<Answers> answers;
     for (const TextPair &pair : pairs) answers.emplace_back(pair.second, options);
     for (size_t i = 0; i < windows.size(); ++i) answers[windows[i].pair].add(windows[i], found[i].values);

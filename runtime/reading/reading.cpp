@@ -36,34 +36,50 @@ void truncate(Encoding &encoding, size_t longest, size_t first) {
     });
 }
 
-// Why the model does not take a text with these tokens; empty if it does.
-std::string why_not(const Encoding &encoding, size_t longest) {
+// Why the model does not take a text with these tokens, the first of which do not count; empty if it does.
+std::string why_not(const Encoding &encoding, size_t longest, size_t uncounted) {
     if (encoding.size() == 0) return "no tokens; expected a text that is not empty";
+    if (encoding.size() <= longest && encoding.size() <= uncounted)
+        return "no tokens besides those of the prompt, which do not count for this model; expected a longer text, or "
+               "no prompt";
     if (encoding.size() <= longest) return "";
     return std::to_string(encoding.size()) + " tokens; expected at most " + std::to_string(longest) +
            ", as many as the model was trained with: shorten the text, or have it cut (--truncate)";
 }
 
 // What is put before each text.
-const std::string &prompt_of(const model::Reading &model, const std::optional<std::string> &wanted) {
-    static const std::string none;
+struct Prompt {
+    std::string text = {};
+    size_t uncounted = 0; // how many tokens at the start of a text do not count because of it
+};
+
+// As sentence-transformers counts them (base/modules/transformer.py, _get_prompt_length): those of the prompt alone,
+// without a special one that ends it.
+size_t uncounted_tokens(const model::Reading &model, const std::string &prompt) {
+    if (model.starts.empty() || prompt.empty()) return 0;
+    const Encoding alone = model.tokenizer.encode(prompt);
+    return alone.size() - (alone.size() != 0 && alone.special.back() ? 1 : 0);
+}
+
+Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &wanted) {
     const std::string &name = wanted.value_or(model.default_prompt);
-    if (name.empty()) return none;
-    if (const auto found = model.prompts.find(name); found != model.prompts.end()) return found->second;
+    if (name.empty()) return {};
+    if (const auto found = model.prompts.find(name); found != model.prompts.end())
+        return {found->second, uncounted_tokens(model, found->second)};
     throw Error(ErrorCode::usage, "prompt: the model has none that is called " + in_quotes(name) +
                                       instead_of(name, names_of(model.prompts)));
 }
 
-Encoding encode(const model::Reading &model, const Text &text, const std::string &prompt, bool shorten) {
+Encoding encode(const model::Reading &model, const Text &text, const Prompt &prompt, bool shorten) {
     constexpr EncodeOptions bare{.add_special_tokens = false};
     const auto longest = static_cast<size_t>(model.longest);
-    const std::string first = prompt + text.first;
+    const std::string first = prompt.text + text.first;
     Encoding out = text.second ? model.tokenizer.encode(first, *text.second) : model.tokenizer.encode(first);
     if (shorten && out.size() > longest) truncate(out, longest, model.tokenizer.encode(first, bare).size());
     return out;
 }
 
-std::vector<Encoding> encode(const model::Reading &model, const std::vector<Text> &texts, const std::string &prompt,
+std::vector<Encoding> encode(const model::Reading &model, const std::vector<Text> &texts, const Prompt &prompt,
                              bool shorten) {
     std::vector<Encoding> out;
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -75,7 +91,8 @@ std::vector<Encoding> encode(const model::Reading &model, const std::vector<Text
         } catch (const Error &e) { // it is not UTF-8
             refuse(e.what());
         }
-        if (const std::string why = why_not(out.back(), static_cast<size_t>(model.longest)); !why.empty()) refuse(why);
+        const std::string why = why_not(out.back(), static_cast<size_t>(model.longest), prompt.uncounted);
+        if (!why.empty()) refuse(why);
     }
     return out;
 }
@@ -87,18 +104,23 @@ int32_t length_of(const model::Reading &model, const Encoding &text) {
     return static_cast<int32_t>(length);
 }
 
-// Ids (B, T), types (B, T) and lengths (B); rows beyond the texts have one token, and nothing comes of them.
-TensorMap inputs_of(const model::Reading &model, std::span<const Encoding *const> texts, int64_t rows, int64_t length) {
-    Tensor ids(TensorType{DType::i32, {rows, length}}), types(ids.type()), lengths(TensorType{DType::i32, {rows}});
+// Ids (B, T), types (B, T), lengths (B) and starts (B); rows beyond the texts have one token, and nothing comes of
+// them.
+TensorMap inputs_of(const model::Reading &model, std::span<const Encoding *const> texts, int64_t rows, int64_t length,
+                    size_t uncounted) {
+    Tensor ids(TensorType{DType::i32, {rows, length}}), types(ids.type()), lengths(TensorType{DType::i32, {rows}}),
+        starts(lengths.type());
     std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
     for (size_t b = 0; b < texts.size(); ++b) {
         const auto row = static_cast<std::ptrdiff_t>(b) * length;
         std::copy(texts[b]->ids.begin(), texts[b]->ids.end(), ids.i32().begin() + row);
         std::copy(texts[b]->types.begin(), texts[b]->types.end(), types.i32().begin() + row);
         lengths.i32()[b] = length_of(model, *texts[b]);
+        starts.i32()[b] = static_cast<int32_t>(uncounted);
     }
     TensorMap out{{model.ids, ids}, {model.lengths, lengths}};
     if (!model.token_types.empty()) out[model.token_types] = types;
+    if (!model.starts.empty()) out[model.starts] = starts;
     return out;
 }
 
@@ -148,11 +170,12 @@ std::vector<Text> single(const std::vector<std::string> &texts) {
 
 std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts, const ReadOptions &options) {
     const model::Reading &model = reading_of(*session.model);
-    return run(session, encode(model, texts, prompt_of(model, options.prompt), options.truncate), options.batch,
+    const Prompt prompt = prompt_of(model, options.prompt);
+    return run(session, encode(model, texts, prompt, options.truncate), prompt.uncounted, options.batch,
                options.progress);
 }
 
-std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t most,
+std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t uncounted, size_t most,
                        const std::function<void(size_t done, size_t all)> &progress) {
     const model::Reading &model = reading_of(*session.model);
     if (most < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
@@ -166,7 +189,7 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
         for (const size_t i : batch) rows.push_back(&encodings[i]);
         const auto height = static_cast<int64_t>(std::bit_ceil(rows.size())),
                    length = rounded(model, rows.back()->size());
-        const TensorMap inputs = inputs_of(model, rows, height, length);
+        const TensorMap inputs = inputs_of(model, rows, height, length, uncounted);
         const Tensor output = session.surviving_loss([&] { return session.run(model.graph, inputs); }).at(model.output);
         expect_shape(*session.model, output.shape(), height, length);
         const size_t stride = output.f32().size() / static_cast<size_t>(output.shape()[0]);
@@ -185,13 +208,14 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
 
 TextIds tokenize(const model::Model &model, const std::vector<Text> &texts) {
     const model::Reading &reading = reading_of(model);
+    const Prompt prompt = prompt_of(reading, std::nullopt);
     TextIds out;
     for (const Text &text : texts) {
         Encoding encoding;
         std::string why;
         try {
-            encoding = encode(reading, text, prompt_of(reading, std::nullopt), false);
-            why = why_not(encoding, static_cast<size_t>(reading.longest));
+            encoding = encode(reading, text, prompt, false);
+            why = why_not(encoding, static_cast<size_t>(reading.longest), prompt.uncounted);
         } catch (const Error &e) { // it is not UTF-8
             why = e.what();
         }
@@ -206,11 +230,13 @@ TextIds tokenize(const model::Model &model, const std::vector<Text> &texts) {
 
 GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts) {
     const model::Reading &reading = reading_of(model);
-    const std::vector<Encoding> encodings = encode(reading, single(texts), prompt_of(reading, std::nullopt), false);
+    const Prompt prompt = prompt_of(reading, std::nullopt);
+    const std::vector<Encoding> encodings = encode(reading, single(texts), prompt, false);
     std::vector<const Encoding *> rows;
     size_t longest = 1;
     for (const Encoding &each : encodings) longest = std::max(longest, each.size()), rows.push_back(&each);
-    return {reading.graph, inputs_of(reading, rows, static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest))};
+    return {reading.graph, inputs_of(reading, rows, static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest),
+                                     prompt.uncounted)};
 }
 
 void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length) {

@@ -33,9 +33,10 @@ struct Found {
 // number among them.
 [[nodiscard]] Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep);
 
-// What the model gives for each of these tokens of texts. `progress`: after every batch.
-[[nodiscard]] std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t batch,
-                                     const std::function<void(size_t done, size_t all)> &progress);
+// What the model gives for each of these tokens of texts, the first `uncounted` of which belong to a prompt that does
+// not count. `progress`: after every batch.
+[[nodiscard]] std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t uncounted,
+                                     size_t batch, const std::function<void(size_t done, size_t all)> &progress);
 
 // In the order of the texts. Throws Error(usage) for a model that does not read texts, Error(input) for a text that has
 // no tokens or, unless options.truncate, more than the model takes.

@@ -53,10 +53,10 @@ def save(name, model):
     return here / name
 
 
-def sentences(name, pooling, prompts, *modules):
+def sentences(name, pooling, prompts, *modules, include_prompt=True):
     transformer = models.Transformer(str(bert(transformers.BertModel)))
     return save(name, SentenceTransformer(
-        modules=[transformer, models.Pooling(24, pooling), *(randomized(m) for m in modules)], prompts=prompts))
+        modules=[transformer, models.Pooling(24, pooling, include_prompt=include_prompt), *(randomized(m) for m in modules)], prompts=prompts))
 
 
 def main():
@@ -75,7 +75,16 @@ def main():
     tokenizer["normalizer"]["lowercase"] = False
     (plain / "tokenizer.json").write_text(json.dumps(tokenizer))
     change(plain / "tokenizer_config.json", do_lower_case=False, tokenizer_class="PreTrainedTokenizerFast")
-    for folder, names in {dense: [None, "query"], plain: [None]}.items():
+    several = sentences("several", ["weightedmean", "cls", "lasttoken", "mean", "max", "mean_sqrt_len_tokens"],
+                        {"query": "the fox: ", "long": "the quick brown fox, five dozen liquor jugs and my box"},
+                        models.Normalize(), models.Dense(6 * 24, 20), include_prompt=False)
+    change(several / "config_sentence_transformers.json", default_prompt_name="query")
+    older = sentences("several_older", "mean", {})
+    (older / "1_Pooling" / "config.json").write_text(json.dumps({
+        "word_embedding_dimension": 24, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False,
+        "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": True,
+        "pooling_mode_weightedmean_tokens": True, "pooling_mode_lasttoken": True, "include_prompt": True}))
+    for folder, names in {dense: [None, "query"], plain: [None], several: [None, "long"], older: [None]}.items():
         model = SentenceTransformer(str(folder), device="cpu")
         for prompt in names:
             found = model.encode(texts, prompt_name=prompt)

@@ -1,0 +1,8 @@
+"""Made by tools/golden.py: torch.cat along the last axis."""
+
+import torch
+from golden import random, write
+
+for case, rows in (("two_axes", (3,)), ("three_axes", (2, 3))):
+    a, b = random(*rows, 5), random(*rows, 8)
+    write(__file__, case, {}, {"a": a, "b": b}, {"y": torch.cat([a, b], -1)})
