@@ -28,7 +28,6 @@ struct TextSettings {
     std::string file;                   // the tokenizer's
     Json source = {}, target = {};      // of a model that generates text, as model.json describes its tokenizers
     std::optional<model::Chat> chat = {};
-    int64_t max_length = 256;            // of an output, in tokens; the default if the files say nothing
     int64_t context = INT32_MAX;         // the longest text that the model was trained with, in tokens
     int64_t tokenizer_limit = INT32_MAX; // the longest text that the tokenizer is made for
     Json sampling = nullptr;             // as model.json has it; null: greedy

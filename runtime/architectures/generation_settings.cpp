@@ -141,17 +141,17 @@ model::Decoding read_decoding(const Config &generation, bool audio) {
     });
     if (out.exponential_decay_length_penalty && ends.empty())
         generation.fail("exponential_decay_length_penalty", "expected an eos_token_id beside it");
-    // Of max_new_tokens and max_length, the first counts. Whisper's does not count the tokens that a text begins with.
+    // Of max_new_tokens and max_length, the first counts. Whisper's max_length does not count what a text begins with.
     if (generation.has("max_new_tokens") || audio) out.max_length.reset();
     refuse_unsupported(generation, out.num_beams);
     return out;
 }
 
-int64_t read_max_length(const Config &generation, int64_t otherwise) {
-    constexpr int64_t most = 100000;
-    const int64_t length = generation.integer("max_length", 0); // counts the start token
+int64_t read_max_length(const Config &generation, bool audio) {
+    constexpr int64_t most = 100000, otherwise = 256;
+    const int64_t length = generation.integer("max_length", 0) - (audio ? 0 : 1); // without the start token
     const int64_t tokens = generation.has("max_new_tokens") ? generation.positive("max_new_tokens")
-                           : length > 1                     ? length - 1
+                           : length > 0                     ? length
                                                             : otherwise;
     return std::clamp<int64_t>(tokens, 1, most);
 }

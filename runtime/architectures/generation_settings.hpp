@@ -21,8 +21,8 @@ namespace lamina::architectures {
 // which tokens are chosen, or is refused where it would: throws Error(input). `audio`: the encoder takes audio.
 [[nodiscard]] model::Decoding read_decoding(const Config &generation, bool audio);
 
-// How many tokens a text has at most, without start, prompt and end; `otherwise` if the file does not say it.
-[[nodiscard]] int64_t read_max_length(const Config &generation, int64_t otherwise);
+// How many tokens a text has at most, without start, prompt and end; 256 if the file does not say it.
+[[nodiscard]] int64_t read_max_length(const Config &generation, bool audio);
 
 // How to sample, as transformers would with do_sample; a model that is not sampled is only given the penalty. In the
 // format of model.json.

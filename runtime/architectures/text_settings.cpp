@@ -100,7 +100,6 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     out.context = context_of(config);
     out.tokenizer_limit = tokenizer_limit_of(folder);
     read_sentence_settings(folder, out);
-    out.max_length = read_max_length(generation, out.max_length);
     out.sampling = read_sampling(generation);
     out.chat = chat_of(folder);
     return out;
@@ -227,18 +226,19 @@ Json reading_block(const Draft &draft) {
 Json generation_block(const Draft &draft) {
     if (!draft.texts || !draft.graphs.contains("decode")) return nullptr;
     const TextSettings &texts = *draft.texts;
+    const bool audio = draft.sample_rate != 0;
     Json out{{"decode", "decode"},
              {"target_ids", "ids"},
              {"position", "position"},
              {"logits", "logits"},
-             {"max_length", texts.max_length},
+             {"max_length", read_max_length(draft.generation, audio)},
              {"context", texts.context},
              {"target", texts.target}};
     if (!texts.sampling.empty()) out["sampling"] = texts.sampling;
-    out["decoding"] = json_of(read_decoding(draft.generation, draft.sample_rate != 0));
+    out["decoding"] = json_of(read_decoding(draft.generation, audio));
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {
         out["encode"] = "encode";
-        if (draft.sample_rate != 0) {
+        if (audio) {
             out["source_samples"] = "samples";
             out["sample_rate"] = draft.sample_rate;
             return out;

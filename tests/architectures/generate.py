@@ -4,18 +4,21 @@
     venv/bin/python tests/architectures/generate.py        writes generated.json
 
 Every case is a model, changes to its config.json, a generation_config.json (or none), the ids that it is given, and the
-ids of the hypotheses that come of it, best first. A case is only kept if noise in the scores, far above what devices differ
+ids of the hypotheses that come of it, best first. Models that transcribe are given a sound instead, by the frequencies of
+its tones in Hz, and only their best hypothesis counts. A case is only kept if noise in the scores, far above what devices differ
 by, does not change it; else other ids are given. "distributions" are the probabilities that samples are drawn with, and
 "keys" all that GenerationConfig has.
 """
 
 import json
+import math
 import pathlib
 import random
 import shutil
 import tempfile
 import warnings
 
+import numpy
 import torch
 import transformers
 from tokenizers import Tokenizer
@@ -27,7 +30,11 @@ vocabulary = 53
 noise = 2e-3  # in scores of several units
 decoders = ["gpt2", "opt", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3"]
 translators = ["t5_gated", "marian"]
-thorough, few = ["llama", "marian"], 6  # these with all settings, others with every sixth, which differ from one to the next
+transcribers = ["whisper"]
+# Of a transcriber: what its own generation_config.json says, and never a timestamp, at which transformers would cut the text.
+about_sound = json.loads((here / "models" / "whisper" / "generation_config.json").read_text())
+about_sound["suppress_tokens"] += range(about_sound["no_timestamps_token_id"] + 1, vocabulary)
+del about_sound["eos_token_id"]  # every case has another
 
 torch.set_num_threads(1)
 warnings.filterwarnings("ignore")
@@ -75,7 +82,8 @@ def load(name, settings, config):
         (folder / "generation_config.json").unlink(missing_ok=True)
         if settings is not None:
             (folder / "generation_config.json").write_text(json.dumps(settings))
-        kind = transformers.AutoModelForSeq2SeqLM if name in translators else transformers.AutoModelForCausalLM
+        kind = transformers.AutoModelForSpeechSeq2Seq if name in transcribers else \
+            transformers.AutoModelForSeq2SeqLM if name in translators else transformers.AutoModelForCausalLM
         return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
@@ -91,13 +99,24 @@ def with_settings(name, settings):
     return model
 
 
+def features(tones, window=3520):
+    """Of a sound of these frequencies, in Hz, as transformers computes them."""
+    times = numpy.arange(window) / 16000
+    samples = sum(0.3 * numpy.sin(2 * math.pi * hertz * times) for hertz in tones).astype(numpy.float32)
+    return torch.tensor(transformers.WhisperFeatureExtractor(feature_size=7)._np_extract_fbank_features(samples[None], "cpu"))
+
+
 def generated(model, given):
     """The ids of all hypotheses, without what was given and without the end."""
     beams = model.generation_config.num_beams or 1
-    out = model.generate(torch.tensor([given]), num_return_sequences=beams, do_sample=False, tokenizer=tokenizer(),
-                         attention_mask=torch.ones(1, len(given), dtype=torch.int64))
+    more = dict(do_sample=False, tokenizer=tokenizer())
     ends = model.generation_config.eos_token_id
     ends = [ends] if isinstance(ends, int) else ends or []
+    if model.config.model_type == "whisper":
+        out = model.generate(features(given), language="de", task="transcribe", return_timestamps=False, **more)
+        return [until_end(out.tolist()[0], ends)]
+    out = model.generate(torch.tensor([given]), num_return_sequences=beams,
+                         attention_mask=torch.ones(1, len(given), dtype=torch.int64), **more)
     start = 1 if model.config.is_encoder_decoder else len(given)
     return [until_end(ids[start:], ends) for ids in out.tolist()]
 
@@ -107,8 +126,9 @@ def until_end(ids, ends):
     return ids if at is None else ids[:at]
 
 
-def cases_of(name, encodes):
-    start = {"decoder_start_token_id": 4} if encodes else {}
+def cases_of(name):
+    encodes = name not in decoders
+    start = about_sound if name in transcribers else {"decoder_start_token_id": 4} if encodes else {}
     new = {"max_new_tokens": 9}
     beams = new | {"num_beams": 3}
     out = [
@@ -138,22 +158,28 @@ def cases_of(name, encodes):
         for length_penalty in (1.0, 0.0, 2.5, -1.5):
             out.append({"max_new_tokens": 16, "num_beams": 3, "early_stopping": early_stopping,
                         "length_penalty": length_penalty})
+    if name in transcribers:
+        out = [case for case in out if not any(key.startswith("encoder_") for key in case)]  # which need ids
     return [start | case for case in out]
 
 
 def filled(settings, given, name, rng):
     """With tokens that matter for this text in place of names."""
-    plain = with_settings(name, {"max_new_tokens": 9, "num_beams": 3, "decoder_start_token_id": 4})
-    found = generated(plain, given)
-    first, second = found[0], found[1]
-    values = {"FIRST": [first[0]], "MANY": [first[0], second[3], 40, 41], "TWO": [first[4], second[5]],
-              "WORDS": [[first[1]], [first[2], first[3]], [given[-1], first[0]], [first[-2], first[-1]]],
-              "BIASES": [[[first[1]], -2.5], [[first[2], first[3]], -6.0], [[given[-1], first[0]], -1.5], [[30], 1.5]]}
+    start = about_sound if name in transcribers else {"decoder_start_token_id": 4}
+    first, second = (generated(with_settings(name, start | {"max_new_tokens": 9, "num_beams": 3}), given) * 2)[:2]
+    before = 3 if name in transcribers else given[-1]
+    never = about_sound["suppress_tokens"] if name in transcribers else [40, 41]
+    values = {"FIRST": [first[0]], "MANY": [first[0], second[3], *never], "TWO": [first[4], second[5]],
+              "WORDS": [[first[1]], [first[2], first[3]], [before, first[0]], [first[-2], first[-1]]],
+              "BIASES": [[[first[1]], -2.5], [[first[2], first[3]], -6.0], [[before, first[0]], -1.5], [[30], 1.5]]}
     stop = f"w{first[4]}"
     out = {}
     for key, value in settings.items():
         out[key] = [stop] if value == ["STOP"] else values[value] if isinstance(value, str) and value in values else value
-    out.setdefault("eos_token_id", first[5] if "max_length" in settings or rng.random() < 0.7 else first[3])
+    end = first[5] if "max_length" in settings or rng.random() < 0.7 else first[3]
+    if name in transcribers:  # their texts repeat themselves
+        end = max(first, key=first.index)
+    out.setdefault("eos_token_id", end)
     return out
 
 
@@ -161,7 +187,9 @@ def case_of(name, settings, rng, config=None, attempts=40):
     for _ in range(attempts):
         length = 1 if settings and "forced_bos_token_id" in settings else 5
         given = [rng.randrange(3, vocabulary) for _ in range(length)]
-        if length > 2:
+        if name in transcribers:
+            given = [rng.randrange(50, 4000) for _ in range(3)]
+        elif length > 2:
             given[3:5] = given[0:2] # so that something is repeated
         ready = filled(settings, given, name, rng) if config is None else settings
         model = with_settings(name, ready) if config is None else load(name, ready, config)
@@ -170,7 +198,7 @@ def case_of(name, settings, rng, config=None, attempts=40):
         except (ValueError, IndexError, RuntimeError) as error:
             print(name, settings, error)
             continue
-        same = True
+        same = len(expected[0]) > 2 or name not in transcribers  # whose texts often end at once
         for seed in range(2):
             with Noise(model, seed):
                 same = same and generated(model, given) == expected
@@ -219,11 +247,8 @@ def keys():
 def main():
     rng = random.Random(11)
     cases = []
-    for name in decoders + translators:
-        encodes = name in translators
-        all_settings = cases_of(name, encodes)
-        first, every = (0, 1) if name in thorough else ((decoders + translators).index(name) % few, few)
-        for settings in all_settings[first::every]:
+    for name in decoders + translators + transcribers:
+        for settings in cases_of(name):
             cases.append(case_of(name, settings, rng))
         print(name, len(cases), flush=True)
     cases += config_cases(rng)
