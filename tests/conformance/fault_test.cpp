@@ -45,12 +45,13 @@ TEST_CASE(
     "the generated cases show what is wrong in a layer of experts: parts of a weight, overflow, ties, many experts",
     "[driver]") {
     const auto driver = test::driver();
-    if (!driver || driver->device == nullptr) return;
+    if (!driver || driver->name != "lavapipe") return; // the others show nothing more
     const auto plugins = abi::Registry::discover({LAMINA_FAULTY_PLUGINS});
     std::map<std::string, size_t> failed = failures_of("experts", check_target(plugins, driver->device), plugins);
     for (const char *fault : {"window", "overflow", "ties", "many"}) {
         INFO(fault);
         CHECK(failed[fault] != 0);
     }
-    if (driver->name == "lavapipe") CHECK(failed["loop"] != 0); // other drivers let it run to its end
+    // Mesa 25 runs long loops to their end, where Mesa 22 leaves them after 65,535 rounds.
+    if (driver->device->info().driver_version.starts_with("Mesa 22")) CHECK(failed["loop"] != 0);
 }

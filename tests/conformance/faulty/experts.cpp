@@ -43,7 +43,7 @@ struct Experts {
         const Tensor x = call.in("x"), ids = call.in("ids");
         if (x.cols() > 4096)
             throw Invalid("rows of x: expected at most 4096 values, found " + std::to_string(x.cols()));
-        if (ids.cols() > 64) throw Invalid("chosen experts: expected at most 64, found " + std::to_string(ids.cols()));
+        if (ids.cols() > 16) throw Invalid("chosen experts: expected at most 16, found " + std::to_string(ids.cols()));
     }
 
     static void reference(const Call &call) {

@@ -55,9 +55,9 @@ void main() {
         sum += share;
         const uint expert = id[row * chosen + k], at = (FAULT == MANY ? expert & 31u : expert) * outputs + n;
         if (at < first || at >= first + count) continue;
+        const uint w = (FAULT == WINDOW ? at % count : at - first) * cols;
         float product = 0.0;
-        for (uint c = lane; c < cols; c += lanes)
-            product += weight((FAULT == WINDOW ? at % count : at - first) * cols + c) * x[row * cols + c];
+        for (uint c = lane; c < cols; c += lanes) product += weight(w + c) * x[row * cols + c];
         value += share * product;
     }
     part[local] = value;
