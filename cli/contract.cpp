@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 namespace lamina::cli {
 namespace {
@@ -146,6 +147,14 @@ std::string contract_as_text(const LayerContract &layer, const Output &output) {
     for (const LayerTolerance &t : layer.tolerances)
         tolerances.row({{lamina::name_of(t.arithmetic), Style::bold}, number(t.rtol), number(t.atol)});
     return out + "\n" + tolerances.str(output);
+}
+
+std::vector<std::string> kernels_left_out(const Plugins &plugins) {
+    std::set<std::string> out;
+    for (const auto &[id, layer] : plugins.layers)
+        for (const LayerKernel &kernel : layer.kernels)
+            if (kernel.bytes == 0) out.insert(kernel.name);
+    return {out.begin(), out.end()};
 }
 
 Json contract_as_json(const LayerContract &layer) {

@@ -1,8 +1,10 @@
 // lamina devices: lists every device of this machine, and every reason why a device cannot be used.
 #include "command.hpp"
+#include "contract.hpp"
 #include "table.hpp"
 
 #include "base/binary_size.hpp"
+#include "base/joined.hpp"
 
 namespace lamina::cli {
 namespace {
@@ -49,12 +51,17 @@ std::string list_as_text(const std::vector<Device> &devices, const Output &outpu
 int show_devices(const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
     const std::vector<Device> devices = runtime.devices();
+    const std::vector<std::string> left_out = kernels_left_out(plugins(runtime));
     if (output.json()) {
-        output.print_json(list_as_json(runtime, devices));
+        Json list = list_as_json(runtime, devices);
+        list["kernels_left_out"] = left_out;
+        output.print_json(list);
         return 0;
     }
     output.print(list_as_text(devices, output));
     if (const std::string reason = runtime.no_vulkan(); !reason.empty()) output.note("no Vulkan device: " + reason);
+    if (!left_out.empty())
+        output.note("kernels that this build's shader compiler could not compile: " + joined(left_out));
     return 0;
 }
 

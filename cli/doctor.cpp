@@ -10,6 +10,7 @@
 #include "base/dynamic_library.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/joined.hpp"
 #include "base/json_reader.hpp"
 #include "base/machine.hpp"
 #include "base/processor.hpp"
@@ -205,6 +206,11 @@ void add_plugins(const GlobalOptions &global, Report &report) {
             add(text_of(executor, "id"), text_of(executor, "version"), text_of(executor, "path"));
         } else {
             report.problem("the plugin that runs the device cpu is missing", "install Lamina's plugins again");
+        }
+        if (std::vector<std::string> names; text.root().at("kernels_left_out").items().size() != 0) {
+            for (const JsonView &name : text.root().at("kernels_left_out").items()) names.emplace_back(name.string());
+            report.problem("kernels that this build's shader compiler could not compile: " + joined(names),
+                           "the variants without them run; for the others, build Lamina with a newer glslang");
         }
         if (text.root().at("layers").items().size() == 0)
             report.problem("there are no layers", "install Lamina's plugins (Debian packages: lamina-plugins)");

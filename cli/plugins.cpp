@@ -26,7 +26,10 @@ Json list_as_json(const Plugins &plugins) {
                           {"path", layer.path.string()}});
     for (const RejectedPlugin &each : plugins.rejected)
         rejected.push_back({{"path", each.path.string()}, {"reason", each.reason}});
-    Json out{{"layers", layers}, {"executor", nullptr}, {"rejected", rejected}};
+    Json out{{"layers", layers},
+             {"executor", nullptr},
+             {"rejected", rejected},
+             {"kernels_left_out", kernels_left_out(plugins)}};
     if (const auto &executor = plugins.executor)
         out["executor"] = {{"id", executor->id},
                            {"version", executor->version},

@@ -1,5 +1,6 @@
 #include "conformance/check.hpp"
 
+#include "base/joined.hpp"
 #include "base/nearest.hpp"
 #include "base/shell.hpp"
 #include "conformance/case_generator.hpp"
@@ -49,9 +50,9 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
                       [](const Tensor &x, const Tensor &y) { return std::ranges::equal(x.bytes(), y.bytes()); });
 }
 
-// The kernels that no variant dispatches in any case.
+// The kernels that no variant dispatches in any case. Those that the build left out go to `left_out`.
 void add_unreached_kernels(const abi::Layer &layer, const CheckTarget &target, const std::vector<Case> &cases,
-                           std::vector<std::string> &out) {
+                           std::vector<std::string> &out, std::set<std::string> &left_out) {
     std::set<unsigned long> reached;
     for (const Case &c : cases) {
         const abi::LayerCall call = call_of(layer, c);
@@ -61,10 +62,10 @@ void add_unreached_kernels(const abi::Layer &layer, const CheckTarget &target, c
     }
     for (uint32_t k = 0; k < layer.contract->n_kernels; ++k) {
         const lamina_kernel &kernel = layer.contract->kernels[k];
-        if (reached.contains(k)) continue;
-        out.push_back(std::string(layer.id()) + ": " +
-                      (kernel.words == 0 ? "kernel '" + std::string(kernel.name) + "' is not in this build"
-                                         : "no case dispatches kernel '" + std::string(kernel.name) + "' here"));
+        if (kernel.words == 0)
+            left_out.insert(kernel.name);
+        else if (!reached.contains(k))
+            out.push_back(std::string(layer.id()) + ": no case dispatches kernel '" + kernel.name + "' here");
     }
 }
 
@@ -286,6 +287,7 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
     const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
     refuse_unknown_variants(layers, target, options.variants);
     std::vector<std::vector<Case>> cases;
+    std::set<std::string> left_out;
     all = 0;
     const bool complete = options.case_text.empty() && !options.own_cases_only && options.variants.empty();
     for (const abi::Layer *layer : layers) {
@@ -297,12 +299,15 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
             std::ranges::move(loops.cases, std::back_inserter(of_layer.cases));
             for (const std::string &what : loops.out_of_reach)
                 report.unreached.push_back(std::string(layer->id()) + ": " + what);
-            add_unreached_kernels(*layer, target, of_layer.cases, report.unreached);
+            add_unreached_kernels(*layer, target, of_layer.cases, report.unreached, left_out);
         }
         report.refused += of_layer.refused;
         all += of_layer.cases.size() * variants_of(*layer).size();
         cases.back() = std::move(of_layer.cases);
     }
+    if (!left_out.empty())
+        report.unreached.push_back("kernels that this build's shader compiler could not compile: " +
+                                   joined({left_out.begin(), left_out.end()}));
     for (size_t i = 0; i < layers.size(); ++i)
         for (const Case &c : cases[i])
             run(CaseCheck(plugins, target, *layers[i], make_case_graph(*layers[i], c), to_string(c),

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <set>
+
 using nlohmann::json;
 
 TEST_CASE("plugins: every built-in layer is listed with its file") {
@@ -155,4 +157,25 @@ TEST_CASE("inspect: a source vocabulary that does not fit the embedding table is
             CHECK_THAT(f.err, matchers::contains("/generation/source/vocabulary: expected 3 entries"));
         }
     }
+}
+
+TEST_CASE("kernels that the build left out are named, once each and in one line, and no others are") {
+    std::set<std::string> left_out;
+    const json layers = json::parse(run_lamina({"plugins", "--json"}).out)["layers"];
+    for (const json &layer : layers) {
+        const json contract = json::parse(run_lamina({"plugins", layer["id"].get<std::string>(), "--json"}).out);
+        for (const json &kernel : contract["kernels"])
+            if (kernel["bytes"] == 0) left_out.insert(kernel["name"].get<std::string>());
+    }
+    std::string line = "kernels that this build's shader compiler could not compile: ";
+    for (const std::string &name : left_out) line += (name == *left_out.begin() ? "" : ", ") + name;
+    line += "\n";
+
+    const Finished devices = run_lamina({"devices"}), doctor = run_lamina({"doctor", "--device", "cpu"});
+    CHECK(json::parse(run_lamina({"devices", "--json"}).out)["kernels_left_out"] == json(left_out));
+    CHECK((devices.err.find("could not compile") != std::string::npos) == !left_out.empty());
+    CHECK((doctor.out.find("could not compile") != std::string::npos) == !left_out.empty());
+    if (left_out.empty()) return;
+    CHECK_THAT(devices.err, matchers::contains("lamina: " + line));
+    CHECK_THAT(doctor.out, matchers::contains(line));
 }
