@@ -22,7 +22,9 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-// The encoder's memory, then the decoder's scores of twelve steps, which fill the cache.
+constexpr size_t steps = 4;
+
+// The encoder's memory, then the decoder's scores of all steps, which fill the cache.
 std::vector<std::vector<float>> values_of(Session &session) {
     std::vector<std::vector<float>> out;
     const TensorMap encoded = session.run("encode", {{"letters", Tensor::of({1, 3}, std::array<int32_t, 3>{5, 9, 3})},
@@ -30,8 +32,8 @@ std::vector<std::vector<float>> values_of(Session &session) {
     const std::span<const float> memory = encoded.at("memory").f32();
     out.emplace_back(memory.begin(), memory.end());
     generation::Decoder decoder(detail::Access::state(session), {sources.begin(), sources.end()},
-                                {sources.size(), 12, true});
-    for (size_t position = 0; position < 12; ++position) {
+                                {sources.size(), steps, true});
+    for (size_t position = 0; position < steps; ++position) {
         const generation::Ids token{static_cast<int32_t>(3 + 2 * position)};
         out.push_back(test::all_scores(test::step(decoder, std::vector(sources.size(), token))));
     }
