@@ -104,9 +104,11 @@ class WeightTypes {
     }
 
     [[nodiscard]] DType of_case(size_t number) const {
-        const size_t turns = values_.size() + (blocks_.empty() ? 0 : 1), turn = number % turns;
-        return turn < values_.size() ? values_[turn] : blocks_[number / turns % blocks_.size()];
+        const size_t turn = number % turns();
+        return turn < values_.size() ? values_[turn] : blocks_[number / turns() % blocks_.size()];
     }
+
+    [[nodiscard]] size_t turns() const { return values_.size() + (blocks_.empty() ? 0 : 1); }
 
   private:
     std::vector<DType> values_, blocks_;
@@ -300,7 +302,9 @@ class Generator {
             const bool wanted = (p.flags & LAMINA_REQUIRED) != 0 || random_.below(2) == 0;
             if (p.kind == LAMINA_CHOICE) {
                 const std::vector<std::string> choices = split(p.choices, '|');
-                c.params[p.name] = choices[number % choices.size()];
+                // Every round of dtypes begins one choice further on, so that each choice meets each dtype.
+                const size_t turns = weight_types_.turns();
+                c.params[p.name] = choices[(number % turns + number / turns) % choices.size()];
             } else if (p.kind == LAMINA_BOOL) {
                 c.params[p.name] = random_.below(2) == 1;
             } else if (p.kind == LAMINA_INT) {

@@ -25,7 +25,8 @@ struct GeneratedCases {
 // Sizes are typical tile sizes, one below and one above them, and primes. Factors of products in dims, such as head
 // dims, are from 8 to 256. Each other dim is also large once, and each that is the length of a row once longer than
 // 2^16 (or, as an axis of a matrix, 1025 in a large batch), while the rest are small. Optional ports: first none, all,
-// each alone and each with all states, then random sets. Every dtype of weights and every choice gets its turn. Values
+// each alone and each with all states, then random sets. Every dtype of weights and every choice gets its turn, and
+// each choice meets each width of weights. Values
 // that can make a layer ill-conditioned (offset, large, huge) are used only for ports for which the layer's own cases
 // use them.
 [[nodiscard]] GeneratedCases generate_cases(const abi::Layer &layer, const GeneratorOptions &options);

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <set>
 #include <span>
 #include <sys/resource.h>
@@ -35,16 +36,19 @@ struct Subject {
     [[nodiscard]] std::string name() const { return layer->contract->kernels[kernel].name; }
 };
 
-// Every kernel of the build once, though several layers may have it.
-std::vector<Subject> subjects() {
-    std::vector<Subject> out;
-    std::set<std::string> seen;
+// Every kernel of the build with all layers that have it.
+std::vector<std::vector<Subject>> subjects() {
+    std::vector<std::vector<Subject>> out;
+    std::map<std::string, size_t> places;
     for (const auto &[id, layer] : test::plugins()->layers())
         for (uint32_t k = 0; k < layer.contract->n_kernels; ++k)
-            if (layer.contract->kernels[k].words != 0)
-                if (const Subject s{&layer, k};
-                    seen.insert(test::sources_of(layer, s.name()).front() + s.name()).second)
-                    out.push_back(s);
+            if (layer.contract->kernels[k].words != 0) {
+                const Subject s{&layer, k};
+                const auto [place, fresh] =
+                    places.try_emplace(test::sources_of(layer, s.name()).front() + s.name(), out.size());
+                if (fresh) out.emplace_back();
+                out[place->second].push_back(s);
+            }
     return out;
 }
 
@@ -103,6 +107,13 @@ std::string judge(const Subject &subject, const test::Edit &edit) try {
     return e.what(); // the plan is refused
 } catch (const std::runtime_error &) {
     return "-";
+}
+
+// The same with each layer that has the kernel, until one of them catches it.
+std::string judge(const std::vector<Subject> &uses, const test::Edit &edit) {
+    std::string found;
+    for (size_t i = 0; i < uses.size() && found.empty(); ++i) found = judge(uses[i], edit);
+    return found;
 }
 
 // What is wrong with the kernel as it is, in the smallest case on each target; "" if nothing. Where nothing runs, every
@@ -164,7 +175,8 @@ int main(int argc, char **argv) try {
     const size_t each = std::stoul(arguments[2]);
     const uint64_t seed = arguments.size() > 3 ? std::stoull(arguments[3]) : 1;
     size_t tried = 0, caught = 0, unknown = 0;
-    for (const Subject &subject : subjects()) {
+    for (const std::vector<Subject> &uses : subjects()) {
+        const Subject &subject = uses.front();
         if (arguments.size() > 4 && subject.name() != arguments[4]) continue;
         if (const std::string fault = apart([&] { return fault_without_edit(subject); }); !fault.empty())
             throw std::runtime_error(subject.name() + " fails without an edit: " + fault);
@@ -173,7 +185,7 @@ int main(int argc, char **argv) try {
         for (int draws = 0; seen.size() < each && draws < 400; ++draws) {
             const auto edit = test::random_edit(test::sources_of(*subject.layer, subject.name()), random);
             if (!edit || seen.contains(name_of(*edit))) continue;
-            const std::string found = apart([&] { return judge(subject, *edit); });
+            const std::string found = apart([&] { return judge(uses, *edit); });
             if (found == "-") continue;
             seen.insert(name_of(*edit)), ++tried;
             caught += found.empty() ? 0 : 1;

@@ -129,6 +129,18 @@ TEST_CASE("generated cases are determined by the seed") {
     CHECK_FALSE(first == generate_cases(layer("linear"), options).cases);
 }
 
+TEST_CASE("in generated cases every activation meets every width of weights, and weights in blocks") {
+    std::set<std::pair<std::string, size_t>> pairs;
+    for (const Case &c : generate_cases(layer("feed_forward"), {}).cases)
+        pairs.emplace(std::get<std::string>(c.params.at("activation")),
+                      std::min(static_cast<size_t>(c.weights), static_cast<size_t>(LAMINA_Q8_0)));
+    std::set<std::string> activations;
+    std::set<size_t> kinds;
+    for (const auto &[activation, kind] : pairs) activations.insert(activation), kinds.insert(kind);
+    CHECK(kinds.size() == 4); // f32, f16, bf16, blocks
+    CHECK(pairs.size() == activations.size() * kinds.size());
+}
+
 TEST_CASE("generated cases cover sizes next to tile sizes, every port, every dtype and both layouts") {
     GeneratorOptions options;
     options.count = 200;
