@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -151,6 +152,7 @@ std::string apart(const std::function<std::string()> &function) {
     int status = 0;
     waitpid(child, &status, 0);
     if (text.empty() && !WIFSIGNALED(status)) throw std::runtime_error("the edit could not be tried");
+    if (text.empty() && WTERMSIG(status) == SIGKILL) return "not decided: it took too long"; // an endless loop, perhaps
     if (text.empty()) return "the driver died of signal " + std::to_string(WTERMSIG(status));
     text.pop_back();
     return text;
@@ -174,7 +176,7 @@ int main(int argc, char **argv) try {
     const std::set<std::string> known = survivors_in(arguments[1]);
     const size_t each = std::stoul(arguments[2]);
     const uint64_t seed = arguments.size() > 3 ? std::stoull(arguments[3]) : 1;
-    size_t tried = 0, caught = 0, unknown = 0;
+    size_t tried = 0, caught = 0, undecided = 0, unknown = 0;
     for (const std::vector<Subject> &uses : subjects()) {
         const Subject &subject = uses.front();
         if (arguments.size() > 4 && subject.name() != arguments[4]) continue;
@@ -188,7 +190,9 @@ int main(int argc, char **argv) try {
             const std::string found = apart([&] { return judge(uses, *edit); });
             if (found == "-") continue;
             seen.insert(name_of(*edit)), ++tried;
-            caught += found.empty() ? 0 : 1;
+            const bool is_undecided = found.starts_with("not decided");
+            undecided += is_undecided ? 1 : 0;
+            caught += found.empty() || is_undecided ? 0 : 1;
             const bool is_known = known.contains(name_of(*edit));
             unknown += found.empty() && !is_known ? 1 : 0;
             std::cout << subject.name() << " | " << name_of(*edit) << " | "
@@ -200,7 +204,8 @@ int main(int argc, char **argv) try {
         if (seen.size() < each) std::cout << subject.name() << ": only " << seen.size() << " edits\n";
     }
     std::cout << tried << " edits of " << subjects().size() << " kernels: " << caught << " caught, "
-              << tried - caught - unknown << " survive for a reason that is listed, " << unknown << " for none\n";
+              << tried - caught - undecided - unknown << " survive for a reason that is listed, " << unknown
+              << " for none, " << undecided << " are not decided\n";
     return unknown == 0 ? 0 : 1;
 } catch (const std::exception &e) {
     std::cerr << e.what() << '\n';
