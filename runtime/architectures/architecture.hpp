@@ -30,6 +30,8 @@ struct TextSettings {
     std::optional<model::Chat> chat = {};
     int64_t context = INT32_MAX;         // the longest text that the model was trained with, in tokens
     int64_t tokenizer_limit = INT32_MAX; // the longest text that the tokenizer is made for
+    bool cut_left = false;               // a text that is too long loses its beginning
+    bool padded_left = false;            // of no matter to results, but a question then comes after its text
     Json sampling = nullptr;             // as model.json has it; null: greedy
     bool lowercase = false;              // texts are, before their tokenizer sees them
     Prompts prompts = {};

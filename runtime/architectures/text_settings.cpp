@@ -50,6 +50,25 @@ int64_t tokenizer_limit_of(const fs::path &folder) {
     return limit >= 1 && limit < INT32_MAX ? static_cast<int64_t>(limit) : INT32_MAX;
 }
 
+// A side in tokenizer_config.json; else the direction in tokenizer.json (transformers,
+// tokenization_utils_tokenizers.py).
+bool is_left(const fs::path &folder, const char *key, const char *part) {
+    if (const fs::path file = folder / "tokenizer_config.json"; has_file(file)) {
+        const JsonText document(text_of(file), file.string());
+        const Config config(document.root());
+        if (config.has(key)) {
+            const std::string side = config.text(key);
+            if (side != "left" && side != "right") config.fail(key, "expected left or right, found " + in_quotes(side));
+            return side == "left";
+        }
+    }
+    const fs::path file = folder / "tokenizer.json";
+    if (!has_file(file)) return false;
+    const JsonText document(text_of(file), file.string());
+    const JsonView root = document.root();
+    return root.has(part) && root.at(part).has("direction") && root.at(part).at("direction").string() == "Left";
+}
+
 // "<s>", or {"content": "<s>", ...}.
 std::string token_of(const Config &config, const char *key) {
     const auto value = config.find(key);
@@ -99,6 +118,8 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     }
     out.context = context_of(config);
     out.tokenizer_limit = tokenizer_limit_of(folder);
+    out.cut_left = is_left(folder, "truncation_side", "truncation");
+    out.padded_left = is_left(folder, "padding_side", "padding");
     read_sentence_settings(folder, out);
     out.sampling = read_sampling(generation);
     out.chat = chat_of(folder);
@@ -201,6 +222,7 @@ Json reading_block(const Draft &draft) {
              {"longest", draft.texts->context}};
     if (encode->second.takes("token_types")) out["token_types"] = "token_types";
     if (draft.texts->lowercase) out["lowercase"] = true;
+    if (draft.texts->cut_left) out["truncation_side"] = "left";
     if (draft.sentences) {
         const Prompts &prompts = draft.texts->prompts;
         for (const auto &[name, text] : prompts.texts) out["prompts"][name] = text;
@@ -211,6 +233,10 @@ Json reading_block(const Draft &draft) {
     }
     if (draft.texts->padding) out["padding"] = *draft.texts->padding;
     if (draft.task == Task::answers && !draft.causal) {
+        if (draft.texts->padded_left)
+            throw Error(ErrorCode::input,
+                        "tokenizer_config.json: padding_side: 'left', with which a question comes after "
+                        "the text, is not supported for models that find answers; expected 'right'");
         out["answers"] = "logits";
         out["longest"] = std::min({draft.texts->context, draft.texts->tokenizer_limit, answer_window});
         return out;

@@ -86,6 +86,7 @@ struct Generation {
 struct Reading {
     enum class Gives { embedding, classes, token_classes, answers }; // (B, C); (B, L); (B, T, L); (B, T, 2)
     enum class Scores { softmax, sigmoid, values };                  // what the outputs of classes are
+    enum class Side { left, right };
 
     std::string graph;
     std::string file; // of the tokenizer
@@ -96,6 +97,7 @@ struct Reading {
     Scores scores = Scores::softmax;
     std::vector<std::string> labels = {};                         // of classes
     int64_t longest = INT32_MAX;                                  // tokens of a text, special ones included
+    Side cut = Side::right;                                       // where a text that is too long is cut
     std::map<std::string, std::string, std::less<>> prompts = {}; // put before texts, by name
     std::string default_prompt = {};                              // a name, or empty
     std::optional<int32_t> padding = {};                          // tokens with this id at the end do not count

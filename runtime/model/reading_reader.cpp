@@ -49,6 +49,12 @@ Scores scores_at(JsonView value) {
                instead_of(value.string(), {"softmax", "sigmoid", "values"}));
 }
 
+Reading::Side side_at(JsonView value) {
+    if (value.string() == "left") return Reading::Side::left;
+    if (value.string() == "right") return Reading::Side::right;
+    value.fail("expected left or right, found " + in_quotes(value.string()));
+}
+
 // The same tokenizer for texts that are converted to lower case first.
 Tokenizer lowercased(const Tokenizer &as_written) {
     Tokenizer::Parts parts = as_written.parts();
@@ -75,8 +81,8 @@ const ReadingKind &kind_of(Gives gives) { return *std::ranges::find(kinds, gives
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"graph", "ids", "lengths", "token_types", "starts", "embedding", "classes", "token_classes",
-                      "answers", "labels", "scores", "longest", "tokenizer", "lowercase", "prompts", "default_prompt",
-                      "padding"});
+                      "answers", "labels", "scores", "longest", "truncation_side", "tokenizer", "lowercase", "prompts",
+                      "default_prompt", "padding"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};
@@ -100,6 +106,7 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     if (value.has("lowercase") && value.at("lowercase").boolean()) out.tokenizer = lowercased(out.tokenizer);
     if (value.has("padding")) out.padding = static_cast<int32_t>(value.at("padding").integer(0, INT32_MAX));
     if (value.has("longest")) out.longest = value.at("longest").integer(1, INT32_MAX);
+    if (value.has("truncation_side")) out.cut = side_at(value.at("truncation_side"));
     return out;
 }
 

@@ -24,15 +24,19 @@ std::pair<size_t, size_t> kept(size_t first, size_t second, size_t room) {
     return first <= second ? std::pair(less, more) : std::pair(more, less);
 }
 
-// Drops tokens of the texts themselves from their ends; special ones around them stay. `first`: how many are of the
-// first of two texts; of a single text, all.
-void truncate(Encoding &encoding, size_t longest, size_t first) {
+// Drops tokens of the texts themselves, on one side of each; special ones around them stay. `first`: how many are of
+// the first of two texts; of a single text, all.
+void truncate(Encoding &encoding, size_t longest, size_t first, model::Reading::Side side) {
     const auto own = static_cast<size_t>(std::ranges::count(encoding.special, false));
     const size_t special = encoding.size() - own;
     if (encoding.size() <= longest || special > longest) return;
     const auto [of_first, of_second] = kept(first, own - first, longest - special);
-    encoding = without(encoding, [&, of_first = of_first, of_second = of_second](size_t own_token) {
-        return own_token < first ? own_token < of_first : own_token - first < of_second;
+    const bool left = side == model::Reading::Side::left;
+    const auto stays = [left](size_t token, size_t of, size_t kept) {
+        return left ? token + kept >= of : token < kept;
+    };
+    encoding = without(encoding, [&, of_first = of_first, of_second = of_second](size_t token) {
+        return token < first ? stays(token, first, of_first) : stays(token - first, own - first, of_second);
     });
 }
 
@@ -75,7 +79,7 @@ Encoding encode(const model::Reading &model, const Text &text, const Prompt &pro
     const auto longest = static_cast<size_t>(model.longest);
     const std::string first = prompt.text + text.first;
     Encoding out = text.second ? model.tokenizer.encode(first, *text.second) : model.tokenizer.encode(first);
-    if (shorten && out.size() > longest) truncate(out, longest, model.tokenizer.encode(first, bare).size());
+    if (shorten && out.size() > longest) truncate(out, longest, model.tokenizer.encode(first, bare).size(), model.cut);
     return out;
 }
 

@@ -67,6 +67,47 @@ TEST_CASE("texts: sentence vectors are the same as from token ids, in any batch"
     check_close(cut.f32(), alone(session, ids, "embedding").f32());
 }
 
+TEST_CASE("texts: those that are too long are cut on the side that the tokenizer's files name") {
+    const auto words_of = [](const std::string &word, size_t count, const std::string &last) {
+        std::string out;
+        for (size_t i = 1; i < count; ++i) out += word + " ";
+        return out + last;
+    };
+    const WithTokenizer model("bert_texts", {{"id2label", {{"0", "dull"}, {"1", "fine"}, {"2", "odd"}}}});
+    const auto score_of = [&](const std::string &first, const std::string &second, bool truncate) {
+        Session session = model.session();
+        const ReadOptions options{.truncate = truncate};
+        const auto found =
+            second.empty() ? classify(session, {first}, options) : classify_pairs(session, {{first, second}}, options);
+        return found.front().front().score;
+    };
+    // What transformers keeps of 40 tokens, and of 40 and 41: 30, and 14 and 15.
+    const std::string first = "w7 " + words_of("w3", 39, "w8"), second = "w9 " + words_of("w4", 40, "w10");
+    const double left = score_of(words_of("w3", 30, "w8"), "", false),
+                 left_pair = score_of(words_of("w3", 14, "w8"), words_of("w4", 15, "w10"), false);
+    const double right = score_of("w7 " + words_of("w3", 29, "w3"), "", false),
+                 right_pair = score_of("w7 " + words_of("w3", 13, "w3"), "w9 " + words_of("w4", 14, "w4"), false);
+    const auto is_cut = [&](double one, double pair) {
+        CHECK_THAT(score_of(first, "", true), matchers::within_abs(one, 1e-6));
+        CHECK_THAT(score_of(first, second, true), matchers::within_abs(pair, 1e-6));
+    };
+    REQUIRE(std::abs(left - right) > 1e-4);
+    REQUIRE(std::abs(left_pair - right_pair) > 1e-4);
+    is_cut(right, right_pair);
+    json file = json::parse(tokenizer(true));
+    file["truncation"] = {{"direction", "Left"}, {"max_length", 32}, {"strategy", "LongestFirst"}, {"stride", 0}};
+    model.write("tokenizer.json", file.dump());
+    is_cut(left, left_pair);
+    model.write("tokenizer_config.json", R"({"truncation_side": "right", "padding_side": "left"})"); // decides
+    is_cut(right, right_pair);
+    model.write("tokenizer_config.json", R"({"truncation_side": "left"})");
+    is_cut(left, left_pair);
+    model.write("tokenizer_config.json", R"({"truncation_side": "both"})");
+    CHECK_THAT(message_of([&] { (void)model.session(); }), contains("tokenizer_config.json") &&
+                                                               contains("truncation_side") &&
+                                                               contains("expected left or right, found 'both'"));
+}
+
 TEST_CASE("texts: classes have the config's labels, with softmax, sigmoid or plain scores by problem type") {
     const json names{{"id2label", {{"0", "dull"}, {"1", "fine"}, {"2", "odd"}}}};
     const WithTokenizer model("bert_texts", names);
