@@ -1,5 +1,6 @@
 #include "abi/call.hpp"
 
+#include <lamina/plugin/arranged.h>
 #include <lamina/plugin/prepare.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace {
 struct HostState {
     std::string message;
     const LayerCall::PlanSink *sink = nullptr;
+    const BoundCall::Arranged *arranged = nullptr;
     std::exception_ptr thrown; // by a sink; stored at the C boundary and rethrown on the other side
 };
 
@@ -44,6 +46,21 @@ constexpr lamina_prepare prepare_extension{
     },
 };
 
+constexpr lamina_arranged arranged_extension{
+    sizeof(lamina_arranged),
+    [](const lamina_host *h, uint32_t weight, uint64_t bytes, lamina_status (*fill)(void *, void *),
+       void *context) -> const void * {
+        HostState &state = state_of(h);
+        try {
+            return (*state.arranged)(
+                weight, bytes, [&](void *memory) { return fill != nullptr && fill(context, memory) == LAMINA_OK; });
+        } catch (...) {
+            if (!state.thrown) state.thrown = std::current_exception();
+            return nullptr;
+        }
+    },
+};
+
 lamina_host make_host(HostState &state) {
     lamina_host host{};
     host.struct_size = sizeof host;
@@ -63,8 +80,10 @@ lamina_host make_host(HostState &state) {
         return through_boundary(h, [&](const auto &sink) { sink.dispatch(given(dispatch)); });
     };
     host.extension = [](const lamina_host *h, const char *id) -> const void * {
-        const bool known = id != nullptr && std::string_view(id) == LAMINA_PREPARE && state_of(h).sink != nullptr;
-        return known ? &prepare_extension : nullptr;
+        if (id == nullptr) return nullptr;
+        if (std::string_view(id) == LAMINA_PREPARE && state_of(h).sink != nullptr) return &prepare_extension;
+        if (std::string_view(id) == LAMINA_ARRANGED && state_of(h).arranged != nullptr) return &arranged_extension;
+        return nullptr;
     };
     return host;
 }
@@ -137,8 +156,9 @@ void BoundCall::reference(std::span<const int64_t> rows) const {
         throw Error(ErrorCode::plugin, call_->where() + ": the reference may not be unsupported: " + state.message);
 }
 
-bool BoundCall::run(const lamina_cpu_kernel &kernel) const {
+bool BoundCall::run(const lamina_cpu_kernel &kernel, const Arranged &arranged) const {
     HostState state;
+    if (arranged) state.arranged = &arranged;
     const lamina_host host = make_host(state);
     return succeeded(kernel.run(&arguments_, &host), state, call_->where());
 }

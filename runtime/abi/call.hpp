@@ -104,7 +104,12 @@ class BoundCall {
 
     // rows: what is computed of outputs that are by_rows(), ascending; empty: all. Throws Error.
     void reference(std::span<const int64_t> rows = {}) const;
-    bool run(const lamina_cpu_kernel &kernel) const; // false: UNSUPPORTED
+    // <lamina/plugin/arranged.h>: memory of a weight of the call, which fill() writes when it is new and which then
+    // returns whether it has. Null: there is none.
+    using Fill = std::function<bool(void *memory)>;
+    using Arranged = std::function<const void *(uint32_t weight, uint64_t bytes, const Fill &fill)>;
+    // False: UNSUPPORTED.
+    bool run(const lamina_cpu_kernel &kernel, const Arranged &arranged = nullptr) const;
 
   private:
     friend class LayerCall; // which also makes calls without memory, for a device or none

@@ -91,6 +91,7 @@ class CpuProgram final : public plan::Program {
     }
     // Weights are only read, whatever the ABI's pointers say.
     [[nodiscard]] std::vector<void *> weights_of(size_t step, uint32_t stored_dtypes) const;
+    bool run_kernel(size_t step); // false: it does not handle the step
     void run_reference(size_t step);
 
     struct Guard { // on both sides of a tensor; no kernel may write here
@@ -127,7 +128,9 @@ class CpuBackend final : public plan::Backend {
         const char *const advice = "Use smaller batches or shorter inputs.";
         const std::string what = "graph '" + plan.graph + "'";
         // The system would grant more than there is, and end the process when it is used.
-        plan::expect_room(need(plan, options), what, "cpu", advice);
+        const plan::MemoryNeed needed = need(plan, options);
+        plan::expect_room(needed, what, "cpu", advice);
+        if (!roomy_) roomy_ = true, weights_->give_room(room_beside(needed));
         try {
             return std::make_unique<CpuProgram>(std::move(plan), options, *this);
         } catch (const std::bad_alloc &) { // of what this process may have
@@ -181,6 +184,16 @@ class CpuBackend final : public plan::Backend {
         return out;
     }
 
+    // What kernels may take for weights in an order of their own: half of what the first graph leaves, since others
+    // follow.
+    static uint64_t room_beside(const plan::MemoryNeed &needed) {
+        uint64_t rest = needed.free.value_or(0);
+        for (const auto *requests : {&needed.weights, &needed.states, &needed.others})
+            rest -= std::min(rest, plan::total_bytes(*requests));
+        return rest / 2;
+    }
+
+    bool roomy_ = false;                           // whether kernels have been given room
     std::shared_ptr<const abi::Registry> plugins_; // keeps the layers' contracts alive
     std::shared_ptr<Weights> weights_;
     const abi::Executor *executor_;
@@ -266,10 +279,18 @@ template <class After> void CpuProgram::run_steps(const After &after) {
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
         if (working_) working_();
-        if (kernels_[s] == nullptr || !calls_[s]->run(*kernels_[s])) run_reference(s);
+        if (kernels_[s] == nullptr || !run_kernel(s)) run_reference(s);
         after(s);
     }
     weights_->expect_whole();
+}
+
+bool CpuProgram::run_kernel(size_t step) {
+    return calls_[step]->run(*kernels_[step], [this, step](uint32_t weight, uint64_t bytes,
+                                                           const abi::BoundCall::Fill &fill) {
+        const int32_t t = plan_.steps[step].weight.at(weight);
+        return t == plan::none ? nullptr : weights_->arranged(plan_.tensors[static_cast<size_t>(t)].name, bytes, fill);
+    });
 }
 
 void CpuProgram::run_reference(size_t step) {

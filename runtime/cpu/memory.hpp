@@ -1,6 +1,8 @@
 // Host memory of programs, in 32-bit words: I32 tensors live in them, too.
 #pragma once
 
+#include "base/large_pages.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +32,27 @@ class Memory {
     };
     size_t size_;
     std::unique_ptr<float, Free> words_;
+};
+
+// Memory in large pages, at a multiple of 64 bytes. Nothing has been written to it.
+class LargePages {
+  public:
+    // Null if the system has none.
+    static LargePages of(size_t bytes) {
+        LargePages out;
+        constexpr size_t page = size_t{2} << 20;
+        const size_t align = bytes < page ? 64 : page;
+        out.at_.reset(static_cast<std::byte *>(std::aligned_alloc(align, (bytes + align - 1) / align * align)));
+        if (out.at_ != nullptr) prefer_large_pages({out.at_.get(), bytes});
+        return out;
+    }
+    [[nodiscard]] std::byte *data() const { return at_.get(); }
+
+  private:
+    struct Free {
+        void operator()(std::byte *at) const { std::free(at); }
+    };
+    std::unique_ptr<std::byte, Free> at_;
 };
 
 } // namespace lamina::cpu

@@ -53,6 +53,16 @@ const void *Weights::words(const std::string &name) {
     return found->second.data();
 }
 
+const void *Weights::arranged(const std::string &name, uint64_t bytes, const std::function<bool(void *)> &fill) {
+    if (const auto found = arranged_.find(name); found != arranged_.end()) return found->second.data();
+    if (bytes > room_) return nullptr;
+    LargePages memory = LargePages::of(static_cast<size_t>(bytes));
+    if (memory.data() == nullptr || !fill(memory.data())) return nullptr;
+    room_ -= bytes;
+    at(name).let_go();
+    return arranged_.emplace(name, std::move(memory)).first->second.data();
+}
+
 Memory Weights::lend(uint64_t bytes) {
     if (spare_.bytes() >= bytes) return std::exchange(spare_, Memory(0));
     count(-static_cast<int64_t>(spare_.bytes()));

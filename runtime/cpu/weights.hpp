@@ -5,6 +5,7 @@
 #include "cpu/memory.hpp"
 #include "model/weights.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,6 +25,13 @@ class Weights {
     [[nodiscard]] uint64_t bytes_to_widen(const std::string &name) const;
     // The weight as F32 or I32: the file's own bytes if they have this dtype and are aligned, else a copy, made once.
     [[nodiscard]] const void *words(const std::string &name);
+
+    // Memory for the weight in the order of the executor's kernels, which share it; fill() writes it when it is new,
+    // and what is mapped of the weight leaves memory. Null if there is no room, or if fill() returns false.
+    [[nodiscard]] const void *arranged(const std::string &name, uint64_t bytes,
+                                       const std::function<bool(void *)> &fill);
+    // How many bytes arranged() may take in all.
+    void give_room(uint64_t bytes) { room_ = bytes; }
 
     // The weights of one step as F32 or I32, for as long as this lives.
     class Lent {
@@ -51,6 +59,8 @@ class Weights {
     model::Weights stored_;
     WidenedBytes *counts_;
     std::map<std::string, Memory> kept_;
+    std::map<std::string, LargePages> arranged_;
+    uint64_t room_ = 0;
     Memory spare_{0}; // for the next Lent
 };
 

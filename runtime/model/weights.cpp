@@ -23,6 +23,10 @@ Weight Weight::rows(int64_t begin, int64_t end) const {
     return out;
 }
 
+void Weight::let_go() const {
+    if (mapping_of(bytes) != nullptr) lamina::let_go(bytes);
+}
+
 Weights Weights::of(std::map<std::string, Tensor, std::less<>> tensors) {
     Weights out("(tensors in memory)");
     for (auto &[name, tensor] : tensors) out.add(name, Weight::of(std::move(tensor)));

@@ -26,6 +26,8 @@ struct Weight {
     // Rows [begin, end) of the outermost axis, which share these bytes.
     // Throws Error(input) for rows that do not exist.
     [[nodiscard]] Weight rows(int64_t begin, int64_t end) const;
+    // If the bytes are mapped from a file, they leave memory until they are touched.
+    void let_go() const;
 };
 
 class Weights {

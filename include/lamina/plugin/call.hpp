@@ -1,6 +1,7 @@
 // The arguments of a plugin's functions, with parameters and tensors by name, and the exceptions to throw.
 #pragma once
 
+#include <lamina/plugin/arranged.h>
 #include <lamina/plugin/dtype.hpp>
 
 #include <cstddef>
@@ -79,7 +80,8 @@ template <class T> const T &element(const T *first, uint32_t i, uint32_t size) {
 // A layer's parameters and tensors, by their names in its contract.
 class Call {
   public:
-    explicit Call(const lamina_call &call) : layer_(call.layer), call_(&call) {}
+    explicit Call(const lamina_call &call, const lamina_host *host = nullptr)
+        : layer_(call.layer), call_(&call), host_(host) {}
 
     [[nodiscard]] double real(std::string_view name) const {
         return call_->params[find(layer_->params, layer_->n_params, layer_->param_size, name)];
@@ -113,6 +115,25 @@ class Call {
         return rows;
     }
 
+    // Of a CPU kernel: `bytes` bytes that the session keeps for a weight, written by fill(std::byte *) when they are
+    // new. Null: read the weight as it is stored. See <lamina/plugin/arranged.h>.
+    template <class Fill>
+    [[nodiscard]] const std::byte *arranged(std::string_view weight, int64_t bytes, const Fill &fill) const {
+        const void *extension = host_ == nullptr ? nullptr : host_->extension(host_, LAMINA_ARRANGED);
+        if (extension == nullptr) return nullptr;
+        const auto call_fill = [](void *context, void *memory) noexcept -> lamina_status {
+            try {
+                (*static_cast<const Fill *>(context))(static_cast<std::byte *>(memory));
+                return LAMINA_OK;
+            } catch (...) {
+                return LAMINA_INTERNAL;
+            }
+        };
+        return static_cast<const std::byte *>(static_cast<const lamina_arranged *>(extension)->weight(
+            host_, find(layer_->weights, layer_->n_weights, layer_->port_size, weight), static_cast<uint64_t>(bytes),
+            call_fill, const_cast<Fill *>(&fill)));
+    }
+
     [[nodiscard]] const lamina_device &device() const { return *call_->device; }
     [[nodiscard]] const lamina_layer &layer() const { return *layer_; }
 
@@ -130,6 +151,7 @@ class Call {
     }
     const lamina_layer *layer_;
     const lamina_call *call_;
+    const lamina_host *host_;
 };
 
 } // namespace lamina::plugin

@@ -20,7 +20,7 @@ namespace detail {
 
 template <void (*Kernel)(const Call &)>
 lamina_status run_on_cpu(const lamina_call *call, const lamina_host *host) noexcept {
-    return guarded(host, [&] { Kernel(Call(*call)); });
+    return guarded(host, [&] { Kernel(Call(*call, host)); });
 }
 
 template <class E> constexpr lamina_executor describe_executor() {

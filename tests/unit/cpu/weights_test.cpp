@@ -5,6 +5,8 @@
 #include "cpu/backend.hpp"
 #include "cpu/weights.hpp"
 
+#include <lamina/plugin/arranged.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -29,11 +31,27 @@ struct Seen {
 Seen kernel_saw, reference_saw;
 bool kernel_hands_back = false;
 
+// What the host gave the last kernel for its weight in an order of the kernel's own.
+struct Arranged {
+    const void *memory = nullptr;
+    int filled = 0; // how often
+} arranged;
+
+void arrange(const lamina_host *host, uint64_t bytes) {
+    const auto *extension = static_cast<const lamina_arranged *>(host->extension(host, LAMINA_ARRANGED));
+    REQUIRE(extension != nullptr);
+    const auto fill = [](void *context, void *memory) -> lamina_status {
+        std::memset(memory, ++*static_cast<int *>(context), 1);
+        return LAMINA_OK;
+    };
+    arranged.memory = extension->weight(host, 0, bytes, fill, &arranged.filled);
+}
+
 // A layer with one weight, and an executor whose kernel takes blocks as they are stored.
 class Fixture {
   public:
     explicit Fixture(Tensor weight) : given_(weight) {
-        kernel_saw = reference_saw = {};
+        kernel_saw = reference_saw = {}, arranged = {};
         made_.params.clear(), made_.states.clear();
         made_.inputs = {test::input("x", "N", "")}, made_.outputs = {test::output("y", "N", "")};
         made_.weights = {test::in_blocks(test::weight("weight", "K", ""))};
@@ -42,8 +60,9 @@ class Fixture {
             return LAMINA_OK;
         };
         layer_ = made_.layer();
-        kernel_.run = [](const lamina_call *call, const lamina_host *) -> lamina_status {
+        kernel_.run = [](const lamina_call *call, const lamina_host *host) -> lamina_status {
             kernel_saw.look(call);
+            arrange(host, kernel_saw.bytes.size());
             return kernel_hands_back ? LAMINA_UNSUPPORTED : LAMINA_OK;
         };
         kernel_.layer = "test_layer", kernel_.signature = "x: N; weight: K -> y: N";
@@ -52,7 +71,7 @@ class Fixture {
         weights_.add("weight", model::Weight::of(std::move(weight)));
     }
 
-    void run() {
+    void run(int times = 1) {
         const TensorType type{DType::f32, {5}}, weight = given_.type();
         abi::LayerCall call(layer_, {}, abi::CallTypes{{{"x", type}}, {{"weight", weight}}, {}}, "the test");
         plan::GraphPlan plan{.graph = "test", .tensors = {}, .steps = {}, .inputs = {{"x", 0}}, .outputs = {{"y", 1}}};
@@ -63,7 +82,7 @@ class Fixture {
         const abi::Executor executor{{std::shared_ptr<void>(), &descriptor_}, "lamina_fast.so", 0};
         const auto program = cpu::make_backend(nullptr, weights_, &executor)->compile(std::move(plan), {});
         program->write(0, std::vector<std::byte>(type.bytes()));
-        program->run();
+        for (int i = 0; i < times; ++i) program->run();
     }
 
     [[nodiscard]] const Tensor &given() const { return given_; }
@@ -105,6 +124,29 @@ TEST_CASE("cpu: other dtypes are widened for the kernel, and all dtypes for the 
         CHECK(reference_saw.dtype == LAMINA_F32);
         CHECK(std::ranges::equal(reference_saw.bytes, wide.bytes()));
     }
+}
+
+TEST_CASE("cpu: a kernel arranges a weight once, whenever it runs") {
+    kernel_hands_back = false;
+    Fixture fixture(ramp(DType::q8_0));
+    fixture.run(3);
+    CHECK(arranged.memory != nullptr);
+    CHECK(arranged.filled == 1);
+}
+
+TEST_CASE("cpu: memory for arranged weights ends where there is no room, or where filling it fails") {
+    model::Weights stored;
+    for (const char *name : {"a", "b"}) stored.add(name, model::Weight::of(ramp(DType::q8_0)));
+    cpu::Weights weights(stored, nullptr);
+    const auto fill = [](void *memory) { return *static_cast<char *>(memory) = 1, true; };
+    CHECK(weights.arranged("a", 34, fill) == nullptr);
+    weights.give_room(60);
+    CHECK(weights.arranged("a", 34, [](void *) { return false; }) == nullptr);
+    const void *const a = weights.arranged("a", 34, fill);
+    REQUIRE(a != nullptr);
+    CHECK(reinterpret_cast<uintptr_t>(a) % 64 == 0);
+    CHECK(weights.arranged("b", 34, fill) == nullptr);
+    CHECK(weights.arranged("a", 34, [](void *) { return false; }) == a);
 }
 
 TEST_CASE("cpu: a weight in f32 is read where the file is mapped, not copied") {
