@@ -13,15 +13,14 @@ class FeedForward {
   public:
     explicit FeedForward(const Call &call)
         : activation_(static_cast<uint32_t>(call.integer("activation") + 1)), // the contract has no LAMINA_NONE
-          gated_(static_cast<bool>(call.weight("gate_weight"))), up_(stored_rows(call.weight("up_weight"))),
-          gate_(gated_ ? stored_rows(call.weight("gate_weight")) : WeightRows{}),
-          down_(stored_rows(call.weight("down_weight"))), up_bias_(call.weight("up_bias")),
-          gate_bias_(call.weight("gate_bias")), down_bias_(call.weight("down_bias")), x_(call.in("x")),
-          residual_(call.in("residual")), y_(call.out("y")) {}
+          gated_(static_cast<bool>(call.weight("gate_weight"))), up_(weight_rows(call, "up_weight")),
+          gate_(gated_ ? weight_rows(call, "gate_weight") : WeightRows{}), down_(weight_rows(call, "down_weight")),
+          up_bias_(call.weight("up_bias")), gate_bias_(call.weight("gate_bias")), down_bias_(call.weight("down_bias")),
+          x_(call.in("x")), residual_(call.in("residual")), y_(call.out("y")) {}
 
     void run() const {
         const int64_t rows = x_.rows();
-        if (FewRowsFor::suits(rows)) return few(rows);
+        if (FewRowsFor::suits(rows) && few(rows)) return;
         for (int64_t row = 0; row < rows; row += PackedRows::most) many(row, std::min(PackedRows::most, rows - row));
     }
 
@@ -31,13 +30,15 @@ class FeedForward {
     const WeightRows up_, gate_, down_;
     const Tensor up_bias_, gate_bias_, down_bias_, x_, residual_, y_;
 
-    void few(int64_t rows) const {
+    // False if x has no form for few rows.
+    [[nodiscard]] bool few(int64_t rows) const {
         const int64_t cols = up_.rows;
         const float *const tokens = x_.f32().data();
         const Matrix hidden(rows, cols), gates(gated_ ? rows : 0, cols);
         const FewRowsFor x(up_.dtype, tokens, rows, up_.values);
         std::optional<FewRowsFor> other; // the gate's weights may have a dtype of their own
         if (gated_ && gate_.dtype != up_.dtype) other.emplace(gate_.dtype, tokens, rows, up_.values);
+        if (!x.there() || (other && !other->there())) return false;
         for_parts(up_, [&](int64_t first, int64_t end) {
             x.product(up_, up_bias_, hidden.data(), nullptr, first, end);
             if (gated_) (other ? *other : x).product(gate_, gate_bias_, gates.data(), nullptr, first, end);
@@ -45,6 +46,7 @@ class FeedForward {
                 activate_part(hidden.data() + at, gated_ ? gates.data() + at : nullptr, end - first);
         });
         product(rows, hidden.data(), down_, down_bias_, y_.f32().data(), residual_from(0));
+        return true;
     }
 
     // Hidden values are never unpacked: what a product leaves is what the next one reads.

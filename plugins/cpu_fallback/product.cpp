@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -18,8 +19,30 @@ constexpr int64_t line_floats = 16; // of a cache line
 int64_t padded(int64_t values) { return ceil_div(values, group) * group; } // to whole groups
 
 WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end) {
-    return {weight.dtype, weight.first + first * weight.step, end - first, weight.values, weight.step};
+    return {weight.dtype, weight.first + first * weight.step, end - first, weight.values, weight.step, weight.strips};
 }
+
+// The strips of some rows: those that there are, and others that are made of rows as they are stored.
+class Strips {
+  public:
+    explicit Strips(const WeightRows &rows)
+        : rows_(rows), whole_(rows.strips ? rows.rows / strip_rows : 0), made_((count() - whole_) * bytes()) {
+        for (int64_t i = whole_; i < count(); ++i)
+            put_strip(rows.dtype, rows.first + i * bytes(), rows_of(i), rows.values,
+                      made_.data() + (i - whole_) * bytes());
+    }
+    [[nodiscard]] int64_t count() const { return ceil_div(rows_.rows, strip_rows); }
+    [[nodiscard]] int64_t rows_of(int64_t i) const { return std::min(strip_rows, rows_.rows - i * strip_rows); }
+    [[nodiscard]] const std::byte *at(int64_t i) const {
+        return i < whole_ ? rows_.first + i * bytes() : made_.data() + (i - whole_) * bytes();
+    }
+
+  private:
+    [[nodiscard]] int64_t bytes() const { return strip_rows * rows_.step; }
+    const WeightRows rows_;
+    const int64_t whole_;
+    Array<std::byte> made_;
+};
 
 // Values [first, first + n) of a bias that may be left out.
 class BiasPart {
@@ -52,33 +75,72 @@ void start(int64_t rows, int64_t cols, const Tensor &bias, const float *residual
     }
 }
 
-// sums(panel) = the product of each panel of x with a tile of rows of a weight, which are widened if they are not f32;
-// added to what is there if `add`. Then calls done(panel).
+// Some rows of a weight as floats, for a few of their values at a time.
+class WidenedRows {
+  public:
+    explicit WidenedRows(const WeightRows &rows) : rows_(rows) {
+        if (rows.dtype == LAMINA_F32) return;
+        if (in_strips(rows.dtype))
+            strips_.emplace(rows);
+        else
+            widened_.emplace(rows.rows, rows.values), widen(rows, widened_->data());
+    }
+    // Those from the i-th value on, until the next call.
+    Strided from(int64_t i, int64_t count) {
+        if (!strips_)
+            return {(widened_ ? widened_->data() : reinterpret_cast<const float *>(rows_.first)) + i, rows_.values, 1};
+        const int64_t step = strips_->count() * strip_rows;
+        if (!widened_) widened_.emplace(std::min(tile_values, rows_.values), step);
+        for (int64_t s = 0; s < strips_->count(); ++s)
+            widen_strip(rows_.dtype, strips_->at(s), i, count, widened_->data() + s * strip_rows, step);
+        return {widened_->data(), 1, step};
+    }
+
+  private:
+    const WeightRows rows_;
+    std::optional<Strips> strips_;
+    std::optional<Matrix> widened_;
+};
+
+// sums(panel) = the product of each panel of x with a tile of rows of a weight; added to what is there if `add`. Then
+// calls done(panel).
 template <class Sums, class Done>
 void multiply_panels(const PackedRows &x, const WeightRows &tile, bool add, Sums &&sums, Done &&done) {
-    const bool words = tile.dtype == LAMINA_F32;
-    const Matrix widened(words ? 0 : tile.rows, tile.values);
-    if (!words) widen(tile, widened.data());
-    const float *const values = words ? reinterpret_cast<const float *>(tile.first) : widened.data();
-    for (int64_t i = 0; i < tile.values; i += tile_values)
+    WidenedRows rows(tile);
+    for (int64_t i = 0; i < tile.values; i += tile_values) {
+        const int64_t count = std::min(tile_values, tile.values - i);
+        const Strided values = rows.from(i, count);
         for (int64_t p = 0; p < x.panels(); ++p) {
-            multiply_panel({values + i, tile.values, 1}, tile.rows, std::min(tile_values, tile.values - i), x.at(p, i),
-                           sums(p), x.columns(), add || i != 0);
-            if (i + tile_values >= tile.values) done(p);
+            multiply_panel(values, tile.rows, count, x.at(p, i), sums(p), x.columns(), add || i != 0);
+            if (i + count == tile.values) done(p);
         }
+    }
 }
 
 } // namespace
 
-WeightRows stored_rows(const Tensor &weight) {
-    return {weight.dtype(), weight.stored_row(0), weight.rows(), weight.cols(), weight.row_bytes()};
+WeightRows weight_rows(const Call &call, std::string_view name) {
+    const Tensor weight = call.weight(name);
+    WeightRows rows{weight.dtype(), weight.stored_row(0), weight.rows(), weight.cols(), weight.row_bytes()};
+    if (!in_strips(rows.dtype)) return rows;
+    const auto fill = [&](std::byte *out) {
+        in_ranges(ceil_div(rows.rows, strip_rows), part_values / (strip_rows * rows.values) + 1,
+                  [&](int64_t first, int64_t end) {
+                      const int64_t at = first * strip_rows, count = std::min(end * strip_rows, rows.rows) - at;
+                      put_strips(rows.dtype, rows.first + at * rows.step, count, rows.values, out + at * rows.step);
+                  });
+    };
+    if (const std::byte *arranged = call.arranged(name, rows.rows * rows.step, fill))
+        rows.first = arranged, rows.strips = true;
+    return rows;
 }
 
 void for_parts(const WeightRows &weight, Callback<int64_t, int64_t> f) {
     // Parts of the same size, and as many for each thread.
     const int64_t threads = thread_count(), work = std::max<int64_t>(weight.rows * weight.values, 1);
     const int64_t parts = ceil_div(work, part_values * threads) * threads;
-    const int64_t part = std::max<int64_t>(ceil_div(weight.rows, parts), 1);
+    int64_t part = std::max<int64_t>(ceil_div(weight.rows, parts), 1);
+    if (in_strips(weight.dtype)) part = ceil_div(part, strip_rows) * strip_rows;
     in_parallel(ceil_div(weight.rows, part), [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); });
 }
 
@@ -93,10 +155,10 @@ void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f) {
 }
 
 FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values)
-    : copy_(rows, std::max(integers_step(dtype, values), padded(values))), rows_{x, rows, values} {
-    if (const int64_t step = integers_step(dtype, values);
-        step != 0 && to_integers(dtype, x, rows, values, copy_.data())) {
-        rows_ = {copy_.data(), rows, step, true};
+    : copy_(padded(values) != values ? rows : 0, padded(values)), rows_{x, rows, values},
+      digits_(in_strips(dtype) ? rows * (values / 32) : 0) {
+    if (in_strips(dtype)) {
+        there_ = to_digits(x, rows, values, digits_.data());
     } else if (padded(values) != values) {
         rows_ = {copy_.data(), rows, padded(values)};
         for (int64_t r = 0; r < rows; ++r) {
@@ -111,7 +173,12 @@ bool FewRowsFor::suits(int64_t rows) { return rows <= few_rows; }
 void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
                          int64_t end) const {
     start(rows_.rows, weight.rows, bias, residual, y, first, end);
-    add_products(part_of(weight, first, end), rows_, y + first, weight.rows);
+    const WeightRows part = part_of(weight, first, end);
+    if (!in_strips(weight.dtype)) return add_products(part, rows_, y + first, weight.rows);
+    const Strips strips(part);
+    for (int64_t i = 0; i < strips.count(); ++i)
+        add_strip_products({weight.dtype, strips.at(i), weight.values, strips.rows_of(i), digits_.data(), rows_.rows},
+                           y + first + i * strip_rows, weight.rows);
 }
 
 PackedRows::PackedRows(int64_t rows, int64_t values)
@@ -154,8 +221,9 @@ void product(int64_t rows, const float *x, const WeightRows &weight, const Tenso
     if (rows == 0) return;
     if (FewRowsFor::suits(rows)) {
         const FewRowsFor few(weight.dtype, x, rows, weight.values);
-        return for_parts(weight,
-                         [&](int64_t first, int64_t end) { few.product(weight, bias, y, residual, first, end); });
+        if (few.there())
+            return for_parts(weight,
+                             [&](int64_t first, int64_t end) { few.product(weight, bias, y, residual, first, end); });
     }
     for (int64_t row = 0; row < rows; row += PackedRows::most) {
         const PackedRows packed(x + row * weight.values, std::min(PackedRows::most, rows - row), weight.values);
@@ -164,10 +232,6 @@ void product(int64_t rows, const float *x, const WeightRows &weight, const Tenso
             packed.product(weight, bias, y + to, residual == nullptr ? nullptr : residual + to, first, end);
         });
     }
-}
-
-void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &bias, float *y, const float *residual) {
-    product(rows, x, stored_rows(weight), bias, y, residual);
 }
 
 } // namespace lamina::plugin::cpu_fallback

@@ -3,19 +3,22 @@
 
 #include "matrix.hpp"
 #include "rows.hpp"
+#include "strips.hpp"
 #include "threads.hpp"
 
 #include <lamina/plugin/executor.hpp>
 
 #include <algorithm>
+#include <string_view>
 
 namespace lamina::plugin::cpu_fallback {
 
+// A weight of a call, as products read it: in strips if its dtype has them and the host has memory for that, else as it
+// is stored.
+WeightRows weight_rows(const Call &call, std::string_view name);
+
 // y (rows, N) = x (rows, K) * transpose(weight (N, K)) + bias (N) + residual (rows, N); both may be left out. Neither x
-// nor the residual may overlap y. Weights are read as they are stored.
-void product(int64_t rows, const float *x, const Tensor &weight, const Tensor &bias, float *y,
-             const float *residual = nullptr);
-// The same for weights whose rows are not those of a tensor. f32 must be aligned.
+// nor the residual may overlap y. f32 must be aligned.
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual = nullptr);
 
@@ -25,6 +28,8 @@ class FewRowsFor {
     FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values);
     // Whether there are so few that panels would be slower.
     static bool suits(int64_t rows);
+    // Whether they have this form: not if a value that would have to be an integer is infinite or NaN.
+    [[nodiscard]] bool there() const { return there_; }
 
     // The columns [first, end) of y, as product() computes them.
     void product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
@@ -35,6 +40,8 @@ class FewRowsFor {
   private:
     Matrix copy_;
     FewRows rows_;
+    Array<Digits> digits_;
+    bool there_ = true;
 };
 
 // Many rows of x as panels.
@@ -62,9 +69,6 @@ class PackedRows {
 
     [[nodiscard]] int64_t rows_of(int64_t panel) const { return std::min(columns_, rows_ - panel * columns_); }
 };
-
-// All rows of a weight, as they are stored.
-WeightRows stored_rows(const Tensor &weight);
 
 // Calls f(first, end) for parts of the rows of a weight, on all threads: for a product with few rows.
 void for_parts(const WeightRows &weight, Callback<int64_t, int64_t> f);

@@ -17,8 +17,6 @@
 
 #include <hwy/cache_control.h>
 
-#include "few_bits-inl.hpp"
-#include "integers-inl.hpp"
 #include "unpack-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,19 +52,6 @@ template <class Format, class F> HWY_INLINE void for_groups(const std::byte *row
         }
 }
 
-// Calls f(piece, index of its first value, how many of its values are there) for a row, or for rows that follow each
-// other.
-template <class Format, class F> HWY_INLINE void for_pieces(const std::byte *row, int64_t values, F &&f) {
-    using Piece = Pieces<Format>;
-    constexpr int64_t step = Piece::blocks * Format::bytes;
-    int64_t first = 0;
-    for (; first + Piece::values <= values; first += Piece::values, row += step) {
-        for (int64_t line = 0; line < step; line += 64) hwy::Prefetch(row + ahead + line);
-        f(Piece(row, Piece::blocks), first, int64_t{Piece::values});
-    }
-    if (first < values) f(Piece(row, (values - first) / Format::values), first, values - first);
-}
-
 // Multiplies one row of the weight with a few rows of x. The values of a group are added up before they are scaled:
 // that takes fewer multiplications, and shorter chains of additions.
 template <class Format, size_t Rows>
@@ -92,48 +77,11 @@ HWY_INLINE void add_row(const std::byte *row, int64_t values, const FewRows &x, 
     for (size_t r = 0; r < Rows; ++r) y[static_cast<int64_t>(r) * step] += hn::GetLane(hn::SumOfLanes(floats, sums[r]));
 }
 
-// The same with rows of integers. Each slice is unpacked once for all of them.
-template <class Format, size_t Rows>
-HWY_INLINE void add_integer_row(const std::byte *row, int64_t values, const FewRows &x, float *y, int64_t step) {
-    using Piece = Pieces<Format>;
-    using Of = IntegerPiece<Piece>;
-    Floats sums[Rows];
-    std::fill_n(sums, Rows, hn::Zero(floats));
-    const float *at = x.values;
-    for_pieces<Format>(row, values, [&](const Piece &piece, int64_t, int64_t) INLINED {
-        Floats scales[Rows][Piece::vectors];
-        unrolled<Piece::vectors>([&]<int V>() INLINED {
-            const Floats numbers = piece.template numbers<V>();
-            for (size_t r = 0; r < Rows; ++r) {
-                const float *const of_row = at + static_cast<int64_t>(r) * x.step + V * lanes;
-                scales[r][V] = hn::Mul(numbers, hn::Load(floats, of_row + Of::factors_at));
-                sums[r] = hn::MulAdd(numbers, hn::Load(floats, of_row + Of::sums_at), sums[r]);
-            }
-        });
-        unrolled<Piece::slices>([&]<int I>() INLINED {
-            const Slice slice = piece.template integers<I>();
-            unrolled<Piece::shared ? 1 : 2>([&]<int Set>() INLINED {
-                for (size_t r = 0; r < Rows; ++r) {
-                    const float *const of_row = at + static_cast<int64_t>(r) * x.step + I * Of::of_slice;
-                    sums[r] = hn::MulAdd(hn::ConvertTo(floats, Of::product(slice, of_row, Set)),
-                                         spread_out<Piece, I, Set>(scales[r]), sums[r]);
-                }
-            });
-        });
-        at += Of::floats_taken;
-    });
-    for (size_t r = 0; r < Rows; ++r) y[static_cast<int64_t>(r) * step] += hn::GetLane(hn::SumOfLanes(floats, sums[r]));
-}
-
 template <class Format> HWY_ATTR void add_rows(const WeightRows &weight, FewRows x, float *y, int64_t step) {
     const auto add = [&]<size_t Rows>() HWY_ATTR {
         const std::byte *row = weight.first;
-        for (int64_t n = 0; n < weight.rows; ++n, row += weight.step) {
-            if constexpr (has_few_bits<Format>)
-                add_integer_row<Format, Rows>(row, weight.values, x, y + n, step);
-            else
-                add_row<Format, Rows>(row, weight.values, x, y + n, step);
-        }
+        for (int64_t n = 0; n < weight.rows; ++n, row += weight.step)
+            add_row<Format, Rows>(row, weight.values, x, y + n, step);
         constexpr auto taken = static_cast<int64_t>(Rows);
         x.values += taken * x.step, x.rows -= taken;
         y += taken * step;
@@ -193,20 +141,6 @@ template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
         return f.template operator()<BF16>();
     case LAMINA_Q8_0:
         return f.template operator()<Q8_0>();
-    case LAMINA_Q4_0:
-        return f.template operator()<Q4_0>();
-    case LAMINA_Q4_1:
-        return f.template operator()<Q4_1>();
-    case LAMINA_Q5_0:
-        return f.template operator()<Q5_0>();
-    case LAMINA_Q5_1:
-        return f.template operator()<Q5_1>();
-    case LAMINA_Q4_K:
-        return f.template operator()<Q4_K>();
-    case LAMINA_Q5_K:
-        return f.template operator()<Q5_K>();
-    case LAMINA_Q6_K:
-        return f.template operator()<Q6_K>();
     default:
         throw Unsupported("no CPU kernel for weights of dtype " + std::to_string(dtype));
     }
@@ -219,65 +153,10 @@ template <class Format> HWY_INLINE void widen_group(const Unpacked<Format> &unpa
         hn::StoreU(w, floats, out + V * lanes);
     });
 }
-// The first `count` values of a piece.
-template <class Piece> HWY_INLINE void widen_piece(const Piece &piece, int64_t count, float *out) {
-    alignas(64) float numbers[Piece::vectors * lanes];
-    unrolled<Piece::vectors>([&]<int V>()
-                                 INLINED { hn::Store(piece.template numbers<V>(), floats, numbers + V * lanes); });
-    unrolled<Piece::slices>([&]<int I>() INLINED {
-        const Slice slice = piece.template integers<I>();
-        unrolled<2 * quads>([&]<int J>() INLINED {
-            constexpr int half = J / quads, quad = J % quads, run = Piece::run(I, half, quad),
-                          n = run / Piece::of_scale;
-            if (run >= count) return;
-            const Floats scale = hn::Set(floats, numbers[Piece::scale_at(n)]);
-            const Floats added = hn::Set(floats, Piece::minimum * numbers[Piece::minimum_at(n)]);
-            unrolled<16 / lanes>([&]<int V>() INLINED {
-                constexpr int first = V * static_cast<int>(lanes);
-                const Floats integers = as_floats(bytes_from<quad * 16 + first>(slice.half[half]));
-                hn::StoreU(hn::MulAdd(integers, scale, added), floats, out + run + first);
-            });
-        });
-    });
-}
-
-// The product with weights that are widened first, a row at a time. Hardly ever needed: for values of x that are not
-// finite.
-void add_products_widened(const WeightRows &weight, const FewRows &x, float *y, int64_t step) {
-    const int64_t padded = ceil_div(weight.values, group) * group;
-    const Matrix row(1, padded);
-    std::fill_n(row.data() + weight.values, padded - weight.values, 0.0F);
-    const auto *bytes_of_row = reinterpret_cast<const std::byte *>(row.data());
-    for (int64_t n = 0; n < weight.rows; ++n) {
-        widen({weight.dtype, weight.first + n * weight.step, 1, weight.values, 0}, row.data());
-        add_rows<Words>({LAMINA_F32, bytes_of_row, 1, weight.values, 0}, x, y + n, step);
-    }
-}
-
 } // namespace
 
-int64_t integers_step(uint32_t dtype, int64_t values) {
-    int64_t out = 0;
-    with_format(dtype, [&]<class Format>() HWY_ATTR {
-        if constexpr (has_few_bits<Format>)
-            out = ceil_div(values, int64_t{Pieces<Format>::values}) * IntegerPiece<Pieces<Format>>::floats_taken;
-    });
-    return out;
-}
-
-HWY_ATTR bool to_integers(uint32_t dtype, const float *x, int64_t rows, int64_t values, float *out) {
-    bool finite = true;
-    with_format(dtype, [&]<class Format>() HWY_ATTR {
-        if constexpr (has_few_bits<Format>) finite = rows_to_integers<Pieces<Format>>(x, rows, values, out);
-    });
-    return finite;
-}
-
 HWY_ATTR void add_products(const WeightRows &weight, const FewRows &x, float *y, int64_t step) {
-    with_format(weight.dtype, [&]<class Format>() HWY_ATTR {
-        if (has_few_bits<Format> && !x.integers) return add_products_widened(weight, x, y, step);
-        add_rows<Format>(weight, x, y, step);
-    });
+    with_format(weight.dtype, [&]<class Format>() HWY_ATTR { add_rows<Format>(weight, x, y, step); });
 }
 
 HWY_ATTR void add_weighted(const WeightRows &rows, const float *x, int64_t x_step, int64_t count, float *y,
@@ -292,17 +171,12 @@ HWY_ATTR void widen(const WeightRows &weight, float *out) {
     with_format(weight.dtype, [&]<class Format>() HWY_ATTR {
         // All rows together are like one long row, because they are whole blocks.
         const int64_t values = weight.rows * weight.values;
-        if constexpr (has_few_bits<Format>)
-            for_pieces<Format>(weight.first, values,
-                               [&](const Pieces<Format> &piece, int64_t first, int64_t count)
-                                   INLINED { widen_piece(piece, count, out + first); });
-        else
-            for_groups<Format>(weight.first, values, [&](const Unpacked<Format> &unpacked, int64_t first) HWY_ATTR {
-                if (first + group <= values) return widen_group(unpacked, out + first);
-                float last[group];
-                widen_group(unpacked, last);
-                std::copy_n(last, values - first, out + first);
-            });
+        for_groups<Format>(weight.first, values, [&](const Unpacked<Format> &unpacked, int64_t first) HWY_ATTR {
+            if (first + group <= values) return widen_group(unpacked, out + first);
+            float last[group];
+            widen_group(unpacked, last);
+            std::copy_n(last, values - first, out + first);
+        });
     });
 }
 
@@ -314,14 +188,8 @@ namespace lamina::plugin::cpu_fallback {
 
 HWY_EXPORT(add_products);
 HWY_EXPORT(add_weighted);
-HWY_EXPORT(integers_step);
-HWY_EXPORT(to_integers);
 HWY_EXPORT(widen);
 
-int64_t integers_step(uint32_t dtype, int64_t values) { return HWY_DYNAMIC_DISPATCH(integers_step)(dtype, values); }
-bool to_integers(uint32_t dtype, const float *x, int64_t rows, int64_t values, float *out) {
-    return HWY_DYNAMIC_DISPATCH(to_integers)(dtype, x, rows, values, out);
-}
 void add_products(const WeightRows &weight, const FewRows &x, float *y, int64_t step) {
     HWY_DYNAMIC_DISPATCH(add_products)(weight, x, y, step);
 }

@@ -1,5 +1,5 @@
-// Rows of weights or of cached keys and values as they are stored, in any dtype, with SIMD. Highway selects the
-// processor's instructions at run time.
+// Rows of weights or of cached keys and values as they are stored, with SIMD: f32, f16, bf16 and q8_0; strips.hpp has
+// the other dtypes. Highway selects the processor's instructions at run time.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,14 @@ struct WeightRows {
     const std::byte *first; // needs no alignment
     int64_t rows, values;   // values: per row
     int64_t step;           // bytes from one row to the next
+    bool strips = false;    // each sixteen rows are a strip (strips.hpp)
 };
 
-// Few rows of x as add_products() reads them: as floats, behind which there are zeros up to a whole group, or as
-// integers, for weights that are multiplied as such.
+// Few rows of x. Behind each there are zeros up to a whole group.
 struct FewRows {
     const float *values;
     int64_t rows, step; // from one to the next
-    bool integers = false;
 };
-
-// How many floats a row of x takes as integers; 0 for a dtype whose weights are multiplied as floats.
-int64_t integers_step(uint32_t dtype, int64_t values);
-// Rows of x, which follow each other, as integers for a dtype. `out` begins at a cache line. False if a value is not
-// finite: then there are no such integers.
-bool to_integers(uint32_t dtype, const float *x, int64_t rows, int64_t values, float *out);
 
 // y[r * step + n] += row n of the weight times row r of x.
 void add_products(const WeightRows &weight, const FewRows &x, float *y, int64_t step);

@@ -1,4 +1,4 @@
-// How dtypes of weights are read with SIMD, value by value: a struct for each. few_bits-inl.hpp reads the others.
+// How dtypes of weights are read with SIMD, value by value: a struct for each. strip_formats-inl.hpp reads the others.
 // Included once for each instruction set, by way of foreach_target.h.
 #if defined(LAMINA_UNPACK_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef LAMINA_UNPACK_INL_HPP

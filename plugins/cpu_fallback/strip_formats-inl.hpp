@@ -1,0 +1,159 @@
+// How the blocks of a strip are read with SIMD: a struct for each format, which unpacks the values of as many rows as a
+// vector has lanes. Included once for each instruction set, by way of foreach_target.h.
+#if defined(LAMINA_STRIP_FORMATS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef LAMINA_STRIP_FORMATS_INL_HPP
+#undef LAMINA_STRIP_FORMATS_INL_HPP
+#else
+#define LAMINA_STRIP_FORMATS_INL_HPP
+#endif
+
+#include "strips.hpp"
+#include "unpack-inl.hpp"
+
+#include <lamina/plugin/dtype.hpp>
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
+namespace {
+
+constexpr hn::Repartition<uint8_t, decltype(floats)> bytes;
+constexpr hn::Repartition<uint16_t, decltype(floats)> halves;
+constexpr hn::Repartition<uint32_t, decltype(floats)> unsigned_words;
+constexpr hn::Repartition<int32_t, decltype(floats)> words;
+using Bytes = hn::Vec<decltype(bytes)>;
+using UnsignedWords = hn::Vec<decltype(unsigned_words)>;
+using Integers = hn::Vec<decltype(words)>;
+
+// ---- Bits ----
+
+// Shifts bits within bytes, of which those in the mask stay.
+HWY_INLINE Bytes shifted_right(Bytes b, int by, uint8_t mask) {
+    return hn::And(hn::BitCast(bytes, hn::ShiftRightSame(hn::BitCast(halves, b), by)), hn::Set(bytes, mask));
+}
+// The lowest four bits of bytes as the highest.
+HWY_INLINE Bytes moved_up(Bytes b) { return hn::BitCast(bytes, hn::ShiftLeft<4>(hn::BitCast(halves, b))); }
+
+// Bits of words as floats.
+HWY_INLINE Floats bits_of(UnsignedWords w, int from, uint32_t mask) {
+    const auto bits = hn::And(hn::ShiftRightSame(w, from), hn::Set(unsigned_words, mask));
+    return hn::ConvertTo(floats, hn::BitCast(words, bits));
+}
+
+// ---- Formats ----
+//
+// Of<Format> is a block of a strip, for the rows from `lane` on. Its values are scale * integer + minimum.
+//   bits, values, bytes       of a value's integer; of a row in the block; of the whole block
+//   in_group                  how many values share a scale and a minimum
+//   scale(group), minimum(group, scale)
+//   four(group, i)            the integers of values 4 i to 4 i + 3 of a group, as the bytes of each lane
+// Groups are numbers, not template arguments: code for each of them would be a little faster, and many times as long.
+
+// Where something of all rows is in a block: numbers of 16 bits, and words of four bytes.
+class Place {
+  public:
+    HWY_INLINE Place(const std::byte *block, int64_t lane) : block_(block), lane_(lane) {}
+    [[nodiscard]] HWY_INLINE Floats number(int64_t at) const {
+        constexpr hn::Rebind<uint16_t, decltype(floats)> d;
+        return widened(floats, hn::LoadU(d, reinterpret_cast<const uint16_t *>(block_ + at) + lane_));
+    }
+    [[nodiscard]] HWY_INLINE Bytes word(int64_t at, int64_t i) const {
+        return hn::LoadU(bytes, reinterpret_cast<const uint8_t *>(block_ + at + i * of_word + 4 * lane_));
+    }
+
+    static constexpr int64_t of_number = 2 * strip_rows, of_word = 4 * strip_rows; // bytes
+
+  private:
+    const std::byte *block_;
+    int64_t lane_;
+};
+
+template <class Format> struct Of;
+
+template <int Bits, bool Minimum> struct Of<FewBits<Bits, Minimum>> {
+    static constexpr int bits = Bits, values = 32, in_group = 32;
+    static constexpr int64_t fifth_at = (Minimum ? 2 : 1) * Place::of_number,
+                             low_at = fifth_at + (Bits == 5 ? Place::of_word : 0), bytes = low_at + 4 * Place::of_word;
+    Place place;
+
+    HWY_INLINE Floats scale(int /*group*/) const { return place.number(0); }
+    HWY_INLINE Floats minimum(int /*group*/, Floats scale) const {
+        if constexpr (Minimum)
+            return place.number(Place::of_number);
+        else
+            return hn::Mul(scale, hn::Set(floats, -FewBits<Bits, Minimum>::middle));
+    }
+    HWY_INLINE Bytes four(int /*group*/, int i) const {
+        const Bytes low = shifted_right(place.word(low_at, i % 4), i / 4 * 4, 0x0f);
+        if constexpr (Bits == 4)
+            return low;
+        else
+            return hn::Or(low, fifth_bits(i));
+    }
+
+  private:
+    // Four bits of each row's word, from bit 4 i on, each as bit 4 of a byte.
+    [[nodiscard]] HWY_INLINE Bytes fifth_bits(int i) const {
+        constexpr auto all = HWY_NAMESPACE::bytes;
+        alignas(16) static constexpr uint8_t lowest[16] = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
+        const auto moved = hn::ShiftRightSame(hn::BitCast(unsigned_words, place.word(fifth_at, 0)), 4 * i);
+        const Bytes same = hn::TableLookupBytes(hn::BitCast(all, moved), hn::LoadDup128(all, lowest));
+        const auto mask = hn::BitCast(all, hn::Set(unsigned_words, 0x08040201U));
+        return hn::IfThenElseZero(hn::Eq(hn::And(same, mask), mask), hn::Set(all, uint8_t{16}));
+    }
+};
+
+template <int Bits> struct Of<FewBitsK<Bits>> {
+    static constexpr int bits = Bits, values = 256, in_group = 32;
+    static constexpr int64_t steps_at = 2 * Place::of_number, fifth_at = steps_at + 3 * Place::of_word,
+                             low_at = fifth_at + (Bits == 5 ? 8 * Place::of_word : 0),
+                             bytes = low_at + 32 * Place::of_word;
+    Place place;
+
+    HWY_INLINE Floats scale(int group) const { return hn::Mul(place.number(0), steps(group, 0)); }
+    HWY_INLINE Floats minimum(int group, Floats /*scale*/) const {
+        return hn::Neg(hn::Mul(place.number(Place::of_number), steps(group, 1)));
+    }
+    HWY_INLINE Bytes four(int group, int i) const {
+        const Bytes low = shifted_right(place.word(low_at, group / 2 * 8 + i), group % 2 * 4, 0x0f);
+        if constexpr (Bits == 4)
+            return low;
+        else
+            return hn::Or(low, moved_up(shifted_right(place.word(fifth_at, i), group, 1)));
+    }
+
+  private:
+    // The six bits of a group's scale, or of its minimum: as FewBitsK::unpack() finds them.
+    [[nodiscard]] HWY_INLINE Floats steps(int group, int which) const {
+        const UnsignedWords own = hn::BitCast(unsigned_words, place.word(steps_at, which));
+        if (group < 4) return bits_of(own, 8 * group, 63);
+        const UnsignedWords rest = hn::BitCast(unsigned_words, place.word(steps_at, 2));
+        const int from = 8 * (group - 4);
+        return hn::MulAdd(bits_of(own, from + 6, 3), hn::Set(floats, 16), bits_of(rest, from + 4 * which, 15));
+    }
+};
+
+template <> struct Of<Q6_K> {
+    static constexpr int bits = 6, values = 256, in_group = 16;
+    static constexpr int64_t high_at = 32 * Place::of_word, steps_at = high_at + 16 * Place::of_word,
+                             scale_at = steps_at + 4 * Place::of_word, bytes = scale_at + Place::of_number;
+    Place place;
+
+    HWY_INLINE Floats scale(int group) const {
+        const auto four_steps = hn::BitCast(words, place.word(steps_at, group / 4));
+        const auto steps = hn::ShiftRight<24>(hn::ShiftLeftSame(four_steps, 24 - group % 4 * 8)); // with sign
+        return hn::Mul(place.number(scale_at), hn::ConvertTo(floats, steps));
+    }
+    HWY_INLINE Floats minimum(int /*group*/, Floats scale) const { return hn::Mul(scale, hn::Set(floats, -32)); }
+    HWY_INLINE Bytes four(int group, int i) const {
+        const int half = group / 8, value = group % 8 * 16 + 4 * i; // of the half
+        const Bytes low = shifted_right(place.word(0, half * 16 + value % 64 / 4), value / 64 * 4, 0x0f);
+        const Bytes high = place.word(high_at, half * 8 + value % 32 / 4); // two bits of each
+        return hn::Or(low, moved_up(shifted_right(high, value / 32 * 2, 3)));
+    }
+};
+
+} // namespace
+} // namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

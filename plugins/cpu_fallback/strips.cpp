@@ -1,0 +1,315 @@
+// Compiled once for each SIMD instruction set: foreach_target.h includes this file again for each of them.
+#include "strips.hpp"
+#include "matrix.hpp"
+
+#include <lamina/plugin/call.hpp>
+#include <lamina/plugin/plan.hpp> // ceil_div()
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "simd_targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "strips.cpp"
+#include <hwy/foreach_target.h> // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include <hwy/cache_control.h>
+
+#include "strip_formats-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
+namespace {
+
+constexpr hn::Repartition<int16_t, decltype(floats)> shorts;
+using Shorts = hn::Vec<decltype(shorts)>;
+
+// Rows are read in so many vectors at a time: registers have room for their sums.
+constexpr int vectors = lanes == 16 ? 1 : 2;
+
+// How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
+constexpr int64_t ahead = 4096;
+
+// ---- Products ----
+
+// The sums of two products of bytes, the former without sign and below 64, the latter with it.
+HWY_INLINE Shorts sums_of_two(Bytes a, Bytes b) {
+#if HWY_TARGET == HWY_AVX3
+    return Shorts{_mm512_maddubs_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
+    return Shorts{_mm256_maddubs_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_SSE4
+    return Shorts{_mm_maddubs_epi16(a.raw, b.raw)};
+#else
+    const auto of_a = hn::BitCast(shorts, a), of_b = hn::BitCast(shorts, b);
+    const auto even = hn::Mul(hn::And(of_a, hn::Set(shorts, 0xff)), hn::ShiftRight<8>(hn::ShiftLeft<8>(of_b)));
+    return hn::Add(even, hn::Mul(hn::ShiftRight<8>(of_a), hn::ShiftRight<8>(of_b)));
+#endif
+}
+// The sums of two neighbours, times a factor.
+HWY_INLINE Integers sums_of_two(Shorts v, int16_t factor) {
+    Integers rest = hn::Zero(words);
+    const Integers sums = hn::ReorderWidenMulAccumulate(words, v, hn::Set(shorts, factor), hn::Zero(words), rest);
+    return hn::Add(sums, rest);
+}
+
+// Four digits in every lane.
+HWY_INLINE Bytes everywhere(const int8_t *digits) {
+    int32_t four = 0;
+    std::memcpy(&four, digits, sizeof four);
+    return hn::BitCast(bytes, hn::Set(words, four));
+}
+
+// The sums of a few rows for each digit of x, while they fit into 16 bits.
+struct ShortSums {
+    Shorts first, second, third;
+
+    HWY_INLINE void add(Bytes weights, Bytes x0, Bytes x1, Bytes x2) {
+        first = hn::Add(first, sums_of_two(weights, x0));
+        second = hn::Add(second, sums_of_two(weights, x1));
+        third = hn::Add(third, sums_of_two(weights, x2));
+    }
+};
+// Those of the first two digits, and of the last one.
+struct WordSums {
+    Integers upper, lower;
+
+    HWY_INLINE void add(const ShortSums &sums) {
+        upper = hn::Add(upper, hn::Add(sums_of_two(sums.first, 256), sums_of_two(sums.second, 1)));
+        lower = hn::Add(lower, sums_of_two(sums.third, 1));
+    }
+    [[nodiscard]] HWY_INLINE Floats all() const {
+        return hn::MulAdd(hn::ConvertTo(floats, upper), hn::Set(floats, 256), hn::ConvertTo(floats, lower));
+    }
+};
+
+template <class Block>
+HWY_INLINE Floats with_group(const Block &block, int group, const WordSums &sums, const Digits &x, Floats total) {
+    const float sum = Block::in_group == 32 ? x.sum : x.sums[group % 2];
+    const Floats scale = block.scale(group);
+    total = hn::MulAdd(scale, hn::Mul(sums.all(), hn::Set(floats, x.factor)), total);
+    return hn::MulAdd(block.minimum(group, scale), hn::Set(floats, sum), total);
+}
+
+// The products of the rows of one or two vectors with a row of x.
+template <class Format>
+HWY_INLINE void multiply_rows(const std::byte *strip, int64_t values, int64_t lane, const Digits *x, float *out) {
+    using Block = Of<Format>;
+    constexpr int in_shorts = 1 << (7 - Block::bits), fours = Block::in_group / 4; // products of fours that fit
+    static_assert(in_shorts * 2 * 128 * ((1 << Block::bits) - 1) < 32768 && fours % in_shorts == 0);
+    Floats total = hn::Zero(floats), other_total = total;
+    for (const std::byte *const end = strip + values / Block::values * Block::bytes; strip != end;
+         strip += Block::bytes) {
+        const Block block{Place(strip, lane)}, other{Place(strip, lane + lanes)};
+        for (int64_t line = 0; line < Block::bytes; line += 64) hwy::Prefetch(strip + ahead + line);
+        for (int group = 0; group < Block::values / Block::in_group; ++group) {
+            const int8_t *digits = x->digit[0] + group * Block::in_group % 32;
+            WordSums sums{hn::Zero(words), hn::Zero(words)}, other_sums = sums;
+            for (int i = 0; i < fours;) {
+                ShortSums few{hn::Zero(shorts), hn::Zero(shorts), hn::Zero(shorts)}, other_few = few;
+                for (const int last = i + in_shorts; i < last; ++i, digits += 4) {
+                    const Bytes x0 = everywhere(digits), x1 = everywhere(digits + 32), x2 = everywhere(digits + 64);
+                    few.add(block.four(group, i), x0, x1, x2);
+                    if constexpr (vectors == 2) other_few.add(other.four(group, i), x0, x1, x2);
+                }
+                sums.add(few);
+                if constexpr (vectors == 2) other_sums.add(other_few);
+            }
+            total = with_group(block, group, sums, *x, total);
+            if constexpr (vectors == 2) other_total = with_group(other, group, other_sums, *x, other_total);
+            if (Block::in_group == 32 || group % 2 != 0) ++x;
+        }
+    }
+    hn::StoreU(total, floats, out);
+    if constexpr (vectors == 2) hn::StoreU(other_total, floats, out + lanes);
+}
+
+template <class Format> HWY_ATTR void add_products(const StripProduct &p, float *y, int64_t step) {
+    for (int64_t r = 0; r < p.rows; ++r, y += step) {
+        alignas(64) float sums[strip_rows];
+        for (int64_t lane = 0; lane < strip_rows; lane += vectors * lanes)
+            multiply_rows<Format>(p.strip, p.values, lane, p.x + r * (p.values / 32), sums + lane);
+        for (int64_t n = 0; n < p.count; ++n) y[n] += sums[n];
+    }
+}
+
+// ---- From floats to integers ----
+
+constexpr float greatest_integer = 127 * 65536 + 127 * 256; // and a little less than the digits allow
+constexpr float least_magnitude = 1e-30F;                   // of 32 values; it divides the former
+
+// The digits of 16 values as integers, each in 16 bytes, which are 32 apart. Returns the sum of the integers.
+HWY_INLINE int32_t put_digits(const float *x, float inverse, int8_t *to) {
+    constexpr hn::Rebind<uint8_t, decltype(floats)> few_bytes;
+    const auto each = hn::Set(words, 0x808080); // 128 is added to each digit, then taken from its byte
+    Integers sum = hn::Zero(words);
+    for (int64_t i = 0; i < 16; i += lanes) {
+        const Integers v = hn::NearestInt(hn::Mul(hn::LoadU(floats, x + i), hn::Set(floats, inverse)));
+        sum = hn::Add(sum, v);
+        const Integers digits = hn::Xor(hn::Add(v, each), each);
+        const auto put = [&](Integers digit, int64_t d) HWY_ATTR {
+            hn::StoreU(hn::DemoteTo(few_bytes, hn::And(digit, hn::Set(words, 0xff))), few_bytes,
+                       reinterpret_cast<uint8_t *>(to + d * 32 + i));
+        };
+        put(hn::ShiftRight<16>(digits), 0);
+        put(hn::ShiftRight<8>(digits), 1);
+        put(digits, 2);
+    }
+    return hn::GetLane(hn::SumOfLanes(words, sum));
+}
+
+// False if a value is not finite.
+HWY_INLINE bool put_digits(const float *x, Digits &out) {
+    Floats most = hn::Set(floats, least_magnitude);
+    auto finite = hn::Eq(most, most);
+    for (int64_t i = 0; i < 32; i += lanes) {
+        const Floats v = hn::Abs(hn::LoadU(floats, x + i));
+        finite = hn::And(finite, hn::Le(v, hn::Set(floats, std::numeric_limits<float>::max())));
+        most = hn::Max(most, v);
+    }
+    if (!hn::AllTrue(floats, finite)) return false;
+    const float magnitude = hn::GetLane(hn::MaxOfLanes(floats, most));
+    out.factor = magnitude * (1 / greatest_integer);
+    const float inverse = greatest_integer / magnitude;
+    for (int64_t at = 0; at < 32; at += 16)
+        out.sums[at / 16] = out.factor * static_cast<float>(put_digits(x + at, inverse, out.digit[0] + at));
+    out.sum = out.sums[0] + out.sums[1];
+    return true;
+}
+
+// ---- Widening ----
+
+template <class Format>
+HWY_ATTR void widen_strip(const std::byte *strip, int64_t first, int64_t values, float *out, int64_t step) {
+    using Block = Of<Format>;
+    strip += first / Block::values * Block::bytes;
+    for (const float *const end = out + values * step; out != end; strip += Block::bytes)
+        for (int group = 0; group < Block::values / Block::in_group; ++group, out += Block::in_group * step)
+            for (int64_t lane = 0; lane < strip_rows; lane += lanes) {
+                const Block block{Place(strip, lane)};
+                const Floats scale = block.scale(group), minimum = block.minimum(group, scale);
+                float *to = out + lane;
+                for (int i = 0; i < Block::in_group / 4; ++i) {
+                    const auto four = hn::BitCast(unsigned_words, block.four(group, i));
+                    for (int j = 0; j < 4; ++j, to += step)
+                        hn::StoreU(hn::MulAdd(bits_of(four, 8 * j, 255), scale, minimum), floats, to);
+                }
+            }
+}
+
+// Calls f.operator()<Format>() with the format of a dtype.
+template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
+    switch (dtype) {
+    case LAMINA_Q4_0:
+        return f.template operator()<Q4_0>();
+    case LAMINA_Q4_1:
+        return f.template operator()<Q4_1>();
+    case LAMINA_Q5_0:
+        return f.template operator()<Q5_0>();
+    case LAMINA_Q5_1:
+        return f.template operator()<Q5_1>();
+    case LAMINA_Q4_K:
+        return f.template operator()<Q4_K>();
+    case LAMINA_Q5_K:
+        return f.template operator()<Q5_K>();
+    case LAMINA_Q6_K:
+        return f.template operator()<Q6_K>();
+    default:
+        throw Unsupported("no CPU kernel for weights of dtype " + std::to_string(dtype));
+    }
+}
+
+} // namespace
+
+HWY_ATTR bool all_to_digits(const float *x, int64_t rows, int64_t values, Digits *out) {
+    for (const float *const end = x + rows * values; x != end; x += 32)
+        if (!put_digits(x, *out++)) return false;
+    return true;
+}
+
+HWY_ATTR void add_any_products(const StripProduct &product, float *y, int64_t step) {
+    with_format(product.dtype, [&]<class Format>() HWY_ATTR { add_products<Format>(product, y, step); });
+}
+
+HWY_ATTR void widen_any_strip(uint32_t dtype, const std::byte *strip, int64_t first, int64_t values, float *out,
+                              int64_t step) {
+    with_format(dtype, [&]<class Format>() HWY_ATTR { widen_strip<Format>(strip, first, values, out, step); });
+}
+
+} // namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lamina::plugin::cpu_fallback {
+namespace {
+
+// A block begins and ends with so many numbers of two bytes. Between them are words of four bytes.
+struct Numbers {
+    int64_t before, after;
+};
+constexpr Numbers numbers_of(uint32_t dtype) {
+    switch (dtype) {
+    case LAMINA_Q4_0:
+    case LAMINA_Q5_0:
+        return {1, 0};
+    case LAMINA_Q6_K:
+        return {0, 1};
+    default:
+        return {2, 0};
+    }
+}
+
+// What all rows have at the bytes [begin, end), in pieces of `Bytes` bytes. Returns the end of what it has written.
+template <int64_t Bytes>
+std::byte *put_pieces(const std::byte *rows, const int64_t (&row)[strip_rows], int64_t begin, int64_t end,
+                      std::byte *out) {
+    for (int64_t i = begin; i < end; i += Bytes)
+        for (const int64_t at : row) {
+            std::memcpy(out, rows + at + i, Bytes);
+            out += Bytes;
+        }
+    return out;
+}
+
+} // namespace
+
+HWY_EXPORT(all_to_digits);
+HWY_EXPORT(add_any_products);
+HWY_EXPORT(widen_any_strip);
+
+bool in_strips(uint32_t dtype) { return storage_type(dtype).in_blocks() && dtype != LAMINA_Q8_0; }
+
+void put_strip(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out) {
+    const int64_t size = storage_type(dtype).block_bytes, row_bytes = storage_type(dtype).row_bytes(values);
+    const auto [before, after] = numbers_of(dtype);
+    int64_t row[strip_rows]; // where each begins
+    for (int64_t r = 0; r < strip_rows; ++r) row[r] = std::min(r, count - 1) * row_bytes;
+    for (int64_t at = 0; at < row_bytes; at += size) {
+        out = put_pieces<2>(rows, row, at, at + 2 * before, out);
+        out = put_pieces<4>(rows, row, at + 2 * before, at + size - 2 * after, out);
+        out = put_pieces<2>(rows, row, at + size - 2 * after, at + size, out);
+    }
+}
+
+void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out) {
+    const int64_t row_bytes = storage_type(dtype).row_bytes(values);
+    for (; count >= strip_rows; count -= strip_rows, rows += strip_rows * row_bytes, out += strip_rows * row_bytes)
+        put_strip(dtype, rows, strip_rows, values, out);
+    std::copy_n(rows, count * row_bytes, out);
+}
+
+bool to_digits(const float *x, int64_t rows, int64_t values, Digits *out) {
+    return HWY_DYNAMIC_DISPATCH(all_to_digits)(x, rows, values, out);
+}
+void add_strip_products(const StripProduct &product, float *y, int64_t step) {
+    HWY_DYNAMIC_DISPATCH(add_any_products)(product, y, step);
+}
+void widen_strip(uint32_t dtype, const std::byte *strip, int64_t first, int64_t values, float *out, int64_t step) {
+    HWY_DYNAMIC_DISPATCH(widen_any_strip)(dtype, strip, first, values, out, step);
+}
+
+} // namespace lamina::plugin::cpu_fallback
+#endif

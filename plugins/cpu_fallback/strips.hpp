@@ -1,0 +1,48 @@
+// Weights with at most six bits a value, sixteen rows at a time: a strip. The blocks of a strip follow each other as
+// those of a row do. Within a block, what the rows have at the same place is together: the first two bytes of all
+// sixteen, then the next. So a vector holds the same values of several rows, whose sums are its lanes, and nothing is
+// moved between lanes. A strip takes as many bytes as its rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lamina::plugin::cpu_fallback {
+
+inline constexpr int64_t strip_rows = 16;
+
+// Whether products read weights of a dtype in strips.
+bool in_strips(uint32_t dtype);
+
+// Writes rows, which follow each other in memory, as strips. Rows that do not fill a strip stay as they are.
+void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out);
+// Writes up to sixteen rows as one strip. Rows that are missing repeat the last one.
+void put_strip(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out);
+
+// 32 values of x as integers of 24 bits that share a factor, which makes them as accurate as floats of the size of the
+// greatest. An integer is 65536 * digit[0] + 256 * digit[1] + digit[2].
+struct alignas(16) Digits {
+    int8_t digit[3][32];
+    float factor;
+    float sum, sums[2]; // of the values, as the integers stand for them: of all, and of each half
+};
+
+// Rows of x, which follow each other; `values` is a multiple of 32. False if a value is not finite: then there are no
+// such integers.
+bool to_digits(const float *x, int64_t rows, int64_t values, Digits *out);
+
+// y[r * step + n] += row n of the strip times row r of x, for n below `count`.
+struct StripProduct {
+    uint32_t dtype;
+    const std::byte *strip;
+    int64_t values, count;
+    const Digits *x;
+    int64_t rows;
+};
+void add_strip_products(const StripProduct &product, float *y, int64_t step);
+
+// out[i * step + n] = value first + i of row n, exactly, for i below `values`. `first` is a multiple of a block's
+// values, and so is `values`.
+void widen_strip(uint32_t dtype, const std::byte *strip, int64_t first, int64_t values, float *out, int64_t step);
+
+} // namespace lamina::plugin::cpu_fallback
