@@ -77,12 +77,12 @@ Json name_as_json(const Device &device) {
 Json limits_as_json(const Limits &limits) {
     return {{"bytes_per_second", limits.bytes_per_second},
             {"operations_per_second", limits.operations_per_second},
-            {"copy", limits.copy},
+            {"memory", limits.memory},
             {"product", limits.product}};
 }
 
 std::string limits_as_text(const Limits &limits) {
-    return "the limit: " + significant(limits.bytes_per_second * 1e-9, 3) + " GB/s (" + limits.copy + "), " +
+    return "the limit: " + significant(limits.bytes_per_second * 1e-9, 3) + " GB/s (" + limits.memory + "), " +
            significant(limits.operations_per_second * 1e-9, 3) + " GFLOP/s (" + limits.product + ")";
 }
 
@@ -156,11 +156,9 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
     app.footer(
         "TIME is the median of all runs, SPREAD the distance between the quartiles. OF LIMIT is the time in which the "
         "device could move the bytes of all tensors once, or do the operations, whichever is longer, as a fraction of "
-        "TIME. What the device can do is measured first, with a large copy and a large product. A layer whose tensors "
-        "fit in a cache may exceed it. GAIN is how many times as fast a variant is as the first one of its case. GPUs "
-        "time "
-        "their "
-        "own work; on the CPU, the host's clock does. Use an idle machine.\n"
+        "TIME. What the device can do is measured first: much memory is read, or copied on a GPU, and a large product "
+        "computed. A layer whose tensors fit in a cache may exceed it. GAIN is how many times as fast a variant is as "
+        "the first one of its case. GPUs time their own work; on the CPU, the host's clock does. Use an idle machine.\n"
         "Examples: lamina bench linear --case \"T=1,16,128 K=768 N=3072\" --device vulkan:0\n"
         "          lamina bench attention --case \"Tq=512 Tk=512 D=64 heads=8\" -d cpu\n"
         "          lamina bench SmolLM2-135M-Instruct.gguf --prompt-tokens 256\n"

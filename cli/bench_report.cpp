@@ -52,7 +52,7 @@ std::string machine(const Device &device, const Limits &limits) {
            line("processor",
                 processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads") +
            line("system", system_name()) + line("Lamina", LAMINA_VERSION) +
-           line("copy", significant(limits.bytes_per_second * 1e-9, 3) + " GB/s: " + limits.copy) +
+           line("bandwidth", significant(limits.bytes_per_second * 1e-9, 3) + " GB/s: " + limits.memory) +
            line("product", significant(limits.operations_per_second * 1e-9, 3) + " GFLOP/s: " + limits.product);
 }
 

@@ -38,12 +38,12 @@ struct Cost {
 // What a device does at most, as measured with large tensors. A layer whose tensors stay in a cache may be faster.
 struct Limits {
     double bytes_per_second = 0, operations_per_second = 0;
-    std::string copy, product; // what was measured: "a copy of 256 MiB", "OpenBLAS 1024x1024x1024"
+    std::string memory, product; // what was measured: "reading 256 MiB", "OpenBLAS 1024x1024x1024"
 
     // The time in which the device could move these bytes, or do these operations, whichever is longer.
     [[nodiscard]] double least_seconds(const Cost &cost) const;
 };
-// On the CPU, and on a software driver, which runs there: threads that copy, and a product by OpenBLAS, or by the layer
+// On the CPU, and on a software driver, which runs there: threads that read, and a product by OpenBLAS, or by the layer
 // `linear` if OpenBLAS is not installed. On a GPU: the layers `activation` and `linear`, each with its fastest variant.
 // Takes about a second. Throws Error(plugin) if they are missing, Error(no_device).
 [[nodiscard]] Limits measure_limits(const Runtime &runtime, const Device &device);

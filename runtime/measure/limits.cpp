@@ -43,8 +43,8 @@ Limits limits(detail::RuntimeState &runtime, const Device &device) {
     Limits out;
     const bool gpu = device.kind != "cpu" && device.kind != "software";
     if (!gpu) {
-        out.bytes_per_second = copy_bytes_per_second(each);
-        out.copy = "a copy of 256 MiB";
+        out.bytes_per_second = read_bytes_per_second(each);
+        out.memory = "reading 256 MiB";
         constexpr int64_t size = 1024;
         if (const auto time = openblas_product(size, size, size, each)) {
             out.operations_per_second = 2.0 * size * size * size / time->median;
@@ -54,7 +54,7 @@ Limits limits(detail::RuntimeState &runtime, const Device &device) {
     } else {
         const Fastest copy = fastest(runtime, device, "activation", "B=4096 T=8192"); // relu: two times 128 MiB
         out.bytes_per_second = copy.cost.bytes / copy.seconds;
-        out.copy = copy.what;
+        out.memory = copy.what;
     }
     const Fastest product = fastest(runtime, device, "linear", gpu ? "T=4096 K=4096 N=4096" : "T=1024 K=1024 N=1024");
     out.operations_per_second = product.cost.operations / product.seconds;

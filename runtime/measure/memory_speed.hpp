@@ -1,10 +1,9 @@
-// How fast this machine's processors read and write memory.
+// How fast this machine's processors read memory.
 #pragma once
 
 namespace lamina::measure {
 
-// Bytes a second, read and written together, of as many threads as there are processors, each of which copies a part
-// of a buffer that no cache holds.
-[[nodiscard]] double copy_bytes_per_second(double seconds);
+// Bytes a second of as many threads as there are processors, each of which reads a part of a buffer that no cache holds.
+[[nodiscard]] double read_bytes_per_second(double seconds);
 
 } // namespace lamina::measure

@@ -38,7 +38,7 @@ TEST_CASE("a short run is repeated until the time has passed") {
 }
 
 TEST_CASE("the limit of a call is the longer of moving its bytes and doing its operations") {
-    const Limits limits{.bytes_per_second = 10, .operations_per_second = 100, .copy = "", .product = ""};
+    const Limits limits{.bytes_per_second = 10, .operations_per_second = 100, .memory = "", .product = ""};
     CHECK(limits.least_seconds({20, 100}) == 2);
     CHECK(limits.least_seconds({20, 1000}) == 10);
     CHECK(limits.least_seconds({20, 0}) == 2); // operations that are not declared
