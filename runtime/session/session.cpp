@@ -55,21 +55,33 @@ std::shared_ptr<plan::Program> ProgramCache::get(const std::string &key, const M
     for (auto it = programs_.begin(); it != programs_.end(); ++it)
         if (it->first == key) {
             programs_.splice(programs_.begin(), programs_, it);
-            return it->second;
+            return it->second.program;
         }
-    std::unique_ptr<plan::Program> made;
+    Made made{};
     try {
         made = make();
     } catch (const Error &e) {
         if (e.code() != ErrorCode::memory || programs_.empty()) throw;
     }
-    if (made == nullptr) { // drop programs of other shapes; they can be made again
+    if (made.program == nullptr) { // drop programs of other shapes; they can be made again
         programs_.clear();
         made = make();
     }
     programs_.emplace_front(key, std::move(made));
-    if (programs_.size() > most) programs_.pop_back();
-    return programs_.front().second;
+    drop_oldest();
+    return programs_.front().second.program;
+}
+
+void ProgramCache::drop_oldest() {
+    uint64_t bytes = 0;
+    size_t count = 1;
+    for (auto it = std::next(programs_.begin()); it != programs_.end(); ++it, ++count) {
+        bytes += it->second.bytes;
+        if (count == most || bytes > most_bytes) {
+            programs_.erase(it, programs_.end());
+            return;
+        }
+    }
 }
 
 void ProgramCache::drop(std::string_view begin_of_keys) {
@@ -89,7 +101,8 @@ std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, p
             };
         plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
         program_options.variants = variants(plan);
-        std::unique_ptr<plan::Program> out = backend->compile(std::move(plan), program_options);
+        const uint64_t bytes = plan::total_bytes(plan::need_of(plan, program_options).others);
+        ProgramCache::Made out{backend->compile(std::move(plan), program_options), bytes};
         give_back_freed_memory(); // planning makes and frees much that is small
         return out;
     });

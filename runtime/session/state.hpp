@@ -54,17 +54,26 @@ struct RuntimeState {
     void load_vulkan();
 };
 
-// Programs by graph and shapes, the most recently used first. Their number is limited, because every length of input
-// has its own program. If one does not fit into memory, all others are dropped to make room.
+// Programs by graph and shapes, the most recently used first. Their number and their memory are limited, because every
+// length of input has its own program. If one does not fit into memory, all others are dropped to make room.
 class ProgramCache {
   public:
-    using Make = std::function<std::unique_ptr<plan::Program>()>;
+    static constexpr size_t most = 64;
+    static constexpr uint64_t most_bytes = uint64_t{512} << 20; // of all but the last
+
+    struct Made {
+        std::shared_ptr<plan::Program> program;
+        uint64_t bytes; // that no other program shares
+    };
+    using Make = std::function<Made()>;
     [[nodiscard]] std::shared_ptr<plan::Program> get(const std::string &key, const Make &make);
     void drop(std::string_view begin_of_keys);
+    [[nodiscard]] size_t size() const { return programs_.size(); }
 
   private:
-    static constexpr size_t most = 64;
-    std::list<std::pair<std::string, std::shared_ptr<plan::Program>>> programs_;
+    void drop_oldest();
+
+    std::list<std::pair<std::string, Made>> programs_;
 };
 
 // What the key-value caches of a session hold: the tokens of each row that programs have.
