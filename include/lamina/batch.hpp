@@ -12,8 +12,8 @@
 // texts that are there: with k of them, a program for k rows, rounded up to a power of two.
 //
 // Texts may have owners: clients take turns, and so do the requests of a client. A free slot goes to the client with
-// the fewest texts in slots, and of several to the one who has waited longest. Long prompts are read 256 tokens at a
-// time, between the tokens of other texts.
+// the fewest texts in slots, and of several to the one who has waited longest; the last of four or more goes only to a
+// request that has none. Long prompts are read 256 tokens at a time, between the tokens of other texts.
 //
 // Any thread may use a batch. add(), cancel() and empty() do not wait for a step that another thread is taking.
 #pragma once
@@ -38,7 +38,7 @@ struct BatchOptions {
     int64_t length = 0; // tokens that a text may have, its prompt included; 0: as many as the model has positions for
 };
 
-// Whose a text is: any numbers.
+// Whose a text is: any numbers. Request 0 is none: such texts may have all slots.
 struct BatchOwner {
     uint64_t client = 0, request = 0;
 };

@@ -36,6 +36,8 @@ Turns<Slots::Text>::Busy Slots::running_of(const Owner &owner) const {
         ++out.first;
         if (text->owner == owner) ++out.second;
     }
+    const bool last = running() + 1 == slots_.size();
+    if (last && out.second != 0) out.first += slots_.size(); // it is for those that have none
     return out;
 }
 
@@ -66,7 +68,15 @@ void Slots::seat() {
     if (waiting_.empty()) return;
     if (!session_.model->generation->encode.empty()) return seat_together();
     if (decoder_ == nullptr) make_decoder();
-    while (!waiting_.empty() && running() < slots_.size()) take_slot(take_next());
+    while (!waiting_.empty() && running() < slots_.size() && !keeps_the_last()) take_slot(take_next());
+}
+
+// The last of several slots is for a request that has none, so that one for many texts keeps no other out.
+bool Slots::keeps_the_last() const {
+    constexpr size_t several = 4;
+    if (slots_.size() < several || running() + 1 < slots_.size()) return false;
+    const Owner next = waiting_.next([this](const Owner &owner) { return running_of(owner); });
+    return next.request != 0 && running_of(next).second != 0;
 }
 
 // As many as there are slots for, when the ones before have ended.
@@ -155,8 +165,19 @@ bool Slots::needs_all_scores() const {
     });
 }
 
+// Whether a text is being written that is of another request than a prompt among the readers.
+bool Slots::others_write() const {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+        if (!slots_[i] || std::ranges::find(readers_, i) != readers_.end()) continue;
+        for (const size_t reader : readers_)
+            if (slots_[reader]->owner != slots_[i]->owner) return true;
+    }
+    return false;
+}
+
 // Texts that are being written do not wait for long prompts: a step reads a part of the next one, and one token of each
-// of the others. Short ones are read whole as far as they are no more than such a part together.
+// of the others. Short ones are read whole as far as they are no more than such a part together. A part takes many
+// times as long as a token, so texts of other requests are given some steps of their own after it.
 void Slots::divide_prompts() {
     reading_.assign(slots_.size(), false);
     if (shape_.part == 0 || !shape_.cached) return;
@@ -164,7 +185,11 @@ void Slots::divide_prompts() {
     for (size_t i = 0; i < slots_.size(); ++i)
         if (slots_[i] && tokens_[i * shape_.beams].size() > 1) readers_.push_back(i);
     std::ranges::sort(readers_, {}, [&](size_t i) { return std::pair(slots_[i]->turn, slots_[i]->id); });
-    size_t left = shape_.part;
+    constexpr size_t tokens_of_a_step = 32; // of a prompt, which take about as long as a step without
+    const bool pauses = pause_ > 0 && others_write();
+    pause_ = pauses ? pause_ - 1 : 0;
+    const size_t room = pauses ? tokens_of_a_step : shape_.part;
+    size_t left = room;
     for (const size_t i : readers_) {
         const size_t all = tokens_[i * shape_.beams].size();
         const size_t now = left == shape_.part ? std::min(all, left) : all <= left ? all : 1;
@@ -176,6 +201,7 @@ void Slots::divide_prompts() {
         }
         if (now > 1) take_turn(slots_[i]->owner);
     }
+    if (!pauses) pause_ = (room - left) / tokens_of_a_step;
 }
 
 void Slots::take_turn(const Owner &owner) {

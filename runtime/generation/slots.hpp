@@ -70,6 +70,7 @@ class Slots {
     [[nodiscard]] bool is_running() const { return running() != 0; }
     void withdraw();
     void seat();
+    [[nodiscard]] bool keeps_the_last() const;
     void seat_together();
     void make_decoder(const std::vector<Source> &sources = {});
     [[nodiscard]] Text take_next();
@@ -77,6 +78,7 @@ class Slots {
     void begin(size_t slot, bool reuse);
     void close_up();
     void divide_prompts();
+    [[nodiscard]] bool others_write() const;
     void take_turn(const Owner &owner);
     void advance();
     void fail_longest(const Error &why);
@@ -94,6 +96,7 @@ class Slots {
     std::vector<Progress> progress_;
     std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
     uint64_t turn_ = 0;
+    size_t pause_ = 0; // steps until the next part of a prompt, while others than its request are being written
 };
 
 } // namespace lamina::generation

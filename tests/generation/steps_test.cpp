@@ -161,14 +161,40 @@ TEST_CASE("long prompts of clients are read in turns, and nobody's tokens wait f
     step();
     for (size_t i = 0; i < 4; ++i) (void)batch.add(some_letters(1000, i), of_length(1), {.client = 2});
     const uint64_t other = batch.add(some_letters(500, 9), of_length(1), {.client = 3});
-    step();
     const double tokens = model.tokens(step);
     CHECK(tokens > 200);
     CHECK(tokens < 2 * 256 + 20); // a part, in a block for all or alone, and a token of each text
     while (!steps.contains(other)) step();
-    CHECK(steps.at(other) <= 6); // two parts, between those of another client
+    CHECK(steps.at(other) <= 2 + 3 * 9); // two parts, between those of another client; the writer's steps after each
     CHECK(steps.at(writing) == 1);
     size_t pieces = 0;
     for (Batch::Progress &text : batch.step()) pieces += text.id == writing ? text.piece.size() : 0;
     CHECK(pieces == 1);
+}
+
+TEST_CASE("a request for many answers leaves room and time to one that comes after it") {
+    Counted model;
+    Batch batch(model.session(), {.slots = 8, .length = 2000});
+    for (size_t i = 0; i < 20; ++i) (void)batch.add(some_letters(600, i), of_length(1000), {.client = 1, .request = 1});
+    for (size_t i = 0; i < 3; ++i) (void)batch.step(); // most prompts are still to be read
+    const uint64_t later = batch.add("vulkan", of_length(16), {.client = 1, .request = 2});
+    size_t steps = 0;
+    bool finished = false;
+    const double tokens = model.tokens([&] {
+        for (; !finished && steps < 100; ++steps)
+            for (const Batch::Progress &text : batch.step()) finished = finished || (text.id == later && text.finished);
+    });
+    CHECK(steps <= 18); // at once
+    // Three parts of the others' prompts, in blocks for all or alone, and a token of each text in a step.
+    CHECK(tokens < 3 * 2 * 256 + 18 * 8 + 20);
+}
+
+TEST_CASE("texts without a request have all slots") {
+    Counted model;
+    Batch batch(model.session(), {.slots = 8, .length = 200});
+    for (size_t i = 0; i < 8; ++i) (void)batch.add(some_letters(5, i), of_length(10), {.client = 1});
+    std::map<uint64_t, size_t> texts;
+    for (int i = 0; i < 2; ++i)
+        for (const Batch::Progress &text : batch.step()) ++texts[text.id];
+    CHECK(texts.size() == 8);
 }

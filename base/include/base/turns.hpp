@@ -32,10 +32,7 @@ template <class T> class Turns {
     // Takes what is next: of the clients that have least under way the one whose turn it is, and of its requests
     // likewise. `busy(owner)` returns a Busy. Not if empty.
     template <class UnderWay> [[nodiscard]] T take(const UnderWay &busy) {
-        const auto next = std::ranges::min_element(queues_, {}, [&](const Queue &each) {
-            const auto [client, request] = busy(each.owner);
-            return std::tuple(client, each.last, request);
-        });
+        const auto next = find_next(queues_, busy);
         ++turn_;
         for (Queue &each : queues_)
             if (each.owner.client == next->owner.client) each.last = turn_;
@@ -49,6 +46,10 @@ template <class T> class Turns {
     }
     [[nodiscard]] T take() {
         return take([](const Owner &) { return Busy(); });
+    }
+    // Whose value take(busy) would return. Not if empty.
+    template <class UnderWay> [[nodiscard]] Owner next(const UnderWay &busy) const {
+        return find_next(queues_, busy)->owner;
     }
 
     // Returns whether there was any.
@@ -65,6 +66,12 @@ template <class T> class Turns {
         uint64_t last;       // turn of its client
         std::list<T> values; // never empty
     };
+    template <class Queues, class UnderWay> static auto find_next(Queues &queues, const UnderWay &busy) {
+        return std::ranges::min_element(queues, {}, [&](const Queue &each) {
+            const auto [client, request] = busy(each.owner);
+            return std::tuple(client, each.last, request);
+        });
+    }
     std::list<T> &of(const Owner &owner, typename std::list<Queue>::iterator place, uint64_t last) {
         if (const auto known = std::ranges::find(queues_, owner, &Queue::owner); known != queues_.end())
             return known->values;

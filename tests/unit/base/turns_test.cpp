@@ -49,6 +49,8 @@ TEST_CASE("who has least under way is next, and of several the one whose turn it
     turns.push_back({.client = 4, .request = 1}, '5');
     turns.push_back({.client = 4, .request = 0}, '4'); // less of this request than of the other
     busy[4] = 0;
+    const Owner next = turns.next([&](const Owner &owner) { return std::pair(busy[owner.client], owner.request); });
+    CHECK(next == Owner{.client = 4, .request = 0});
     CHECK(take() == '4');
     CHECK(take() == '5');
     CHECK(take() == '3');
