@@ -128,7 +128,11 @@ size_t JsonText::most_values(std::string_view text) {
 }
 
 size_t JsonText::memory_for(std::string_view text) {
-    return text.size() + most_values(text) * (sizeof(Node) + sizeof(std::string_view)); // the keys of an object
+    // The last string and the blanks before it are held twice beside the text by the parser, in memory that doubles as
+    // it grows, and again in its message if that is an error.
+    constexpr size_t copies = 7;
+    return copies * text.size() +
+           most_values(text) * (sizeof(Node) + sizeof(std::string_view)); // the keys of an object
 }
 
 JsonText::JsonText(std::string_view text, std::string file) : file_(std::move(file)) {

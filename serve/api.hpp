@@ -137,7 +137,7 @@ class Api {
     std::atomic<uint64_t> requests_ = 0;
     Metrics metrics_;
     Gate gate_{options_.most};
-    Budget json_memory_{size_t{192} << 20}; // bytes; the largest request takes hardly less
+    Budget json_memory_{size_t{256} << 20}; // bytes; the largest request takes hardly less
     std::deque<Engine> engines_;            // last, so that they end first
 };
 

@@ -2,6 +2,7 @@
 
 #include "connection.hpp"
 
+#include "base/available_memory.hpp"
 #include "base/connections.hpp"
 
 #include <lamina/error.hpp>
@@ -125,6 +126,7 @@ HttpServer::HttpServer(const HttpOptions &options, HttpHandlers handlers)
     : parts_(new Parts{.hub{options, std::move(handlers)}}) {
     Parts &p = *parts_;
     allow_connections(options.connections);
+    give_back_large_blocks(size_t{1} << 20); // bodies that come and go would take memory beside each other for good
     p.listen();
 }
 

@@ -50,6 +50,8 @@ Response Api::embeddings(const Call &call) {
                       "request: /dimensions: expected " + std::to_string(width) + ", which this model gives, found " +
                           std::to_string(*request.width),
                       "dimensions");
+    constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
+    const auto memory = json_memory_.take(of_value * work->vectors.bytes().size() / sizeof(float));
     return {.body = embeddings_json(request.model, work->vectors, request.base64, tokens)};
 }
 

@@ -33,8 +33,10 @@ std::string field_of(std::string_view message) {
 
 Json text_or_null(const std::string &text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-// Messages may quote bytes of a request that are not UTF-8, which JSON cannot hold.
-std::string repaired(const std::string &text) {
+// Messages may quote a request: names of any length, and bytes that are not UTF-8, which JSON cannot hold.
+std::string fair(std::string text) {
+    constexpr size_t most = 2000; // bytes
+    if (text.size() > most) text = text.substr(0, most / 2) + " ... " + text.substr(text.size() - most / 2);
     return first_invalid_utf8(text) == text.size() ? text : printable(text);
 }
 
@@ -57,7 +59,7 @@ int status_of(const std::exception &why) {
 }
 
 std::string openai_error(int status, const std::string &message, const std::string &field) {
-    return Json{{"error", Json{{"message", repaired(message)},
+    return Json{{"error", Json{{"message", fair(message)},
                                {"type", type_of(status)},
                                {"param", text_or_null(field)},
                                {"code", nullptr}}}}
@@ -67,7 +69,7 @@ std::string openai_error(int status, const std::string &message, const std::stri
 Response refusal(const std::string &path, int status, const std::string &message, const std::string &field) {
     Response out{status};
     const bool v2 = path == "/v2" || path.starts_with("/v2/");
-    out.body = v2 ? Json{{"error", repaired(message)}}.in_one_line() : openai_error(status, message, field);
+    out.body = v2 ? Json{{"error", fair(message)}}.in_one_line() : openai_error(status, message, field);
     if (status == 401) out.headers["WWW-Authenticate"] = "Bearer";
     if (status == 429 || status == 503) out.headers["Retry-After"] = "1";
     return out;

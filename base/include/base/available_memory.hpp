@@ -1,6 +1,7 @@
 // How much memory this machine has available.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -13,5 +14,7 @@ namespace lamina {
 
 // Gives the system what this process has freed and still holds.
 void give_back_freed_memory();
+// From now on blocks of this size and more go back to the system when they are freed, wherever they lie.
+void give_back_large_blocks(size_t bytes);
 
 } // namespace lamina

@@ -40,6 +40,9 @@ fs::path control_group(std::string_view groups) {
 
 void give_back_freed_memory() { (void)::malloc_trim(0); }
 
+// glibc would raise this size to that of the largest block that was freed.
+void give_back_large_blocks(size_t bytes) { (void)::mallopt(M_MMAP_THRESHOLD, static_cast<int>(bytes)); }
+
 std::optional<uint64_t> available_memory() {
     std::optional<uint64_t> least = available_memory(system_file("/proc/meminfo"));
     for (fs::path group = control_group(system_file("/proc/self/cgroup"));; group = group.parent_path()) {

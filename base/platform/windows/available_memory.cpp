@@ -17,4 +17,6 @@ std::optional<uint64_t> available_memory() {
 
 void give_back_freed_memory() { (void)_heapmin(); }
 
+void give_back_large_blocks(size_t) {} // as Windows does
+
 } // namespace lamina
