@@ -29,6 +29,7 @@ struct ApiOptions {
     std::vector<std::string> keys;     // any of them opens the door; none: it is open
     bool local = true;                 // only this machine can connect
     size_t most = 256;                 // requests that wait or run
+    size_t bodies = size_t{256} << 20; // bytes of a response of /infer, with the outputs that it is made of
     std::chrono::seconds longest{600}; // that a request may take
     BatchOptions batch;                // of the answers that a model writes side by side, if there is memory
     bool smaller_caches = true;        // Engine::Options

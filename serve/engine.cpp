@@ -64,7 +64,8 @@ Engine::Engine(std::string name, const Runtime &runtime, const Model &model, con
           1,
           [this](const auto &piece) {
               GraphCall &call = *piece.front().work;
-              call.outputs = session_.run(call.graph, call.inputs);
+              call.expect_fair(session_.output_types(call.graph, call.inputs));
+              call.response = call.respond(session_.run(call.graph, call.inputs));
           },
           name_, metrics_),
       recordings_(

@@ -16,6 +16,7 @@ class HttpApi : public Server {
         : options_(options), runtime_(runtime), api_({.keys = options.keys,
                                                       .local = is_local(options.host),
                                                       .most = options.queue,
+                                                      .bodies = options.bodies,
                                                       .longest = options.longest,
                                                       .batch = options.batch,
                                                       .smaller_caches = options.smaller_caches,

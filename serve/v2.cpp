@@ -2,6 +2,7 @@
 
 #include "fields.hpp"
 
+#include "base/binary_size.hpp"
 #include "base/json_reader.hpp"
 #include "base/nearest.hpp"
 
@@ -150,10 +151,11 @@ size_t json_part(std::string_view body, const std::string &json_bytes) {
 }
 
 // A value of JSON takes many times the bytes that it is written with.
+constexpr size_t most_in_json = size_t{1} << 21;
+
 void expect_few_values(std::string_view json) {
-    constexpr size_t most = size_t{1} << 21;
-    if (JsonText::most_values(json) > most)
-        throw Error(ErrorCode::input, "request: expected at most " + std::to_string(most) +
+    if (JsonText::most_values(json) > most_in_json)
+        throw Error(ErrorCode::input, "request: expected at most " + std::to_string(most_in_json) +
                                           " values in JSON: send larger tensors as binary_data_size bytes");
 }
 
@@ -162,6 +164,14 @@ void expect_few_values(std::string_view json) {
 Json numbers_of(const Tensor &tensor) {
     if (tensor.dtype() == DType::i32) return std::vector<int32_t>(tensor.i32().begin(), tensor.i32().end());
     return std::vector<float>(tensor.f32().begin(), tensor.f32().end());
+}
+
+// Outputs that are asked for; `all` has their names.
+template <class Map> std::vector<InferRequest::Wanted> wanted_of(const InferRequest &request, const Map &all) {
+    std::vector<InferRequest::Wanted> out = request.outputs;
+    if (out.empty())
+        for (const auto &[name, each] : all) out.push_back({name, request.binary});
+    return out;
 }
 
 Json tensor_metadata(const std::string &name, const ModelTensor &tensor) {
@@ -200,18 +210,37 @@ InferRequest infer_request(const InferBody &body, const ModelGraph &graph) {
     return out;
 }
 
+void expect_fair_response(const InferRequest &request, const OutputTypes &types, size_t most) {
+    size_t bytes = 0, values = 0;
+    for (const auto &[name, type] : types) bytes += type.bytes();
+    for (const InferRequest::Wanted &each : wanted_of(request, types)) {
+        const TensorType &type = types.at(each.name);
+        if (each.binary)
+            bytes += type.bytes();
+        else
+            values += static_cast<size_t>(element_count(type.shape));
+    }
+    constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
+    if (values > most_in_json)
+        throw Error(ErrorCode::input, "request: the outputs have " + std::to_string(values) +
+                                          " values: expected at most " + std::to_string(most_in_json) +
+                                          " in JSON: ask for larger outputs with binary_data");
+    if (bytes += of_value * values; bytes > most)
+        throw Error(ErrorCode::input, "request: the outputs take " + binary_size(bytes) +
+                                          ", with the response that is made of them: expected at most " +
+                                          binary_size(most) + " (the server's --max-bodies)");
+}
+
 Response infer_response(const std::string &model, const InferRequest &request, const TensorMap &outputs) {
-    std::vector<InferRequest::Wanted> wanted = request.outputs;
-    if (wanted.empty())
-        for (const auto &[name, tensor] : outputs) wanted.push_back({name, request.binary});
+    const std::vector<InferRequest::Wanted> wanted = wanted_of(request, outputs);
     Json list = Json::array();
-    std::string raw;
+    size_t raw = 0; // bytes behind the JSON
     for (const InferRequest::Wanted &each : wanted) {
         const Tensor &tensor = outputs.at(each.name);
         Json output{{"name", each.name}, {"datatype", datatype_of(tensor.dtype())}, {"shape", tensor.shape()}};
         if (each.binary) {
             output["parameters"] = Json{{"binary_data_size", tensor.bytes().size()}};
-            raw.append(reinterpret_cast<const char *>(tensor.bytes().data()), tensor.bytes().size());
+            raw += tensor.bytes().size();
         } else {
             output["data"] = numbers_of(tensor);
         }
@@ -221,10 +250,15 @@ Response infer_response(const std::string &model, const InferRequest &request, c
     if (!request.id.empty()) json["id"] = request.id;
     json["outputs"] = std::move(list);
     Response out{.body = json.in_one_line()};
-    if (raw.empty()) return out;
+    if (raw == 0) return out;
     out.type = "application/octet-stream";
     out.headers["Inference-Header-Content-Length"] = std::to_string(out.body.size());
-    out.body += raw;
+    out.body.reserve(out.body.size() + raw);
+    for (const InferRequest::Wanted &each : wanted)
+        if (each.binary) {
+            const std::span<const std::byte> bytes = outputs.at(each.name).bytes();
+            out.body.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+        }
     return out;
 }
 

@@ -34,6 +34,10 @@ struct InferBody {
 [[nodiscard]] InferBody infer_body(std::string_view body, const std::string &json_bytes);
 // Throws Error(input), with the place in the request.
 [[nodiscard]] InferRequest infer_request(const InferBody &body, const ModelGraph &graph);
+// Throws Error(input) if outputs of these types are more than a response may have: they take, with the response that is
+// made of them, more than `most` bytes, or have too many values for JSON.
+using OutputTypes = std::map<std::string, TensorType, std::less<>>;
+void expect_fair_response(const InferRequest &request, const OutputTypes &types, size_t most);
 [[nodiscard]] Response infer_response(const std::string &model, const InferRequest &request, const TensorMap &outputs);
 
 // The names, datatypes and shapes of a graph; sizes that are not fixed are -1.

@@ -46,14 +46,21 @@ Response Api::graph_metadata_of(const Call &call) {
 Response Api::infer(const Call &call) {
     const Graph graph = graph_called(call.model);
     const InferBody body = infer_body(call.request.body, call.request.header("inference-header-content-length"));
-    InferRequest request = parsed(body.json, [&](std::string_view) { return infer_request(body, *graph.graph); });
+    const auto request = std::make_shared<InferRequest>(
+        parsed(body.json, [&](std::string_view) { return infer_request(body, *graph.graph); }));
     const auto work = std::make_shared<GraphCall>();
     work->owner = call.owner;
     work->graph = graph.name;
-    work->inputs = std::move(request.inputs);
+    work->inputs = std::move(request->inputs);
+    work->expect_fair = [request, most = options_.bodies](const OutputTypes &types) {
+        expect_fair_response(*request, types, most);
+    };
+    work->respond = [request, model = call.model](const TensorMap &outputs) {
+        return infer_response(model, *request, outputs);
+    };
     graph.engine->submit(work);
     await(*work, call.request);
-    return infer_response(call.model, request, work->outputs);
+    return std::move(work->response);
 }
 
 } // namespace lamina::serve

@@ -1,6 +1,8 @@
 // What a request asks of a model, shared by the thread that waits for it and the engine that does it.
 #pragma once
 
+#include "http.hpp"
+
 #include "base/turns.hpp"
 
 #include <lamina/audio.hpp>
@@ -10,6 +12,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -66,9 +70,13 @@ struct Ranking : Work {
     std::vector<double> scores; // of the documents
 };
 
+// The response is made where the graph has been run, before the next one: outputs are large, and exist once a model.
 struct GraphCall : Work {
     std::string graph;
-    TensorMap inputs, outputs;
+    TensorMap inputs;
+    std::function<void(const std::map<std::string, TensorType, std::less<>> &outputs)> expect_fair; // or throws
+    std::function<Response(const TensorMap &outputs)> respond;
+    Response response;
 };
 
 struct Transcription : Work {

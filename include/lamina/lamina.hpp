@@ -159,6 +159,11 @@ class Session {
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
 
+    // What run() returns for inputs of these shapes, without running it: the types of the graph's outputs. Throws
+    // Error(input) as run() does.
+    [[nodiscard]] std::map<std::string, TensorType, std::less<>> output_types(const std::string &graph,
+                                                                              const TensorMap &inputs) const;
+
     // Generates text from texts, as the model's "generation" block describes: the best hypothesis of each, in the same
     // order. An empty source gives an empty text; in a model without an encoder, an empty prompt is continued. Throws
     // Error(input) for a text that has unknown tokens or is too long for the model.

@@ -7,9 +7,29 @@ namespace lamina {
 
 const Device &Session::device() const { return state_->device; }
 
+namespace {
+
+void expect_graph(const model::Model &model, const std::string &graph) {
+    if (!model.graphs.contains(graph))
+        throw Error(ErrorCode::input, model.folder.string() + " has no graph '" + graph + "'");
+}
+
+} // namespace
+
+std::map<std::string, TensorType, std::less<>> Session::output_types(const std::string &graph,
+                                                                     const TensorMap &inputs) const {
+    const model::Model &model = *state_->model;
+    expect_graph(model, graph);
+    plan::GraphShapes shapes;
+    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(graph), *state_->runtime->plugins, shapes);
+    std::map<std::string, TensorType, std::less<>> out;
+    for (const auto &[name, tensor] : plan.outputs) out[name] = plan.tensors[static_cast<size_t>(tensor)].type;
+    return out;
+}
+
 TensorMap Session::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
-    if (!state_->model->graphs.contains(graph))
-        throw Error(ErrorCode::input, state_->model->folder.string() + " has no graph '" + graph + "'");
+    expect_graph(*state_->model, graph);
     if (!taps.empty() && !state_->options.keep_all)
         throw Error(ErrorCode::usage, "only a session with keep_all can return tensors inside a graph");
     const std::scoped_lock turn(state_->turn);

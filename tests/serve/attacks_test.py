@@ -300,6 +300,50 @@ class Attacks(unittest.TestCase):
             asked = [pool.submit(self.server.post, "/v1/embeddings", body) for _ in range(16)]
             self.assertEqual({each.result()[0] for each in asked}, {400})
 
+    def test_memory_of_large_bodies_comes_back(self):
+        with Server(lamina, [sentences, g2p], "--max-bodies", 128, "--max-body", 32) as server:
+            body = b'{"id":"' + b"a" * (31 * MIB) # one string takes the most, and an error that quotes it
+
+            def ask():
+                with contextlib.suppress(OSError): # those for which there is no room may be cut off
+                    return server.post("/v2/models/g2p.encode/infer", body)[0]
+
+            with others_are_served(self, server, 512 * MIB), concurrent.futures.ThreadPoolExecutor(12) as pool:
+                before = memory(server)
+                for _ in range(2):
+                    asked = {each.result() for each in [pool.submit(ask) for _ in range(12)]}
+                    self.assertIn(400, asked)
+                    self.assertLessEqual(asked, {400, 503, None})
+                until(lambda: memory(server) - before < 48 * MIB)
+
+    def test_what_is_said_of_a_request_is_short(self):
+        for path, body in [("/v1/embeddings", {"model": "x" * MIB, "input": "w3"}),
+                           ("/v1/embeddings", {"model": "sentences", "input": "w3", "y" * MIB: 1}),
+                           ("/v2/models/g2p.encode/infer", {"inputs": [{"name": "z" * MIB}]})]:
+            status, _, found = self.server.post(path, body)
+            self.assertIn(status, [400, 404])
+            self.assertLess(len(json.dumps(found)), 3000)
+
+    def test_outputs_have_a_limit(self):
+        with Server(lamina, [g2p], "--max-bodies", 1, "--max-body", 1) as server:
+            def infer(texts, binary):
+                inputs = [{"name": each["name"], "datatype": "INT32", "shape": [texts] + [20] * (len(each["shape"]) - 1)}
+                          for each in server.get("/v2/models/g2p.encode")[2]["inputs"]]
+                for each in inputs:
+                    each["data"] = [4] * (texts * 20) if len(each["shape"]) == 2 else [20] * texts
+                ask = {"inputs": inputs, "parameters": {"binary_data_output": binary}}
+                status, headers, body = server.post("/v2/models/g2p.encode/infer", ask)
+                return status, len(body) if status == 200 and binary else body
+            width = sum(each["shape"][-1] for each in server.get("/v2/models/g2p.encode")[2]["outputs"])
+            fits = MIB // (20 * width * 4 * 2)  # the outputs, and the response that is made of them
+            status, size = infer(fits, True)
+            self.assertEqual(status, 200, size)
+            self.assertGreater(size, fits * 20 * width * 4)
+            for texts, binary in [(fits + 1, True), (fits, False)]:
+                status, body = infer(texts, binary)
+                self.assertEqual(status, 400)
+                self.assertIn("expected at most 1.0 MiB (the server's --max-bodies)", body["error"])
+
     def test_a_length_beyond_the_limit_is_refused_at_once(self):
         for length in [b"33554433", b"99999999999999999"]:
             self.assertIn(" 413 ", self.answer(post + b"Content-Length: " + length + b"\r\n\r\n"))

@@ -157,6 +157,11 @@ TEST_CASE("tensors come as lists, flat or nested, or as bytes behind the JSON") 
     CHECK(binary.inputs.at("x").f32()[0] == 0.5F);
     CHECK(binary.inputs.at("x").f32()[1] == -1);
     REQUIRE(binary.outputs.size() == 1);
+    const OutputTypes type{{"y", binary.inputs.at("x").type()}};
+    const size_t twice = 2 * binary.inputs.at("x").bytes().size(); // the tensor and its copy in the response
+    CHECK_NOTHROW(expect_fair_response(binary, type, twice));
+    CHECK_THAT(message_of([&] { expect_fair_response(binary, type, twice - 1); }),
+               contains("expected at most 15 B (the server's --max-bodies)"));
     const Response response = infer_response("m", binary, {{"y", binary.inputs.at("x")}});
     const size_t json = std::stoul(response.headers.at("Inference-Header-Content-Length"));
     CHECK(response.body.substr(json) == raw);
