@@ -26,7 +26,7 @@ struct CpuFallback {
             "embedding", "scale; ids: i32 ..., residual?: ... C; table: V C -> y: ... C", weight_dtypes),
         cpu_kernel<cpu_fallback::feed_forward>(
             "feed_forward",
-            "activation=relu|gelu|gelu_tanh|silu; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
+            "activation=relu|gelu|gelu_tanh|silu|tanh; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
             "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
             stored),
         cpu_kernel<cpu_fallback::layer_norm>("layer_norm",

@@ -35,7 +35,7 @@ enum class Activation : uint32_t {
 
 // A layer's parameter, and its value in a call.
 inline constexpr lamina_param activation_param =
-    choice("activation", "between the products; gelu is the erf form", "relu|gelu|gelu_tanh|silu");
+    choice("activation", "between the products; gelu is the erf form", "relu|gelu|gelu_tanh|silu|tanh");
 inline Activation activation_of(const Call &call) { return static_cast<Activation>(call.integer("activation") + 1); }
 
 inline double activate(Activation activation, double x) {
