@@ -28,7 +28,8 @@ struct Softmax {
     };
     static constexpr std::array tolerances{tolerance(1e-5, 0)};
     static constexpr std::array cases{
-        "B=2 T=3 C=160", "B=2 T=37 C=113", "B=1 T=5 C=1", "B=1 T=2 C=1009 x=offset", "B=3 T=2 C=257 x=large",
+        "B=2 T=3 C=160",           "B=2 T=37 C=113",        "B=1 T=5 C=1",
+        "B=1 T=2 C=1009 x=offset", "B=3 T=2 C=257 x=large", "B=2 T=3 C=97 x=infinite",
     };
 
     static void reference(const Call &call) {

@@ -13,8 +13,8 @@
 namespace lamina::conformance {
 namespace {
 
-constexpr std::array value_names{"normal",  "offset", "large",   "huge", "overflow", "tiny", "equal",
-                                 "one_hot", "zeros",  "uniform", "one",  "max",      "every"};
+constexpr std::array value_names{"normal", "offset",  "large", "huge",    "overflow", "tiny", "spread", "infinite",
+                                 "equal",  "one_hot", "zeros", "uniform", "one",      "max",  "every"};
 
 bool fits(Values values, const lamina_port &port) {
     if (values == Values::zeros) return true;
@@ -221,6 +221,25 @@ DType weight_dtype(const lamina_port &port, const Case &c) {
     const auto own = c.dtypes.find(port.name);
     const DType wanted = own != c.dtypes.end() ? own->second : c.weights;
     return (port.dtypes & static_cast<uint32_t>(wanted)) != 0 ? wanted : DType::f32;
+}
+
+std::vector<DType> weight_dtypes(const lamina_layer &layer) {
+    uint32_t taken = LAMINA_F32;
+    for (const lamina_port &p : weights_of(layer)) taken |= p.dtypes;
+    std::vector<DType> out;
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if ((type.dtype & taken & plugin::weight_dtypes) != 0) out.push_back(DType{type.dtype});
+    return out;
+}
+
+void fill_blocks(const lamina_layer &layer, Case &c) {
+    const int64_t block = storage_of(c.weights).block_values;
+    for (const lamina_port &p : weights_of(layer)) {
+        if (weight_dtype(p, c) != c.weights) continue;
+        const std::string_view dims = p.dims;
+        const auto last = c.dims.find(dims.substr(dims.rfind(' ') + 1));
+        if (last != c.dims.end()) last->second = (last->second + block - 1) / block * block;
+    }
 }
 
 const char *name_of(Values values) { return value_names.at(static_cast<size_t>(values)); }

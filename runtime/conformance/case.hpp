@@ -28,7 +28,10 @@ enum class Values {
     // Uniform from -128 to 128: exp overflows, and falls to 0. Where rounding such values changes the result by more
     // than the tolerance, errors of that size are allowed.
     overflow,
-    tiny,    // deviation 10^-12
+    tiny,   // deviation 10^-12
+    spread, // of any magnitude from 2^-30 to 1, one as likely as another: halves round some, and lose others
+    // As normal, but a quarter is -infinity; so is all of every third row, and the row after that has one +infinity.
+    infinite,
     equal,   // the same number everywhere
     one_hot, // a single 1 in each row
     zeros,   // floating point: 0. I32: the lowest allowed value, as in "no keys at all"
@@ -61,6 +64,10 @@ struct Case {
 // The dtype of a weight or a state in this case.
 [[nodiscard]] DType weight_dtype(const lamina_port &port, const Case &c);
 [[nodiscard]] DType state_dtype(const lamina_port &port, const Case &c);
+// The dtypes that some weight of the layer allows; f32 is one of them even if there is no weight.
+[[nodiscard]] std::vector<DType> weight_dtypes(const lamina_layer &layer);
+// Enlarges the rows of weights in blocks to whole blocks.
+void fill_blocks(const lamina_layer &layer, Case &c);
 
 // The types of all ports that are given. Names that the case leaves open get small sizes. Throws Error(input) if sizes
 // contradict each other.

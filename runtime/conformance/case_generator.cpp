@@ -42,6 +42,7 @@ struct Menu {
     bool ellipsis = false;
     std::vector<std::string> optional;
     std::vector<std::set<std::string, std::less<>>> combinations; // sets of optional ports to cover
+    std::vector<size_t> with_states;                              // the numbers of those with all states and a port
     std::map<std::string, std::vector<Values>> values;            // by port: values besides the default
 
     explicit Menu(const lamina_layer &layer) {
@@ -73,6 +74,7 @@ struct Menu {
         if (states.empty()) return;
         for (const std::string &port : optional) {
             if (states.contains(port)) continue;
+            with_states.push_back(combinations.size());
             combinations.push_back(states);
             combinations.back().insert(port);
         }
@@ -96,11 +98,8 @@ struct Menu {
 class WeightTypes {
   public:
     explicit WeightTypes(const lamina_layer &layer) {
-        uint32_t taken = LAMINA_F32;
-        for (const lamina_port &p : std::span(layer.weights, layer.n_weights)) taken |= p.dtypes;
-        for (const plugin::StorageType &type : plugin::storage_types)
-            if ((type.dtype & taken & plugin::weight_dtypes) != 0)
-                (type.in_blocks() ? blocks_ : values_).push_back(DType{type.dtype});
+        for (const DType dtype : weight_dtypes(layer))
+            (storage_of(dtype).in_blocks() ? blocks_ : values_).push_back(dtype);
     }
 
     [[nodiscard]] DType of_case(size_t number) const {
@@ -139,6 +138,8 @@ class Generator {
         add_hard_values();
         for (const lamina_param &p : std::span(contract_.params, contract_.n_params))
             if (p.kind == LAMINA_INT && p.follows == nullptr && menu_.factors.contains(p.name)) add_many(p);
+        for (const lamina_port &p : std::span(contract_.inputs, contract_.n_inputs))
+            if (p.dtypes != LAMINA_I32) add_spread(p.name);
         return std::move(out_);
     }
 
@@ -194,6 +195,22 @@ class Generator {
         if (found) out_.cases.push_back(std::move(*found));
     }
 
+    // A small case with all states, if there are any, and these as halves where they may be, because what a state keeps
+    // has other limits than floats.
+    void add_spread(const std::string &port) {
+        const std::vector<size_t> &with_states = menu_.with_states;
+        for (size_t attempt = 0; attempt < few_draws; ++attempt) {
+            Case c = draw(with_states.empty() ? menu_.combinations.size() + attempt
+                                              : with_states[attempt % with_states.size()]);
+            give(c, Values::spread, {port});
+            for (const lamina_port &p : std::span(contract_.states, contract_.n_states))
+                if ((p.dtypes & LAMINA_F16) != 0 && is_given(c, p.name)) c.dtypes[p.name] = DType::f16;
+            if (!accept(c, most_work_of_hard)) continue;
+            out_.cases.push_back(std::move(c));
+            return;
+        }
+    }
+
     // At least one of the ports is given.
     void give(Case &c, Values values, const std::vector<std::string> &ports) {
         const auto missing = [&](const std::string &port) { return !is_given(c, port); };
@@ -239,7 +256,7 @@ class Generator {
             if (!c.dims.contains(name) && name != "B" && name != "T") continue; // another port stands in
             c.dims[name] = pick(from, random_);
             if (batch != 0) c.dims["B"] = batch;
-            fill_blocks(c);
+            fill_blocks(contract_, c);
             if (!accept(c, most_work_of_large)) continue;
             const abi::LayerCall call = call_of(layer_, c);
             if (values_of(call) > most_values_of_large) continue;
@@ -282,7 +299,7 @@ class Generator {
         c.weights = weight_types_.of_case(number);
         draw_params(c, number);
         draw_dims(c);
-        fill_blocks(c);
+        fill_blocks(contract_, c);
         draw_ports(c, number);
         for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights))
             if (random_.below(6) == 0 && is_given(c, p.name) && weight_dtype(p, c) != DType::f32)
@@ -348,17 +365,6 @@ class Generator {
         if (!c.axes.empty()) return;
         if (random_.below(4) != 0) c.dims["T"] = size();
         if (random_.below(4) != 0) c.dims["B"] = pick(batches, random_);
-    }
-
-    // Rows of weights in blocks must be whole blocks.
-    void fill_blocks(Case &c) const {
-        const int64_t block = storage_of(c.weights).block_values;
-        for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights)) {
-            if (weight_dtype(p, c) != c.weights) continue;
-            const std::string_view dims = p.dims;
-            const auto last = c.dims.find(dims.substr(dims.rfind(' ') + 1));
-            if (last != c.dims.end()) last->second = (last->second + block - 1) / block * block;
-        }
     }
 
     void draw_ports(Case &c, size_t number) {

@@ -26,8 +26,9 @@ struct GeneratedCases {
 // dims, are from 8 to 256. Each other dim is also large once, and each that is the length of a row once longer than
 // 2^16 (or, as an axis of a matrix, 1025 in a large batch), while the rest are small. Optional ports: first none, all,
 // each alone and each with all states, then random sets. Every dtype of weights and every choice gets its turn, and
-// each choice meets each width of weights. Values that can make a layer ill-conditioned (offset, large, huge) are used
-// only for ports for which the layer's own cases use them.
+// each choice meets each width of weights. Each real-valued input once has values of all magnitudes, which states keep
+// as halves where they may. Values that can make a layer ill-conditioned (offset, large, huge) are used only for ports
+// for which the layer's own cases use them.
 [[nodiscard]] GeneratedCases generate_cases(const abi::Layer &layer, const GeneratorOptions &options);
 
 // A case for each dim that is no factor of a product, in which this dim is 40 and may be changed, and others are small.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace lamina::conformance {
 namespace {
@@ -25,6 +26,10 @@ double draw(Values values, Random &random) {
         return 128 * (2 * random.unit() - 1);
     case Values::tiny:
         return 1e-12 * random.normal();
+    case Values::spread: {
+        const double magnitude = std::ldexp(0.5 + random.unit() / 2, -static_cast<int>(random.below(30)));
+        return random.below(2) == 0 ? magnitude : -magnitude;
+    }
     case Values::zeros:
         return 0;
     default:
@@ -39,6 +44,15 @@ std::vector<float> draw_floats(const Shape &shape, Values values, double scale, 
         for (size_t row = 0; row < out.size(); row += columns) out[row + random.below(columns)] = 1;
     } else if (values == Values::equal) {
         std::ranges::fill(out, static_cast<float>(scale * (0.5 + random.unit())));
+    } else if (values == Values::infinite) {
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        const auto columns = static_cast<size_t>(shape.back());
+        for (size_t i = 0; i < out.size(); ++i) {
+            const bool none = i / columns % 3 == 1 || random.below(4) == 0;
+            out[i] = none ? -infinity : static_cast<float>(scale * random.normal());
+        }
+        for (size_t row = 2 * columns; row < out.size(); row += 3 * columns)
+            out[row + random.below(columns)] = infinity;
     } else {
         for (float &v : out) v = static_cast<float>(scale * draw(values, random));
     }

@@ -141,6 +141,16 @@ TEST_CASE("in generated cases every activation meets every width of weights, and
     CHECK(pairs.size() == activations.size() * kinds.size());
 }
 
+TEST_CASE("in generated cases, values of all magnitudes go into states of halves") {
+    std::set<std::string> spread;
+    for (const Case &c : generate_cases(layer("attention"), {}).cases)
+        for (const auto &[port, values] : c.values)
+            if (values == Values::spread && c.dtypes.contains("key_cache") && c.dtypes.contains("value_cache"))
+                spread.insert(port);
+    CHECK(spread.contains("k"));
+    CHECK(spread.contains("v"));
+}
+
 TEST_CASE("generated cases cover sizes next to tile sizes, every port, every dtype and both layouts") {
     GeneratorOptions options;
     options.count = 200;

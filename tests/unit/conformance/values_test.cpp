@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 
 using namespace lamina;
 using namespace lamina::conformance;
@@ -81,6 +82,29 @@ TEST_CASE("each class of values has its documented properties") {
     for (size_t row = 0; row < 5; ++row)
         CHECK(std::count(one_hot.begin() + static_cast<std::ptrdiff_t>(row * 9),
                          one_hot.begin() + static_cast<std::ptrdiff_t>(row * 9 + 9), 1.0F) == 1);
+}
+
+TEST_CASE("spread values have all magnitudes from 2^-30 to 1, and either sign") {
+    std::map<int, size_t> exponents;
+    size_t negative = 0;
+    for (const float v : floats(Values::spread)) ++exponents[std::ilogb(v)], negative += v < 0 ? 1U : 0U;
+    CHECK(exponents.size() == 30);
+    CHECK(exponents.begin()->first == -30);
+    CHECK(exponents.rbegin()->first == -1);
+    for (const auto &[exponent, count] : exponents) CHECK(count > 100); // of 6400
+    CHECK(negative > 3000);
+    CHECK(negative < 3400);
+}
+
+TEST_CASE("of infinite values, some rows are all -infinity, some have one +infinity, and others a few -infinity") {
+    const std::vector<float> v = floats(Values::infinite, {6, 100});
+    for (size_t row = 0; row < 6; ++row) {
+        const auto begin = v.begin() + static_cast<std::ptrdiff_t>(row * 100), end = begin + 100;
+        const auto below = std::count(begin, end, -std::numeric_limits<float>::infinity());
+        const auto above = std::count(begin, end, std::numeric_limits<float>::infinity());
+        CHECK((row % 3 == 1 ? below == 100 : below > 5 && below < 50));
+        CHECK(above == (row % 3 == 2 ? 1 : 0));
+    }
 }
 
 TEST_CASE("integers stay in the contract's range, and reach both ends") {
