@@ -5,6 +5,7 @@
 #include "base/shell.hpp"
 #include "conformance/case_generator.hpp"
 #include "conformance/case_graph.hpp"
+#include "conformance/kernel_cases.hpp"
 #include "conformance/long_loops.hpp"
 #include "conformance/replay.hpp"
 #include "conformance/sample.hpp"
@@ -268,8 +269,8 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
         return out;
     };
     size_t all = 1;
-    const auto run = [&](const CaseCheck &one, const abi::Layer &layer) {
-        for (const CheckVariant &variant : variants_of(layer)) {
+    const auto run = [&](const CaseCheck &one, const abi::Layer &layer, const std::vector<CheckVariant> &variants) {
+        for (const CheckVariant &variant : variants) {
             if (options.begin) options.begin(std::string(layer.id()) + ", " + variant.name, report.results.size(), all);
             report.results.push_back(one.run(variant));
             if (progress) progress(report.results.back());
@@ -281,17 +282,21 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
         all = variants_of(*replay.layer).size();
         run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(), "",
                       " --replay " + shell_word(options.replay.string()), options.soak),
-            *replay.layer);
+            *replay.layer, variants_of(*replay.layer));
         return report;
     }
     const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
     refuse_unknown_variants(layers, target, options.variants);
-    std::vector<std::vector<Case>> cases;
+    struct Work {
+        std::vector<Case> cases;         // for all variants
+        std::vector<KernelCase> kernels; // for one each
+    };
+    std::vector<Work> work;
     std::set<std::string> left_out;
     all = 0;
     const bool complete = options.case_text.empty() && !options.own_cases_only && options.variants.empty();
     for (const abi::Layer *layer : layers) {
-        cases.emplace_back();
+        work.emplace_back();
         if (target.variants(*layer).empty() && options.case_text.empty()) continue; // a given case is still validated
         LayerCases of_layer = cases_of(*layer, options);
         if (complete && target.has_kernels) {
@@ -300,19 +305,25 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
             for (const std::string &what : loops.out_of_reach)
                 report.unreached.push_back(std::string(layer->id()) + ": " + what);
             add_unreached_kernels(*layer, target, of_layer.cases, report.unreached, left_out);
+            work.back().kernels = kernel_cases(*layer, target, of_layer.cases);
         }
         report.refused += of_layer.refused;
-        all += of_layer.cases.size() * variants_of(*layer).size();
-        cases.back() = std::move(of_layer.cases);
+        all += of_layer.cases.size() * variants_of(*layer).size() + work.back().kernels.size();
+        work.back().cases = std::move(of_layer.cases);
     }
     if (!left_out.empty())
         report.unreached.push_back("kernels that this build's shader compiler could not compile: " +
                                    joined({left_out.begin(), left_out.end()}));
-    for (size_t i = 0; i < layers.size(); ++i)
-        for (const Case &c : cases[i])
-            run(CaseCheck(plugins, target, *layers[i], make_case_graph(*layers[i], c), to_string(c),
-                          " " + std::string(layers[i]->id()), " --case " + shell_word(to_string(c)), options.soak),
-                *layers[i]);
+    for (size_t i = 0; i < layers.size(); ++i) {
+        const abi::Layer &layer = *layers[i];
+        const auto run_case = [&](const Case &c, const std::vector<CheckVariant> &variants) {
+            run(CaseCheck(plugins, target, layer, make_case_graph(layer, c), to_string(c),
+                          " " + std::string(layer.id()), " --case " + shell_word(to_string(c)), options.soak),
+                layer, variants);
+        };
+        for (const Case &c : work[i].cases) run_case(c, variants_of(layer));
+        for (const KernelCase &k : work[i].kernels) run_case(k.c, {k.variant});
+    }
     return report;
 }
 

@@ -1,5 +1,6 @@
 // Tests of the harness itself: it must catch every wrong result. Needs no Vulkan.
 #include "conformance/check.hpp"
+#include "conformance/kernel_cases.hpp"
 #include "cpu/backend.hpp"
 #include "mutation.hpp"
 
@@ -11,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 
 using namespace lamina;
 using namespace lamina::conformance;
@@ -106,6 +108,27 @@ void leave(size_t, std::span<std::byte>) {}
 float &float_at(std::span<std::byte> bytes, size_t index) { return reinterpret_cast<float *>(bytes.data())[index]; }
 
 } // namespace
+
+TEST_CASE("every kernel of a product meets every activation, which generated cases alone do not see to", "[harness]") {
+    const abi::Layer &layer = test::plugins()->layer("feed_forward");
+    const CheckTarget target = interpreted(test::plugins());
+    std::map<unsigned long, std::set<std::string>> met;
+    const auto add = [&](const Case &c, const CheckVariant &variant) {
+        const auto given = c.params.find("activation");
+        const std::string activation = given != c.params.end() ? std::get<std::string>(given->second) : "relu";
+        for (const std::string &pipeline : target.pipelines(call_of(layer, c), variant.name))
+            met[std::stoul(pipeline)].insert(activation);
+    };
+    const std::vector<Case> cases = cases_of(layer, CheckOptions{}).cases;
+    for (const Case &c : cases)
+        for (const CheckVariant &variant : target.variants(layer)) add(c, variant);
+    const auto all_met = [](const auto &entry) { return entry.second.size() == 5; };
+    CHECK_FALSE(std::ranges::all_of(met, all_met));
+    const size_t kernels = met.size();
+    for (const KernelCase &k : kernel_cases(layer, target, cases)) add(k.c, k.variant);
+    CHECK(met.size() == kernels);
+    CHECK(std::ranges::all_of(met, all_met));
+}
 
 TEST_CASE("every kind of wrong result is caught, for every layer", "[harness]") {
     // Mutations of the result that change something for any layer with rows that differ.

@@ -6,6 +6,7 @@
 // SURVIVORS lists the edits that may survive, each with the reason. The status is 1 if another one does. Each edit is
 // tried in a process of its own, because a driver may die of it.
 #include "conformance/check.hpp"
+#include "conformance/kernel_cases.hpp"
 #include "kernels.hpp"
 #include "random_edit.hpp"
 
@@ -53,13 +54,6 @@ std::vector<std::vector<Subject>> subjects() {
     return out;
 }
 
-// The cases of `lamina check`, the smallest first.
-std::vector<Case> cases_by_work(const abi::Layer &layer) {
-    std::vector<Case> cases = cases_of(layer, CheckOptions{}).cases;
-    std::ranges::stable_sort(cases, {}, [&](const Case &c) { return work_of(call_of(layer, c)); });
-    return cases;
-}
-
 std::vector<CheckVariant> variants_with(const Subject &subject, const CheckTarget &target, const Case &c) {
     std::vector<CheckVariant> out;
     const abi::LayerCall call = call_of(*subject.layer, c);
@@ -70,15 +64,37 @@ std::vector<CheckVariant> variants_with(const Subject &subject, const CheckTarge
     return out;
 }
 
+// A case in which variants dispatch the kernel.
+struct Trial {
+    Case c;
+    double work;
+    std::vector<CheckVariant> variants;
+};
+
+// Those of `lamina check`, the smallest first.
+std::vector<Trial> trials_of(const Subject &subject, const CheckTarget &target) {
+    const abi::Layer &layer = *subject.layer;
+    const std::vector<Case> cases = cases_of(layer, CheckOptions{}).cases;
+    std::vector<Trial> out;
+    const auto add = [&](const Case &c, const std::vector<CheckVariant> &variants) {
+        if (!variants.empty()) out.push_back({c, work_of(call_of(layer, c)), variants});
+    };
+    for (const Case &c : cases) add(c, variants_with(subject, target, c));
+    for (const KernelCase &k : kernel_cases(layer, target, cases)) {
+        std::vector<CheckVariant> variants = variants_with(subject, target, k.c);
+        std::erase_if(variants, [&](const CheckVariant &v) { return v.name != k.variant.name; });
+        add(k.c, variants);
+    }
+    std::ranges::stable_sort(out, {}, &Trial::work);
+    return out;
+}
+
 // What a target finds in the cases that take from `least` to `most` multiplications; "" if nothing.
 std::string found_by(const CheckTarget &target, const Subject &subject, const abi::Layer &edited, double least,
                      double most) {
-    for (const Case &c : cases_by_work(*subject.layer)) {
-        const double work = work_of(call_of(*subject.layer, c));
-        if (work < least || work >= most) continue;
-        const std::vector<CheckVariant> variants = variants_with(subject, target, c);
-        if (variants.empty()) continue;
-        for (const CaseResult &r : check_case(test::plugins(), target, edited, c, variants))
+    for (const Trial &trial : trials_of(subject, target)) {
+        if (trial.work < least || trial.work >= most) continue;
+        for (const CaseResult &r : check_case(test::plugins(), target, edited, trial.c, trial.variants))
             if (r.status == CaseResult::Status::failed) return target.device + ": " + r.why;
     }
     return "";
@@ -121,10 +137,8 @@ std::string judge(const std::vector<Subject> &uses, const test::Edit &edit) {
 // edit would seem to be caught.
 std::string fault_without_edit(const Subject &subject) {
     for (const CheckTarget &target : {interpreted(test::plugins()), lavapipe()})
-        for (const Case &c : cases_by_work(*subject.layer)) {
-            const std::vector<CheckVariant> variants = variants_with(subject, target, c);
-            if (variants.empty()) continue;
-            for (const CaseResult &r : check_case(test::plugins(), target, *subject.layer, c, variants))
+        for (const Trial &trial : trials_of(subject, target)) {
+            for (const CaseResult &r : check_case(test::plugins(), target, *subject.layer, trial.c, trial.variants))
                 if (r.status != CaseResult::Status::passed) return target.device + ": " + r.why;
             break;
         }

@@ -1,0 +1,193 @@
+#include "conformance/kernel_cases.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+
+namespace lamina::conformance {
+namespace {
+
+constexpr size_t most_bases = 12; // cases that are tried as the base of a new one
+constexpr double most_work = 3e6; // of a case
+
+// Something of a case that a kernel may be specialized for, as a case's text has it: "activation=gelu", "weights=f16",
+// "T=1". The kind is what a case has one of.
+struct Trait {
+    std::string kind, value;
+    auto operator<=>(const Trait &) const = default;
+};
+
+class Traits {
+  public:
+    explicit Traits(const lamina_layer &layer) : layer_(layer) {
+        for (const lamina_param &p : std::span(layer.params, layer.n_params))
+            if (p.kind == LAMINA_CHOICE)
+                for (const std::string &choice : choices_of(p)) wanted_.insert({p.name, choice});
+        if (layer.n_weights != 0)
+            for (const DType dtype : weight_dtypes(layer)) wanted_.insert({weights, lamina::name_of(dtype)});
+        for (const lamina_port &p : states_of_layer())
+            if ((p.dtypes & LAMINA_F16) != 0) wanted_.insert({{states, "f16"}, {states, "f32"}});
+    }
+
+    // Those that each kernel should meet; of the dims, those that a case of the kernel has.
+    [[nodiscard]] std::set<Trait> wanted(const Case &c) const {
+        std::set<Trait> out = wanted_;
+        for (const auto &[dim, size] : c.dims) out.insert({dim, "1"});
+        return out;
+    }
+
+    [[nodiscard]] std::set<Trait> of(const Case &c) const {
+        std::set<Trait> out;
+        for (const lamina_param &p : std::span(layer_.params, layer_.n_params))
+            if (p.kind == LAMINA_CHOICE) {
+                const auto given = c.params.find(p.name);
+                out.insert({p.name, given != c.params.end() ? std::get<std::string>(given->second)
+                                                            : choices_of(p).at(static_cast<size_t>(p.dflt))});
+            }
+        for (const lamina_port &p : std::span(layer_.weights, layer_.n_weights))
+            if ((p.flags & LAMINA_OPTIONAL) == 0 || c.given.contains(p.name))
+                out.insert({weights, lamina::name_of(weight_dtype(p, c))});
+        for (const lamina_port &p : states_of_layer())
+            if (c.given.contains(p.name)) out.insert({states, lamina::name_of(state_dtype(p, c))});
+        for (const auto &[dim, size] : c.dims)
+            if (size == 1) out.insert({dim, "1"});
+        return out;
+    }
+
+    // The same case with a trait.
+    [[nodiscard]] Case with(const Trait &trait, Case c) const {
+        if (trait.kind == weights) {
+            for (const lamina_port &p : std::span(layer_.weights, layer_.n_weights)) c.dtypes.erase(p.name);
+            for (const DType dtype : weight_dtypes(layer_))
+                if (trait.value == lamina::name_of(dtype)) c.weights = dtype;
+        } else if (trait.kind == states) {
+            for (const lamina_port &p : states_of_layer())
+                if (trait.value == "f32" || (p.dtypes & LAMINA_F16) == 0)
+                    c.dtypes.erase(p.name);
+                else if (c.given.contains(p.name))
+                    c.dtypes[p.name] = DType::f16;
+        } else if (c.dims.contains(trait.kind)) {
+            c.dims[trait.kind] = 1;
+        } else {
+            c.params[trait.kind] = trait.value;
+        }
+        fill_blocks(layer_, c);
+        return c;
+    }
+
+  private:
+    static constexpr const char *weights = "weights", *states = "states";
+
+    [[nodiscard]] std::span<const lamina_port> states_of_layer() const { return {layer_.states, layer_.n_states}; }
+
+    static std::vector<std::string> choices_of(const lamina_param &p) {
+        std::istringstream in(p.choices);
+        std::vector<std::string> out;
+        for (std::string choice; std::getline(in, choice, '|');) out.push_back(choice);
+        return out;
+    }
+
+    const lamina_layer &layer_;
+    std::set<Trait> wanted_;
+};
+
+// A kernel of a variant: the cases that dispatch it, and what it meets in them.
+struct Use {
+    std::vector<std::pair<double, const Case *>> cases; // by work
+    std::set<Trait> wanted, met;
+};
+
+class Maker {
+  public:
+    Maker(const abi::Layer &layer, const CheckTarget &target, const std::vector<Case> &cases)
+        : layer_(layer), target_(target), traits_(*layer.contract), variants_(target.variants(layer)) {
+        for (const Case &c : cases) {
+            const abi::LayerCall call = call_of(layer, c);
+            const double work = work_of(call);
+            for (size_t v = 0; v < variants_.size(); ++v)
+                for (const unsigned long kernel : kernels_of(call, v)) {
+                    Use &use = uses_[kernel][v];
+                    use.met.merge(traits_.of(c));
+                    use.wanted.merge(traits_.wanted(c));
+                    if (work <= most_work) use.cases.emplace_back(work, &c);
+                }
+        }
+    }
+
+    std::vector<KernelCase> run() {
+        for (auto &[kernel, by_variant] : uses_) {
+            std::set<Trait> met;
+            for (const auto &[v, use] : by_variant) met.insert(use.met.begin(), use.met.end());
+            for (auto &[v, use] : by_variant) {
+                std::ranges::stable_sort(use.cases, {}, [](const auto &entry) { return entry.first; });
+                if (use.cases.size() > most_bases) use.cases.resize(most_bases);
+                make(kernel, v, use, met);
+            }
+        }
+        return std::move(out_);
+    }
+
+  private:
+    [[nodiscard]] std::set<unsigned long> kernels_of(const abi::LayerCall &call, size_t variant) const {
+        std::set<unsigned long> out;
+        for (const std::string &pipeline : target_.pipelines(call, variants_[variant].name))
+            out.insert(std::stoul(pipeline)); // it begins with the kernel's number
+        return out;
+    }
+
+    // The case with the trait, if the layer accepts it and still dispatches the kernel.
+    [[nodiscard]] std::optional<Case> changed(const Case &c, const Trait &trait, unsigned long kernel,
+                                              size_t variant) const {
+        Case out = traits_.with(trait, c);
+        if (!traits_.of(out).contains(trait)) return std::nullopt;
+        try {
+            const abi::LayerCall call = call_of(layer_, out);
+            if (work_of(call) <= most_work && kernels_of(call, variant).contains(kernel)) return out;
+        } catch (const Error &) { // the layer refuses it
+        }
+        return std::nullopt;
+    }
+
+    // As many missing traits as possible in each case: one of each kind.
+    void make(unsigned long kernel, size_t variant, const Use &use, std::set<Trait> &met) {
+        for (const Trait &first : use.wanted) {
+            if (met.contains(first)) continue;
+            for (const auto &[work, base] : use.cases) {
+                auto made = changed(*base, first, kernel, variant);
+                if (!made) continue;
+                std::set<std::string> kinds{first.kind};
+                for (const Trait &other : use.wanted)
+                    if (!met.contains(other) && !kinds.contains(other.kind))
+                        if (auto both = changed(*made, other, kernel, variant);
+                            both && traits_.of(*both).contains(first)) {
+                            made = std::move(both);
+                            kinds.insert(other.kind);
+                        }
+                met.merge(traits_.of(*made));
+                out_.push_back({std::move(*made), variants_[variant]});
+                break;
+            }
+        }
+    }
+
+    const abi::Layer &layer_;
+    const CheckTarget &target_;
+    const Traits traits_;
+    const std::vector<CheckVariant> variants_;
+    std::map<unsigned long, std::map<size_t, Use>> uses_;
+    std::vector<KernelCase> out_;
+};
+
+} // namespace
+
+std::vector<KernelCase> kernel_cases(const abi::Layer &layer, const CheckTarget &target,
+                                     const std::vector<Case> &cases) {
+    return Maker(layer, target, cases).run();
+}
+
+} // namespace lamina::conformance

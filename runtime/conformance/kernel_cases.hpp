@@ -1,0 +1,23 @@
+// Cases in which each kernel meets what kernels are specialized for. The generator knows no kernels: that every choice
+// meets every dtype does not make each of them meet each kernel.
+#pragma once
+
+#include "conformance/case.hpp"
+#include "conformance/target.hpp"
+
+#include <vector>
+
+namespace lamina::conformance {
+
+struct KernelCase {
+    Case c;
+    CheckVariant variant; // the one that dispatches the kernel
+};
+
+// For each kernel that the target's variants dispatch in some of the cases: more cases in which it meets every choice,
+// every dtype of weights and of states, and a size of 1 of every dim, as far as it does so in none of them. They are
+// small changes of the smallest cases that dispatch the kernel, and kept only if they still do.
+[[nodiscard]] std::vector<KernelCase> kernel_cases(const abi::Layer &layer, const CheckTarget &target,
+                                                   const std::vector<Case> &cases);
+
+} // namespace lamina::conformance
