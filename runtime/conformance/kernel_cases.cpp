@@ -28,6 +28,8 @@ class Traits {
         for (const lamina_param &p : std::span(layer.params, layer.n_params))
             if (p.kind == LAMINA_CHOICE)
                 for (const std::string &choice : choices_of(p)) wanted_.insert({p.name, choice});
+            else if (p.kind == LAMINA_INT)
+                wanted_.insert({p.name, "1"});
         if (layer.n_weights != 0)
             for (const DType dtype : weight_dtypes(layer)) wanted_.insert({weights, lamina::name_of(dtype)});
         for (const lamina_port &p : states_of_layer())
@@ -44,11 +46,11 @@ class Traits {
     [[nodiscard]] std::set<Trait> of(const Case &c) const {
         std::set<Trait> out;
         for (const lamina_param &p : std::span(layer_.params, layer_.n_params))
-            if (p.kind == LAMINA_CHOICE) {
-                const auto given = c.params.find(p.name);
+            if (const auto given = c.params.find(p.name); p.kind == LAMINA_CHOICE)
                 out.insert({p.name, given != c.params.end() ? std::get<std::string>(given->second)
                                                             : choices_of(p).at(static_cast<size_t>(p.dflt))});
-            }
+            else if (p.kind == LAMINA_INT && (given != c.params.end() ? std::get<double>(given->second) : p.dflt) == 1)
+                out.insert({p.name, "1"});
         for (const lamina_port &p : std::span(layer_.weights, layer_.n_weights))
             if ((p.flags & LAMINA_OPTIONAL) == 0 || c.given.contains(p.name))
                 out.insert({weights, lamina::name_of(weight_dtype(p, c))});
@@ -73,6 +75,8 @@ class Traits {
                     c.dtypes[p.name] = DType::f16;
         } else if (c.dims.contains(trait.kind)) {
             c.dims[trait.kind] = 1;
+        } else if (trait.value == "1") {
+            c.params[trait.kind] = 1.0;
         } else {
             c.params[trait.kind] = trait.value;
         }
@@ -153,25 +157,38 @@ class Maker {
         return std::nullopt;
     }
 
-    // As many missing traits as possible in each case: one of each kind.
+    // Until no further trait can be had. What is made is a base, too: one that has a trait may allow another.
     void make(unsigned long kernel, size_t variant, const Use &use, std::set<Trait> &met) {
-        for (const Trait &first : use.wanted) {
-            if (met.contains(first)) continue;
-            for (const auto &[work, base] : use.cases) {
-                auto made = changed(*base, first, kernel, variant);
-                if (!made) continue;
-                std::set<std::string> kinds{first.kind};
-                for (const Trait &other : use.wanted)
-                    if (!met.contains(other) && !kinds.contains(other.kind))
-                        if (auto both = changed(*made, other, kernel, variant);
-                            both && traits_.of(*both).contains(first)) {
-                            made = std::move(both);
-                            kinds.insert(other.kind);
-                        }
-                met.merge(traits_.of(*made));
-                out_.push_back({std::move(*made), variants_[variant]});
-                break;
+        std::vector<Case> bases;
+        for (const auto &[work, c] : use.cases) bases.push_back(*c);
+        for (bool more = true; more;) {
+            more = false;
+            for (const Trait &missing : use.wanted) {
+                if (met.contains(missing)) continue;
+                for (size_t i = 0; i < bases.size(); ++i) {
+                    auto made = changed(bases[i], missing, kernel, variant);
+                    if (!made) continue;
+                    add_others(*made, missing, kernel, variant, use.wanted, met);
+                    met.merge(traits_.of(*made));
+                    bases.push_back(*made);
+                    out_.push_back({std::move(*made), variants_[variant]});
+                    more = true;
+                    break;
+                }
             }
+        }
+    }
+
+    // Gives the case as many of the other missing traits as it can have, so that there are few cases.
+    void add_others(Case &c, const Trait &first, unsigned long kernel, size_t variant, const std::set<Trait> &wanted,
+                    const std::set<Trait> &met) const {
+        std::set<Trait> kept{first};
+        for (const Trait &other : wanted) {
+            if (met.contains(other)) continue;
+            auto both = changed(c, other, kernel, variant);
+            if (!both || !std::ranges::includes(traits_.of(*both), kept)) continue;
+            c = std::move(*both);
+            kept.insert(other);
         }
     }
 

@@ -15,8 +15,8 @@ struct KernelCase {
 };
 
 // For each kernel that the target's variants dispatch in some of the cases: more cases in which it meets every choice,
-// every dtype of weights and of states, and a size of 1 of every dim, as far as it does so in none of them. They are
-// small changes of the smallest cases that dispatch the kernel, and kept only if they still do.
+// every dtype of weights and of states, and 1 as every size and every integer parameter, as far as it does so in none
+// of them. They are small changes of the smallest cases that dispatch the kernel, and kept only if they still do.
 [[nodiscard]] std::vector<KernelCase> kernel_cases(const abi::Layer &layer, const CheckTarget &target,
                                                    const std::vector<Case> &cases);
 
