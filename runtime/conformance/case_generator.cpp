@@ -203,12 +203,22 @@ class Generator {
             Case c = draw(with_states.empty() ? menu_.combinations.size() + attempt
                                               : with_states[attempt % with_states.size()]);
             give(c, Values::spread, {port});
+            if (attempt % 2 == 1) make_equal(c);
             for (const lamina_port &p : std::span(contract_.states, contract_.n_states))
                 if ((p.dtypes & LAMINA_F16) != 0 && is_given(c, p.name)) c.dtypes[p.name] = DType::f16;
             if (!accept(c, most_work_of_hard)) continue;
             out_.cases.push_back(std::move(c));
             return;
         }
+    }
+
+    // Gives all sizes but the batch and those in products the same value, because layers with states refuse most
+    // others.
+    void make_equal(Case &c) const {
+        const int64_t size = *std::ranges::max_element(small_sizes);
+        for (auto &[dim, its] : c.dims)
+            if (dim != "B" && !menu_.factors.contains(dim)) its = size;
+        fill_blocks(contract_, c);
     }
 
     // At least one of the ports is given.
