@@ -29,8 +29,8 @@ using namespace lamina::conformance;
 
 namespace {
 
-constexpr double most_work_at_first = 1e5, most_work = 1e6; // of a case that is interpreted
-constexpr rlim_t most_seconds = 120;                        // of an edit
+constexpr double most_work_at_first = 1e5; // of a case that is interpreted; in the end, test::most_work
+constexpr rlim_t most_seconds = 120;       // of an edit
 
 struct Subject {
     const abi::Layer *layer;
@@ -117,7 +117,7 @@ std::string judge(const Subject &subject, const test::Edit &edit) try {
     const CheckTarget interpreter = interpreted(test::plugins());
     std::string found = found_by(interpreter, subject, edited.layer(), 0, most_work_at_first);
     if (found.empty()) found = found_by(lavapipe(), subject, edited.layer(), 0, HUGE_VAL);
-    if (found.empty()) found = found_by(interpreter, subject, edited.layer(), most_work_at_first, most_work);
+    if (found.empty()) found = found_by(interpreter, subject, edited.layer(), most_work_at_first, test::most_work);
     return found;
 } catch (const Error &e) {
     if (e.code() == ErrorCode::no_device) throw;
