@@ -6,6 +6,8 @@ Lamina reads, with their defaults.
     venv/bin/python tools/config_keys.py > runtime/architectures/config_keys.json
     venv/bin/python tools/config_keys.py --check    compares the file with what the script writes (scripts/test-long does)
 
+"types" says which values a key may have, by the annotations that transformers checks, of keys without effect, too.
+
 Two methods find the keys. The first reads the source of transformers: whatever is read off a configuration in the classes
 below and in all that these use, in any branch, and whatever the configuration's class takes. The second watches tiny
 models run. Neither knows whether a key can change a number; NO_EFFECT lists those that cannot, with the reason.
@@ -19,6 +21,8 @@ import inspect
 import json
 import pathlib
 import sys
+import types
+import typing
 import warnings
 
 import torch
@@ -225,15 +229,16 @@ def watched(config_class):
 # ---- The table ----
 
 UNKNOWN = object()
+COMPUTED = object()  # a default that follows from other keys
 
 
 def value_of(expression, config):
-    """The value of a default, which may refer to the configuration itself. UNKNOWN if JSON cannot say it."""
+    """The value of a default, which may refer to the configuration itself. COMPUTED if JSON cannot say it."""
     try:
         value = eval(compile(ast.Expression(expression), "default", "eval"), {"self": config})
     except Exception:
-        return UNKNOWN
-    return value if value is None or isinstance(value, (bool, int, float, str)) else UNKNOWN
+        return COMPUTED
+    return value if value is None or isinstance(value, (bool, int, float, str)) else COMPUTED
 
 
 def accepts_null(config_class, key):
@@ -248,9 +253,36 @@ def marked(defaults, accepts_null):
     """The table's part for these defaults: a question mark after a key says that its value may be null."""
     out = {}
     for key in sorted(defaults):
-        default = None if defaults[key] is UNKNOWN else defaults[key]
-        out[key + ("?" if default is None or accepts_null(key) else "")] = default
+        default = None if defaults[key] in (UNKNOWN, COMPUTED) else defaults[key]
+        nullable = default is None and defaults[key] is not COMPUTED or accepts_null(key)
+        out[key + ("?" if nullable else "")] = default
     return out
+
+
+def type_of(annotation):
+    """The JSON values that the strict classes of transformers take for a field with this annotation, as alternatives: "int",
+    "float", "bool", "str", "null", "list", "dict", "list[int]" and the like. What JSON cannot say is left out."""
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return list(dict.fromkeys(alternative for part in parts for alternative in type_of(part)))
+    if origin is list and len(type_of(parts[0])) == 1:
+        return [f"list[{type_of(parts[0])[0]}]"]
+    if annotation is type(None):
+        return ["null"]
+    if annotation in (int, float, bool, str, list, dict):
+        return [annotation.__name__]
+    if origin is tuple or typing.is_typeddict(annotation):
+        return []
+    raise TypeError(f"{annotation}: type_of() and config_keys.cpp do not know this type")
+
+
+def types_of(config_class):
+    """{type: keys}. Annotations that are texts are not checked by transformers."""
+    out = {}
+    for field in dataclasses.fields(config_class):
+        if not isinstance(field.type, str):
+            out.setdefault(" | ".join(type_of(field.type)), []).append(field.name)
+    return {kind: sorted(out[kind]) for kind in sorted(out)}
 
 
 def read_while_loading():
@@ -322,7 +354,7 @@ def table():
     models = {}
     for model_type in MODEL_TYPES:
         models[model_type] = {"aliases": dict(sorted(CONFIG_MAPPING[model_type].attribute_map.items())),
-                              "keys": keys_of(model_type)}
+                              "keys": keys_of(model_type), "types": types_of(CONFIG_MAPPING[model_type])}
     return {"release": "transformers " + importlib.metadata.version("transformers"),
             "no_effect": without_effect(),
             "rope_types": rope_types(),

@@ -71,7 +71,28 @@ Config::Config(JsonView object, const ConfigKeys *keys)
 
 Config Config::of_model(JsonView root) {
     const bool named = root.has("model_type") && root.at("model_type").is_string();
-    return Config(root, named ? ConfigKeys::of_model(root.at("model_type").string()) : nullptr);
+    Config out(root, named ? ConfigKeys::of_model(root.at("model_type").string()) : nullptr);
+    out.expect_types();
+    return out;
+}
+
+// Also of keys that change nothing: transformers refuses the whole file.
+void Config::expect_types() const {
+    if (keys_ == nullptr) return;
+    for (const JsonView value : object_.members()) {
+        const ConfigKeys::Type *type = keys_->type(value.key());
+        if (type == nullptr || type->takes(value)) continue;
+        if (value.is_null()) refuse_null(value);
+        value.fail("expected " + type->description() + ", found " + value.description() + " (" +
+                   std::string(ConfigKeys::release()) + " takes no other type of value here)");
+    }
+}
+
+void Config::refuse_null(JsonView value) const {
+    const ConfigKeys::Key *known = keys_->find(name(value.key()));
+    const bool has_default = known != nullptr && !known->value.is_null();
+    value.fail("null is not a value of this key; leave the key out" +
+               (has_default ? " for its default, " + shown(known->value) : ""));
 }
 
 Config Config::within(JsonView object, const ConfigKeys *keys) const {
@@ -110,8 +131,7 @@ std::optional<JsonView> Config::find(std::string_view key) const {
     const ConfigKeys::Key *known = keys_ == nullptr ? nullptr : keys_->find(name(key));
     const auto value = given(key);
     if (value && !value->is_null()) return value;
-    if (value && known != nullptr && !known->nullable)
-        value->fail("null is not a value of this key; leave the key out for its default, " + shown(known->value));
+    if (value && known != nullptr && !known->nullable) refuse_null(*value);
     if (value || known == nullptr || known->value.is_null()) return std::nullopt;
     return known->value;
 }

@@ -24,7 +24,7 @@ class Config {
   public:
     explicit Config(JsonView object,
                     const ConfigKeys *keys = nullptr); // keys: null: any key is read, without a default
-    // A whole config.json. Its "model_type" says which keys it may have.
+    // A whole config.json. Its "model_type" says which keys it may have, and which types of values they take.
     [[nodiscard]] static Config of_model(JsonView root);
     // An object within this one.
     [[nodiscard]] Config within(JsonView object, const ConfigKeys *keys) const;
@@ -91,6 +91,8 @@ class Config {
     [[nodiscard]] std::string_view name(std::string_view key) const;
     [[nodiscard]] std::optional<JsonView> given(std::string_view key) const;
     [[nodiscard]] JsonView get(std::string_view key) const;
+    void expect_types() const;
+    [[noreturn]] void refuse_null(JsonView value) const;
     void expect_default(JsonView value, JsonView wanted) const;
 };
 

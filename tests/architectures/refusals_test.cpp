@@ -128,6 +128,22 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
 }
 
+TEST_CASE("architectures: values have the types that transformers takes, also of keys that change nothing") {
+    using matchers::contains;
+    CHECK_THAT(refusal("llama", "rms_norm_eps", 1),
+               contains("/rms_norm_eps: expected a number with a decimal point, found 1 (transformers 5."));
+    CHECK(refusal("llama", "rms_norm_eps", 1.0) == "");
+    CHECK_THAT(refusal("llama", "vocab_size", 53.0), contains("/vocab_size: expected an integer, found 53.0"));
+    CHECK_THAT(refusal("llama", "attention_dropout", "0"),
+               contains("/attention_dropout: expected an integer or a number with a decimal point or null, found '0'"));
+    CHECK_THAT(refusal("llama", "tie_word_embeddings", 0), contains("/tie_word_embeddings: expected true or false"));
+    CHECK_THAT(refusal("llama", "use_cache", nullptr), contains("/use_cache: null is not a value"));
+    CHECK_THAT(refusal("qwen2", "layer_types", {"full_attention", 1}),
+               contains("/layer_types: expected a list, each entry a string or null, found a list with 2 entries"));
+    CHECK_THAT(refusal("qwen2", "head_dim", nullptr), contains("/head_dim: null is not a value of this key"));
+    CHECK_THAT(refusal("t5", "dense_act_fn", nullptr), contains("/dense_act_fn"));
+}
+
 TEST_CASE("architectures: sizes that no model has cost neither time nor memory") {
     using matchers::contains;
     for (const char *name : {"llama", "gemma3"})

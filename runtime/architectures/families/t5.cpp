@@ -17,15 +17,16 @@ struct FeedForwardKind {
     bool gated;
 };
 
-// "feed_forward_proj" is "relu" or "gated-gelu". Files by transformers 5 also have what it says, which then counts.
+// "feed_forward_proj" is "relu" or "gated-gelu". Files by transformers 5 also have what it says, which then counts,
+// nulls too.
 FeedForwardKind feed_forward_kind(const Config &config) {
     std::string name = config.text("feed_forward_proj");
     const bool gated = name.starts_with("gated-");
     if (gated) name.erase(0, 6);
     if (gated && name == "gelu") name = "gelu_new"; // as in the first files of version 1.1
-    return {.activation = config.find("dense_act_fn") ? config.activation("dense_act_fn")
-                                                      : config.activation_named("feed_forward_proj", name),
-            .gated = config.find("is_gated_act") ? config.flag("is_gated_act") : gated};
+    return {.activation = config.states("dense_act_fn") ? config.activation("dense_act_fn")
+                                                        : config.activation_named("feed_forward_proj", name),
+            .gated = config.states("is_gated_act") ? config.flag("is_gated_act") : gated};
 }
 
 // Whether only the encoder is wanted, as by sentence-t5.
