@@ -11,8 +11,8 @@ for each change the number of a result: why transformers refuses the files, or a
 a GGUF file, with its metadata as the config (gguf_models.py).
 """
 
+import collections
 import json
-import os
 import pathlib
 import sys
 
@@ -89,9 +89,10 @@ def main():
     import popular
     checking, wanted = "--check" in sys.argv, [name for name in sys.argv[1:] if not name.startswith("-")]
     folder.mkdir(exist_ok=True)
-    bases = [b for b in (*models.plain_models(), *popular.popular_models(),
-                         *map(gguf_models.Gguf, gguf_models.ARCHITECTURES))
-             if not wanted or b.family in wanted or b.name in wanted]
+    bases = [*models.plain_models(), *popular.popular_models(), *map(gguf_models.Gguf, gguf_models.ARCHITECTURES)]
+    if twice := [name for name, count in collections.Counter(b.name for b in bases).items() if count > 1]:
+        sys.exit(f"two models have the name {twice[0]}, and so the same digest")
+    bases = [b for b in bases if not wanted or b.family in wanted or b.name in wanted]
     if not checking:
         for base in bases:
             write(base)

@@ -98,7 +98,7 @@ def decoders():
                 summary_type="cls_index", summary_use_proj=True, vocab_size=VOCABULARY,
                 task_specific_params={"text-generation": {"do_sample": True, "max_length": 50}})
     mask = lambda prefix: {f"{prefix}h.{i}.attn.bias": [1, 1, POSITIONS, POSITIONS] for i in range(2)}
-    yield "gpt2", gpt2, dict(rename=without("transformer."), extra=mask(""))
+    yield "openai-community-gpt2", gpt2, dict(rename=without("transformer."), extra=mask(""))
     yield "distilgpt2", gpt2 | dict(_num_labels=1) | labels(["LABEL_0"]), dict(extra=mask("transformer."))
     yield "gpt2-medium", gpt2 | dict(n_special=0, predict_special_tokens=True), dict(
         rename=without("transformer."), extra=mask(""))
