@@ -245,7 +245,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;
     const std::optional<TextGeneration> generation = inspect(model).generation;
-    if (generation && !generate.beams) generate.beams = generate.temperature > 0 ? 1 : generation->beams;
+    if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
     if (generation && generation->audio) {
         refuse_given(app, {"--hypotheses", "--stop"}, "does not apply to audio");
         AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);

@@ -100,8 +100,11 @@ using Choices = std::map<std::string, std::string, std::less<>>;
 // is generated greedily. A text is sampled only if a temperature is given here: suggested_options() of texts.hpp.
 struct GenerateOptions {
     size_t batch = 64; // how many texts are decoded together
-    // Number of beams; with a temperature, of independent samples. If absent: as the model says, else 1.
+    // Number of beams; with a temperature, of samples. If absent: as the model says, else 1.
     std::optional<int64_t> beams{};
+    // With a temperature: false: samples are independent. True: they compete as beams do, and extensions are drawn from
+    // those of all; log probabilities are then those of what is drawn from. True where `beams` is absent.
+    bool beams_compete = false;
     int64_t hypotheses = 0; // how many hypotheses of each text to return; 0: one per beam
     // Rank by log probability / tokens^length_penalty, counting the end. If absent: as the model says, else 1.
     std::optional<double> length_penalty{};

@@ -35,6 +35,7 @@ void add_options(nb::module_ &m) {
         .def(nb::init<>())
         .def_rw("batch", &GenerateOptions::batch)
         .def_rw("beams", &GenerateOptions::beams)
+        .def_rw("beams_compete", &GenerateOptions::beams_compete)
         .def_rw("hypotheses", &GenerateOptions::hypotheses)
         .def_rw("length_penalty", &GenerateOptions::length_penalty)
         .def_rw("temperature", &GenerateOptions::temperature)

@@ -12,7 +12,9 @@ class GenerateOptions(TypedDict, total=False):
     batch
         How many texts are decoded together; 64.
     beams
-        Number of beams; with a temperature, of independent samples. As the model says, else 1.
+        Number of beams; with a temperature, of samples. As the model says, else 1.
+    beams_compete
+        With a temperature: False: samples are independent. True: they compete as beams do. True without `beams`.
     hypotheses
         How many hypotheses of each text `Model.hypotheses` returns; one per beam.
     length_penalty
@@ -50,6 +52,7 @@ class GenerateOptions(TypedDict, total=False):
 
     batch: int
     beams: int
+    beams_compete: bool
     hypotheses: int
     length_penalty: float
     temperature: float

@@ -105,9 +105,6 @@ void refuse_unsupported(const Config &generation, int64_t beams) {
                "any other; 'lamina run --cache f16' stores keys and values in half");
     const bool samples = generation.flag("do_sample", false);
     if (beams > 1) {
-        if (samples)
-            generation.fail("num_beams", std::to_string(beams) + " is not supported with do_sample; supported: 1, or "
-                                                                 "no do_sample");
         if (generation.integer("num_beam_groups", 1) > 1) refuse(generation, "num_beam_groups", "1");
         if (is_set(generation, "low_memory")) refuse(generation, "low_memory", "false");
     } else {

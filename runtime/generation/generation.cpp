@@ -85,8 +85,10 @@ std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, con
 
 GenerateOptions resolved(const model::Model &model, GenerateOptions options, bool one_beam) {
     const model::Generation &g = *model.generation;
-    one_beam = one_beam || options.temperature > 0 || options.stream;
-    if (!options.beams) options.beams = one_beam ? 1 : g.decoding.num_beams;
+    if (!options.beams) {
+        options.beams = one_beam || options.stream ? 1 : g.decoding.num_beams;
+        options.beams_compete = true;
+    }
     if (!options.length_penalty) options.length_penalty = g.decoding.length_penalty;
     if (!options.repetition_penalty) options.repetition_penalty = g.sampling.repetition_penalty;
     check_options(options);

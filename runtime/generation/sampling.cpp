@@ -103,18 +103,18 @@ size_t within_entropy(std::span<const double> weights, double fraction) {
     return n;
 }
 
-// How many of the likeliest tokens reach this fraction of the probability, at least one.
-size_t within_probability(std::span<const double> weights, double fraction) {
+// How many of the likeliest tokens reach this fraction of the probability, at least `least`, which is above 0.
+size_t within_probability(std::span<const double> weights, double fraction, size_t least) {
     const double wanted = fraction * sum_of(weights);
     size_t n = 0;
     double found = 0;
     do found += weights[n++];
-    while (n < weights.size() && found < wanted);
+    while (n < weights.size() && (n < least || found < wanted));
     return n;
 }
 
 // Keeps the tokens whose log probabilities are closest to their mean and that together have this much probability.
-void keep_typical(std::span<double> weights, double mass) {
+void keep_typical(std::span<double> weights, double mass, size_t least) {
     const double all = sum_of(weights), entropy = entropy_of(weights);
     const auto distance = [&](size_t i) { return std::abs(-std::log(weights[i] / all) - entropy); };
     std::vector<size_t> order(weights.size());
@@ -124,15 +124,19 @@ void keep_typical(std::span<double> weights, double mass) {
     size_t last = 0;
     for (; last + 1 < order.size() && (found += weights[order[last]]) < mass * all;) ++last;
     const double farthest = distance(order[last]);
-    for (const size_t i : std::span(order).subspan(1))
+    for (const size_t i : std::span(order).subspan(std::min(least, order.size())))
         if (distance(i) > farthest) weights[i] = 0;
 }
 
-// Drops tokens of less probability, but never the likeliest.
-void keep_above(std::span<double> weights, double probability) {
-    const double least = probability * sum_of(weights), most = *std::ranges::max_element(weights);
+// Drops tokens of less probability, but never the `least` likeliest.
+void keep_above(std::span<double> weights, double probability, size_t least) {
+    if (least > weights.size()) return;
+    std::vector<double> ranked(weights.begin(), weights.end());
+    const auto last = ranked.begin() + static_cast<std::ptrdiff_t>(least) - 1;
+    std::ranges::nth_element(ranked, last, std::greater<>());
+    const double wanted = probability * sum_of(weights);
     for (double &w : weights)
-        if (w < least && w < most) w = 0;
+        if (w < wanted && w < *last) w = 0;
 }
 
 } // namespace
@@ -156,18 +160,24 @@ std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &optio
     return first == last ? first : std::nullopt;
 }
 
-void leave_out(std::span<double> weights, const GenerateOptions &options) {
+void leave_out(std::span<double> weights, const GenerateOptions &options, size_t least) {
     size_t n = weights.size();
     if (options.top_h > 0) n = within_entropy(weights, options.top_h);
-    if (options.top_k > 0) n = std::min(n, options.top_k);
-    if (options.top_p < 1) n = within_probability(weights.first(n), options.top_p);
-    while (n > 1 && weights[n - 1] < options.min_p * weights.front()) --n;
+    if (options.top_k > 0) n = std::min(n, std::max(options.top_k, least));
+    if (options.top_p < 1) n = within_probability(weights.first(n), options.top_p, least);
+    while (n > least && weights[n - 1] < options.min_p * weights.front()) --n;
     std::ranges::fill(weights.subspan(n), 0.0);
-    if (options.typical_p < 1) keep_typical(weights.first(n), options.typical_p);
-    if (options.epsilon_cutoff > 0) keep_above(weights.first(n), options.epsilon_cutoff);
+    if (options.typical_p < 1) keep_typical(weights.first(n), options.typical_p, least);
+    if (options.epsilon_cutoff > 0) keep_above(weights.first(n), options.epsilon_cutoff, least);
     if (const double eta = options.eta_cutoff; eta > 0)
-        keep_above(weights.first(n), std::min(eta, std::sqrt(eta) * std::exp(-entropy_of(weights))));
+        keep_above(weights.first(n), std::min(eta, std::sqrt(eta) * std::exp(-entropy_of(weights))), least);
 }
+
+bool samples_beams(const GenerateOptions &options) {
+    return options.temperature > 0 && options.beams_compete && options.beams.value() > 1;
+}
+
+double perturbation(double chance) { return -std::log(-std::log(chance + 0x1p-54)); } // finite at 0, too
 
 bool has_rare_filters(const GenerateOptions &options) {
     return options.top_h > 0 || options.typical_p < 1 || options.epsilon_cutoff > 0 || options.eta_cutoff > 0;

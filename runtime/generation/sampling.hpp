@@ -30,7 +30,15 @@ struct Likeliest {
 // epsilon_cutoff and eta_cutoff, in this order, as transformers does (generation/logits_process.py, release 5; Hewitt
 // et al., arXiv:2210.15191, for the last two; Meister et al., arXiv:2202.00666, for typical_p; Potraghloo et al.,
 // arXiv:2509.02510, for top_h). `weights` are proportional to the probabilities of all tokens, the likeliest first.
-void leave_out(std::span<double> weights, const GenerateOptions &options);
+// Each but top_h keeps at least `least` tokens.
+void leave_out(std::span<double> weights, const GenerateOptions &options, size_t least = 1);
+
+// Whether beams are sampled that compete. `options` are as resolved() gives them.
+[[nodiscard]] bool samples_beams(const GenerateOptions &options);
+
+// What is added to the log probabilities of choices, each with a chance of its own in [0, 1), so that the largest sums
+// are draws without replacement (Gumbel top-k: Kool et al., arXiv:1903.06059).
+[[nodiscard]] double perturbation(double chance);
 
 // Whether one of top_h, typical_p, epsilon_cutoff and eta_cutoff leaves out tokens.
 [[nodiscard]] bool has_rare_filters(const GenerateOptions &options);

@@ -1,6 +1,5 @@
 #include "generation/search.hpp"
 
-#include "generation/sampling.hpp"
 #include "generation/stop.hpp"
 
 #include <algorithm>
@@ -26,9 +25,12 @@ double shift_of(std::span<const float> scores) {
     return most + std::log(sum);
 }
 
+// How many extensions of a beam go on even if it ends in every way, and one more.
+size_t choices_of_beam(const model::Model &model) { return std::max<size_t>(2, 1 + model.tokens.end.size()); }
+
 // How many extensions of all beams are looked at.
 size_t choices_of(const model::Model &model, const GenerateOptions &options) {
-    return std::max<size_t>(2, 1 + model.tokens.end.size()) * static_cast<size_t>(options.beams.value());
+    return choices_of_beam(model) * static_cast<size_t>(options.beams.value());
 }
 
 NoAnswer no_token_left() {
@@ -158,6 +160,7 @@ void Search::finish(size_t beam, int32_t token, double log_probability, Finish h
 
 size_t Search::candidates(const model::Model &model, const GenerateOptions &options) {
     constexpr size_t usual = 64, most = 128; // the layer chooses no more
+    if (generation::samples_beams(options)) return 0;
     if (Processors(model, options.repetition_penalty.value()).change_most_steps()) return 0;
     // Suppressed tokens are not among the candidates, and count in the log probabilities that beams compete by.
     const bool sampled = options.temperature > 0;
@@ -199,17 +202,49 @@ void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
 void Search::find_choices(std::span<const Scores> scores) {
     const size_t most = choices_of(model_, options());
     choices_.clear();
+    choices_.reserve(live_.size() * (samples_beams() ? scores.front().vocabulary : most));
     for (size_t b = 0; b < live_.size(); ++b) {
         if (live_[b].log_probability == never) continue;
-        rank(scores[b], b, most);
-        for (size_t i = 0; i < std::min(most, tokens_.size()) && log_probabilities_[i] != never; ++i)
-            choices_.push_back({live_[b].log_probability + log_probabilities_[i], b, i, tokens_[i]});
+        rank(scores[b], b, samples_beams() ? scores[b].vocabulary : most);
+        if (samples_beams()) leave_out_unsampled();
+        for (size_t i = 0; i < tokens_.size() && (i < most || samples_beams()); ++i)
+            if (log_probabilities_[i] != never)
+                choices_.push_back({live_[b].log_probability + log_probabilities_[i], b, i, tokens_[i]});
     }
     if (choices_.empty() && finished_.empty()) throw no_token_left();
+    if (samples_beams()) draw_choices(most);
     std::ranges::sort(choices_, [](const Choice &x, const Choice &y) {
         return std::tuple(y.log_probability, x.beam, x.place) < std::tuple(x.log_probability, y.beam, y.place);
     });
     choices_.resize(std::min(most, choices_.size()));
+}
+
+// Makes the log probabilities of a beam's tokens those that extensions are drawn by.
+void Search::leave_out_unsampled() {
+    if (log_probabilities_.front() == never) return;
+    for (double &p : log_probabilities_) p /= options().temperature;
+    weights_.resize(log_probabilities_.size());
+    std::ranges::transform(log_probabilities_, weights_.begin(),
+                           [&](double p) { return std::exp(p - log_probabilities_.front()); });
+    leave_out(weights_, options(), choices_of_beam(model_));
+    const double all = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    const double shift =
+        model_.generation->decoding.renormalize_logits ? log_probabilities_.front() + std::log(all) : 0;
+    for (size_t i = 0; i < weights_.size(); ++i)
+        log_probabilities_[i] = weights_[i] == 0 ? never : log_probabilities_[i] - shift;
+}
+
+// Keeps so many choices, drawn by their probabilities.
+void Search::draw_choices(size_t most) {
+    const size_t vocabulary = tokens_.size();
+    for (Choice &c : choices_) {
+        const uint64_t number = c.beam * vocabulary + static_cast<size_t>(c.token);
+        c.luck = c.log_probability + perturbation(uniform(options().seed, task_.number, number, steps_));
+    }
+    if (most >= choices_.size()) return;
+    std::ranges::nth_element(choices_, choices_.begin() + static_cast<std::ptrdiff_t>(most), std::greater<>(),
+                             &Choice::luck);
+    choices_.resize(most);
 }
 
 void Search::extend(std::span<const Scores> scores, std::span<int32_t> parents) {

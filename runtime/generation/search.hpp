@@ -2,6 +2,7 @@
 #pragma once
 
 #include "generation/processors.hpp"
+#include "generation/sampling.hpp"
 #include "generation/scores.hpp"
 #include "generation/sources.hpp"
 
@@ -35,7 +36,8 @@ struct Task {
 // The search for a text: options.beams candidates, best first. One beam is greedy search, token for token. Beam search
 // is that of transformers (generation/utils.py, release 5; Wu et al., arXiv:1609.08144, section 7):
 // model::EarlyStopping says when it ends. Sampling (temperature > 0): Holtzman et al., arXiv:1904.09751, for top_p;
-// beams are then independent samples.
+// beams are then independent samples, or, if they compete, those of transformers: of what would extend them, the best
+// are not looked at, but as many that are drawn.
 class Search {
   public:
     Search(const model::Model &model, Task task);
@@ -75,10 +77,13 @@ class Search {
         size_t beam, place; // it is at this place of the beam's likeliest tokens
         int32_t token;
         std::optional<size_t> row{}; // the beam that continues so
+        double luck = 0;             // the largest are drawn
     };
 
     [[nodiscard]] const GenerateOptions &options() const { return *task_.options; }
-    [[nodiscard]] bool sampled() const { return options().temperature > 0; }
+    [[nodiscard]] bool samples_beams() const { return generation::samples_beams(options()); }
+    // Whether each beam is a sample of its own.
+    [[nodiscard]] bool sampled() const { return options().temperature > 0 && !samples_beams(); }
     // Whether extensions of several beams compete, by their log probabilities before these are changed.
     [[nodiscard]] bool competes() const { return !sampled() && live_.size() > 1; }
     [[nodiscard]] bool ends(int32_t token) const;
@@ -95,6 +100,8 @@ class Search {
     void rank(const Scores &scores, size_t beam, size_t count);
     void rank_all(const Scores &scores, size_t beam, size_t count);
     void find_choices(std::span<const Scores> scores);
+    void leave_out_unsampled();
+    void draw_choices(size_t most);
     void extend(std::span<const Scores> scores, std::span<int32_t> parents);
     void place_choices(std::span<int32_t> parents);
     void sample(std::span<const Scores> scores);

@@ -6,8 +6,8 @@
 Every case is a model, changes to its config.json, a generation_config.json (or none), the ids that it is given, and the
 ids of the hypotheses that come of it, best first. Models that transcribe are given a sound instead, by the frequencies of
 its tones in Hz, and only their best hypothesis counts. A case is only kept if noise in the scores, far above what devices differ
-by, does not change it; else other ids are given. "distributions" are the probabilities that samples are drawn with, and
-"keys" all that GenerationConfig has.
+by, does not change it; else other ids are given. "distributions" are the probabilities that samples are drawn with,
+"sampled_beams" how often texts come of beams that are sampled, and "keys" all that GenerationConfig has.
 """
 
 import json
@@ -208,6 +208,37 @@ def case_of(name, settings, rng, config=None, attempts=40):
     return None
 
 
+def published(name):
+    """generation_config.json as popular models of this type have it, with smaller numbers."""
+    plain = {"_from_model_config": True, "bos_token_id": 1, "eos_token_id": 2, "transformers_version": "4.34.0.dev0"}
+    padded = plain | {"pad_token_id": 0}
+    sampled = {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 30, 31], "pad_token_id": 0, "temperature": 0.6,
+               "top_p": 0.9, "transformers_version": "4.45.0.dev0"}
+    gemma = {"bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": [1, 45], "pad_token_id": 0,
+             "transformers_version": "4.50.0.dev0"}
+    t5 = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "transformers_version": "4.27.1"}
+    marian = {"bad_words_ids": [[52]], "bos_token_id": 0, "decoder_start_token_id": 52, "eos_token_id": 0,
+              "forced_eos_token_id": 0, "max_length": 20, "num_beams": 4, "pad_token_id": 52, "renormalize_logits": True}
+    whisper = about_sound | {
+        "alignment_heads": [[0, 1], [1, 2]], "bos_token_id": 2, "eos_token_id": 2, "max_initial_timestamp_index": 50,
+        "max_length": 18, "pad_token_id": 2, "prev_sot_token_id": 33, "return_timestamps": False,
+        "transformers_version": "4.31.0.dev0"}
+    return {
+        "gpt2": [plain, padded, plain | {"eos_token_id": 1}], "opt": [plain | {"pad_token_id": 1}, padded, plain],
+        "llama": [sampled, padded | {"max_length": 24}, sampled | {"max_length": 24, "eos_token_id": 2}],
+        "mistral": [plain, {k: v for k, v in plain.items() if k[0] != "_"}, plain | {"eos_token_id": [2]}],
+        "qwen2": [sampled | {"repetition_penalty": 1.1, "top_k": 20}, sampled | {"repetition_penalty": 1.05, "top_k": 20},
+                  sampled | {"max_new_tokens": 12}],
+        "qwen3": [sampled | {"top_k": 20, "top_p": 0.95}, plain | {"max_new_tokens": 12}, sampled],
+        "gemma2": [gemma | {"_from_model_config": True, "eos_token_id": 1}, gemma, {k: v for k, v in gemma.items() if k != "bos_token_id"}],
+        "gemma3": [gemma | {"do_sample": True, "top_k": 64, "top_p": 0.95}, gemma,
+                   sampled | {"cache_implementation": "hybrid", "top_k": 64, "top_p": 0.95}],
+        "t5_gated": [t5, t5 | {"_from_model_config": True}, t5 | {"max_new_tokens": 12}],
+        "marian": [marian, marian | {"num_beams": 6}, marian | {"_from_model_config": True, "num_beams": 4, "forced_eos_token_id": 1}],
+        "whisper": [whisper, whisper | {"forced_decoder_ids": [[1, None], [2, 31]]},
+                    {k: v for k, v in whisper.items() if k not in ("forced_decoder_ids", "alignment_heads")}]}[name]
+
+
 def config_cases(rng):
     """Where the settings are: config.json counts only in a folder without generation_config.json."""
     of_search = {"num_beams": 3, "length_penalty": 2.0, "max_length": 12, "no_repeat_ngram_size": 2, "eos_token_id": 7}
@@ -238,6 +269,34 @@ def distributions(rng):
     return out
 
 
+def sampled_beams():
+    """What comes of num_beams with do_sample: how often each text is the best of its beams."""
+    rng, rows, runs, least = random.Random(3), 2000, 20, 0.004
+    ways = [("llama", {"num_beams": 2, "top_k": 6, "temperature": 4.0}),
+            ("mistral", {"num_beams": 3, "top_k": 0, "temperature": 3.0, "min_p": 0.3, "renormalize_logits": True}),
+            ("gpt2", {"num_beams": 2, "top_k": 9, "top_p": 0.9, "temperature": 20.0}),
+            ("qwen2", {"num_beams": 2, "top_k": 0, "temperature": 2.0, "epsilon_cutoff": 0.03, "length_penalty": 2.0}),
+            ("gemma2", {"num_beams": 4, "top_k": 0, "typical_p": 0.3, "repetition_penalty": 1.5}),
+            ("t5_gated", {"num_beams": 2, "top_k": 5, "temperature": 9.0, "early_stopping": True}),
+            ("marian", {"num_beams": 2, "top_k": 8, "temperature": 4.0, "eta_cutoff": 0.3})]
+    for name, way in ways:
+        given = [rng.randrange(3, vocabulary) for _ in range(4)]
+        start = {"decoder_start_token_id": 4} if name in translators else {}
+        likely = generated(with_settings(name, start | {"max_new_tokens": 2, "num_beams": 4}), given)
+        settings = start | {"max_new_tokens": 2, "do_sample": True, "eos_token_id": likely[-1][0]} | way
+        model = with_settings(name, settings)
+        torch.manual_seed(5)
+        counts = {}
+        for _ in range(runs):
+            out = model.generate(torch.tensor([given] * rows), attention_mask=torch.ones(rows, len(given), dtype=torch.int64))
+            for ids in out[:, 1 if start else len(given):].tolist():
+                text = tuple(until_end(ids, [settings["eos_token_id"]]))
+                counts[text] = counts.get(text, 0) + 1
+        often = {text: n / (rows * runs) for text, n in counts.items() if n > least * rows * runs}
+        yield {"model": name, "settings": settings, "given": given, "of": rows * runs,
+               "texts": [[list(text), round(share, 6)] for text, share in sorted(often.items())]}
+
+
 def keys():
     """All that a generation_config.json may say."""
     about_itself = ["transformers_version"]
@@ -252,11 +311,16 @@ def main():
             cases.append(case_of(name, settings, rng))
         print(name, len(cases), flush=True)
     cases += config_cases(rng)
+    rng = random.Random(4)
+    for name in decoders + translators + transcribers:
+        for settings in published(name):
+            of_length = {} if "max_length" in settings else {"max_new_tokens": 12}  # without any, Lamina's is another
+            cases.append(case_of(name, of_length | settings, rng, {}))
     cases = [case for case in cases if case]
     rows = lambda items: "[\n" + ",\n".join(json.dumps(item, separators=(",", ":")) for item in items) + "\n]"
     (here / "generated.json").write_text(
         '{"keys": ' + json.dumps(keys()) + ',\n"cases": ' + rows(cases) + ',\n"distributions": ' +
-        rows(distributions(rng)) + "}\n")
+        rows(distributions(rng)) + ',\n"sampled_beams": ' + rows(sampled_beams()) + "}\n")
 
 
 if __name__ == "__main__":

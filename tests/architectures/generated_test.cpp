@@ -7,6 +7,7 @@
 
 #include <lamina/audio.hpp>
 #include <lamina/convert.hpp>
+#include <lamina/texts.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -130,7 +131,6 @@ TEST_CASE("generation_config.json: what would change tokens and is not supported
     refused({{"penalty_alpha", 0.6}}, "penalty_alpha");
     refused({{"num_beams", 4}, {"num_beam_groups", 2}}, "num_beam_groups");
     refused({{"num_beams", 4}, {"low_memory", true}}, "low_memory");
-    refused({{"num_beams", 4}, {"do_sample", true}}, "num_beams");
     refused({{"cache_implementation", "quantized"}}, "cache_implementation");
     refused({{"early_stopping", "soon"}}, "early_stopping");
     refused({{"sequence_bias", {{"5", 2.0}}}}, "sequence_bias");
@@ -163,6 +163,31 @@ TEST_CASE("generation_config.json: options take its place") {
     CHECK(found.front().tokens == plain.session().hypotheses({"w5 w6"}, options).front().front().tokens);
     CHECK_THAT(message_of([&] { (void)session.generate({"w5 w6 w7 w8"}); }),
                matchers::contains("text 1: 4 tokens, but the model's max_length, which counts them, is 4"));
+}
+
+// Shares of a few thousand texts each, so they differ by chance: at most by five standard deviations.
+TEST_CASE("generation_config.json: beams that are sampled give the texts of transformers, as often") {
+    constexpr size_t texts = 4000;
+    const json cases = expected().at("sampled_beams");
+    for (const json &wanted : cases) {
+        INFO(wanted.at("model") << ' ' << wanted.at("settings"));
+        const WithTokenizer model(wanted.at("model"));
+        model.write("generation_config.json", wanted.at("settings").dump());
+        const Model loaded = runtime().load(model.path());
+        Session session = test::session_of(model.path());
+        GenerateOptions options = suggested_options(loaded);
+        options.hypotheses = 1;
+        std::map<json, double> shares;
+        for (const auto &found :
+             session.hypotheses(std::vector<std::string>(texts, text_of(wanted.at("given"))), options))
+            shares[found.front().tokens] += 1.0 / texts;
+        for (const json &each : wanted.at("texts")) {
+            INFO(each);
+            const double share = each[1];
+            const double deviation = std::sqrt(share * (1 - share) * (1.0 / texts + 1.0 / wanted.at("of").get<int>()));
+            CHECK_THAT(shares[each[0]], matchers::within_abs(share, 5 * deviation));
+        }
+    }
 }
 
 TEST_CASE("generation_config.json: samples are drawn with the probabilities of transformers") {

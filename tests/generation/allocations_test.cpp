@@ -110,6 +110,7 @@ std::vector<Way> ways() {
         {"4 beams", with([](auto &o) { o.beams = 4; })},
         {"sampled", with([](auto &o) { o.temperature = 1, o.top_k = 20, o.top_p = 0.9; })},
         {"sampled from all tokens", with([](auto &o) { o.temperature = 2, o.beams = 3; })},
+        {"4 sampled beams", with([](auto &o) { o.temperature = 1, o.beams = 4, o.beams_compete = true; })},
         {"repetition penalty", with([](auto &o) { o.repetition_penalty = 1.2; })},
         {"4 beams, repetition penalty", with([](auto &o) { o.beams = 4, o.repetition_penalty = 1.2; })},
     };

@@ -211,6 +211,24 @@ TEST_CASE("sampling: a seed determines the text; with temperature near 0 or top_
     CHECK(session.generate(words, options) == greedy);
 }
 
+TEST_CASE("sampling: beams that compete depend on the seed alone; with temperature near 0 they are beam search") {
+    Session session = runtime().session(g2p(), runtime().device("cpu"));
+    GenerateOptions options;
+    options.beams = 4;
+    const auto searched = session.generate(words, options);
+    options.beams_compete = true;
+    CHECK(session.generate(words, options) == searched); // without a temperature they always do
+    options.temperature = 2;
+    options.seed = 7;
+    const auto first = session.generate(words, options);
+    CHECK(session.generate(words, options) == first);
+    CHECK(session.generate({words.front()}, options).front() == first.front()); // whatever the batch
+    options.seed = 8;
+    CHECK(session.generate(words, options) != first);
+    options.temperature = 1e-4;
+    CHECK(session.generate(words, options) == searched);
+}
+
 TEST_CASE("a batch of prompts of different lengths gives the same continuations as each alone") {
     const std::vector<std::string> prompts{"a", "lamina", "xyz", "thequickbrownfox"};
     for (const Device &device : devices()) {
