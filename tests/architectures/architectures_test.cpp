@@ -3,10 +3,11 @@
 #include "places.hpp"
 #include "vulkan_devices.hpp"
 
-#include "model/safetensors.hpp"
+#include "comparison/record.hpp"
 
 #include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
+#include <lamina/proof.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -17,35 +18,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path models = fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "models";
-
-struct Golden {
-    std::string graph;
-    TensorMap inputs, outputs;
-};
-
-Tensor copy_of(const model::Weight &weight) {
-    Tensor out(weight.type);
-    std::ranges::copy(weight.bytes, out.bytes().begin());
-    return out;
-}
-
-Golden golden_of(const fs::path &path) {
-    const model::Safetensors file = model::open_safetensors(path);
-    Golden golden{file.metadata.at("graph"), {}, {}};
-    for (const auto &[name, weight] : file.weights.entries()) {
-        const size_t dot = name.find('.');
-        (name.substr(0, dot) == "in" ? golden.inputs : golden.outputs).emplace(name.substr(dot + 1), copy_of(weight));
-    }
-    return golden;
-}
-
-// In the order in which the graphs run.
-std::vector<Golden> goldens_of(const fs::path &folder) {
-    std::vector<Golden> goldens{golden_of(folder / "golden.safetensors")};
-    if (const fs::path decode = folder / "golden_decode.safetensors"; fs::exists(decode))
-        goldens.push_back(golden_of(decode));
-    return goldens;
-}
 
 // Rows after the end of a sequence have no meaning: they are zeros in the file.
 void clear_padding(Tensor &tensor, const TensorMap &inputs) {
@@ -70,29 +42,38 @@ double difference(const Tensor &found, const Tensor &expected) {
     return worst / largest;
 }
 
-void computes_the_same(const std::string &device) {
+Runtime plain_runtime() {
     RuntimeOptions options;
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
     options.cache = false;
-    const Runtime runtime(options);
+    return Runtime(options);
+}
+
+Model load(const Runtime &runtime, const fs::path &folder) {
+    const fs::path gguf = folder / "model.gguf";
+    return runtime.load(fs::exists(gguf) ? gguf : folder);
+}
+
+void computes_the_same(const std::string &device) {
+    const Runtime runtime = plain_runtime();
     size_t count = 0;
     for (const auto &entry : fs::directory_iterator(models)) {
         INFO(device << ", " << entry.path().filename().string());
-        const fs::path gguf = entry.path() / "model.gguf";
-        const Model model = runtime.load(fs::exists(gguf) ? gguf : entry.path());
+        const Model model = load(runtime, entry.path());
         Session session = runtime.session(model, runtime.device(device));
         const ModelContents contents = inspect(model);
         TensorMap encoded; // outputs of the first graph
-        for (Golden &golden : goldens_of(entry.path())) {
-            INFO(golden.graph);
-            for (const ModelTensor &input : contents.graphs.at(golden.graph).inputs)
-                if (encoded.contains(input.name)) golden.inputs.emplace(input.name, encoded.at(input.name));
-            TensorMap outputs = session.run(golden.graph, golden.inputs);
+        comparison::Record golden = comparison::Record::read(entry.path() / "golden.safetensors");
+        for (auto &[graph, inputs, results] : golden.graphs) {
+            INFO(graph);
+            for (const ModelTensor &input : contents.graphs.at(graph).inputs)
+                if (encoded.contains(input.name)) inputs.emplace(input.name, encoded.at(input.name));
+            TensorMap outputs = session.run(graph, inputs);
             encoded = outputs;
-            for (const auto &[name, expected] : golden.outputs) {
+            for (const auto &[name, expected] : results) {
                 INFO(name);
                 REQUIRE(outputs.contains(name));
-                if (golden.graph == "encode") clear_padding(outputs.at(name), golden.inputs);
+                if (graph == "encode") clear_padding(outputs.at(name), inputs);
                 CHECK(difference(outputs.at(name), expected) < 1e-4);
             }
         }
@@ -107,4 +88,19 @@ TEST_CASE("architectures: references compute what transformers computes") { comp
 TEST_CASE("architectures: the CPU computes what transformers computes") { computes_the_same("cpu"); }
 TEST_CASE("architectures: every Vulkan driver computes what transformers computes") {
     for (const Device &device : test::vulkan_devices(Runtime())) computes_the_same(device.id);
+}
+
+TEST_CASE("architectures: what transformers computes is a record that a comparison repeats") {
+    const Runtime runtime = plain_runtime();
+    for (const auto &entry : fs::directory_iterator(models)) {
+        INFO(entry.path().filename().string());
+        const fs::path golden = entry.path() / "golden.safetensors";
+        size_t results = 0;
+        const comparison::Record record = comparison::Record::read(golden);
+        for (const comparison::Record::Graph &graph : record.graphs) results += graph.outputs.size();
+        const RecordComparison found =
+            compare_with_record(runtime, load(runtime, entry.path()), runtime.device("cpu"), golden);
+        CHECK(found.layers.size() == results);
+        CHECK(found.agrees());
+    }
 }

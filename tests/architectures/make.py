@@ -4,10 +4,9 @@
     venv/bin/python tests/architectures/make.py            writes all of models/
     venv/bin/python tests/architectures/make.py gpt2 bert  writes those whose names begin with gpt2 or bert
 
-models/NAME has the files of save_pretrained(), or model.gguf, and golden.safetensors with the inputs of Lamina's graph as
-"in.NAME" and its outputs as "out.NAME"; "graph" in the metadata names the graph. An encoder-decoder also has
-golden_decode.safetensors, whose inputs include the encoder's outputs. Sizes are uneven on purpose. Weights are stored in
-half precision and computed with in double, so that only the stored outputs are rounded.
+models/NAME has the files of save_pretrained(), or model.gguf, and golden.safetensors: a record of inputs and outputs of
+Lamina's graphs, as `lamina compare --with` takes it. Sizes are uneven on purpose. Weights are stored in half precision and
+computed with in double, so that only the stored outputs are rounded.
 """
 
 import json
@@ -17,7 +16,7 @@ import sys
 
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from randomized import is_computed, randomized
 
@@ -29,16 +28,20 @@ def is_wanted(name):
     return len(sys.argv) == 1 or any(name.startswith(start) for start in sys.argv[1:])
 
 
-def save_golden(file, graph, inputs, outputs):
+def save_golden(folder, graphs):
+    """`graphs`: {name: (inputs, outputs)}, in the order in which they run."""
     as_stored = lambda v: (v.to(torch.float32) if v.is_floating_point() else v.to(torch.int32)).contiguous()
-    tensors = {"in." + k: as_stored(v) for k, v in inputs.items()} | {"out." + k: as_stored(v) for k, v in outputs.items()}
-    save_file(tensors, file, metadata={"graph": graph})
+    tensors = {f"{kind}.{graph}.{name}": as_stored(value) for graph, both in graphs.items()
+               for kind, values in zip(("in", "out"), both) for name, value in values.items()}
+    save_file(tensors, folder / "golden.safetensors",
+              metadata={"graphs": " ".join(graphs), "made_by": "transformers " + transformers.__version__})
 
 
-def save(name, model, graph, inputs, outputs, dtype=torch.float16):
-    """Saves the model and its golden file, and returns the model in double, or None if it was not selected."""
+def save(name, model, graphs, dtype=torch.float16):
+    """Saves the model and its golden file, and returns whether it was selected. `graphs`: {name: (inputs, the outputs as a
+    function of the model in double)}."""
     if not is_wanted(name):
-        return None
+        return False
     folder = here / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -53,9 +56,8 @@ def save(name, model, graph, inputs, outputs, dtype=torch.float16):
         module, _, last = name.rpartition(".")
         setattr(model.get_submodule(module), last, buffer)
     with torch.no_grad():
-        results = outputs(model)
-    save_golden(folder / "golden.safetensors", graph, inputs, results)
-    return model
+        save_golden(folder, {graph: (inputs, outputs(model)) for graph, (inputs, outputs) in graphs.items()})
+    return True
 
 
 def ids(batch, length):
@@ -67,8 +69,8 @@ def ids(batch, length):
 def decoder(name, model_class, config, length=13, dtype=torch.float16):
     tokens = ids(2, length)
     config._attn_implementation = "eager"  # the other implementations ignore the soft cap
-    save(name, model_class(config), "decode", {"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)},
-         lambda m: {"logits": m(input_ids=tokens).logits}, dtype)
+    save(name, model_class(config), {"decode": ({"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)},
+                                                lambda m: {"logits": m(input_ids=tokens).logits})}, dtype)
 
 
 def llama_like(**more):
@@ -140,7 +142,6 @@ def interleaved(matrix, heads):
 def as_gguf(name, source):
     """Writes the model in models/SOURCE as a GGUF file. Its golden.safetensors is the same."""
     import gguf
-    from safetensors.torch import load_file
     config = json.loads((here / source / "config.json").read_text())
     kind, heads, kv_heads = config["model_type"], config["num_attention_heads"], config["num_key_value_heads"]
     shutil.rmtree(here / name, ignore_errors=True)
@@ -197,7 +198,7 @@ def encoder(name, model, outputs, types=0):
         # Values after the end of a sequence are meaningless in both.
         return {k: v * mask[:, :, None] if v.dim() == 3 else v for k, v in results.items()}
 
-    save(name, model, "encode", given, run)
+    save(name, model, {"encode": (given, run)})
 
 
 def other_heads(name, model, outputs, other, types=0, old=False):
@@ -206,7 +207,6 @@ def other_heads(name, model, outputs, other, types=0, old=False):
     if not is_wanted(name):
         return
     file = here / name / "model.safetensors"
-    from safetensors.torch import load_file
     tensors = load_file(file)
     for tensor, values in other(model.config).state_dict().items():
         if tensor not in tensors:
@@ -295,12 +295,11 @@ def sentences():
     (folder / "1_Pooling/config.json").write_text(json.dumps(
         {"word_embedding_dimension": 36, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True,
          "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False}))
-    from safetensors.torch import load_file
     tensors = load_file(folder / "golden.safetensors")
-    total = tensors["out.hidden"].to(torch.float64).sum(1)  # zeros after the ends
-    mean = total / tensors["in.lengths"][:, None]
-    tensors["out.embedding"] = torch.nn.functional.normalize(mean).to(torch.float32)
-    save_file(tensors, folder / "golden.safetensors", metadata={"graph": "encode"})
+    inputs, outputs = ({name.removeprefix(kind): value for name, value in tensors.items() if name.startswith(kind)}
+                       for kind in ("in.encode.", "out.encode."))
+    mean = outputs["hidden"].to(torch.float64).sum(1) / inputs["lengths"][:, None]  # zeros after the ends
+    save_golden(folder, {"encode": (inputs, outputs | {"embedding": torch.nn.functional.normalize(mean)})})
 
 
 # ---- Encoder-decoders ----
@@ -309,15 +308,11 @@ def encoder_decoder(name, model, target_vocabulary=vocabulary):
     source, lengths, target = ids(3, 11), torch.tensor([11, 4, 7]), ids(3, 9) % target_vocabulary
     mask = torch.arange(11)[None] < lengths[:, None]
     run = lambda m: m(input_ids=source, attention_mask=mask.to(torch.int64), decoder_input_ids=target)
-    model = save(name, model, "encode", {"ids": source, "lengths": lengths},
-                 lambda m: {"hidden": run(m).encoder_last_hidden_state * mask[:, :, None]})
-    if model:
-        save_decoder(name, {"ids": target, "lengths": lengths}, run(model))
-
-
-def save_decoder(name, inputs, results):
-    inputs["position"] = torch.zeros(len(inputs["ids"]), dtype=torch.int32)
-    save_golden(here / name / "golden_decode.safetensors", "decode", inputs, {"logits": results.logits})
+    save(name, model, {
+        "encode": ({"ids": source, "lengths": lengths},
+                   lambda m: {"hidden": run(m).encoder_last_hidden_state * mask[:, :, None]}),
+        "decode": ({"ids": target, "lengths": lengths, "position": torch.zeros(3, dtype=torch.int32)},
+                   lambda m: {"logits": run(m).logits})})
 
 
 def t5(**more):
@@ -362,11 +357,11 @@ def whisper(name, generation=None, **more):
     features = transformers.WhisperFeatureExtractor(feature_size=7)._np_extract_fbank_features(samples.numpy(), "cpu")
     features = torch.tensor(features, dtype=torch.float64)
     run = lambda m: m(input_features=features, decoder_input_ids=target)
-    model = save(name, model, "encode", {"samples": samples}, lambda m: {"hidden": run(m).encoder_last_hidden_state})
-    if model:
-        save_decoder(name, {"ids": target}, run(model))
-        if generation:
-            (here / name / "generation_config.json").write_text(json.dumps(generation))
+    saved = save(name, model, {
+        "encode": ({"samples": samples}, lambda m: {"hidden": run(m).encoder_last_hidden_state}),
+        "decode": ({"ids": target, "position": torch.zeros(2, dtype=torch.int32)}, lambda m: {"logits": run(m).logits})})
+    if saved and generation:
+        (here / name / "generation_config.json").write_text(json.dumps(generation))
 
 
 def whispers():
