@@ -104,6 +104,12 @@ def layers(device, model):
     return f"all {len(out['layers'])} layers agree with the references"
 
 
+def recorded(device):
+    found = json.loads(lamina("compare", models / "minilm", "--with", expected / "minilm.safetensors", "--device", device, "--json"))
+    worst = max(layer["error"] for layer in found["layers"])
+    return f"all {len(found['layers'])} results agree; they differ by at most {worst:.0e} of the largest value"
+
+
 def row(device, model, what, check, *more):
     global failed
     try:
@@ -124,6 +130,7 @@ def main():
     print("| model | what is compared | device | result |\n| --- | --- | --- | --- |")
     for device in arguments.devices:
         row(device, "minilm", f"vectors of {len(wanted['sentences'])} sentences", vectors, wanted)
+        row(device, "minilm", "`lamina compare --with` a record of transformers", recorded)
         row(device, "smollm2.gguf", "greedy continuations", continuations, wanted)
         row(device, "whisper", "transcript", transcript, wanted)
         for model in arguments.compare.split(","):
