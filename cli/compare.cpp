@@ -133,6 +133,10 @@ int compare_with(const CompareCommandOptions &options, const Runtime &runtime, c
                                       "with --with transformers");
     std::optional<Temporary> own; // a folder that is removed at the end
     std::filesystem::path record = records ? options.record : std::filesystem::path(options.with);
+    if (!records && !std::filesystem::exists(record))
+        throw Error(ErrorCode::usage, "--with " + options.with +
+                                          ": no such file; expected 'transformers', or a record "
+                                          "that --with transformers --record made");
     if (records && record.empty()) {
         own.emplace(std::filesystem::temp_directory_path() / "lamina-record", Temporary::Kind::folder);
         record = own->path() / "record.safetensors";

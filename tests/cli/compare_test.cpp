@@ -166,6 +166,9 @@ TEST_CASE("compare --with: what is no record, or is of another model, is refused
     const Finished none = run_lamina({"compare", llama, "-d", "cpu", "--with", llama + "/model.safetensors"});
     CHECK(none.status == 3);
     CHECK_THAT(none.err, matchers::contains("model.safetensors: its metadata names no graphs. Expected a record"));
+    const Finished absent = run_lamina({"compare", llama, "-d", "cpu", "--with", "transfomers"});
+    CHECK(absent.status == 2);
+    CHECK_THAT(absent.err, matchers::contains("--with transfomers: no such file; expected 'transformers'"));
     const Finished python = run_lamina({"compare", llama, "-d", "cpu", "--with", "transformers"},
                                        {.environment = {{"LAMINA_PYTHON", "/nowhere/python"}}});
     CHECK(python.status == 1);
