@@ -53,7 +53,8 @@ struct FeedForward {
         "B=1 T=9 C=256 H=256 activation=silu +gate_weight weights=q4_k gate_weight=q5_k down_weight=q6_k",
         "B=1 T=67 C=68 H=130 activation=gelu +gate_weight +down_bias +residual weights=f16", // tiles of 128 x 128
         "B=1 T=66 C=96 H=96 weights=q8_0",
-        "B=1 T=9 C=36 H=516 activation=gelu_tanh +up_bias +down_bias +residual", // K in parts for the second product
+        "B=1 T=9 C=36 H=516 activation=gelu_tanh +up_bias +down_bias +residual", // K in parts for the second product,
+        "B=1 T=9 C=516 H=36 activation=gelu_tanh +up_bias +down_bias +residual", // and for the first
     };
 
     static void check(const Call &call) {

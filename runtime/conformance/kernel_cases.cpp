@@ -61,6 +61,21 @@ class Traits {
         return out;
     }
 
+    // For each choice of the case, another value of it.
+    [[nodiscard]] std::vector<Trait> other_choices(const Case &c) const {
+        std::vector<Trait> out;
+        const std::set<Trait> has = of(c);
+        for (const lamina_param &p : std::span(layer_.params, layer_.n_params)) {
+            if (p.kind != LAMINA_CHOICE) continue;
+            const std::vector<std::string> choices = choices_of(p);
+            const auto other = std::ranges::find_if(choices, [&](const std::string &choice) {
+                return !has.contains(Trait{p.name, choice});
+            });
+            if (other != choices.end()) out.push_back({p.name, *other});
+        }
+        return out;
+    }
+
     // The same case with a trait.
     [[nodiscard]] Case with(const Trait &trait, Case c) const {
         if (trait.kind == weights) {
@@ -100,25 +115,25 @@ class Traits {
     std::set<Trait> wanted_;
 };
 
-// A kernel of a variant: the cases that dispatch it, and what it meets in them.
+// A kernel of a variant: the cases that dispatch it, by work.
 struct Use {
-    std::vector<std::pair<double, const Case *>> cases; // by work
-    std::set<Trait> wanted, met;
+    std::vector<std::pair<double, const Case *>> cases;
+    std::set<Trait> wanted;
 };
+using Pipelines = std::map<unsigned long, std::set<std::string>>; // by kernel
 
 class Maker {
   public:
     Maker(const abi::Layer &layer, const CheckTarget &target, const std::vector<Case> &cases)
         : layer_(layer), target_(target), traits_(*layer.contract), variants_(target.variants(layer)) {
         for (const Case &c : cases) {
-            const abi::LayerCall call = call_of(layer, c);
-            const double work = work_of(call);
+            const double work = work_of(call_of(layer, c));
             for (size_t v = 0; v < variants_.size(); ++v)
-                for (const unsigned long kernel : kernels_of(call, v)) {
+                for (const auto &[kernel, pipelines] : pipelines_of(c, v)) {
                     Use &use = uses_[kernel][v];
-                    use.met.merge(traits_.of(c));
                     use.wanted.merge(traits_.wanted(c));
-                    if (work <= most_work) use.cases.emplace_back(work, &c);
+                    use.cases.emplace_back(work, &c);
+                    for (const std::string &kind : felt(c, kernel, v)) specialized_[kernel].insert(kind);
                 }
         }
     }
@@ -126,8 +141,10 @@ class Maker {
     std::vector<KernelCase> run() {
         for (auto &[kernel, by_variant] : uses_) {
             std::set<Trait> met;
-            for (const auto &[v, use] : by_variant) met.insert(use.met.begin(), use.met.end());
+            for (const auto &[v, use] : by_variant)
+                for (const auto &[work, c] : use.cases) met.merge(met_in(*c, kernel, v));
             for (auto &[v, use] : by_variant) {
+                std::erase_if(use.cases, [](const auto &entry) { return entry.first > most_work; });
                 std::ranges::stable_sort(use.cases, {}, [](const auto &entry) { return entry.first; });
                 if (use.cases.size() > most_bases) use.cases.resize(most_bases);
                 make(kernel, v, use, met);
@@ -137,24 +154,50 @@ class Maker {
     }
 
   private:
-    [[nodiscard]] std::set<unsigned long> kernels_of(const abi::LayerCall &call, size_t variant) const {
-        std::set<unsigned long> out;
-        for (const std::string &pipeline : target_.pipelines(call, variants_[variant].name))
-            out.insert(std::stoul(pipeline)); // it begins with the kernel's number
+    // None if the layer refuses the case.
+    [[nodiscard]] Pipelines pipelines_of(const Case &c, size_t variant) const {
+        Pipelines out;
+        try {
+            for (const std::string &pipeline : target_.pipelines(call_of(layer_, c), variants_[variant].name))
+                out[std::stoul(pipeline)].insert(pipeline); // it begins with the kernel's number
+        } catch (const Error &) {
+        }
         return out;
     }
 
-    // The case with the trait, if the layer accepts it and still dispatches the kernel.
+    // The choices for which the kernel is specialized in this case: with another one, its constants are others.
+    [[nodiscard]] std::set<std::string> felt(const Case &c, unsigned long kernel, size_t variant) const {
+        std::set<std::string> out;
+        const Pipelines here = pipelines_of(c, variant);
+        for (const Trait &other : traits_.other_choices(c)) {
+            const Pipelines there = pipelines_of(traits_.with(other, c), variant);
+            if (there.contains(kernel) && there.at(kernel) != here.at(kernel)) out.insert(other.kind);
+        }
+        return out;
+    }
+
+    // What the kernel, which the case dispatches, meets in it. A layer may dispatch several kernels, and its choice, or
+    // one of several dtypes, be that of another.
+    [[nodiscard]] std::set<Trait> met_in(const Case &c, unsigned long kernel, size_t variant) const {
+        std::set<Trait> out = traits_.of(c);
+        const std::set<std::string> felt_here = felt(c, kernel, variant);
+        const auto specialized = specialized_.find(kernel);
+        std::map<std::string, size_t> count;
+        for (const Trait &trait : out) ++count[trait.kind];
+        std::erase_if(out, [&](const Trait &trait) {
+            const bool elsewhere = specialized != specialized_.end() && specialized->second.contains(trait.kind);
+            return count[trait.kind] > 1 || (elsewhere && !felt_here.contains(trait.kind));
+        });
+        return out;
+    }
+
+    // The case with the trait, if the layer accepts it and the kernel meets it there.
     [[nodiscard]] std::optional<Case> changed(const Case &c, const Trait &trait, unsigned long kernel,
                                               size_t variant) const {
         Case out = traits_.with(trait, c);
-        if (!traits_.of(out).contains(trait)) return std::nullopt;
-        try {
-            const abi::LayerCall call = call_of(layer_, out);
-            if (work_of(call) <= most_work && kernels_of(call, variant).contains(kernel)) return out;
-        } catch (const Error &) { // the layer refuses it
-        }
-        return std::nullopt;
+        if (!pipelines_of(out, variant).contains(kernel) || work_of(call_of(layer_, out)) > most_work) return {};
+        if (!met_in(out, kernel, variant).contains(trait)) return {};
+        return out;
     }
 
     // Until no further trait can be had. What is made is a base, too: one that has a trait may allow another.
@@ -169,7 +212,7 @@ class Maker {
                     auto made = changed(bases[i], missing, kernel, variant);
                     if (!made) continue;
                     add_others(*made, missing, kernel, variant, use.wanted, met);
-                    met.merge(traits_.of(*made));
+                    met.merge(met_in(*made, kernel, variant));
                     bases.push_back(*made);
                     out_.push_back({std::move(*made), variants_[variant]});
                     more = true;
@@ -186,7 +229,7 @@ class Maker {
         for (const Trait &other : wanted) {
             if (met.contains(other)) continue;
             auto both = changed(c, other, kernel, variant);
-            if (!both || !std::ranges::includes(traits_.of(*both), kept)) continue;
+            if (!both || !std::ranges::includes(met_in(*both, kernel, variant), kept)) continue;
             c = std::move(*both);
             kept.insert(other);
         }
@@ -197,6 +240,7 @@ class Maker {
     const Traits traits_;
     const std::vector<CheckVariant> variants_;
     std::map<unsigned long, std::map<size_t, Use>> uses_;
+    std::map<unsigned long, std::set<std::string>> specialized_; // for which choices, in some case
     std::vector<KernelCase> out_;
 };
 

@@ -161,20 +161,21 @@ class Trial {
             if (p.kind == LAMINA_BOOL)
                 wrong.params[p.name] = value == 0;
             else if (p.kind == LAMINA_CHOICE)
-                wrong.params[p.name] = next_choice(p.choices, value);
+                wrong.params[p.name] = other_choice(p.choices, value);
             else
                 continue;
             judge_case(std::string("another '") + p.name + "'", wrong);
         }
     }
 
-    static std::string next_choice(const std::string &choices, size_t index) {
+    // The first of the others, since neighbours may differ by little: gelu and gelu_tanh.
+    static std::string other_choice(const std::string &choices, size_t index) {
         std::vector<std::string> all;
         for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
             end = choices.find('|', begin);
             all.push_back(choices.substr(begin, end - begin));
         }
-        return all[(index + 1) % all.size()];
+        return all[index == 0 ? 1 : 0];
     }
 
     void shift_indices() {
