@@ -4,7 +4,11 @@
     tests/serve/soak.py build/asan/bin/lamina --requests 100000
 
 Requests of good clients must be answered right, probes within a second throughout, and at the end the server may take at
-most 1.1 times (--growth) the memory that it took after the first 1,000 requests.
+most 1.1 times (--growth) the memory that it took after the first tenth.
+
+Until then sessions make programs for the shapes in which texts of several clients meet. Eight clients and 100,000
+requests: 4.2 MiB are allocated after 1,000 requests, 5.2 after 5,000, and 5.4 to 5.6 from 15,000 to the end; one client:
+3.4 to 3.5 from 2,000 on.
 """
 
 import argparse
@@ -168,7 +172,7 @@ def probe(server, over, faults, longest):
 
 
 def soak(server):
-    """Memory after the first 1,000 requests and at the end, the longest probe, and what went wrong."""
+    """Prints the memory after the first tenth and at the end, and the longest probe. Returns what went wrong."""
     count, faults, longest, over = itertools.count(), [], [0.0], threading.Event()
     threads = [threading.Thread(target=client, args=(server, i, count, faults, Good(), parked))
                for parked in [Parked()] for i in range(arguments.clients)]
@@ -180,14 +184,14 @@ def soak(server):
     while any(each.is_alive() for each in threads):
         time.sleep(0.2)
         done = int(repr(count)[6:-1])
-        if first == 0 and done >= 1000:
+        if first == 0 and done >= arguments.requests // 10:
             first = memory(server)
         if sys.stdout.isatty():
             print(f"\r{done} requests, {memory(server) >> 20} MiB", end="", flush=True)
     last = memory(server)
     over.set()
     watcher.join()
-    print(f"\r{arguments.requests} requests in {time.monotonic() - began:.0f} s: {first >> 20} MiB after the first 1,000, "
+    print(f"\r{arguments.requests} requests in {time.monotonic() - began:.0f} s: {first >> 20} MiB after the first tenth, "
           f"{last >> 20} MiB at the end; the longest probe took {longest[0]:.2f} s")
     if last > arguments.growth * first:
         faults.append("memory has grown")
