@@ -1,9 +1,9 @@
 #include "architectures/assemble.hpp"
 
 #include "architectures/generation_settings.hpp"
-#include "base/model_path.hpp"
 #include "architectures/output_tokens.hpp"
 #include "architectures/text_settings.hpp"
+#include "base/model_path.hpp"
 #include "base/readable_json.hpp"
 #include "base/utf8.hpp"
 

@@ -3,8 +3,8 @@
 #include "architectures/config.hpp"
 #include "architectures/gguf_model.hpp"
 #include "architectures/hugging_face.hpp"
-#include "base/model_path.hpp"
 #include "base/file.hpp"
+#include "base/model_path.hpp"
 #include "model/other_formats.hpp"
 
 #include <lamina/error.hpp>
