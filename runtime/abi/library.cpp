@@ -80,6 +80,7 @@ std::vector<fs::path> libraries_in(const fs::path &folder) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with("lamina_") && entry.path().extension() == library_ending) out.push_back(entry.path());
     }
+    if (error == std::errc::not_enough_memory) throw std::bad_alloc();
     if (error) throw Error(ErrorCode::plugin, "plugin folder " + folder.string() + ": " + error.message());
     std::sort(out.begin(), out.end());
     return out;
