@@ -272,6 +272,8 @@ struct Attention {
         "B=2 Tq=67 Tk=67 D=24 heads=4 kv_heads=2 window=9 softcap=20 scale=1 +v",
         "B=2 Tq=9 Tk=1025 D=8 heads=4 kv_heads=2 +v +keep_mask",
         "B=2 Tq=3 Tk=1027 D=40 heads=2 batch_first=0 +v +keep_mask +score_bias score_bias=large",
+        "B=1 Tq=131 Tk=131 D=66 heads=1 scale=4 +v q=one_hot k=one_hot v=one_hot",
+        "B=2 Tq=35 Tk=35 D=20 heads=2 causal=1 window=2 +v v=infinite",
         "B=1 Tq=9 Tk=4096 D=32 heads=1 scale=7.5 q=one_hot k=one_hot", // thousands of small, equal shares
         "B=1 Tq=1 Tk=4096 D=32 heads=1 scale=7.5 q=one_hot k=one_hot",
         "B=1 Tq=6 Tk=6 D=96 heads=2 +v +key_lengths key_lengths=one",

@@ -26,7 +26,7 @@ struct Linear {
     static constexpr auto work = "2*K";
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr auto variants = product_variants;
-    static constexpr std::array tolerances{tolerance(1e-5, 1e-6)};
+    static constexpr std::array tolerances{tolerance(1e-5, 4e-6)}; // 4e-6: for rows whose few sums all cancel
     static constexpr std::array cases{
         "B=1 T=1 K=1 N=1 +bias",
         "B=1 T=1 K=64 N=127 +bias weights=f16",
@@ -37,12 +37,13 @@ struct Linear {
         "B=5 T=13 K=68 N=63 +bias weights=bf16",
         "B=1 T=7 K=260 N=129 weights=f16",
         "B=2 T=65 K=768 N=97 +bias",
-        "B=3 T=3 K=67 N=29 +bias x=one_hot",
+        "B=3 T=43 K=67 N=29 +bias x=one_hot",
         "B=1 T=9 K=96 N=33 +bias weights=f16 x=huge",
         "B=1 T=2 K=2048 N=5 +bias x=offset",
         "B=2 T=19 K=36 N=67 +bias +residual weights=f16",
         "B=1 T=3 K=33 N=130 +residual",
         "B=2 T=37 K=96 N=131 +bias weights=q8_0",
+        "B=1 T=9 K=96 N=131 weights=q8_0 weight=one_hot",
         "B=1 T=3 K=32 N=7 weights=q8_0",
         "B=1 T=9 K=96 N=67 weights=q4_0",
         "B=1 T=3 K=160 N=9 +bias weights=q4_1",

@@ -41,7 +41,6 @@ shared uvec2 b_high[32u * LINE], b_low[32u * LINE];   // [key][channel / 4] of K
 shared float product[32u * 32u];                      // [line][key], or [line][channel]
 shared float share[32u * 33u];                        // [line][key]: scores, then their exponentials; negative: hidden
 shared float inverse_scale[32];                       // of the block's rows of V
-shared bool any_wild;
 
 // Rows of Q, and of K and V, head by head.
 uint line_at(uint b, uint kv_head, uint line) {
@@ -164,13 +163,10 @@ void main() {
             share[at.x + 8u * j] = kept0[j] ? score0[j] : HIDDEN;
             share[at.y + 8u * j] = kept1[j] ? score1[j] : HIDDEN;
         }
-        if (lane == 0u) any_wild = false;
         barrier();
         if (lane < 32u) {
             const float v_scale = scales[v_scales() + key_at(b, kv_head, min(first + lane, last_end - 1u))];
-            const bool wild = v_scale == SCALE_OF_INFINITY;
-            inverse_scale[lane] = wild ? WILD : inverse_of(v_scale);
-            if (wild) any_wild = true;
+            inverse_scale[lane] = v_scale == SCALE_OF_INFINITY ? WILD : inverse_of(v_scale);
         }
         vec2 peak = greatest;
         for (uint j = 0u; j < 32u; ++j) peak = max(peak, vec2(share[high * 33u + j], share[(high + 16u) * 33u + j]));
@@ -184,11 +180,13 @@ void main() {
         greatest = peak;
         vec2 added = vec2(0.0);
         vec2 most = vec2(0.0); // the greatest share of a line, after the scales of V are divided out
+        bool any_wild = false;
         for (uint j = 0u; j < 32u; ++j) {
             const vec2 p = vec2(share[high * 33u + j], share[(high + 16u) * 33u + j]);
             const vec2 counted = mix(p, vec2(0.0), lessThan(p, vec2(0.0)));
             added += counted;
             most = max(most, counted * inverse_scale[j]);
+            any_wild = any_wild || inverse_scale[j] == WILD;
         }
         total = total * shrink + added;
         const vec2 line_scale = vec2(scale_for(floatBitsToUint(most.x)), scale_for(floatBitsToUint(most.y)));
