@@ -19,4 +19,12 @@ inline std::vector<lamina::Device> vulkan_devices(const lamina::Runtime &runtime
     return usable;
 }
 
+// The CPU, and the first Vulkan device there is: a software one, too.
+inline std::vector<lamina::Device> devices_of_each_kind(const lamina::Runtime &runtime) {
+    std::vector<lamina::Device> out{runtime.device("cpu")};
+    const std::vector<lamina::Device> vulkan = vulkan_devices(runtime);
+    if (!vulkan.empty()) out.push_back(vulkan.front());
+    return out;
+}
+
 } // namespace test

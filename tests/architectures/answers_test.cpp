@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path folders = test::architectures / "answers";
+const fs::path answer_folders = test::architectures / "answers";
 
 std::vector<TextPair> pairs_of(const json &list) {
     std::vector<TextPair> out;
@@ -46,13 +46,13 @@ void check_answers(const std::vector<Answer> &found, const json &wanted) {
 } // namespace
 
 TEST_CASE("answers: they are those of transformers, also in texts longer than the model takes, and after conversion") {
-    const json all = json_of(folders / "expected.json");
+    const json all = json_of(answer_folders / "expected.json");
     const std::vector<TextPair> pairs = pairs_of(all["pairs"]);
     CHECK(all["answers"].size() == 2);
     for (const auto &[name, by_setting] : all["answers"].items()) {
         const TemporaryFolder folder;
-        convert(runtime(), folders / name, {}).model.save(folder.path() / "converted");
-        for (const fs::path &path : {folders / name, folder.path() / "converted"}) {
+        convert(runtime(), answer_folders / name, {}).model.save(folder.path() / "converted");
+        for (const fs::path &path : {answer_folders / name, folder.path() / "converted"}) {
             Session session = session_of(path);
             for (size_t s = 0; s < by_setting.size(); ++s) {
                 const auto found = answer(session, pairs, options_of(all["settings"][s]));
@@ -67,7 +67,7 @@ TEST_CASE("answers: they are those of transformers, also in texts longer than th
 }
 
 TEST_CASE("answers: questions without a text, or too long for one, are refused, as are texts alone") {
-    Session session = session_of(folders / "bert");
+    Session session = session_of(answer_folders / "bert");
     const auto refusal = [&](const TextPair &pair) { return message_of([&] { (void)answer(session, {pair}); }); };
     CHECK_THAT(refusal({"who?", ""}), contains("question 1: expected a question and a text that are not empty"));
     CHECK_THAT(refusal({"", "the fox"}), contains("question 1: expected a question and a text that are not empty"));

@@ -12,12 +12,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path models = test::architectures / "models";
+const fs::path known_models = test::architectures / "models";
 
 // The error of loading one of models/ after config.json was changed; "" if it loads.
 std::string refusal(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
     const TemporaryFolder folder;
-    fs::copy(models / name, folder.path(), fs::copy_options::recursive);
+    fs::copy(known_models / name, folder.path(), fs::copy_options::recursive);
     fs::remove(folder.path() / "golden.safetensors");
     nlohmann::json config = test::json_of(folder.path() / "config.json");
     change(config);
@@ -36,7 +36,7 @@ std::string refusal(const std::string &name, const std::function<void(nlohmann::
 // The keys that Lamina ignores after config.json was changed.
 std::vector<std::string> ignored(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
     const TemporaryFolder folder;
-    fs::copy(models / name, folder.path(), fs::copy_options::recursive);
+    fs::copy(known_models / name, folder.path(), fs::copy_options::recursive);
     nlohmann::json config = test::json_of(folder.path() / "config.json");
     change(config);
     folder.write("config.json", config.dump());

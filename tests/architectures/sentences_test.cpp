@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path folders = test::architectures / "sentences";
+const fs::path sentence_folders = test::architectures / "sentences";
 
 void check_vectors(const Tensor &found, const json &wanted) {
     const auto rows = wanted.get<std::vector<std::vector<float>>>();
@@ -28,17 +28,17 @@ void check_vectors(const Tensor &found, const json &wanted) {
 } // namespace
 
 TEST_CASE("sentences: modules and prompts give the vectors of sentence-transformers, after conversion, too") {
-    const json wanted = json_of(folders / "expected.json");
+    const json wanted = json_of(sentence_folders / "expected.json");
     const auto texts = wanted["texts"].get<std::vector<std::string>>();
     for (const auto &[name, vectors] : wanted["vectors"].items()) {
         INFO(name);
         const size_t colon = name.find(':');
         const TemporaryFolder folder;
         const fs::path converted = folder.path() / "converted";
-        convert(runtime(), folders / name.substr(0, colon), {}).model.save(converted);
+        convert(runtime(), sentence_folders / name.substr(0, colon), {}).model.save(converted);
         ReadOptions options{.truncate = true};
         if (colon != std::string::npos) options.prompt = name.substr(colon + 1);
-        for (const fs::path &path : {folders / name.substr(0, colon), converted}) {
+        for (const fs::path &path : {sentence_folders / name.substr(0, colon), converted}) {
             Session session = session_of(path);
             check_vectors(embed(session, texts, options), vectors);
         }
@@ -46,9 +46,9 @@ TEST_CASE("sentences: modules and prompts give the vectors of sentence-transform
 }
 
 TEST_CASE("sentences: a prompt is chosen by its name") {
-    Session session = session_of(folders / "dense");
-    CHECK(inspect(runtime().load(folders / "dense")).reading->prompts.at("query") == "the fox: ");
-    CHECK(inspect(runtime().load(folders / "older")).reading->default_prompt == "query");
+    Session session = session_of(sentence_folders / "dense");
+    CHECK(inspect(runtime().load(sentence_folders / "dense")).reading->prompts.at("query") == "the fox: ");
+    CHECK(inspect(runtime().load(sentence_folders / "older")).reading->default_prompt == "query");
     const Tensor plain = embed(session, {"the fox: jumps"}), prompted = embed(session, {"jumps"}, {.prompt = "query"});
     CHECK(std::ranges::equal(plain.f32(), prompted.f32()));
     CHECK_THAT(message_of([&] { (void)embed(session, {"jumps"}, {.prompt = "quary"}); }),
@@ -56,12 +56,12 @@ TEST_CASE("sentences: a prompt is chosen by its name") {
 }
 
 TEST_CASE("sentences: pairs of texts have the scores of transformers, cut like its own if they are too long") {
-    const json wanted = json_of(folders / "expected.json");
+    const json wanted = json_of(sentence_folders / "expected.json");
     std::vector<TextPair> pairs;
     for (const json &pair : wanted["pairs"]) pairs.push_back({pair[0], pair[1]});
     for (const auto &[name, rows] : wanted["scores"].items()) {
         INFO(name);
-        Session session = session_of(folders / name);
+        Session session = session_of(sentence_folders / name);
         const auto found = classify_pairs(session, pairs, {.truncate = true});
         REQUIRE(found.size() == rows.size());
         for (size_t i = 0; i < found.size(); ++i)
@@ -70,14 +70,14 @@ TEST_CASE("sentences: pairs of texts have the scores of transformers, cut like i
                 CHECK_THAT(each.score, matchers::within_abs(rows[i][label].get<double>(), 1e-5));
             }
     }
-    Session session = session_of(folders / "ranker");
+    Session session = session_of(sentence_folders / "ranker");
     CHECK_THAT(message_of([&] { (void)classify_pairs(session, pairs); }), contains("expected at most 24"));
 }
 
 TEST_CASE("sentences: what a folder of sentence-transformers has and Lamina does not is named") {
     const auto refusal = [](const char *file, const std::function<void(json &)> &change) {
         const TemporaryFolder folder;
-        fs::copy(folders / "dense", folder.path(), fs::copy_options::recursive);
+        fs::copy(sentence_folders / "dense", folder.path(), fs::copy_options::recursive);
         json content = json_of(folder.path() / file);
         change(content);
         (void)folder.write(file, content.dump());

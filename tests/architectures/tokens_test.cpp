@@ -13,15 +13,15 @@ namespace {
 using Ids = std::vector<int32_t>;
 using Start = std::vector<Ids>;
 
-const fs::path models = test::architectures / "models";
+const fs::path token_models = test::architectures / "models";
 
 // The tokens of one of models/ with these settings in generation_config.json; with none, in a folder without the file.
 model::OutputTokens tokens(const std::string &name, const json &generation, const json &more_config = {}) {
     const TemporaryFolder folder;
-    json config = test::json_of(models / name / "config.json");
+    json config = test::json_of(token_models / name / "config.json");
     if (!more_config.empty()) config.update(more_config);
     folder.write("config.json", config.dump());
-    fs::copy(models / name / "model.safetensors", folder.path());
+    fs::copy(token_models / name / "model.safetensors", folder.path());
     if (!generation.empty()) folder.write("generation_config.json", generation.dump());
     return architectures::open(folder.path())->tokens;
 }
@@ -107,5 +107,5 @@ TEST_CASE("output tokens: Whisper's output begins with a language, a task and \"
 }
 
 TEST_CASE("output tokens: GGUF gives the end tokens") {
-    CHECK(architectures::open(models / "gguf_llama" / "model.gguf")->tokens.end == Ids{2});
+    CHECK(architectures::open(token_models / "gguf_llama" / "model.gguf")->tokens.end == Ids{2});
 }

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr auto vulkan_line = "vulkan\tV AH1 L K AH0 N";
+constexpr auto vulkan_phones = "vulkan\tV AH1 L K AH0 N";
 
 // Letters (2, 3) and their lengths, for the graph "encode" of g2p.
 void write_letters(const TemporaryFolder &folder) {
@@ -38,7 +38,7 @@ TEST_CASE("run: words are answered one per line, in order, whatever the spaces b
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
     REQUIRE(lines.size() == 3);
-    CHECK(lines[0] == vulkan_line);
+    CHECK(lines[0] == vulkan_phones);
     CHECK_THAT(lines[1], matchers::contains("transformer\tT R AE0 N S F AO1 R M ER0"));
     CHECK_THAT(lines[2], matchers::contains("word\t"));
 }
@@ -57,11 +57,11 @@ TEST_CASE("run: lines of stdin are answered in order; an empty line stays empty"
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
     REQUIRE(lines.size() == 5);
-    CHECK(lines[0] == vulkan_line);
+    CHECK(lines[0] == vulkan_phones);
     CHECK(lines[1].empty());
     CHECK(lines[2] == "Vulkan\tV AH1 L K AH0 N");
     CHECK_THAT(lines[3], matchers::contains("a\t"));
-    CHECK(lines[4] == vulkan_line);
+    CHECK(lines[4] == vulkan_phones);
 }
 
 TEST_CASE("run: an empty argument is an empty text, as an empty line is") {
@@ -102,7 +102,7 @@ TEST_CASE("run: a line that is too long ends the run with its number, after answ
 TEST_CASE("run: a line is answered before the next one arrives") {
     Running run({"run", g2p(), "--device", "cpu", "--quiet"});
     run.write("vulkan\n");
-    CHECK(run.line() == vulkan_line);
+    CHECK(run.line() == vulkan_phones);
     run.write("a\n");
     CHECK_THAT(run.line(), matchers::contains("a\t"));
     CHECK(run.finish() == 0);
@@ -112,7 +112,7 @@ TEST_CASE("run: a termination signal ends it with status 128 plus the signal") {
     for (const int signal : {SIGINT, SIGTERM}) {
         Running run({"run", g2p(), "--device", "cpu", "--quiet"});
         run.write("vulkan\n");
-        CHECK(run.line() == vulkan_line); // now it waits for more
+        CHECK(run.line() == vulkan_phones); // now it waits for more
         CHECK(run.finish(signal) == 128 + signal);
     }
 }
@@ -170,7 +170,7 @@ TEST_CASE("run: --variant selects how a layer is computed, and unknown variants 
     };
     const Finished reference = with("attention=reference"), unknown = with("attention=baseline");
     CHECK(reference.status == 0);
-    CHECK(reference.out == std::string(vulkan_line) + "\n");
+    CHECK(reference.out == std::string(vulkan_phones) + "\n");
     CHECK(unknown.status == 2);
     CHECK_THAT(unknown.err,
                matchers::contains("attention has no variant 'baseline' on cpu; it has reference, cpu_fall"));

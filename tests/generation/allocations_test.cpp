@@ -169,13 +169,6 @@ void check_last(const std::vector<Step> &steps, uint64_t allocations_of_a_step) 
     }
 }
 
-std::vector<Device> devices() {
-    std::vector<Device> out{test::runtime().device("cpu")};
-    const std::vector<Device> vulkan = test::vulkan_devices(test::runtime());
-    if (!vulkan.empty()) out.push_back(vulkan.front());
-    return out;
-}
-
 } // namespace
 
 TEST_CASE("a decode step allocates no memory of the host") {
@@ -184,7 +177,7 @@ TEST_CASE("a decode step allocates no memory of the host") {
     CPU_ZERO(&one);
     CPU_SET(::sched_getcpu(), &one);
     REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
-    for (const Device &device : devices())
+    for (const Device &device : test::devices_of_each_kind(test::runtime()))
         for (const int64_t vocabulary : {28, 3000}) { // all scores of a step are read, or only the candidates
             Steps steps(device, vocabulary);
             for (const auto &[name, options] : ways()) {

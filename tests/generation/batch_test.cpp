@@ -22,13 +22,6 @@ Session letters(float ends, const Device &device) {
     return runtime().session(runtime().load(test::letters({.ends = ends})), device);
 }
 
-std::vector<Device> devices() {
-    std::vector<Device> out{runtime().device("cpu")};
-    const std::vector<Device> vulkan = test::vulkan_devices(runtime());
-    if (!vulkan.empty()) out.push_back(vulkan.front());
-    return out;
-}
-
 // Prompts of 1 to 60 letters in no order.
 std::vector<std::string> prompts(size_t count) {
     std::vector<std::string> out;
@@ -71,7 +64,7 @@ Texts write(Batch &batch, Texts texts = {}) {
 
 TEST_CASE("more texts of unequal lengths than slots: each gets the same answer as alone") {
     const std::vector<std::string> texts = prompts(11);
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         Session session = letters(0.5F, device), alone = letters(0.5F, runtime().device("cpu"));
         for (const int64_t beams : {1, 2}) {
             INFO(device.id << ", beams " << beams);
@@ -108,7 +101,7 @@ TEST_CASE("a sampled text is the same in any company") {
 }
 
 TEST_CASE("a long prompt is read between the tokens of the texts that it joins") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         INFO(device.id);
         Session session = letters(0, device), alone = letters(0, runtime().device("cpu"));
         Batch batch(session, {.slots = 2, .length = 900});
@@ -134,7 +127,7 @@ TEST_CASE("a long prompt is read between the tokens of the texts that it joins")
 }
 
 TEST_CASE("texts of a batch have their own options, come at any time and give the answers of generate()") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         INFO(device.id);
         Session session = letters(0, device), alone = letters(0, runtime().device("cpu"));
         Batch batch(session, {.slots = 2, .length = 100});

@@ -38,13 +38,6 @@ ModelDescription description() {
     return built;
 }
 
-std::vector<Device> devices() {
-    std::vector<Device> out{runtime().device("cpu")};
-    const std::vector<Device> vulkan = test::vulkan_devices(runtime());
-    if (!vulkan.empty()) out.push_back(vulkan.front());
-    return out;
-}
-
 std::vector<std::pair<std::string, GenerateOptions>> ways() {
     const auto with = [](const auto &change) {
         GenerateOptions options;
@@ -71,7 +64,7 @@ std::vector<std::pair<std::string, GenerateOptions>> ways() {
 
 TEST_CASE("texts from candidates are those from all scores, on every device") {
     const std::vector<std::string> texts{"t5 t9", "t100", "t2000 t3 t4"};
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         Session session = runtime().session(runtime().load(description()), device);
         for (const auto &[name, options] : ways()) {
             INFO(device.id << ", " << name);
@@ -90,7 +83,7 @@ TEST_CASE("texts from candidates are those from all scores, on every device") {
 }
 
 TEST_CASE("texts of a batch are what they are alone, whether those beside them need all scores or not") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         Session session = runtime().session(runtime().load(description()), device);
         std::map<uint64_t, std::pair<std::string, GenerateOptions>> added;
         std::map<uint64_t, Hypothesis> found;
@@ -116,7 +109,7 @@ TEST_CASE("texts of a batch are what they are alone, whether those beside them n
 }
 
 TEST_CASE("a decoder gives the likeliest tokens in order, and all scores if they are asked for") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         INFO(device.id);
         Session session = runtime().session(runtime().load(description()), device);
         detail::SessionState &state = detail::Access::state(session);
@@ -147,7 +140,7 @@ TEST_CASE("a decoder gives the likeliest tokens in order, and all scores if they
 }
 
 TEST_CASE("a score that is no number ends the generation with an error, also among many") {
-    for (const Device &device : devices())
+    for (const Device &device : test::devices_of_each_kind(runtime()))
         for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
             ModelDescription model = description();
             model.weights.at("generator.bias").f32()[1234] = wrong;

@@ -35,20 +35,13 @@ ModelDescription letters(int64_t more) {
     return built;
 }
 
-std::vector<Device> devices() {
-    std::vector<Device> out{runtime().device("cpu")};
-    const std::vector<Device> vulkan = test::vulkan_devices(runtime());
-    if (!vulkan.empty()) out.push_back(vulkan.front());
-    return out;
-}
-
 const std::vector<std::string> texts{"lamina", "equal", "vulkan", "q"};
 constexpr std::array fails{false, true, false, true};
 
 } // namespace
 
 TEST_CASE("a text with a score that is NaN fails, and the others of its batch do not") {
-    for (const Device &device : devices())
+    for (const Device &device : test::devices_of_each_kind(runtime()))
         for (const int64_t more : {0, 3000}) { // all scores are read, or candidates
             Session session = runtime().session(runtime().load(letters(more)), device);
             for (const int64_t beams : {1, 3}) {
@@ -77,7 +70,7 @@ TEST_CASE("a text with a score that is NaN fails, and the others of its batch do
 }
 
 TEST_CASE("a batch goes on without a text that fails, and its slot serves the next one") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         INFO(device.id);
         Session session = runtime().session(runtime().load(letters(0)), device);
         Batch batch(session, {.slots = 2});

@@ -24,14 +24,6 @@ namespace {
 
 const std::vector<std::string> words{"a", "vulkan", "transformer", "it", "pronunciation", "q", "lamina", "hello"};
 
-// The CPU, and the first Vulkan device there is: a software one, too.
-std::vector<Device> devices() {
-    std::vector<Device> out{runtime().device("cpu")};
-    const std::vector<Device> vulkan = test::vulkan_devices(runtime());
-    if (!vulkan.empty()) out.push_back(vulkan.front());
-    return out;
-}
-
 Model g2p() { return runtime().load(std::string(LAMINA_SOURCE_DIR) + "/models/g2p"); }
 
 // An untrained language model over single letters: its scores mean nothing, but they are all different.
@@ -75,7 +67,7 @@ void check_close(const std::vector<std::vector<float>> &a, const std::vector<std
 } // namespace
 
 TEST_CASE("cached and uncached decoding give the same scores at every step") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         INFO(device.id << " " << device.name);
         Session translator = runtime().session(g2p(), device);
         const std::vector<generation::Ids> sources{{3, 4, 5, 6}, {7, 8, 9, 10, 11, 12, 13, 14, 15}};
@@ -111,7 +103,7 @@ TEST_CASE("a beam of one is greedy search, token for token") {
 }
 
 TEST_CASE("a batch gives the same results as its members alone, on every device, greedy and with beams") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         Session session = runtime().session(g2p(), device);
         for (const int64_t beams : {1, 3}) {
             INFO(device.id << ", beams " << beams);
@@ -132,7 +124,7 @@ TEST_CASE("a batch gives the same results as its members alone, on every device,
 
 TEST_CASE(
     "beams give distinct hypotheses, best first, with and without a cache, and the best is no worse than greedy") {
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         INFO(device.id);
         Session session = runtime().session(g2p(), device);
         GenerateOptions options;
@@ -231,7 +223,7 @@ TEST_CASE("sampling: beams that compete depend on the seed alone; with temperatu
 
 TEST_CASE("a batch of prompts of different lengths gives the same continuations as each alone") {
     const std::vector<std::string> prompts{"a", "lamina", "xyz", "thequickbrownfox"};
-    for (const Device &device : devices()) {
+    for (const Device &device : test::devices_of_each_kind(runtime())) {
         Session session = runtime().session(language_model(), device);
         for (const int64_t beams : {1, 3}) {
             INFO(device.id << ", beams " << beams);
@@ -318,7 +310,7 @@ TEST_CASE("invalid options and texts are refused with what was expected") {
 
 TEST_CASE("a comparison covers a prompt as a block, and what follows token by token, with caches of either dtype") {
     const Model model = language_model();
-    for (const Device &device : devices())
+    for (const Device &device : test::devices_of_each_kind(runtime()))
         for (const DType cache : {DType::f32, DType::f16}) {
             INFO(device.id << ", " << name_of(cache));
             CompareOptions options;
@@ -338,6 +330,7 @@ TEST_CASE("a comparison covers a prompt as a block, and what follows token by to
         }
     CompareOptions short_text;
     short_text.texts = {"a"};
-    for (const LayerComparison &layer : compare(runtime(), model, devices().front(), short_text).layers)
+    for (const LayerComparison &layer :
+         compare(runtime(), model, test::devices_of_each_kind(runtime()).front(), short_text).layers)
         CHECK_FALSE(layer.prompt); // <s>, then the only letter
 }

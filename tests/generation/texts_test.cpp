@@ -17,7 +17,7 @@ using test::runtime;
 
 namespace {
 
-const std::vector<std::string> words{"<s>", "</s>", "to", "be", "or", "not"};
+const std::vector<std::string> six_words{"<s>", "</s>", "to", "be", "or", "not"};
 constexpr TransformerLayer small{.d_model = 16, .heads = 2, .ffn = 16};
 
 ModelDescription translator(int64_t max_len) {
@@ -26,14 +26,14 @@ ModelDescription translator(int64_t max_len) {
                                 .target_embedding = {.d_model = 16, .vocabulary = 6, .max_len = max_len},
                                 .decoder = {.layer = small.with_source_attention(), .layers = 1},
                                 .generator = {.d_model = 16, .vocabulary = 6}},
-                 {.seed = 3, .text = TextVocabularies{.source = words, .target = words, .max_length = 3}});
+                 {.seed = 3, .text = TextVocabularies{.source = six_words, .target = six_words, .max_length = 3}});
 }
 
 ModelDescription writer(int64_t max_len) {
     return build(DecoderOnly{.embedding = {.d_model = 16, .vocabulary = 6, .max_len = max_len},
                              .decoder = {.layer = small, .layers = 1},
                              .generator = {.d_model = 16, .vocabulary = 6}},
-                 {.seed = 1, .text = TextVocabularies{.target = words, .max_length = max_len - 1}});
+                 {.seed = 1, .text = TextVocabularies{.target = six_words, .max_length = max_len - 1}});
 }
 
 Session session_of(const ModelDescription &model) {

@@ -11,7 +11,7 @@ using lamina::Temporary;
 
 namespace {
 
-std::ptrdiff_t entries(const TemporaryFolder &folder) {
+std::ptrdiff_t count(const TemporaryFolder &folder) {
     return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("temporary: what another writer is using stays, and so do files of oth
     fs::create_directory(name);
     lamina::write_file(target, "third");
     CHECK_FALSE(fs::exists(name));
-    CHECK(entries(folder) == 6);
+    CHECK(count(folder) == 6);
 }
 
 TEST_CASE("temporary: a folder gets its final name with what it holds") {
@@ -45,5 +45,5 @@ TEST_CASE("temporary: a folder gets its final name with what it holds") {
         temporary.rename();
     }
     CHECK(folder.read("model/weights") == "1 2 3");
-    CHECK(entries(folder) == 1);
+    CHECK(count(folder) == 1);
 }

@@ -12,10 +12,9 @@ using lamina::test::for_instruction_sets, lamina::test::numbers;
 
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity(),
-                not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinite = std::numeric_limits<float>::infinity(), no_number = std::numeric_limits<float>::quiet_NaN();
 // Around the lengths of vectors and blocks; what lies behind must not count.
-constexpr int64_t lengths[] = {1, 3, 8, 15, 16, 17, 63, 64, 65, 100, 1500, 5001};
+constexpr int64_t score_lengths[] = {1, 3, 8, 15, 16, 17, 63, 64, 65, 100, 1500, 5001};
 
 double sum_of(const std::vector<float> &x, float shift) {
     return sum_of_exponentials({x.data(), nullptr}, static_cast<int64_t>(x.size()), shift);
@@ -25,10 +24,10 @@ double sum_of(const std::vector<float> &x, float shift) {
 
 TEST_CASE("cpu_fallback: the greatest score of each block, and sums of exponentials") {
     for_instruction_sets([] {
-        for (const int64_t n : lengths) {
+        for (const int64_t n : score_lengths) {
             INFO(n << " scores");
             std::vector<float> x = numbers(n), bias = numbers(n), scores(x);
-            x[static_cast<size_t>(n / 2)] = scores[static_cast<size_t>(n / 2)] = -infinity;
+            x[static_cast<size_t>(n / 2)] = scores[static_cast<size_t>(n / 2)] = -infinite;
             const bool biased = GENERATE(false, true);
             for (size_t i = 0; i < scores.size() && biased; ++i) scores[i] += bias[i];
             for (std::vector<float> *values : {&x, &bias}) values->push_back(1000);
@@ -53,15 +52,15 @@ TEST_CASE("cpu_fallback: a score that is no number shows in the sum, and is not 
     for_instruction_sets([] {
         for (const size_t at : {size_t{0}, size_t{40}, size_t{70}}) {
             std::vector<float> x(71, -3);
-            x[at] = not_a_number;
+            x[at] = no_number;
             std::vector<float> maxima(2);
             block_maxima({x.data(), nullptr}, 71, maxima.data());
             CHECK(maxima == std::vector<float>(2, -3));
             CHECK(std::isnan(sum_of(x, -3)));
-            x[at] = infinity;
-            CHECK(std::isnan(sum_of(x, infinity)));
+            x[at] = infinite;
+            CHECK(std::isnan(sum_of(x, infinite)));
         }
-        CHECK(sum_of(std::vector<float>(71, -infinity), std::numeric_limits<float>::lowest()) == 0);
+        CHECK(sum_of(std::vector<float>(71, -infinite), std::numeric_limits<float>::lowest()) == 0);
         CHECK(sum_of(std::vector<float>(71, -200), 0) == 0);
     });
 }

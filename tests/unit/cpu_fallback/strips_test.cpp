@@ -28,9 +28,9 @@ template <class F> void for_dtypes(const F &f) {
 }
 
 // Up to sixteen rows of a weight, and their strip.
-struct Weight {
-    Weight(const StorageType &of, int64_t n, int64_t width) : Weight(of, n, width, numbers(n * width)) {}
-    Weight(const StorageType &of, int64_t n, int64_t width, std::vector<float> floats)
+struct Strips {
+    Strips(const StorageType &of, int64_t n, int64_t width) : Strips(of, n, width, numbers(n * width)) {}
+    Strips(const StorageType &of, int64_t n, int64_t width, std::vector<float> floats)
         : type(of), rows(n), values(width), stored(static_cast<size_t>(type.row_bytes(values) * rows)),
           strip(static_cast<size_t>(type.row_bytes(values) * strip_rows)), wide(std::move(floats)) {
         type.narrow(wide.data(), rows * values / type.block_values, stored.data());
@@ -46,7 +46,7 @@ struct Weight {
 };
 
 // The product with `rows` rows of x, compared with sums in double.
-void check_product(const Weight &weight, const std::vector<float> &x, int64_t rows) {
+void check_strips(const Strips &weight, const std::vector<float> &x, int64_t rows) {
     const Array<Digits> digits(rows * weight.values / 32);
     REQUIRE(to_digits(x.data(), rows, weight.values, digits.data()));
     const int64_t apart = weight.rows + 1; // of y's rows; what lies between them stays as it is
@@ -74,7 +74,7 @@ TEST_CASE("cpu_fallback: strips are widened exactly, and multiplied as in double
         for_dtypes([](const StorageType &type) {
             for (const int64_t blocks : {1, 3, 6})
                 for (const int64_t n : {1, 5, 16}) {
-                    const Weight weight(type, n, blocks * type.block_values);
+                    const Strips weight(type, n, blocks * type.block_values);
                     for (int64_t first = 0; first < weight.values; first += type.block_values) {
                         constexpr int64_t step = strip_rows + 3;
                         std::vector<float> out(static_cast<size_t>((weight.values - first) * step));
@@ -86,7 +86,7 @@ TEST_CASE("cpu_fallback: strips are widened exactly, and multiplied as in double
                                                    weight.at(std::min(r, n - 1), i);
                         CHECK(same);
                     }
-                    for (const int64_t rows : {1, 2, 3}) check_product(weight, numbers(rows * weight.values), rows);
+                    for (const int64_t rows : {1, 2, 3}) check_strips(weight, numbers(rows * weight.values), rows);
                 }
         });
     });
@@ -99,9 +99,9 @@ TEST_CASE("cpu_fallback: the largest integers of weights and of x do not overflo
                 const int64_t values = 2 * type.block_values;
                 std::vector<float> wide(static_cast<size_t>(strip_rows * values), sign);
                 for (size_t i = 0; i < wide.size(); i += 16) wide[i] = -sign; // so that the others are the greatest
-                const Weight weight(type, strip_rows, values, wide);
-                check_product(weight, std::vector<float>(static_cast<size_t>(values), 1), 1);
-                check_product(weight, std::vector<float>(static_cast<size_t>(values), -1), 1);
+                const Strips weight(type, strip_rows, values, wide);
+                check_strips(weight, std::vector<float>(static_cast<size_t>(values), 1), 1);
+                check_strips(weight, std::vector<float>(static_cast<size_t>(values), -1), 1);
             }
         });
     });
@@ -112,7 +112,7 @@ TEST_CASE("cpu_fallback: strips times values of very unequal sizes") {
     // smallest floats may divide by zero.
     for_instruction_sets([] {
         for_dtypes([](const StorageType &type) {
-            const Weight weight(type, 3, 2 * std::max<int64_t>(type.block_values, 128));
+            const Strips weight(type, 3, 2 * std::max<int64_t>(type.block_values, 128));
             std::vector<float> x = numbers(weight.values);
             for (int64_t i = 0; i < weight.values; ++i) {
                 static constexpr float sizes[] = {1, 1e6F, 0, 1e-36F, 1e-3F, 3e4F, 1e-8F, 1};
@@ -121,11 +121,11 @@ TEST_CASE("cpu_fallback: strips times values of very unequal sizes") {
             for (const float all : {1.0F, -0.0F, 1e-6F, 1e25F}) {
                 std::vector<float> scaled = x;
                 for (float &v : scaled) v *= all;
-                check_product(weight, scaled, 1);
+                check_strips(weight, scaled, 1);
             }
             std::ranges::fill(x, 0.0F); // but for 32
             for (int64_t i = 32; i < 64; ++i) x[static_cast<size_t>(i)] = i % 2 == 0 ? 5 : -5;
-            check_product(weight, x, 1);
+            check_strips(weight, x, 1);
         });
     });
 }
@@ -146,7 +146,7 @@ TEST_CASE("cpu_fallback: rows that do not fill a strip stay as they are") {
     const StorageType &type = storage_type(LAMINA_Q4_1);
     constexpr int64_t values = 64, others = 2;
     const int64_t row_bytes = type.row_bytes(values), of_strip = strip_rows * row_bytes;
-    const Weight weight(type, strip_rows, values);
+    const Strips weight(type, strip_rows, values);
     std::vector<std::byte> rows(static_cast<size_t>(of_strip + others * row_bytes), std::byte{7}), found(rows.size());
     std::copy_n(weight.stored.data(), of_strip, rows.begin());
     put_strips(type.dtype, rows.data(), strip_rows + others, values, found.data());

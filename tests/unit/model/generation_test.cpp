@@ -11,7 +11,7 @@ using matchers::contains;
 
 namespace {
 
-std::string refusal(const std::string &from, const std::string &to) {
+std::string generation_refusal(const std::string &from, const std::string &to) {
     return message_of([&] { (void)ModelFolder(changed(from, to)).load(); });
 }
 
@@ -81,65 +81,69 @@ TEST_CASE("generation: decoder-only models leave out everything about the encode
         message_of([] { (void)ModelFolder(decoder_only(R"("source_ids": "m", )")).load(); }),
         contains(
             "/generation: 'source_ids' needs the key 'source_lengths' beside it; a decoder-only model has neither"));
-    CHECK_THAT(refusal("\"source_ids\": \"letters\", ", ""), contains("needs the key 'source_ids' beside it"));
+    CHECK_THAT(generation_refusal("\"source_ids\": \"letters\", ", ""),
+               contains("needs the key 'source_ids' beside it"));
 }
 
 TEST_CASE("generation: graphs, inputs and outputs must exist") {
-    CHECK_THAT(refusal("\"decode\": \"decode\"", "\"decode\": \"decoder\""),
+    CHECK_THAT(generation_refusal("\"decode\": \"decode\"", "\"decode\": \"decoder\""),
                contains("/generation/decode: no graph 'decoder'; did you mean 'decode'?"));
-    CHECK_THAT(refusal("\"target_ids\": \"phones\"", "\"target_ids\": \"phone\""),
+    CHECK_THAT(generation_refusal("\"target_ids\": \"phones\"", "\"target_ids\": \"phone\""),
                contains("/generation/target_ids: the graph 'decode' has no input 'phone'; did you mean 'phones'?"));
-    CHECK_THAT(refusal("\"logits\": \"logits\"", "\"logits\": \"logit\""),
+    CHECK_THAT(generation_refusal("\"logits\": \"logits\"", "\"logits\": \"logit\""),
                contains("/generation/logits: the graph 'decode' has no output 'logit'; did you mean 'logits'?"));
-    CHECK_THAT(refusal("\"logits\": \"logits\"", "\"logits\": \"logits\", \"probabilities\": \"logits\""),
+    CHECK_THAT(generation_refusal("\"logits\": \"logits\"", "\"logits\": \"logits\", \"probabilities\": \"logits\""),
                contains("/generation: 'logits' and 'probabilities' are both given; decode gives one of them"));
-    CHECK_THAT(refusal("{\"memory\": \"norm\"}", "{\"encoded\": \"norm\"}"),
+    CHECK_THAT(generation_refusal("{\"memory\": \"norm\"}", "{\"encoded\": \"norm\"}"),
                contains("/generation: no output of the graph 'encode' is named like an input of 'decode'"));
-    CHECK_THAT(refusal("\"position\": \"position\", ", ""), contains("/generation: the key 'position' is missing"));
-    CHECK_THAT(refusal("\"end\": ", "\"ent\": "), contains("/generation: unknown key 'ent'; did you mean 'end'?"));
+    CHECK_THAT(generation_refusal("\"position\": \"position\", ", ""),
+               contains("/generation: the key 'position' is missing"));
+    CHECK_THAT(generation_refusal("\"end\": ", "\"ent\": "),
+               contains("/generation: unknown key 'ent'; did you mean 'end'?"));
 }
 
 TEST_CASE("generation: inputs have the type that generation gives them") {
     CHECK_THAT(
-        refusal("\"target_ids\": \"phones\"", "\"target_ids\": \"position\""),
+        generation_refusal("\"target_ids\": \"phones\"", "\"target_ids\": \"position\""),
         contains("/generation/target_ids: expected an input of i32 with dims like \"B T\"; 'position' is i32 \"B\""));
-    CHECK_THAT(refusal("\"position\": \"position\"", "\"position\": \"memory\""),
+    CHECK_THAT(generation_refusal("\"position\": \"position\"", "\"position\": \"memory\""),
                contains("'memory' is f32 \"B S 4\""));
 }
 
 TEST_CASE("generation: every input of the graphs gets a value") {
-    CHECK_THAT(
-        refusal("\"inputs\": {\"phones\"", "\"inputs\": {\"mask\": {\"dtype\": \"i32\", \"dims\": \"B\"}, \"phones\""),
-        contains("/generation: nothing gives the input 'mask' of the graph 'decode' a value"));
-    CHECK_THAT(refusal("\"inputs\": {\"letters\"",
-                       "\"inputs\": {\"mask\": {\"dtype\": \"i32\", \"dims\": \"B\"}, \"letters\""),
+    CHECK_THAT(generation_refusal("\"inputs\": {\"phones\"",
+                                  "\"inputs\": {\"mask\": {\"dtype\": \"i32\", \"dims\": \"B\"}, \"phones\""),
+               contains("/generation: nothing gives the input 'mask' of the graph 'decode' a value"));
+    CHECK_THAT(generation_refusal("\"inputs\": {\"letters\"",
+                                  "\"inputs\": {\"mask\": {\"dtype\": \"i32\", \"dims\": \"B\"}, \"letters\""),
                contains("nothing gives the input 'mask' of the graph 'encode' a value"));
 }
 
 TEST_CASE("generation: vocabularies must be in the folder and contain start and end") {
-    CHECK_THAT(refusal("\"start\": \"<s>\"", "\"start\": \"<S>\""),
+    CHECK_THAT(generation_refusal("\"start\": \"<s>\"", "\"start\": \"<S>\""),
                contains("/generation/start: no token '<S>' in phones.txt"));
-    CHECK_THAT(refusal("\"end\": \"</s>\"", "\"end\": \"a\""), contains("/generation/end: no token 'a' in phones.txt"));
+    CHECK_THAT(generation_refusal("\"end\": \"</s>\"", "\"end\": \"a\""),
+               contains("/generation/end: no token 'a' in phones.txt"));
     for (const char *name : {"../phones.txt", "/etc/passwd", "a/b", "", "..", "phones.txt/", "phones\\u0000.txt"}) {
         CAPTURE(name);
-        CHECK_THAT(refusal("phones.txt", name),
+        CHECK_THAT(generation_refusal("phones.txt", name),
                    contains("/generation/target/vocabulary: expected the name of a file in the model folder"));
     }
-    CHECK_THAT(refusal("phones.txt", "none.txt"), contains("none.txt: No such file"));
-    CHECK_THAT(refusal("phones.txt", "."), contains("is a folder; expected a file"));
+    CHECK_THAT(generation_refusal("phones.txt", "none.txt"), contains("none.txt: No such file"));
+    CHECK_THAT(generation_refusal("phones.txt", "."), contains("is a folder; expected a file"));
 }
 
 TEST_CASE("generation: codecs and the length are checked") {
     CHECK_THAT(
-        refusal("\"words\"", "\"word\""),
+        generation_refusal("\"words\"", "\"word\""),
         contains(
             "/generation/target/split: expected \"characters\" or \"words\", found 'word'; did you mean 'words'?"));
-    CHECK_THAT(refusal("\"lowercase\": true", "\"lowercase\": 1"),
+    CHECK_THAT(generation_refusal("\"lowercase\": true", "\"lowercase\": 1"),
                contains("/generation/source/lowercase: expected true or false, found 1"));
-    CHECK_THAT(refusal("\"max_length\": 8", "\"max_length\": 0"),
+    CHECK_THAT(generation_refusal("\"max_length\": 8", "\"max_length\": 0"),
                contains("/generation/max_length: expected a whole number from 1 to 100000, found 0"));
-    CHECK_THAT(refusal("\"max_length\": 8", "\"max_length\": 100001"), contains("found 100001"));
-    CHECK_THAT(refusal("\"max_length\": 8", "\"max_length\": 8.0"), contains("found 8.0"));
+    CHECK_THAT(generation_refusal("\"max_length\": 8", "\"max_length\": 100001"), contains("found 100001"));
+    CHECK_THAT(generation_refusal("\"max_length\": 8", "\"max_length\": 8.0"), contains("found 8.0"));
 }
 
 TEST_CASE("generation: the model that ships loads, and its vocabularies fit its tables") {

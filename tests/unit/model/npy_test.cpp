@@ -33,7 +33,7 @@ Tensor read(const std::string &bytes) {
     const TemporaryFolder folder;
     return read_npy(folder.write("a.npy", bytes));
 }
-std::string refusal(const std::string &bytes) {
+std::string npy_refusal(const std::string &bytes) {
     return message_of([&] { (void)read(bytes); });
 }
 std::vector<int32_t> integers(const Tensor &t) { return {t.i32().begin(), t.i32().end()}; }
@@ -82,13 +82,13 @@ TEST_CASE("npy: every width of integers is read exactly") {
 }
 
 TEST_CASE("npy: numbers that do not fit are refused with their place") {
-    CHECK_THAT(refusal(npy(header("<i8", "(4,)"), bytes_of<int64_t>({0, 1, 2, 1ll << 40}))),
+    CHECK_THAT(npy_refusal(npy(header("<i8", "(4,)"), bytes_of<int64_t>({0, 1, 2, 1ll << 40}))),
                contains("a.npy: element 3 is 1099511627776, which does not fit I32"));
-    CHECK_THAT(refusal(npy(header("<u4", "(1,)"), bytes_of<uint32_t>({1u << 31}))),
+    CHECK_THAT(npy_refusal(npy(header("<u4", "(1,)"), bytes_of<uint32_t>({1u << 31}))),
                contains("element 0 is 2147483648"));
-    CHECK_THAT(refusal(npy(header("<i8", "(1,)"), bytes_of<int64_t>({INT64_MIN}))),
+    CHECK_THAT(npy_refusal(npy(header("<i8", "(1,)"), bytes_of<int64_t>({INT64_MIN}))),
                contains("element 0 is -9223372036854775808"));
-    CHECK_THAT(refusal(npy(header("<f8", "(1,)"), bytes_of<double>({-1e300}))),
+    CHECK_THAT(npy_refusal(npy(header("<f8", "(1,)"), bytes_of<double>({-1e300}))),
                contains("element 0 is -1e+300, which does not fit F32"));
 }
 
@@ -131,49 +131,51 @@ TEST_CASE("npy: the header may be written in any way that Python reads") {
 }
 
 TEST_CASE("npy: other dtypes are refused, with advice") {
-    CHECK_THAT(refusal(npy(header("|O", "(1,)"), "")), contains("the dtype '|O' holds Python objects"));
-    CHECK_THAT(refusal(npy(header(">f4", "(1,)"), "    ")),
+    CHECK_THAT(npy_refusal(npy(header("|O", "(1,)"), "")), contains("the dtype '|O' holds Python objects"));
+    CHECK_THAT(npy_refusal(npy(header(">f4", "(1,)"), "    ")),
                contains("'>f4' is big-endian; save it with array.astype('<f4')"));
-    CHECK_THAT(refusal(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "    ")),
+    CHECK_THAT(npy_refusal(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "    ")),
                contains("a structured dtype"));
     for (const char *type : {"<U2", "<c8", "|S4", "<f3", "<m8[s]", "f4", "<", "", "< f", "<f16"}) {
         CAPTURE(type);
-        CHECK_THAT(refusal(npy(header(type, "(1,)"), "    ")), contains("is not supported"));
+        CHECK_THAT(npy_refusal(npy(header(type, "(1,)"), "    ")), contains("is not supported"));
     }
 }
 
 TEST_CASE("npy: broken headers are refused") {
-    CHECK_THAT(refusal(""), contains("a.npy: not a .npy file"));
-    CHECK_THAT(refusal("PK\x03\x04"), contains("not a .npy file"));
-    CHECK_THAT(refusal("\x93NUMPY"), contains("cut short inside the .npy header"));
-    CHECK_THAT(refusal(npy("", "", 4)), contains("version 4 of the .npy format"));
-    CHECK_THAT(refusal(npy(header("<f4", "(1,)"), "").substr(0, 30)), contains("cut short inside the .npy header"));
-    CHECK_THAT(refusal(std::string("\x93NUMPY\2\0\xFF\xFF\xFF\xFF", 12)), contains("header of 4294967295 bytes"));
-    CHECK_THAT(refusal(npy("", "")), contains("expected '{'"));
-    CHECK_THAT(refusal(npy("{", "")), contains("expected '''"));
-    CHECK_THAT(refusal(npy("{'descr", "")), contains("a string without an end"));
-    CHECK_THAT(refusal(npy("{'descr': '<f4', 'fortran_order': False}", "")), contains("the key 'shape' is missing"));
-    CHECK_THAT(refusal(npy("{'descr': '<f4', 'descr': '<f4'}", "")), contains("the key 'descr' appears twice"));
-    CHECK_THAT(refusal(npy("{'color': 1}", "")), contains("an unknown key 'color'"));
-    CHECK_THAT(refusal(npy(header("<f4", "(1,)") + "x", "    ")), contains("something follows the dictionary"));
-    CHECK_THAT(refusal(npy("{'fortran_order': Maybe}", "")), contains("expected True or False"));
+    CHECK_THAT(npy_refusal(""), contains("a.npy: not a .npy file"));
+    CHECK_THAT(npy_refusal("PK\x03\x04"), contains("not a .npy file"));
+    CHECK_THAT(npy_refusal("\x93NUMPY"), contains("cut short inside the .npy header"));
+    CHECK_THAT(npy_refusal(npy("", "", 4)), contains("version 4 of the .npy format"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(1,)"), "").substr(0, 30)), contains("cut short inside the .npy header"));
+    CHECK_THAT(npy_refusal(std::string("\x93NUMPY\2\0\xFF\xFF\xFF\xFF", 12)), contains("header of 4294967295 bytes"));
+    CHECK_THAT(npy_refusal(npy("", "")), contains("expected '{'"));
+    CHECK_THAT(npy_refusal(npy("{", "")), contains("expected '''"));
+    CHECK_THAT(npy_refusal(npy("{'descr", "")), contains("a string without an end"));
+    CHECK_THAT(npy_refusal(npy("{'descr': '<f4', 'fortran_order': False}", "")),
+               contains("the key 'shape' is missing"));
+    CHECK_THAT(npy_refusal(npy("{'descr': '<f4', 'descr': '<f4'}", "")), contains("the key 'descr' appears twice"));
+    CHECK_THAT(npy_refusal(npy("{'color': 1}", "")), contains("an unknown key 'color'"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(1,)") + "x", "    ")), contains("something follows the dictionary"));
+    CHECK_THAT(npy_refusal(npy("{'fortran_order': Maybe}", "")), contains("expected True or False"));
 }
 
 TEST_CASE("npy: shapes are tuples of sizes whose product fits 64 bits") {
-    CHECK_THAT(refusal(npy(header("<f4", "(-1,)"), "    ")), contains("expected a size"));
-    CHECK_THAT(refusal(npy(header("<f4", "(99999999999999999999,)"), "    ")), contains("expected a size"));
-    CHECK_THAT(refusal(npy(header("<f4", "(1 2)"), "    ")), contains("expected ',' or ')'"));
-    CHECK_THAT(refusal(npy(header("<f4", "3"), "    ")), contains("expected '('"));
-    CHECK_THAT(refusal(npy(header("<f4", "(4294967296, 4294967296)"), "    ")), contains("overflows 64 bits"));
-    CHECK_THAT(refusal(npy(header("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1)"), "    ")), contains("more than 8 axes"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(-1,)"), "    ")), contains("expected a size"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(99999999999999999999,)"), "    ")), contains("expected a size"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(1 2)"), "    ")), contains("expected ',' or ')'"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "3"), "    ")), contains("expected '('"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(4294967296, 4294967296)"), "    ")), contains("overflows 64 bits"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1)"), "    ")), contains("more than 8 axes"));
 }
 
 TEST_CASE("npy: the data is as long as the shape says") {
-    CHECK_THAT(refusal(npy(header("<f4", "(2, 2)"), std::string(15, 'x'))),
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(2, 2)"), std::string(15, 'x'))),
                contains("expected 16 bytes of data for the shape (2, 2), found 15 (cut short?)"));
-    CHECK_THAT(refusal(npy(header("<f4", "(2, 2)"), std::string(17, 'x'))),
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(2, 2)"), std::string(17, 'x'))),
                contains("expected 16 bytes of data for the shape (2, 2), found more"));
-    CHECK_THAT(refusal(npy(header("<f4", "(1048576, 1048576, 1048576)"), "    ")), contains("found 4 (cut short?)"));
+    CHECK_THAT(npy_refusal(npy(header("<f4", "(1048576, 1048576, 1048576)"), "    ")),
+               contains("found 4 (cut short?)"));
 }
 
 TEST_CASE("npy: only F32 and I32 are written") {

@@ -29,7 +29,7 @@ std::string refusal_of(const std::string &bytes) {
     const TemporaryFolder folder;
     return message_of([&] { (void)open_safetensors(folder.write("w.safetensors", bytes)); });
 }
-std::string refusal(const std::string &header, size_t data_bytes = 0) {
+std::string header_refusal(const std::string &header, size_t data_bytes = 0) {
     return refusal_of(file_of(header, data_bytes));
 }
 
@@ -78,11 +78,11 @@ TEST_CASE("safetensors: weights in blocks are stored as bytes, and the metadata 
           TensorType{DType::q8_0, {2, 64}});
 
     const char *expected = "tensor 't' is q8_0 by the metadata: expected U8 of shape (..., blocks per row, 34), found ";
-    CHECK_THAT(refusal(blocks + R"("U8", "shape": [2, 68])" + offsets, 136),
+    CHECK_THAT(header_refusal(blocks + R"("U8", "shape": [2, 68])" + offsets, 136),
                contains(expected + std::string("U8 (2, 68)")));
-    CHECK_THAT(refusal(blocks + R"("F32", "shape": [1, 34])" + offsets, 136),
+    CHECK_THAT(header_refusal(blocks + R"("F32", "shape": [1, 34])" + offsets, 136),
                contains(expected + std::string("F32 (1, 34)")));
-    CHECK_THAT(refusal(R"({"__metadata__": {"t.dtype": "q8_0"}, "t": {"dtype": "U8",
+    CHECK_THAT(header_refusal(R"({"__metadata__": {"t.dtype": "q8_0"}, "t": {"dtype": "U8",
                            "shape": [0, 4611686018427387904, 34], "data_offsets": [0, 0]}})"),
                contains("overflows 64 bits"));
 }
@@ -167,68 +167,70 @@ TEST_CASE("safetensors: the header's length must be present and plausible") {
 }
 
 TEST_CASE("safetensors: the header must be one JSON object of UTF-8") {
-    CHECK_THAT(refusal(""), contains("begins with ''; expected '{'"));
-    CHECK_THAT(refusal("[]"), contains("begins with '['; expected '{'"));
-    CHECK_THAT(refusal(" {}"), contains("begins with ' '; expected '{'"));
-    CHECK_THAT(refusal("\xEF\xBB\xBF{}"), contains("expected '{'"));
-    CHECK_THAT(refusal("{\"\xFF\": 1}"), contains("invalid UTF-8 at offset 2"));
-    CHECK_THAT(refusal("{"), contains("not JSON"));
-    CHECK_THAT(refusal("{} x"), contains("not JSON"));
-    CHECK_THAT(refusal(std::string("{}\0\0", 4)), contains("a zero byte at offset 2"));
+    CHECK_THAT(header_refusal(""), contains("begins with ''; expected '{'"));
+    CHECK_THAT(header_refusal("[]"), contains("begins with '['; expected '{'"));
+    CHECK_THAT(header_refusal(" {}"), contains("begins with ' '; expected '{'"));
+    CHECK_THAT(header_refusal("\xEF\xBB\xBF{}"), contains("expected '{'"));
+    CHECK_THAT(header_refusal("{\"\xFF\": 1}"), contains("invalid UTF-8 at offset 2"));
+    CHECK_THAT(header_refusal("{"), contains("not JSON"));
+    CHECK_THAT(header_refusal("{} x"), contains("not JSON"));
+    CHECK_THAT(header_refusal(std::string("{}\0\0", 4)), contains("a zero byte at offset 2"));
 }
 
 TEST_CASE("safetensors: names must be unique") {
     const std::string t = R"({"dtype": "F32", "shape": [], "data_offsets": [0, 4]})";
-    CHECK_THAT(refusal(R"({"t": )" + t + R"(, "t": )" + t + "}", 4), contains("the key 't' appears twice here"));
-    CHECK_THAT(refusal(R"({"__metadata__": {"k": "1", "k": "2"}})"),
+    CHECK_THAT(header_refusal(R"({"t": )" + t + R"(, "t": )" + t + "}", 4), contains("the key 't' appears twice here"));
+    CHECK_THAT(header_refusal(R"({"__metadata__": {"k": "1", "k": "2"}})"),
                contains("/__metadata__: the key 'k' appears twice here"));
 }
 
 TEST_CASE("safetensors: metadata maps strings to strings") {
-    CHECK_THAT(refusal(R"({"__metadata__": {"epochs": 65}})"),
+    CHECK_THAT(header_refusal(R"({"__metadata__": {"epochs": 65}})"),
                contains("/__metadata__/epochs: expected a string, found 65"));
-    CHECK_THAT(refusal(R"({"__metadata__": ["x"]})"), contains("/__metadata__: expected an object"));
+    CHECK_THAT(header_refusal(R"({"__metadata__": ["x"]})"), contains("/__metadata__: expected an object"));
 }
 
 TEST_CASE("safetensors: a tensor needs its dtype, shape and offsets") {
-    CHECK_THAT(refusal(R"({"t": 3})"), contains("/t: expected an object, found 3"));
-    CHECK_THAT(refusal(R"({"t": {"shape": [2], "data_offsets": [0, 8]}})", 8),
+    CHECK_THAT(header_refusal(R"({"t": 3})"), contains("/t: expected an object, found 3"));
+    CHECK_THAT(header_refusal(R"({"t": {"shape": [2], "data_offsets": [0, 8]}})", 8),
                contains("/t: the key 'dtype' is missing"));
-    CHECK_THAT(refusal(R"({"t": {"dtype": "F32", "data_offsets": [0, 8]}})", 8),
+    CHECK_THAT(header_refusal(R"({"t": {"dtype": "F32", "data_offsets": [0, 8]}})", 8),
                contains("/t: the key 'shape' is missing"));
-    CHECK_THAT(refusal(R"({"t": {"dtype": "F32", "shape": [2]}})", 8), contains("the key 'data_offsets' is missing"));
-    CHECK_THAT(refusal(R"({"t": {"dtype": "F31", "shape": [2], "data_offsets": [0, 8]}})", 8),
+    CHECK_THAT(header_refusal(R"({"t": {"dtype": "F32", "shape": [2]}})", 8),
+               contains("the key 'data_offsets' is missing"));
+    CHECK_THAT(header_refusal(R"({"t": {"dtype": "F31", "shape": [2], "data_offsets": [0, 8]}})", 8),
                contains("/t/dtype: the safetensors format has no dtype 'F31'"));
-    CHECK_THAT(refusal(R"({"t": {"dtype": 32, "shape": [2], "data_offsets": [0, 8]}})", 8),
+    CHECK_THAT(header_refusal(R"({"t": {"dtype": 32, "shape": [2], "data_offsets": [0, 8]}})", 8),
                contains("/t/dtype: expected a string"));
 }
 
 TEST_CASE("safetensors: shapes are lists of sizes whose product fits 64 bits") {
-    CHECK(refusal(shaped("[2]"), 8).empty());
-    CHECK_THAT(refusal(shaped("2"), 8), contains("/t/shape: expected a list"));
-    CHECK_THAT(refusal(shaped("[-2]"), 8), contains("/t/shape/0: expected a whole number from 0"));
-    CHECK_THAT(refusal(shaped("[2.0]"), 8), contains("/t/shape/0: expected a whole number from 0"));
-    CHECK_THAT(refusal(shaped("[\"2\"]"), 8), contains("/t/shape/0: expected a whole number from 0"));
-    CHECK_THAT(refusal(shaped("[4294967296, 4294967296]"), 8), contains("overflows 64 bits"));
-    CHECK_THAT(refusal(shaped("[4611686018427387905]"), 8), contains("overflows 64 bits")); // times 4 it would be 4
-    CHECK_THAT(refusal(shaped("[4294967296, 4294967296, 0]"), 8), contains("overflows 64 bits"));
-    CHECK_THAT(refusal(shaped("[18446744073709551616]"), 8), contains("/t/shape/0: expected a whole number"));
+    CHECK(header_refusal(shaped("[2]"), 8).empty());
+    CHECK_THAT(header_refusal(shaped("2"), 8), contains("/t/shape: expected a list"));
+    CHECK_THAT(header_refusal(shaped("[-2]"), 8), contains("/t/shape/0: expected a whole number from 0"));
+    CHECK_THAT(header_refusal(shaped("[2.0]"), 8), contains("/t/shape/0: expected a whole number from 0"));
+    CHECK_THAT(header_refusal(shaped("[\"2\"]"), 8), contains("/t/shape/0: expected a whole number from 0"));
+    CHECK_THAT(header_refusal(shaped("[4294967296, 4294967296]"), 8), contains("overflows 64 bits"));
+    CHECK_THAT(header_refusal(shaped("[4611686018427387905]"), 8),
+               contains("overflows 64 bits")); // times 4 it would be 4
+    CHECK_THAT(header_refusal(shaped("[4294967296, 4294967296, 0]"), 8), contains("overflows 64 bits"));
+    CHECK_THAT(header_refusal(shaped("[18446744073709551616]"), 8), contains("/t/shape/0: expected a whole number"));
 }
 
 TEST_CASE("safetensors: a tensor has as many bytes as its shape and dtype say") {
-    CHECK_THAT(refusal(shaped("[3]"), 8), contains("/t/data_offsets: expected 12 bytes for F32 (3), found 8"));
-    CHECK_THAT(refusal(shaped("[]"), 8), contains("expected 4 bytes for F32 (), found 8"));
-    CHECK_THAT(refusal(R"({"t": {"dtype": "F4", "shape": [3], "data_offsets": [0, 1]}})", 1),
+    CHECK_THAT(header_refusal(shaped("[3]"), 8), contains("/t/data_offsets: expected 12 bytes for F32 (3), found 8"));
+    CHECK_THAT(header_refusal(shaped("[]"), 8), contains("expected 4 bytes for F32 (), found 8"));
+    CHECK_THAT(header_refusal(R"({"t": {"dtype": "F4", "shape": [3], "data_offsets": [0, 1]}})", 1),
                contains("its 12 bits do not fill whole bytes"));
 }
 
 TEST_CASE("safetensors: offsets are a begin and an end") {
-    CHECK_THAT(refusal(placed("[0]"), 8),
+    CHECK_THAT(header_refusal(placed("[0]"), 8),
                contains("/t/data_offsets: expected [begin, end], found a list with 1 entry"));
-    CHECK_THAT(refusal(placed("[0, 8, 8]"), 8), contains("expected [begin, end]"));
-    CHECK_THAT(refusal(placed("[-8, 0]"), 8), contains("/t/data_offsets/0: expected a whole number"));
-    CHECK_THAT(refusal(placed("[8, 0]"), 8), contains("the end, 0, is before the begin, 8"));
-    CHECK_THAT(refusal(placed("[9223372036854775800, 9223372036854775808]"), 8),
+    CHECK_THAT(header_refusal(placed("[0, 8, 8]"), 8), contains("expected [begin, end]"));
+    CHECK_THAT(header_refusal(placed("[-8, 0]"), 8), contains("/t/data_offsets/0: expected a whole number"));
+    CHECK_THAT(header_refusal(placed("[8, 0]"), 8), contains("the end, 0, is before the begin, 8"));
+    CHECK_THAT(header_refusal(placed("[9223372036854775800, 9223372036854775808]"), 8),
                contains("/t/data_offsets/1: expected a whole number"));
 }
 
@@ -237,14 +239,15 @@ TEST_CASE("safetensors: tensors cover the data without holes, overlaps or a rest
         return R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": )" + a +
                R"(}, "b": {"dtype": "U8", "shape": [4], "data_offsets": )" + b + "}}";
     };
-    CHECK(refusal(two("[0, 4]", "[4, 8]"), 8).empty());
-    CHECK(refusal(two("[4, 8]", "[0, 4]"), 8).empty());
-    CHECK_THAT(refusal(two("[0, 4]", "[5, 9]"), 9), contains("tensor 'b' begins at byte 5; expected 4"));
-    CHECK_THAT(refusal(two("[0, 4]", "[3, 7]"), 7), contains("tensor 'b' begins at byte 3; expected 4"));
-    CHECK_THAT(refusal(two("[0, 4]", "[0, 4]"), 4), contains("tensor 'b' begins at byte 0; expected 4"));
-    CHECK_THAT(refusal(two("[1, 5]", "[5, 9]"), 9), contains("tensor 'a' begins at byte 1; expected 0"));
-    CHECK_THAT(refusal(two("[0, 4]", "[4, 8]"), 9), contains("the header describes 8 bytes of data; the file has 9"));
-    CHECK_THAT(refusal(two("[0, 4]", "[4, 8]"), 7), contains("the file has 7 (cut short?)"));
+    CHECK(header_refusal(two("[0, 4]", "[4, 8]"), 8).empty());
+    CHECK(header_refusal(two("[4, 8]", "[0, 4]"), 8).empty());
+    CHECK_THAT(header_refusal(two("[0, 4]", "[5, 9]"), 9), contains("tensor 'b' begins at byte 5; expected 4"));
+    CHECK_THAT(header_refusal(two("[0, 4]", "[3, 7]"), 7), contains("tensor 'b' begins at byte 3; expected 4"));
+    CHECK_THAT(header_refusal(two("[0, 4]", "[0, 4]"), 4), contains("tensor 'b' begins at byte 0; expected 4"));
+    CHECK_THAT(header_refusal(two("[1, 5]", "[5, 9]"), 9), contains("tensor 'a' begins at byte 1; expected 0"));
+    CHECK_THAT(header_refusal(two("[0, 4]", "[4, 8]"), 9),
+               contains("the header describes 8 bytes of data; the file has 9"));
+    CHECK_THAT(header_refusal(two("[0, 4]", "[4, 8]"), 7), contains("the file has 7 (cut short?)"));
 }
 
 TEST_CASE("safetensors: only ordinary files are mapped") {

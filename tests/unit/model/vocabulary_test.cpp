@@ -13,7 +13,7 @@ Vocabulary vocabulary(const std::string &text) {
     const TemporaryFolder folder;
     return Vocabulary::open(folder.write("v.txt", text));
 }
-std::string refusal(const std::string &text) {
+std::string vocabulary_refusal(const std::string &text) {
     return message_of([&] { (void)vocabulary(text); });
 }
 using Ids = std::vector<int32_t>;
@@ -32,10 +32,10 @@ TEST_CASE("vocabulary: the line's number is the token's id") {
 }
 
 TEST_CASE("vocabulary: broken files are refused with the line") {
-    CHECK_THAT(refusal(""), contains("v.txt: empty"));
-    CHECK_THAT(refusal("a\n\nb\n"), contains("v.txt: line 2: an empty line"));
-    CHECK_THAT(refusal("a\nb\na\n"), contains("v.txt: line 3: 'a' is already in line 1"));
-    CHECK_THAT(refusal("a\n\xFF\n"), contains("v.txt: line 2: invalid UTF-8: '\\xff'"));
+    CHECK_THAT(vocabulary_refusal(""), contains("v.txt: empty"));
+    CHECK_THAT(vocabulary_refusal("a\n\nb\n"), contains("v.txt: line 2: an empty line"));
+    CHECK_THAT(vocabulary_refusal("a\nb\na\n"), contains("v.txt: line 3: 'a' is already in line 1"));
+    CHECK_THAT(vocabulary_refusal("a\n\xFF\n"), contains("v.txt: line 2: invalid UTF-8: '\\xff'"));
     CHECK_THAT(message_of([] { (void)Vocabulary::open("/absent/v.txt"); }), contains("/absent/v.txt: No such file"));
 }
 

@@ -14,7 +14,7 @@ using Kind = PlannedTensor::Kind;
 
 namespace {
 
-const std::shared_ptr<const abi::Registry> &plugins() {
+const std::shared_ptr<const abi::Registry> &fake_plugins() {
     static const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     return registry;
 }
@@ -24,12 +24,12 @@ model::Node node(std::string name, std::string type, std::string input) {
 }
 
 // x (B T 8) -> norm -> up (16) -> softmax; the weights are in memory.
-struct TestModel {
+struct PlannedModel {
     model::Model model;
     std::map<std::string, Tensor, std::less<>> weights;
     GraphShapes shapes;
 
-    TestModel() {
+    PlannedModel() {
         model.folder = "folder";
         model.graphs["main"] = {
             "main",
@@ -43,7 +43,7 @@ struct TestModel {
     model::Graph &graph() { return model.graphs.at("main"); }
     GraphPlan plan() {
         model.weights = model::Weights::of(weights);
-        return plan_graph(model, graph(), *plugins(), shapes);
+        return plan_graph(model, graph(), *fake_plugins(), shapes);
     }
     std::string refusal() {
         return message_of([&] { (void)plan(); });
@@ -53,7 +53,7 @@ struct TestModel {
 } // namespace
 
 TEST_CASE("shapes are solved from the inputs through every layer") {
-    const GraphPlan plan = TestModel().plan();
+    const GraphPlan plan = PlannedModel().plan();
     REQUIRE(plan.steps.size() == 3);
     const auto tensor = [&](const char *name) { return plan.tensors[static_cast<size_t>(plan.tensor(name))]; };
     CHECK(tensor("x").kind == Kind::input);
@@ -67,7 +67,7 @@ TEST_CASE("shapes are solved from the inputs through every layer") {
 }
 
 TEST_CASE("a step's ports are bound to tensors, or to none if left out") {
-    const GraphPlan plan = TestModel().plan();
+    const GraphPlan plan = PlannedModel().plan();
     const Step &norm = plan.steps[0];
     CHECK(norm.in == std::vector<int32_t>{plan.tensor("x"), none});               // no residual
     CHECK(norm.weight == std::vector<int32_t>{plan.tensor("norm.weight"), none}); // no bias in the file
@@ -75,7 +75,7 @@ TEST_CASE("a step's ports are bound to tensors, or to none if left out") {
 }
 
 TEST_CASE("a layer without inputs ignores the layer before it") {
-    TestModel test;
+    PlannedModel test;
     test.graph().nodes.push_back(node("bias", "relative_position_bias", "p"));
     test.graph().nodes.back().params["max_distance"] = 20.0;
     test.graph().outputs["bias"] = "bias";
@@ -86,7 +86,7 @@ TEST_CASE("a layer without inputs ignores the layer before it") {
 }
 
 TEST_CASE("one weight that two layers map to is one tensor") {
-    TestModel test;
+    PlannedModel test;
     test.graph().nodes.push_back(node("again", "layer_norm", "norm"));
     test.graph().nodes.back().weights["weight"] = "norm.weight";
     test.graph().outputs["again"] = "again";
@@ -95,7 +95,7 @@ TEST_CASE("one weight that two layers map to is one tensor") {
 }
 
 TEST_CASE("an activation lives from the step that writes it to the last that reads it; an output to the end") {
-    TestModel test;
+    PlannedModel test;
     test.graph().outputs["early"] = "norm";
     const GraphPlan plan = test.plan();
     const std::vector<Lifetime> lifetimes = lifetimes_of(plan, false);
@@ -110,7 +110,7 @@ TEST_CASE("an activation lives from the step that writes it to the last that rea
 }
 
 TEST_CASE("a graph that does not fit together is refused with the layer, its place and what was expected") {
-    TestModel test;
+    PlannedModel test;
     const auto refused_for = [&](const char *why) { CHECK_THAT(test.refusal(), matchers::contains(why)); };
     SECTION("an input that is missing") {
         test.shapes.inputs.clear();
@@ -140,7 +140,7 @@ TEST_CASE("a graph that does not fit together is refused with the layer, its pla
     SECTION("a file of weights that is missing") {
         test.model.graphs["main"].nodes.erase(test.graph().nodes.begin()); // the norm needs none
         test.graph().nodes[0].inputs[""] = "x";
-        CHECK_THAT(message_of([&] { (void)plan_graph(test.model, test.graph(), *plugins(), test.shapes); }),
+        CHECK_THAT(message_of([&] { (void)plan_graph(test.model, test.graph(), *fake_plugins(), test.shapes); }),
                    matchers::contains("weight 'weight' is missing") &&
                        matchers::contains((std::filesystem::path("folder") / "model.safetensors").string() +
                                           " does not exist"));
@@ -164,19 +164,19 @@ TEST_CASE("a graph that does not fit together is refused with the layer, its pla
 }
 
 TEST_CASE("unused weights are listed, so that a misspelt bias does not pass as absent") {
-    TestModel test;
+    PlannedModel test;
     test.weights["norm.bais"] = Tensor(TensorType{DType::f32, {8}});
     (void)test.plan();
-    CHECK(unused_weights(test.model, *plugins()) == std::vector<std::string>{"norm.bais"});
+    CHECK(unused_weights(test.model, *fake_plugins()) == std::vector<std::string>{"norm.bais"});
 }
 
 TEST_CASE("a tensor that a plan does not have is refused with the nearest name") {
-    const GraphPlan plan = TestModel().plan();
+    const GraphPlan plan = PlannedModel().plan();
     CHECK_THAT(message_of([&] { (void)plan.tensor("nrom"); }), matchers::contains("did you mean 'norm'"));
 }
 
 TEST_CASE("an isolated step is a graph: its operands are inputs, its results outputs") {
-    const GraphPlan plan = TestModel().plan();
+    const GraphPlan plan = PlannedModel().plan();
     const GraphPlan alone = isolate(plan, 1);
     REQUIRE(alone.steps.size() == 1);
     CHECK(alone.steps[0].name == "up");
@@ -187,7 +187,7 @@ TEST_CASE("an isolated step is a graph: its operands are inputs, its results out
 }
 
 TEST_CASE("states have the requested capacity, and are absent without one or without their input") {
-    TestModel test;
+    PlannedModel test;
     test.graph().inputs.push_back({"position", DType::i32, "B"});
     test.shapes.inputs["position"] = {DType::i32, {2}};
     for (const char *name : {"attention", "elsewhere"}) {
@@ -210,7 +210,7 @@ TEST_CASE("states have the requested capacity, and are absent without one or wit
 }
 
 TEST_CASE("a plan of states alone has the layers that states depend on, and no others") {
-    TestModel test;
+    PlannedModel test;
     test.graph().inputs.push_back({"position", DType::i32, "B"});
     test.shapes.inputs["position"] = {DType::i32, {2}};
     const auto attend = [&](const char *name, const char *input) {
@@ -243,7 +243,7 @@ TEST_CASE("a plan of states alone has the layers that states depend on, and no o
 }
 
 TEST_CASE("candidates are chosen behind an output, which stays on the device, if its rows are long enough") {
-    TestModel test;
+    PlannedModel test;
     test.shapes.candidates = Candidates{"probabilities", 64, true};
     CHECK(test.plan().steps.size() == 3); // rows of 16
     CHECK(test.plan().outputs.size() == 1);

@@ -9,22 +9,22 @@
 namespace {
 using namespace lamina::plugin;
 
-constexpr ProductKernels kernels{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+constexpr ProductKernels numbers{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
                                  13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
 
-struct Emitted {
+struct Dispatch {
     uint32_t kernel;
     std::vector<lamina_ref> bind;
     uint32_t rows, inner, cols, first_col, y_cols, part_inner;
 };
 
 struct Notes {
-    std::vector<Emitted> dispatches, preparation;
+    std::vector<Dispatch> dispatches, preparation;
     std::vector<uint64_t> scratch, prepared; // bytes
 };
 Notes &notes_of(const lamina_host *host) { return *static_cast<Notes *>(host->context); }
 
-Emitted emitted(const lamina_dispatch *d) {
+Dispatch dispatch_of(const lamina_dispatch *d) {
     const auto *push = static_cast<const uint32_t *>(d->push);
     const auto value = [&](uint32_t i) { return i < d->push_bytes / 4 ? push[i] : 0; };
     return {d->kernel, {d->bind, d->bind + d->n_bind}, value(0), value(1), value(2), value(3), value(4), value(5)};
@@ -38,7 +38,7 @@ constexpr lamina_prepare preparing{
         return LAMINA_OK;
     },
     [](const lamina_host *host, const lamina_dispatch *d) -> lamina_status {
-        notes_of(host).preparation.push_back(emitted(d));
+        notes_of(host).preparation.push_back(dispatch_of(d));
         return LAMINA_OK;
     }};
 
@@ -60,7 +60,7 @@ class Harness {
         device_.subgroup = 8, device_.shared_bytes = 32 * 1024;
         host_.context = &notes_;
         host_.dispatch = [](const lamina_host *host, const lamina_dispatch *d) -> lamina_status {
-            notes_of(host).dispatches.push_back(emitted(d));
+            notes_of(host).dispatches.push_back(dispatch_of(d));
             return LAMINA_OK;
         };
         host_.scratch = [](const lamina_host *host, uint64_t bytes, lamina_ref *out) -> lamina_status {
@@ -71,11 +71,11 @@ class Harness {
         host_.extension = [](const lamina_host *, const char *) -> const void * { return &preparing; };
     }
 
-    std::vector<Emitted> plan(uint32_t variant = 0) {
+    std::vector<Dispatch> plan(uint32_t variant = 0) {
         notes_ = {};
         const Call call(call_);
         Plan plan(call, variant, host_);
-        plan_product(call, plan, kernels,
+        plan_product(call, plan, numbers,
                      {.rows = x_.dim[0], .x = plan.in("x"), .weight = "weight", .bias = "bias", .y = plan.out("y")});
         return notes_.dispatches;
     }
@@ -111,7 +111,7 @@ TEST_CASE("plan_product: windows of X and W cover every sum once, aligned and wi
     std::map<std::pair<uint64_t, uint64_t>, int> times; // each (row, column)
     const auto emitted = Harness(rows, inner, cols, limit, dtype).plan();
     CHECK(emitted.size() > 1);
-    for (const Emitted &e : emitted) {
+    for (const Dispatch &e : emitted) {
         const lamina_ref &x = e.bind[0], &w = e.bind[1], &y = e.bind[4];
         const uint64_t first_row = x.offset / (inner * 4);
         CHECK(x.offset == first_row * inner * 4);
@@ -143,18 +143,18 @@ TEST_CASE("plan_product: the kernel follows from the variant and the shape") {
     const auto kernel = [](int64_t rows, int64_t inner, uint32_t variant, uint32_t weight = LAMINA_F32) {
         return Harness(rows, inner, 30, 1 << 20, weight).plan(variant).at(0).kernel;
     };
-    CHECK(kernel(10, 63, in_registers) == kernels.registers);
-    CHECK(kernel(10, 64, in_registers) == kernels.registers_vec4);
-    CHECK(kernel(10, 63, in_tiles) == kernels.tiled);
-    CHECK(kernel(10, 64, in_tiles) == kernels.tiled_vec4);
-    CHECK(kernel(8, 63, in_tiles) == kernels.few_rows);
-    CHECK(kernel(8, 64, in_tiles) == kernels.few_rows_vec4);
-    CHECK(kernel(8, 63, by_subgroup) == kernels.few_rows_subgroup);
-    CHECK(kernel(8, 64, by_subgroup) == kernels.few_rows_subgroup_vec4);
-    CHECK(kernel(10, 64, in_registers, LAMINA_Q8_0) == kernels.registers_blocks);
-    CHECK(kernel(10, 64, in_tiles, LAMINA_Q8_0) == kernels.tiled_blocks);
-    CHECK(kernel(8, 64, in_tiles, LAMINA_Q8_0) == kernels.few_rows_blocks);
-    CHECK(kernel(8, 64, by_subgroup, LAMINA_Q8_0) == kernels.few_rows_subgroup_blocks);
+    CHECK(kernel(10, 63, in_registers) == numbers.registers);
+    CHECK(kernel(10, 64, in_registers) == numbers.registers_vec4);
+    CHECK(kernel(10, 63, in_tiles) == numbers.tiled);
+    CHECK(kernel(10, 64, in_tiles) == numbers.tiled_vec4);
+    CHECK(kernel(8, 63, in_tiles) == numbers.few_rows);
+    CHECK(kernel(8, 64, in_tiles) == numbers.few_rows_vec4);
+    CHECK(kernel(8, 63, by_subgroup) == numbers.few_rows_subgroup);
+    CHECK(kernel(8, 64, by_subgroup) == numbers.few_rows_subgroup_vec4);
+    CHECK(kernel(10, 64, in_registers, LAMINA_Q8_0) == numbers.registers_blocks);
+    CHECK(kernel(10, 64, in_tiles, LAMINA_Q8_0) == numbers.tiled_blocks);
+    CHECK(kernel(8, 64, in_tiles, LAMINA_Q8_0) == numbers.few_rows_blocks);
+    CHECK(kernel(8, 64, by_subgroup, LAMINA_Q8_0) == numbers.few_rows_subgroup_blocks);
     REQUIRE_THROWS_AS(kernel(9, 64, by_subgroup), Unsupported);
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("plan_product: large tiles are for more than 64 rows and columns") {
     const auto emitted = [](int64_t rows, int64_t cols) {
         return Harness(rows, 64, cols, 1 << 20).plan(in_large_tiles);
     };
-    CHECK(emitted(65, 65).at(0).kernel == kernels.tiled_large_vec4);
+    CHECK(emitted(65, 65).at(0).kernel == numbers.tiled_large_vec4);
     REQUIRE_THROWS_AS(emitted(64, 65), Unsupported);
     REQUIRE_THROWS_AS(emitted(65, 64), Unsupported);
 }
@@ -174,9 +174,9 @@ TEST_CASE("plan_product: K is split into parts if a GPU would not be busy otherw
         uint32_t part, parts; // parts: 0 if it is not split
     };
     const Expected e =
-        GENERATE(Expected{64, 1536, 576, kernels.tiled_vec4, 256, 6}, Expected{64, 515, 30, kernels.tiled, 512, 2},
-                 Expected{64, 511, 30, 0, 0, 0}, Expected{1, 8192, 2048, kernels.few_rows_vec4, 4096, 2},
-                 Expected{1, 8192, 512, kernels.few_rows_vec4, 1024, 8}, Expected{1, 1536, 576, 0, 0, 0},
+        GENERATE(Expected{64, 1536, 576, numbers.tiled_vec4, 256, 6}, Expected{64, 515, 30, numbers.tiled, 512, 2},
+                 Expected{64, 511, 30, 0, 0, 0}, Expected{1, 8192, 2048, numbers.few_rows_vec4, 4096, 2},
+                 Expected{1, 8192, 512, numbers.few_rows_vec4, 1024, 8}, Expected{1, 1536, 576, 0, 0, 0},
                  Expected{512, 8192, 8192, 0, 0, 0});
     CAPTURE(e.rows, e.inner, e.cols);
     Harness harness(e.rows, e.inner, e.cols, 1 << 30);
@@ -188,7 +188,7 @@ TEST_CASE("plan_product: K is split into parts if a GPU would not be busy otherw
     REQUIRE(emitted.size() == 2);
     CHECK(emitted[0].kernel == e.kernel);
     CHECK(emitted[0].part_inner == e.part);
-    CHECK(emitted[1].kernel == kernels.join);
+    CHECK(emitted[1].kernel == numbers.join);
     CHECK(emitted[1].inner == e.parts);
     CHECK(emitted[0].bind[4].role == LAMINA_SCRATCH);
     CHECK(emitted[1].bind[0].role == LAMINA_SCRATCH);
@@ -199,7 +199,7 @@ TEST_CASE("plan_product: K is split into parts if a GPU would not be busy otherw
 TEST_CASE("plan_product: a product that is split is written once, also if its matrices exceed the binding limit") {
     constexpr int64_t rows = 130, inner = 1024, cols = 90;
     std::vector<int> times(rows * cols); // the last two rows, which are few, are not split
-    for (const Emitted &e : Harness(rows, inner, cols, 300000).plan(in_parts)) {
+    for (const Dispatch &e : Harness(rows, inner, cols, 300000).plan(in_parts)) {
         if (e.bind[4].role != LAMINA_OUT) continue; // sums of parts
         const auto first_row = static_cast<uint32_t>(e.bind[4].offset / (cols * 4));
         for (uint32_t r = first_row; r < first_row + e.rows; ++r)
@@ -225,8 +225,8 @@ TEST_CASE("plan_product: rows that are a multiple of 16 bytes are read in place,
     CHECK(notes.prepared == (expected.packed != 0 ? std::vector{expected.packed} : std::vector<uint64_t>{}));
     CHECK(notes.preparation.size() == notes.prepared.size());
     const bool blocks = expected.dtype == LAMINA_Q8_0;
-    for (const Emitted &e : notes.preparation) CHECK(e.kernel == (blocks ? kernels.pack : kernels.pad));
-    CHECK(emitted.back().kernel == (blocks ? kernels.packed_blocks : kernels.packed));
+    for (const Dispatch &e : notes.preparation) CHECK(e.kernel == (blocks ? numbers.pack : numbers.pad));
+    CHECK(emitted.back().kernel == (blocks ? numbers.packed_blocks : numbers.packed));
     CHECK(emitted.back().inner == expected.with_zeros);
     CHECK(emitted.back().bind[1].role == (expected.packed != 0 ? LAMINA_PREPARED : LAMINA_WEIGHT));
     // X is padded with the same number of zeros in every run.
@@ -241,15 +241,15 @@ TEST_CASE("plan_product: packed weights are within the binding limit, and cover 
     const bool blocks = GENERATE(false, true);
     Harness harness(rows, blocks ? 1024 : inner, cols, limit, blocks ? LAMINA_Q8_0 : LAMINA_F32);
     std::vector<int> times(cols);
-    for (const Emitted &e : harness.plan(packed)) {
-        if (e.kernel == kernels.pad) continue;
+    for (const Dispatch &e : harness.plan(packed)) {
+        if (e.kernel == numbers.pad) continue;
         CHECK(e.bind[1].index < harness.notes().prepared.size());
         for (uint32_t c = e.first_col; c < e.first_col + e.cols; ++c) ++times.at(c);
     }
     CHECK(times == std::vector<int>(cols, 1));
     CHECK(harness.notes().prepared.size() > 1);
     for (const uint64_t bytes : harness.notes().prepared) CHECK(bytes <= limit);
-    for (const Emitted &e : harness.notes().preparation) CHECK(e.bind[0].bytes <= limit);
+    for (const Dispatch &e : harness.notes().preparation) CHECK(e.bind[0].bytes <= limit);
 }
 
 TEST_CASE("plan_product: weights that cannot be packed are refused with the reason") {

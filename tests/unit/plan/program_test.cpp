@@ -12,7 +12,7 @@ using Kind = PlannedTensor::Kind;
 
 namespace {
 
-enum Tensors : int32_t { x, weight, hidden, y, cache };
+enum Tensors : int32_t { x, matrix, hidden, y, cache };
 
 GraphPlan graph() {
     GraphPlan plan{.graph = "main", .tensors = {}, .steps = {}, .inputs = {{"x", x}}, .outputs = {{"y", y}}};
@@ -62,9 +62,9 @@ TEST_CASE("a program checks its arguments before the device sees them") {
     CHECK_THAT(refusal([&] { write(program, x, 20); }), matchers::contains("(2, 3), 24 bytes; found 20"));
     for (const int32_t tensor : {int32_t{hidden}, int32_t{y}})
         CHECK_THAT(refusal([&] { write(program, tensor, 24); }), matchers::contains("is not an input of graph 'main'"));
-    CHECK_THAT(refusal([&] { write(program, weight, 12); }), matchers::contains("'weight' is not an input"));
+    CHECK_THAT(refusal([&] { write(program, matrix, 12); }), matchers::contains("'weight' is not an input"));
     CHECK_THAT(refusal([&] { read(program, y, 24); }), matchers::contains("has no value before the first run"));
-    CHECK_THAT(refusal([&] { read(program, weight, 12); }), matchers::contains("is a weight"));
+    CHECK_THAT(refusal([&] { read(program, matrix, 12); }), matchers::contains("is a weight"));
     CHECK(program.calls == 0);
     write(program, x, 24);
     for (const std::vector<int32_t> &rows : {std::vector<int32_t>{0, 1, 1}, {0, 2}, {-1, 0}, {1, 0}})

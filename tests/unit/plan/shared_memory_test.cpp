@@ -30,7 +30,7 @@ std::string refusal_with(uint32_t kernel, const std::vector<lamina_spec> &specs)
     return why_not;
 }
 
-constexpr uint32_t n = 0, wide = 1, local_x = 2, m = 3;
+constexpr uint32_t n = 0, width = 1, local_x = 2, m = 3;
 
 uint32_t bits(int32_t value) { return static_cast<uint32_t>(value); }
 
@@ -45,8 +45,8 @@ TEST_CASE("shared memory is sized by default values unless a dispatch gives othe
 TEST_CASE("shared memory is sized by a dispatch's own values, through expressions") {
     const auto rest = [](uint64_t floats) { return (4 * floats + 15) / 16 * 16; };
     CHECK(bytes_with({{n, 10}}) == rest(10 + 21 + 1 + 3 * 2) + 16 * 1);
-    CHECK(bytes_with({{n, 10}, {wide, 1}}) == rest(10 + 21 + 1 + 3 * 2) + 16 * 13);
-    CHECK(bytes_with({{n, 10}, {wide, 7}}) == rest(10 + 21 + 1 + 3 * 2) + 16 * 13); // any bits but 0 are true
+    CHECK(bytes_with({{n, 10}, {width, 1}}) == rest(10 + 21 + 1 + 3 * 2) + 16 * 13);
+    CHECK(bytes_with({{n, 10}, {width, 7}}) == rest(10 + 21 + 1 + 3 * 2) + 16 * 13); // any bits but 0 are true
     CHECK(bytes_with({{n, 10}, {local_x, 64}}) == rest(10 + 21 + 64 + 3 * 2) + 16 * 1);
     CHECK(bytes_with({{n, 10}, {m, 2}}) == rest(10 + 21 + 1 + 3 * 1) + 16 * 1);
     CHECK(bytes_with({{n, 10}, {m, 9}}) == rest(10 + 21 + 1 + 3 * 8) + 16 * 1);

@@ -17,14 +17,14 @@ std::string refusal(const std::string &json) {
                                                      : "at no place: " + message;
 }
 
-Tokenizer made(const std::string &json) {
+Tokenizer read(const std::string &json) {
     const TemporaryFolder folder;
     return Tokenizer::load(folder.write("tokenizer.json", json));
 }
 
-const std::string words = R"({"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0, "a": 1}})";
+const std::string word_level = R"({"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0, "a": 1}})";
 
-std::string with(const std::string &members, const std::string &model = words) {
+std::string with(const std::string &members, const std::string &model = word_level) {
     return "{\"version\": \"1.0\", " + members + (members.empty() ? "" : ", ") + "\"model\": " + model + "}";
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("unknown keys, components and values are refused with the known ones")
     CHECK(refusal(with("\"normaliser\": null")) ==
           "unknown key 'normaliser'; did you mean 'normalizer'? (expected: version, truncation, padding, added_tokens, "
           "normalizer, pre_tokenizer, post_processor, decoder, model)");
-    CHECK(refusal(R"({"version": "2.0", "model": )" + words + "}") == "/version: expected '1.0', found '2.0'");
+    CHECK(refusal(R"({"version": "2.0", "model": )" + word_level + "}") == "/version: expected '1.0', found '2.0'");
     CHECK(
         refusal(with(R"("normalizer": {"type": "Rot13"})"))
             .starts_with("/normalizer/type: the normalizer 'Rot13' is not supported; supported: BertNormalizer, NFC"));
@@ -113,7 +113,7 @@ TEST_CASE("merges of tokens that are not in the vocabulary are refused") {
 TEST_CASE("cyclic merges end") {
     // Merging a token with the empty token gives the same token again.
     const Tokenizer tokenizer =
-        made(bpe(R"({"a": 0, "": 1, "aa": 2})", R"([["a", ""], ["", "a"], ["a", "a"], ["", ""]])"));
+        read(bpe(R"({"a": 0, "": 1, "aa": 2})", R"([["a", ""], ["", "a"], ["a", "a"], ["", ""]])"));
     CHECK(tokenizer.encode("aaaa").ids == std::vector<int32_t>{2, 2});
 }
 
@@ -128,9 +128,9 @@ TEST_CASE("regular expressions that are wrong, too large or explode are refused"
     CHECK(refusal(split("((a{1000}){1000}){1000}")).ends_with("its counts {...} multiply to more than 100000"));
     std::string many = "a{1,3}";
     for (int i = 0; i < 20; ++i) many += "|a{1,3}";
-    CHECK(made(split(many)).encode("a").size() == 1);                             // counts multiply only if nested
-    CHECK(made(split("[\\\\x{3040}-\\\\x{309f}]{1,9}")).encode("a").size() == 1); // a code point is not a count
-    const Tokenizer tokenizer = made(split("(a+)+$"));
+    CHECK(read(split(many)).encode("a").size() == 1);                             // counts multiply only if nested
+    CHECK(read(split("[\\\\x{3040}-\\\\x{309f}]{1,9}")).encode("a").size() == 1); // a code point is not a count
+    const Tokenizer tokenizer = read(split("(a+)+$"));
     CHECK_THAT(message_of([&] { (void)tokenizer.encode(std::string(200, 'a') + "b"); }),
                matchers::contains("the regular expression '(a+)+$': given up on a text of 201 bytes"));
     CHECK(tokenizer.encode("a").ids == std::vector<int32_t>{1});
@@ -147,7 +147,7 @@ TEST_CASE("character maps that are damaged are refused") {
     CHECK(refusal(map("/////w=="))
               .starts_with(place + "the compiled character map: expected a trie of at most the 0 bytes"));
     // The trie's only unit points far outside of it.
-    const Tokenizer tokenizer = made(map("BAAAAP////8="));
+    const Tokenizer tokenizer = read(map("BAAAAP////8="));
     CHECK(tokenizer.encode("a").ids == std::vector<int32_t>{1});
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("templates that name unknown tokens or texts are refused") {
 }
 
 TEST_CASE("the error for a word that the vocabulary cannot express quotes the word") {
-    const Tokenizer tokenizer = made(with("", R"({"type": "WordLevel", "unk_token": "?", "vocab": {"a": 0}})"));
+    const Tokenizer tokenizer = read(with("", R"({"type": "WordLevel", "unk_token": "?", "vocab": {"a": 0}})"));
     CHECK(message_of([&] { (void)tokenizer.encode("b"); }) ==
           "'b' is not in the vocabulary, and neither is the unknown token '?'");
     CHECK(message_of([&] { (void)tokenizer.encode("a\xFF"); }) == "'a\\xff': invalid UTF-8 at offset 1");

@@ -10,9 +10,9 @@ using namespace lamina;
 
 namespace {
 
-const std::string folder = LAMINA_SOURCE_DIR "/tests/unit/tokenizer/fixtures/";
+const std::string fixtures = LAMINA_SOURCE_DIR "/tests/unit/tokenizer/fixtures/";
 
-std::vector<int32_t> integers(const JsonView &view) {
+std::vector<int32_t> numbers(const JsonView &view) {
     std::vector<int32_t> out;
     for (const JsonView each : view.items()) out.push_back(static_cast<int32_t>(each.integer(0, INT32_MAX)));
     return out;
@@ -21,8 +21,8 @@ std::vector<int32_t> integers(const JsonView &view) {
 } // namespace
 
 TEST_CASE("a SentencePiece model gives the original's ids, offsets and texts") {
-    const Tokenizer tokenizer = Tokenizer::load(folder + "spm.model");
-    const std::vector<std::byte> bytes = read_file(folder + "spm_texts.json");
+    const Tokenizer tokenizer = Tokenizer::load(fixtures + "spm.model");
+    const std::vector<std::byte> bytes = read_file(fixtures + "spm_texts.json");
     const JsonText expected({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, "spm_texts.json");
     REQUIRE(expected.root().items().size() == 6);
     for (const JsonView each : expected.root().items()) { // [text, ids, begins and ends, decoded]
@@ -30,13 +30,13 @@ TEST_CASE("a SentencePiece model gives the original's ids, offsets and texts") {
         const std::string text((*part).string());
         CAPTURE(text);
         const Encoding found = tokenizer.encode(text, {.offsets = EncodeOptions::Unit::bytes});
-        CHECK(found.ids == integers(*++part));
+        CHECK(found.ids == numbers(*++part));
         std::vector<int32_t> offsets;
         for (const TextRange &range : found.offsets) {
             offsets.push_back(static_cast<int32_t>(range.begin));
             offsets.push_back(static_cast<int32_t>(range.end));
         }
-        CHECK(offsets == integers(*++part));
+        CHECK(offsets == numbers(*++part));
         CHECK(tokenizer.decode(found.ids) == (*++part).string());
     }
     CHECK(tokenizer.id("no such piece") == std::nullopt);

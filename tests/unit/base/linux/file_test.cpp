@@ -16,7 +16,7 @@ using lamina::write_file;
 using matchers::contains;
 
 namespace {
-size_t files_in(const TemporaryFolder &folder) {
+size_t files_of(const TemporaryFolder &folder) {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()));
 }
 } // namespace
@@ -56,7 +56,7 @@ TEST_CASE("file: a full disk is an error with the system's reason, and nothing i
     ::setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, ignored);
     CHECK_THAT(message, contains("f: cannot be written: File too large"));
-    CHECK(files_in(folder) == 0);
+    CHECK(files_of(folder) == 0);
 }
 
 TEST_CASE("file: a device is written to, not replaced") {
