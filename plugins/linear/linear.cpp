@@ -50,6 +50,7 @@ struct Linear {
         "B=1 T=37 K=96 N=33 weights=q5_0",
         "B=1 T=2 K=64 N=11 weights=q5_1",
         "B=1 T=9 K=512 N=35 weights=q4_k",
+        "B=1 T=9 K=256 N=67 weights=q4_k weight=one_hot",
         "B=1 T=3 K=256 N=7 weights=q5_k",
         "B=2 T=9 K=256 N=67 +bias weights=q6_k",
         "B=1 T=131 K=36 N=66 +bias +residual weights=f16", // tiles of 128 x 128

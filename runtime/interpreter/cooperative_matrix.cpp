@@ -50,6 +50,7 @@ class MatrixPlace {
           length_(length_of(one_, step_, access_.binding, begin_)),
           now_(access_.in_buffer ? one_.in_buffers : one_.in_shared) {
         now_.invocation = Access::any;
+        expect_aligned();
     }
 
     [[nodiscard]] uint32_t elements() const { return shape().rows * shape().cols; }
@@ -70,6 +71,14 @@ class MatrixPlace {
     }
 
   private:
+    // Vulkan asks that lines begin at multiples of 16 bytes, or of their own size where they are shorter.
+    void expect_aligned() const {
+        const uint32_t line = access_.by_column ? shape().rows : shape().cols;
+        const uint32_t words = std::min(4u, access_.is_packed ? line / 2 : line);
+        if ((first_ - begin_) % words == 0 && stride_ * step_.stride % words == 0) return;
+        throw Fault("accesses a cooperative matrix whose lines do not begin at multiples of " +
+                    std::to_string(words * 4) + " bytes");
+    }
     [[nodiscard]] const Type &shape() const { return one_.module->types[access_.type]; }
     [[nodiscard]] uint32_t along(uint32_t e) const { return access_.by_column ? e / shape().cols : e % shape().cols; }
     [[nodiscard]] uint32_t word_at(uint32_t e, uint32_t word_of_line) const {

@@ -55,6 +55,8 @@ const std::vector<Mistake> mistakes{
      "its subgroup reads memory[0].x, which invocation 0 writes, with no barrier in between"},
     {"linear", "product_matrix", "product/product_matrix.comp", "W_LOW + b_at, LINE", "W_LOW + b_at, LINE * 2u",
      "its subgroup accesses memory[2560], but the array has length 2560"},
+    {"linear", "product_matrix", "product/product_matrix.comp", "LINE = FOURS + 2u", "LINE = FOURS + 3u",
+     "its subgroup accesses a cooperative matrix whose lines do not begin at multiples of 16 bytes"},
     {"linear", "product_matrix", "product/product_matrix.comp", "if (band >= BANDS) continue",
      "if (gl_LocalInvocationID.x == 7u) continue",
      "it waits for an operation of its subgroup, but invocation 7 waits elsewhere"},
