@@ -1,5 +1,6 @@
 """A test that needs packages of PyPI runs itself again in a virtual environment that has them."""
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -17,6 +18,8 @@ def enter(folder, *installs):
     wanted = "\n".join(word for words in installs for word in words)
     try:
         if not done.exists() or done.read_text() != wanted:
+            if importlib.util.find_spec("ensurepip") is None:
+                raise OSError("python3 cannot make a virtual environment (Debian: python3-venv)")
             venv.create(folder, with_pip=True, clear=True)
             for words in installs:
                 subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words],
