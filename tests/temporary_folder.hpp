@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ class TemporaryFolder {
     }
 
     [[nodiscard]] const std::filesystem::path &path() const { return path_; }
+    [[nodiscard]] size_t entries() const {
+        return static_cast<size_t>(
+            std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+    }
 
     // Writes a file with these bytes and returns its path.
     std::filesystem::path write(const std::string &name, std::string_view bytes) const {

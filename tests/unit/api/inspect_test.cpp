@@ -13,12 +13,12 @@ using namespace lamina;
 
 namespace {
 
-const Runtime &inspecting() {
+const Runtime &shared_runtime() {
     static const Runtime instance({.plugin_folders = {LAMINA_PLUGIN_DIR}, .cache = false});
     return instance;
 }
 
-Model g2p() { return inspecting().load(LAMINA_SOURCE_DIR "/models/g2p"); }
+Model g2p() { return shared_runtime().load(LAMINA_SOURCE_DIR "/models/g2p"); }
 
 const ModelLayer &layer(const ModelGraph &graph, const std::string &name) {
     const auto found = std::ranges::find(graph.layers, name, &ModelLayer::name);
@@ -70,8 +70,8 @@ TEST_CASE("inspect: a folder that does not load is described, with the error of 
                     {"name": "e", "type": "positional_encoding"},
                     {"name": "q", "type": "softmax"}],
          "outputs": {"q": "q"}}}})");
-    const ModelContents model = inspect(inspecting(), folder.path());
-    const std::string refusal = message_of([&] { (void)inspecting().load(folder.path()); });
+    const ModelContents model = inspect(shared_runtime(), folder.path());
+    const std::string refusal = message_of([&] { (void)shared_runtime().load(folder.path()); });
     REQUIRE(model.fault);
     CHECK(model.fault->what() == refusal);
     CHECK_THAT(refusal, matchers::contains("/graphs/run/layers/1"));
@@ -84,7 +84,7 @@ TEST_CASE("inspect: a layer without a plugin is an error with its place") {
     (void)folder.write("model.json", R"({"format": "lamina/1", "name": "odd", "graphs": {"run":
         {"inputs": {"x": {"dtype": "f32", "dims": "C"}},
          "layers": [{"name": "p", "type": "sofmtax", "inputs": {"x": "x"}}], "outputs": {"p": "p"}}}})");
-    CHECK_THAT(message_of([&] { (void)inspect(inspecting(), folder.path()); }),
+    CHECK_THAT(message_of([&] { (void)inspect(shared_runtime(), folder.path()); }),
                matchers::contains("/graphs/run/layers/0: layer 'p': ") && matchers::contains("'softmax'?"));
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("tokenize: ids of all texts before the first that the model cannot tak
 }
 
 TEST_CASE("graph_runs: running the whole decoder on its own output gives that output") {
-    Session session = inspecting().session(g2p(), inspecting().device("cpu"));
+    Session session = shared_runtime().session(g2p(), shared_runtime().device("cpu"));
     const std::vector<Hypothesis> answer = session.hypotheses({"vulkan"}).front();
     const std::vector<GraphRun> runs = graph_runs(session, {"", "vulkan"});
     REQUIRE(runs.size() == 2);

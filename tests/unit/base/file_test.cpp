@@ -14,9 +14,6 @@ namespace {
 std::string text_of(const std::vector<std::byte> &bytes) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
-size_t files_in(const TemporaryFolder &folder) {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()));
-}
 } // namespace
 
 TEST_CASE("file: what is written is read back, whatever its length") {
@@ -27,7 +24,7 @@ TEST_CASE("file: what is written is read back, whatever its length") {
         write_file(folder.path() / "f", text);
         CHECK(text_of(read_file(folder.path() / "f")) == text);
     }
-    CHECK(files_in(folder) == 1); // no temporary is left
+    CHECK(folder.entries() == 1); // no temporary is left
 }
 
 TEST_CASE("file: read errors give the reason") {
@@ -58,7 +55,7 @@ TEST_CASE("file: a failed write leaves the old file, and nothing else") {
                contains("cannot be written: Is a directory"));
     CHECK_THAT(message_of([&] { write_file(folder.path() / "no" / "file", "x"); }),
                contains("No such file or directory"));
-    CHECK(files_in(folder) == 1);
+    CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("file: pieces become a file when all are written, and nothing when they are not") {
@@ -67,15 +64,15 @@ TEST_CASE("file: pieces become a file when all are written, and nothing when the
     {
         FileWriter out(folder.path() / "f");
         out.write("half");
-        CHECK(files_in(folder) == 2);
+        CHECK(folder.entries() == 2);
         CHECK(folder.read("f") == "old");
     }
-    CHECK(files_in(folder) == 1);
+    CHECK(folder.entries() == 1);
     CHECK(folder.read("f") == "old");
     FileWriter out(folder.path() / "f");
     for (const char *piece : {"new", "", " text"}) out.write(std::string_view(piece));
     CHECK(folder.read("f") == "old");
     out.commit();
     CHECK(folder.read("f") == "new text");
-    CHECK(files_in(folder) == 1);
+    CHECK(folder.entries() == 1);
 }

@@ -9,14 +9,6 @@
 namespace fs = std::filesystem;
 using lamina::Temporary;
 
-namespace {
-
-std::ptrdiff_t count(const TemporaryFolder &folder) {
-    return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
-}
-
-} // namespace
-
 TEST_CASE("temporary: what another writer is using stays, and so do files of other names") {
     const TemporaryFolder folder;
     const fs::path target = folder.path() / "f";
@@ -34,7 +26,7 @@ TEST_CASE("temporary: what another writer is using stays, and so do files of oth
     fs::create_directory(name);
     lamina::write_file(target, "third");
     CHECK_FALSE(fs::exists(name));
-    CHECK(count(folder) == 6);
+    CHECK(folder.entries() == 6);
 }
 
 TEST_CASE("temporary: a folder gets its final name with what it holds") {
@@ -45,5 +37,5 @@ TEST_CASE("temporary: a folder gets its final name with what it holds") {
         temporary.rename();
     }
     CHECK(folder.read("model/weights") == "1 2 3");
-    CHECK(count(folder) == 1);
+    CHECK(folder.entries() == 1);
 }

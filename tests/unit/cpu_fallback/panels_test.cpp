@@ -11,7 +11,7 @@ using lamina::test::for_instruction_sets, lamina::test::numbers;
 
 namespace {
 
-constexpr float infinite_weight = std::numeric_limits<float>::infinity();
+constexpr float infinite_score = std::numeric_limits<float>::infinity();
 
 size_t at(int64_t row, int64_t step, int64_t col) { return static_cast<size_t>(row * step + col); }
 
@@ -77,13 +77,13 @@ TEST_CASE("cpu_fallback: softmax of columns in blocks of rows, some of them mask
         const int64_t columns = cpu_fallback::panel_columns(64), inner = 2;
         std::vector<float> x = numbers(rows * columns);
         for (int64_t r = 0; r < rows; ++r) {
-            x[at(r, columns, 1)] = -infinite_weight;                 // a column of masked scores
-            if (r % 2 == 1) x[at(r, columns, 2)] = -infinite_weight; // every second one
+            x[at(r, columns, 1)] = -infinite_score;                 // a column of masked scores
+            if (r % 2 == 1) x[at(r, columns, 2)] = -infinite_score; // every second one
             x[at(r, columns, 3)] += 80;
-            if (r < rows / 2) x[at(r, columns, 4)] = -infinite_weight; // whole blocks
-            x[at(r, columns, 5)] += static_cast<float>(r);             // the greatest value is the last
-            if (r % 2 == 1) x[at(r, columns, 6)] = -1e30F;             // exponentials that no float can hold
-            x[at(r, columns, 7)] -= static_cast<float>(r) / 2;         // and some that are just above and below that
+            if (r < rows / 2) x[at(r, columns, 4)] = -infinite_score; // whole blocks
+            x[at(r, columns, 5)] += static_cast<float>(r);            // the greatest value is the last
+            if (r % 2 == 1) x[at(r, columns, 6)] = -1e30F;            // exponentials that no float can hold
+            x[at(r, columns, 7)] -= static_cast<float>(r) / 2;        // and some that are just above and below that
         }
         x[at(0, columns, 0)] = std::numeric_limits<float>::quiet_NaN();
         const std::vector<float> weights = numbers(inner * rows);

@@ -12,7 +12,8 @@ using lamina::test::for_instruction_sets, lamina::test::numbers;
 
 namespace {
 
-constexpr float infinite = std::numeric_limits<float>::infinity(), no_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinite = std::numeric_limits<float>::infinity(),
+                not_a_score = std::numeric_limits<float>::quiet_NaN();
 // Around the lengths of vectors and blocks; what lies behind must not count.
 constexpr int64_t score_lengths[] = {1, 3, 8, 15, 16, 17, 63, 64, 65, 100, 1500, 5001};
 
@@ -52,7 +53,7 @@ TEST_CASE("cpu_fallback: a score that is no number shows in the sum, and is not 
     for_instruction_sets([] {
         for (const size_t at : {size_t{0}, size_t{40}, size_t{70}}) {
             std::vector<float> x(71, -3);
-            x[at] = no_number;
+            x[at] = not_a_score;
             std::vector<float> maxima(2);
             block_maxima({x.data(), nullptr}, 71, maxima.data());
             CHECK(maxima == std::vector<float>(2, -3));

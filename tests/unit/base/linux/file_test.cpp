@@ -15,12 +15,6 @@ using lamina::read_file;
 using lamina::write_file;
 using matchers::contains;
 
-namespace {
-size_t files_of(const TemporaryFolder &folder) {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()));
-}
-} // namespace
-
 TEST_CASE("file: the limit holds for files that do not know their size") {
     CHECK_THAT(message_of([] { (void)read_file("/dev/zero", 10000); }),
                contains("larger than the limit of 10000 bytes"));
@@ -56,7 +50,7 @@ TEST_CASE("file: a full disk is an error with the system's reason, and nothing i
     ::setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, ignored);
     CHECK_THAT(message, contains("f: cannot be written: File too large"));
-    CHECK(files_of(folder) == 0);
+    CHECK(folder.entries() == 0);
 }
 
 TEST_CASE("file: a device is written to, not replaced") {

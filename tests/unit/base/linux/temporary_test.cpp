@@ -28,10 +28,6 @@ void leave_half_written(const fs::path &target) {
     REQUIRE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 }
 
-std::ptrdiff_t entries(const TemporaryFolder &folder) {
-    return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
-}
-
 } // namespace
 
 TEST_CASE("temporary: what a killed process left is removed by the next writer of the same place") {
@@ -39,10 +35,10 @@ TEST_CASE("temporary: what a killed process left is removed by the next writer o
     const fs::path target = folder.path() / "model.bin";
     leave_half_written(target);
     leave_half_written(folder.path() / "other");
-    REQUIRE(entries(folder) == 4);
+    REQUIRE(folder.entries() == 4);
     lamina::write_file(target, "whole");
-    CHECK(entries(folder) == 3); // the other place's writer cleans up there
+    CHECK(folder.entries() == 3); // the other place's writer cleans up there
     CHECK(folder.read("model.bin") == "whole");
     lamina::write_file(folder.path() / "other", "whole");
-    CHECK(entries(folder) == 2);
+    CHECK(folder.entries() == 2);
 }
