@@ -100,6 +100,7 @@ bool find_tile(uint tile_rows, uint tile_cols, out Tile tile) {
 // Kernels ask for it once per column. In finish() it would be loaded for each row: compilers must assume that writing Y
 // may change it.
 float bias_of(uint col) { return bias(first_col + min(col, cols - 1u)); }
+vec4 biases_of(uint col) { return vec4(bias_of(col), bias_of(col + 1u), bias_of(col + 2u), bias_of(col + 3u)); }
 
 // Finishes the sum at (row, col), which includes the bias, and writes it to Y. Drops sums outside the matrix, from
 // tiles that extend beyond its edges. If K is split, Y has rows for each part.
@@ -110,6 +111,25 @@ void finish(uint row, uint col, float sum) {
     if (combine == LAMINA_ADD) v += z[row * y_cols + n];
     if (combine == LAMINA_MULTIPLY) v *= z[row * y_cols + n];
     y[(part * rows + row) * y_cols + n] = v;
+}
+
+// The same for four adjacent columns. Their values of Z are on their way at the same time.
+void finish_four(uint row, uint first_col_of_four, vec4 sums) {
+    if (row >= rows) return;
+    const uvec4 col = first_col_of_four + uvec4(0u, 1u, 2u, 3u);
+    const uvec4 n = first_col + min(col, uvec4(cols - 1u));
+    vec4 v = vec4(activate(ACTIVATION, sums.x), activate(ACTIVATION, sums.y), activate(ACTIVATION, sums.z),
+                  activate(ACTIVATION, sums.w));
+    if (combine != LAMINA_NONE) {
+        const uvec4 at = row * y_cols + n;
+        const vec4 others = vec4(z[at.x], z[at.y], z[at.z], z[at.w]);
+        v = combine == LAMINA_ADD ? v + others : v * others;
+    }
+    const uvec4 at = (part * rows + row) * y_cols + n;
+    if (col.x < cols) y[at.x] = v.x;
+    if (col.y < cols) y[at.y] = v.y;
+    if (col.z < cols) y[at.z] = v.z;
+    if (col.w < cols) y[at.w] = v.w;
 }
 
 #endif

@@ -54,8 +54,10 @@ void main() {
         }
     }
 
-    vec4 b;
-    [[unroll]] for (uint j = 0u; j < 4u; ++j) b[j] = bias_of(first_col_of_four + j);
-    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r)
-        [[unroll]] for (uint j = 0u; j < 4u; ++j) finish(first_row + r, first_col_of_four + j, sum[r][j] + b[j]);
+    const vec4 b = biases_of(first_col_of_four);
+    // The sums move down row by row, so that the code that finishes one is there once, and compilers are done sooner.
+    [[dont_unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+        finish_four(first_row + r, first_col_of_four, sum[0] + b);
+        [[unroll]] for (uint i = 1u; i < TILE_ROWS; ++i) sum[i - 1u] = sum[i];
+    }
 }

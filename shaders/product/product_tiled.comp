@@ -55,14 +55,12 @@ void add(inout Sums s, vec4 rows_at_k, vec4 cols_at_k) {
     s.row3 += rows_at_k.w * cols_at_k;
 }
 
+// The sums move down row by row, so that the code that finishes one is there once, and compilers are done sooner.
 void finish_all(Sums s, uint row, uint first_col_of_four) {
-    for (uint j = 0u; j < 4u; ++j) {
-        const uint col = first_col_of_four + j;
-        const float b = bias_of(col);
-        finish(row, col, s.row0[j] + b);
-        finish(row + 1u, col, s.row1[j] + b);
-        finish(row + 2u, col, s.row2[j] + b);
-        finish(row + 3u, col, s.row3[j] + b);
+    const vec4 b = biases_of(first_col_of_four);
+    [[dont_unroll]] for (uint r = 0u; r < 4u; ++r) {
+        finish_four(row + r, first_col_of_four, s.row0 + b);
+        s.row0 = s.row1, s.row1 = s.row2, s.row2 = s.row3;
     }
 }
 
