@@ -45,7 +45,7 @@ HWY_INLINE Floats bits_of(UnsignedWords w, int from, uint32_t mask) {
 //   bits, values, bytes       of a value's integer; of a row in the block; of the whole block
 //   in_group                  how many values share a scale and a minimum
 //   scale(group), minimum(group, scale)
-//   four(group, i)            the integers of values 4 i to 4 i + 3 of a group, as the bytes of each lane
+//   four<half>(group, i)      the integers of values 4 i to 4 i + 3 of half a group, as the bytes of each lane
 // Groups are numbers, not template arguments: code for each of them would be a little faster, and many times as long.
 
 // Where something of all rows is in a block: numbers of 16 bits, and words of four bytes.
@@ -82,12 +82,12 @@ template <int Bits, bool Minimum> struct Of<FewBits<Bits, Minimum>> {
         else
             return hn::Mul(scale, hn::Set(floats, -FewBits<Bits, Minimum>::middle));
     }
-    HWY_INLINE Bytes four(int /*group*/, int i) const {
-        const Bytes low = shifted_right(place.word(low_at, i % 4), i / 4 * 4, 0x0f);
+    template <int Half> HWY_INLINE Bytes four(int /*group*/, int i) const {
+        const Bytes low = shifted_right(place.word(low_at, i), 4 * Half, 0x0f);
         if constexpr (Bits == 4)
             return low;
         else
-            return hn::Or(low, fifth_bits(i));
+            return hn::Or(low, fifth_bits(4 * Half + i));
     }
 
   private:
@@ -113,12 +113,12 @@ template <int Bits> struct Of<FewBitsK<Bits>> {
     HWY_INLINE Floats minimum(int group, Floats /*scale*/) const {
         return hn::Neg(hn::Mul(place.number(Place::of_number), steps(group, 1)));
     }
-    HWY_INLINE Bytes four(int group, int i) const {
-        const Bytes low = shifted_right(place.word(low_at, group / 2 * 8 + i), group % 2 * 4, 0x0f);
+    template <int Half> HWY_INLINE Bytes four(int group, int i) const {
+        const Bytes low = shifted_right(place.word(low_at, group / 2 * 8 + 4 * Half + i), group % 2 * 4, 0x0f);
         if constexpr (Bits == 4)
             return low;
         else
-            return hn::Or(low, moved_up(shifted_right(place.word(fifth_at, i), group, 1)));
+            return hn::Or(low, moved_up(shifted_right(place.word(fifth_at, 4 * Half + i), group, 1)));
     }
 
   private:
@@ -144,10 +144,10 @@ template <> struct Of<Q6_K> {
         return hn::Mul(place.number(scale_at), hn::ConvertTo(floats, steps));
     }
     HWY_INLINE Floats minimum(int /*group*/, Floats scale) const { return hn::Mul(scale, hn::Set(floats, -32)); }
-    HWY_INLINE Bytes four(int group, int i) const {
-        const int half = group / 8, value = group % 8 * 16 + 4 * i; // of the half
-        const Bytes low = shifted_right(place.word(0, half * 16 + value % 64 / 4), value / 64 * 4, 0x0f);
-        const Bytes high = place.word(high_at, half * 8 + value % 32 / 4); // two bits of each
+    template <int Half> HWY_INLINE Bytes four(int group, int i) const {
+        const int part = group / 8, value = group % 8 * 16 + 8 * Half + 4 * i; // of the 128 values
+        const Bytes low = shifted_right(place.word(0, part * 16 + value % 64 / 4), value / 64 * 4, 0x0f);
+        const Bytes high = place.word(high_at, part * 8 + value % 32 / 4); // two bits of each
         return hn::Or(low, moved_up(shifted_right(high, value / 32 * 2, 3)));
     }
 };

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
@@ -108,13 +109,17 @@ HWY_INLINE void multiply_rows(const std::byte *strip, int64_t values, int64_t la
         for (int group = 0; group < Block::values / Block::in_group; ++group) {
             const int8_t *digits = x->digit[0] + group * Block::in_group % 32;
             WordSums sums{hn::Zero(words), hn::Zero(words)}, other_sums = sums;
-            for (int i = 0; i < fours;) {
+            for (int first = 0; first < fours / 2; first += in_shorts / 2) {
                 ShortSums few{hn::Zero(shorts), hn::Zero(shorts), hn::Zero(shorts)}, other_few = few;
-                for (const int last = i + in_shorts; i < last; ++i, digits += 4) {
-                    const Bytes x0 = everywhere(digits), x1 = everywhere(digits + 32), x2 = everywhere(digits + 64);
-                    few.add(block.four(group, i), x0, x1, x2);
-                    if constexpr (vectors == 2) other_few.add(other.four(group, i), x0, x1, x2);
-                }
+                const auto add = [&](auto half, int i) HWY_ATTR {
+                    const int8_t *at = digits + half * (Block::in_group / 2) + 4 * i;
+                    const Bytes x0 = everywhere(at), x1 = everywhere(at + 32), x2 = everywhere(at + 64);
+                    few.add(block.template four<half>(group, i), x0, x1, x2);
+                    if constexpr (vectors == 2) other_few.add(other.template four<half>(group, i), x0, x1, x2);
+                };
+                HWY_UNROLL(1) // or compilers run out of registers
+                for (int i = first; i < first + in_shorts / 2; ++i)
+                    add(std::integral_constant<int, 0>(), i), add(std::integral_constant<int, 1>(), i);
                 sums.add(few);
                 if constexpr (vectors == 2) other_sums.add(other_few);
             }
@@ -192,11 +197,14 @@ HWY_ATTR void widen_strip(const std::byte *strip, int64_t first, int64_t values,
                 const Block block{Place(strip, lane)};
                 const Floats scale = block.scale(group), minimum = block.minimum(group, scale);
                 float *to = out + lane;
-                for (int i = 0; i < Block::in_group / 4; ++i) {
-                    const auto four = hn::BitCast(unsigned_words, block.four(group, i));
-                    for (int j = 0; j < 4; ++j, to += step)
-                        hn::StoreU(hn::MulAdd(bits_of(four, 8 * j, 255), scale, minimum), floats, to);
-                }
+                const auto widen_half = [&](auto half) HWY_ATTR {
+                    for (int i = 0; i < Block::in_group / 8; ++i) {
+                        const auto four = hn::BitCast(unsigned_words, block.template four<half>(group, i));
+                        for (int j = 0; j < 4; ++j, to += step)
+                            hn::StoreU(hn::MulAdd(bits_of(four, 8 * j, 255), scale, minimum), floats, to);
+                    }
+                };
+                widen_half(std::integral_constant<int, 0>()), widen_half(std::integral_constant<int, 1>());
             }
 }
 
