@@ -100,13 +100,17 @@ template <class Format>
 HWY_INLINE void multiply_rows(const std::byte *strip, int64_t values, int64_t lane, const Digits *x, float *out) {
     using Block = Of<Format>;
     constexpr int in_shorts = 1 << (7 - Block::bits), fours = Block::in_group / 4; // products of fours that fit
+    constexpr int groups = Block::values / Block::in_group;
+    constexpr int64_t of_group = Block::bytes / groups; // bytes
     static_assert(in_shorts * 2 * 128 * ((1 << Block::bits) - 1) < 32768 && fours % in_shorts == 0);
     Floats total = hn::Zero(floats), other_total = total;
     for (const std::byte *const end = strip + values / Block::values * Block::bytes; strip != end;
          strip += Block::bytes) {
         const Block block{Place(strip, lane)}, other{Place(strip, lane + lanes)};
-        for (int64_t line = 0; line < Block::bytes; line += 64) hwy::Prefetch(strip + ahead + line);
-        for (int group = 0; group < Block::values / Block::in_group; ++group) {
+        for (int group = 0; group < groups; ++group) {
+            // Not all of the block at once: processors wait for no more than a few lines.
+            const std::byte *const next = strip + ahead + group * of_group;
+            for (int64_t line = 0; line < of_group; line += 64) hwy::Prefetch(next + line);
             const int8_t *digits = x->digit[0] + group * Block::in_group % 32;
             WordSums sums{hn::Zero(words), hn::Zero(words)}, other_sums = sums;
             for (int first = 0; first < fours / 2; first += in_shorts / 2) {
