@@ -28,8 +28,9 @@ namespace {
 constexpr hn::Repartition<int16_t, decltype(floats)> shorts;
 using Shorts = hn::Vec<decltype(shorts)>;
 
-// Rows are read in so many vectors at a time: registers have room for their sums.
-constexpr int vectors = lanes == 16 ? 1 : 2;
+// A tile of products, of vectors of rows with rows of x: registers have room for its sums.
+constexpr int tile = lanes == 16 ? 4 : 2;
+constexpr int row_vectors = strip_rows / lanes < tile ? strip_rows / lanes : tile; // with a single row of x
 
 // How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
 constexpr int64_t ahead = 4096;
@@ -64,85 +65,133 @@ HWY_INLINE Bytes everywhere(const int8_t *digits) {
     return hn::BitCast(bytes, hn::Set(words, four));
 }
 
-// The sums of a few rows for each digit of x, while they fit into 16 bits.
-struct ShortSums {
+// The sums of a vector of rows for each digit of x, while they fit into 16 bits.
+template <int Bits> struct ShortSums {
+    static constexpr int fours = 1 << (7 - Bits); // that it has room for
+    static_assert(fours * 2 * 128 * ((1 << Bits) - 1) < 32768);
     Shorts first, second, third;
 
-    HWY_INLINE void add(Bytes weights, Bytes x0, Bytes x1, Bytes x2) {
-        first = hn::Add(first, sums_of_two(weights, x0));
-        second = hn::Add(second, sums_of_two(weights, x1));
-        third = hn::Add(third, sums_of_two(weights, x2));
+    HWY_INLINE ShortSums() : first(hn::Zero(shorts)), second(first), third(first) {}
+    HWY_INLINE void add(Bytes weights, const int8_t *digits) {
+        first = hn::Add(first, sums_of_two(weights, everywhere(digits)));
+        second = hn::Add(second, sums_of_two(weights, everywhere(digits + 32)));
+        third = hn::Add(third, sums_of_two(weights, everywhere(digits + 64)));
+    }
+    [[nodiscard]] HWY_INLINE Integers upper() const {
+        return hn::Add(sums_of_two(first, 256), sums_of_two(second, 1));
+    }
+    [[nodiscard]] HWY_INLINE Integers lower() const { return sums_of_two(third, 1); }
+};
+
+#if HWY_TARGET == HWY_AVX3
+// The same by an instruction that adds the products of four bytes to a lane. Highway's name for processors that have it
+// is AVX3_DL, for which its version 1.0 does not compile it.
+template <int /*Bits*/> struct WordSums {
+    static constexpr int fours = 8; // all of a group
+    Integers first, second, third;
+
+    HWY_INLINE WordSums() : first(hn::Zero(words)), second(first), third(first) {}
+    HWY_INLINE void add(Bytes weights, const int8_t *digits) {
+        first = with_four(first, weights, digits);
+        second = with_four(second, weights, digits + 32);
+        third = with_four(third, weights, digits + 64);
+    }
+    [[nodiscard]] HWY_INLINE Integers upper() const { return hn::Add(hn::ShiftLeft<8>(first), second); }
+    [[nodiscard]] HWY_INLINE Integers lower() const { return third; }
+
+  private:
+    HWY_INLINE static Integers with_four(Integers sum, Bytes weights, const int8_t *digits) {
+        const auto &four = *reinterpret_cast<const int8_t(*)[4]>(digits);
+        auto raw = sum.raw;
+        asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(raw) : "v"(weights.raw), "m"(four)); // NOLINT(hicpp-no-assembler)
+        return Integers{raw};
     }
 };
-// Those of the first two digits, and of the last one.
-struct WordSums {
+#endif
+
+// The sums of a group: those of the first two digits, and of the last one.
+struct GroupSums {
     Integers upper, lower;
 
-    HWY_INLINE void add(const ShortSums &sums) {
-        upper = hn::Add(upper, hn::Add(sums_of_two(sums.first, 256), sums_of_two(sums.second, 1)));
-        lower = hn::Add(lower, sums_of_two(sums.third, 1));
+    HWY_INLINE GroupSums() : upper(hn::Zero(words)), lower(upper) {}
+    template <class FewSums> HWY_INLINE void add(const FewSums &sums) {
+        upper = hn::Add(upper, sums.upper());
+        lower = hn::Add(lower, sums.lower());
     }
     [[nodiscard]] HWY_INLINE Floats all() const {
         return hn::MulAdd(hn::ConvertTo(floats, upper), hn::Set(floats, 256), hn::ConvertTo(floats, lower));
     }
 };
 
-template <class Block>
-HWY_INLINE Floats with_group(const Block &block, int group, const WordSums &sums, const Digits &x, Floats total) {
-    const float sum = Block::in_group == 32 ? x.sum : x.sums[group % 2];
-    const Floats scale = block.scale(group);
-    total = hn::MulAdd(scale, hn::Mul(sums.all(), hn::Set(floats, x.factor)), total);
-    return hn::MulAdd(block.minimum(group, scale), hn::Set(floats, sum), total);
-}
-
-// The products of the rows of one or two vectors with a row of x.
-template <class Format>
-HWY_INLINE void multiply_rows(const std::byte *strip, int64_t values, int64_t lane, const Digits *x, float *out) {
+// Adds the products of some vectors of rows, from `lane` on, with some rows of x to sums[r * strip_rows + lane].
+template <class Format, template <int> class FewSums, int Vectors, int Rows>
+HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t lane, const Digits *x, float *sums) {
     using Block = Of<Format>;
-    constexpr int in_shorts = 1 << (7 - Block::bits), fours = Block::in_group / 4; // products of fours that fit
-    constexpr int groups = Block::values / Block::in_group;
-    constexpr int64_t of_group = Block::bytes / groups; // bytes
-    static_assert(in_shorts * 2 * 128 * ((1 << Block::bits) - 1) < 32768 && fours % in_shorts == 0);
-    Floats total = hn::Zero(floats), other_total = total;
+    using Few = FewSums<Block::bits>;
+    constexpr int groups = Block::values / Block::in_group, fours = Block::in_group / 4;
+    constexpr int few = fours < Few::fours ? fours : Few::fours; // fours that are added up at a time
+    constexpr int64_t group_bytes = Block::bytes / groups;
+    static_assert(fours % few == 0);
+    const int64_t x_step = values / 32;
+    Floats total[Vectors][Rows];
+    for (auto &of_vector : total)
+        for (Floats &of_row : of_vector) of_row = hn::Zero(floats);
     for (const std::byte *const end = strip + values / Block::values * Block::bytes; strip != end;
          strip += Block::bytes) {
-        const Block block{Place(strip, lane)}, other{Place(strip, lane + lanes)};
         for (int group = 0; group < groups; ++group) {
             // Not all of the block at once: processors wait for no more than a few lines.
-            const std::byte *const next = strip + ahead + group * of_group;
-            for (int64_t line = 0; line < of_group; line += 64) hwy::Prefetch(next + line);
+            const std::byte *const next = strip + ahead + group * group_bytes;
+            for (int64_t line = 0; line < group_bytes; line += 64) hwy::Prefetch(next + line);
             const int8_t *digits = x->digit[0] + group * Block::in_group % 32;
-            WordSums sums{hn::Zero(words), hn::Zero(words)}, other_sums = sums;
-            for (int first = 0; first < fours / 2; first += in_shorts / 2) {
-                ShortSums few{hn::Zero(shorts), hn::Zero(shorts), hn::Zero(shorts)}, other_few = few;
+            GroupSums of_group[Vectors][Rows];
+            for (int first = 0; first < fours / 2; first += few / 2) {
+                Few of_few[Vectors][Rows];
                 const auto add = [&](auto half, int i) HWY_ATTR {
                     const int8_t *at = digits + half * (Block::in_group / 2) + 4 * i;
-                    const Bytes x0 = everywhere(at), x1 = everywhere(at + 32), x2 = everywhere(at + 64);
-                    few.add(block.template four<half>(group, i), x0, x1, x2);
-                    if constexpr (vectors == 2) other_few.add(other.template four<half>(group, i), x0, x1, x2);
+                    for (int v = 0; v < Vectors; ++v) {
+                        const Bytes weights = Block{Place(strip, lane + v * lanes)}.template four<half>(group, i);
+                        for (int r = 0; r < Rows; ++r)
+                            of_few[v][r].add(weights, at + r * x_step * static_cast<int64_t>(sizeof(Digits)));
+                    }
                 };
                 HWY_UNROLL(1) // or compilers run out of registers
-                for (int i = first; i < first + in_shorts / 2; ++i)
+                for (int i = first; i < first + few / 2; ++i)
                     add(std::integral_constant<int, 0>(), i), add(std::integral_constant<int, 1>(), i);
-                sums.add(few);
-                if constexpr (vectors == 2) other_sums.add(other_few);
+                for (int v = 0; v < Vectors; ++v)
+                    for (int r = 0; r < Rows; ++r) of_group[v][r].add(of_few[v][r]);
             }
-            total = with_group(block, group, sums, *x, total);
-            if constexpr (vectors == 2) other_total = with_group(other, group, other_sums, *x, other_total);
+            for (int v = 0; v < Vectors; ++v) {
+                const Block block{Place(strip, lane + v * lanes)};
+                const Floats scale = block.scale(group), minimum = block.minimum(group, scale);
+                for (int r = 0; r < Rows; ++r) {
+                    const Digits &of_x = x[r * x_step];
+                    const float sum = Block::in_group == 32 ? of_x.sum : of_x.sums[group % 2];
+                    const Floats product = hn::Mul(of_group[v][r].all(), hn::Set(floats, of_x.factor));
+                    total[v][r] = hn::MulAdd(scale, product, total[v][r]);
+                    total[v][r] = hn::MulAdd(minimum, hn::Set(floats, sum), total[v][r]);
+                }
+            }
             if (Block::in_group == 32 || group % 2 != 0) ++x;
         }
     }
-    hn::StoreU(total, floats, out);
-    if constexpr (vectors == 2) hn::StoreU(other_total, floats, out + lanes);
+    for (int v = 0; v < Vectors; ++v)
+        for (int r = 0; r < Rows; ++r) hn::StoreU(total[v][r], floats, sums + r * strip_rows + lane + v * lanes);
 }
 
-template <class Format> HWY_ATTR void add_products(const StripProduct &p, float *y, int64_t step) {
-    for (int64_t r = 0; r < p.rows; ++r, y += step) {
-        alignas(64) float sums[strip_rows];
-        for (int64_t lane = 0; lane < strip_rows; lane += vectors * lanes)
-            multiply_rows<Format>(p.strip, p.values, lane, p.x + r * (p.values / 32), sums + lane);
-        for (int64_t n = 0; n < p.count; ++n) y[n] += sums[n];
-    }
+template <class Format, template <int> class FewSums, int Vectors, int Rows>
+HWY_ATTR void multiply_rows(const StripProduct &p, int64_t first, float *y, int64_t step) {
+    alignas(64) float sums[Rows * strip_rows];
+    for (int64_t lane = 0; lane < strip_rows; lane += Vectors * lanes)
+        multiply_tile<Format, FewSums, Vectors, Rows>(p.strip, p.values, lane, p.x + first * (p.values / 32), sums);
+    for (int64_t r = 0; r < Rows; ++r)
+        for (int64_t n = 0; n < p.count; ++n) y[(first + r) * step + n] += sums[r * strip_rows + n];
+}
+
+template <class Format, template <int> class FewSums>
+HWY_ATTR void add_products(const StripProduct &p, float *y, int64_t step) {
+    int64_t r = 0;
+    for (; r + tile <= p.rows; r += tile) multiply_rows<Format, FewSums, 1, tile>(p, r, y, step);
+    for (; r < p.rows; ++r) multiply_rows<Format, FewSums, row_vectors, 1>(p, r, y, step);
 }
 
 // ---- From floats to integers ----
@@ -243,7 +292,12 @@ HWY_ATTR bool all_to_digits(const float *x, int64_t rows, int64_t values, Digits
 }
 
 HWY_ATTR void add_any_products(const StripProduct &product, float *y, int64_t step) {
-    with_format(product.dtype, [&]<class Format>() HWY_ATTR { add_products<Format>(product, y, step); });
+#if HWY_TARGET == HWY_AVX3
+    if ((hwy::SupportedTargets() & HWY_AVX3_DL) != 0)
+        return with_format(product.dtype,
+                           [&]<class Format>() HWY_ATTR { add_products<Format, WordSums>(product, y, step); });
+#endif
+    with_format(product.dtype, [&]<class Format>() HWY_ATTR { add_products<Format, ShortSums>(product, y, step); });
 }
 
 HWY_ATTR void widen_any_strip(uint32_t dtype, const std::byte *strip, int64_t first, int64_t values, float *out,

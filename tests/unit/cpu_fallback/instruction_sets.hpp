@@ -9,12 +9,14 @@
 
 namespace lamina::test {
 
-// Runs f with each instruction set that the processor has.
+// Runs f with each instruction set that the processor has, and with what code for AVX-512 asks for by itself.
 template <class F> void for_instruction_sets(F &&f) {
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-        INFO("with " << hwy::TargetName(target));
-        hwy::SetSupportedTargetsForTest(target);
-        hwy::GetChosenTarget().Update(target);
+    std::vector<int64_t> sets = hwy::SupportedAndGeneratedTargets();
+    if ((hwy::SupportedTargets() & HWY_AVX3_DL) != 0) sets.push_back(HWY_AVX3 | HWY_AVX3_DL);
+    for (const int64_t set : sets) {
+        INFO("with " << hwy::TargetName(set & -set));
+        hwy::SetSupportedTargetsForTest(set);
+        hwy::GetChosenTarget().Update(set);
         f();
     }
     hwy::SetSupportedTargetsForTest(0);
