@@ -77,9 +77,7 @@ template <int Bits> struct ShortSums {
         second = hn::Add(second, sums_of_two(weights, everywhere(digits + 32)));
         third = hn::Add(third, sums_of_two(weights, everywhere(digits + 64)));
     }
-    [[nodiscard]] HWY_INLINE Integers upper() const {
-        return hn::Add(sums_of_two(first, 256), sums_of_two(second, 1));
-    }
+    [[nodiscard]] HWY_INLINE Integers upper() const { return hn::Add(sums_of_two(first, 256), sums_of_two(second, 1)); }
     [[nodiscard]] HWY_INLINE Integers lower() const { return sums_of_two(third, 1); }
 };
 
