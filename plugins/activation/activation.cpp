@@ -60,7 +60,7 @@ struct ActivationLayer {
             uint32_t size;
             float scale;
         } push{u32(size), static_cast<float>(call.real("scale"))};
-        plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 64)), {plan.in("x"), plan.out("y")}, push,
+        plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 256)), {plan.in("x"), plan.out("y")}, push,
                       {{0, static_cast<uint32_t>(activation_of(call))}});
     }
 

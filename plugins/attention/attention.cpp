@@ -88,7 +88,7 @@ class Planner {
         const int64_t lines = s_.heads / s_.kv_heads * s_.q.length; // query rows that share a key head
         const int64_t rows = s_.q.batch * s_.q.length * s_.heads, head_slices = ceil_div(s_.head_dim, 128);
         if (plan_.variant == split) {
-            const int64_t parts = parts_of(lines);
+            const int64_t parts = parts_of();
             o = plan_.scratch(rows * parts * (s_.head_dim + 2) * 4);
             dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{6, u32(head_slices)},
                      lamina_spec{7, part_keys});
@@ -120,7 +120,7 @@ class Planner {
                      lamina_spec{7, u32(own_lines)});
         } else if (s_.head_dim > 1024) {
             throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
-        } else if (lines < 8 || s_.head_dim > 256) {
+        } else if (few_queries() || s_.head_dim > 256) {
             dispatch(lamina_kernels::attention_row, rows, lamina_spec{6, u32(head_slices)});
         } else {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
@@ -165,10 +165,13 @@ class Planner {
 
     static constexpr uint32_t part_keys = 256; // two rounds of a workgroup
 
-    [[nodiscard]] int64_t parts_of(int64_t lines) const {
+    // A workgroup per query and head, though heads that share their keys read them each for itself: in a decode step
+    // there are too few queries to keep a GPU busy otherwise.
+    [[nodiscard]] bool few_queries() const { return s_.q.length < 8; }
+    [[nodiscard]] int64_t parts_of() const {
         const int64_t parts = ceil_div(s_.key_rows, part_keys);
-        if (lines >= 8 || s_.head_dim > 1024 || parts < 2)
-            throw Unsupported("fewer than 8 query rows a key head, of up to 1024 channels, over more than " +
+        if (!few_queries() || s_.head_dim > 1024 || parts < 2)
+            throw Unsupported("fewer than 8 queries, of up to 1024 channels, over more than " +
                               std::to_string(part_keys) + " keys");
         return parts;
     }
@@ -251,9 +254,9 @@ struct Attention {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("in registers, no shared memory; two query rows per invocation"),
-        variant("tiled", "with shared memory; for few query rows, a workgroup per row", 0),
+        variant("tiled", "with shared memory; for few queries, a workgroup per query and head", 0),
         variant("wide", "as baseline, with four query rows per invocation; for software drivers", 0),
-        variant("split", "for few query rows and many keys: a workgroup per part of the keys, then merged", 0),
+        variant("split", "for few queries and many keys: a workgroup per part of the keys, then merged", 0),
         variant("matrix", "for 8 query rows or more: cooperative matrices, each value as two halves", matrix_products),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
@@ -284,6 +287,7 @@ struct Attention {
         "B=8 Tq=5 Tk=5 M=260 D=12 heads=2 causal=1 window=33 +v +position +key_cache +value_cache",
         "B=2 Tq=9 Tk=9 M=14 D=32 heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache",
         "B=2 Tq=3 Tk=3 M=9 D=12 heads=2 +v +position +key_cache +value_cache",
+        "B=1 Tq=1 Tk=1 M=520 D=40 heads=8 kv_heads=1 causal=1 +v +position +key_cache +value_cache",
         "B=2 Tq=1 Tk=1 M=600 D=64 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache key_cache=f16 "
         "value_cache=f16",
         "B=3 Tq=5 Tk=5 M=40 D=37 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "

@@ -1,9 +1,10 @@
 // Activation: y = scale * activation(x / scale), value by value.
 //
 // x, y: any shape, size values in all.
-// Dispatch: one invocation per value.
+// Dispatch: a workgroup of 64 per 256 values. The four loads of an invocation are on their way at a time.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common/activation.glsl"
 #include "common/workgroup.glsl"
 
@@ -18,12 +19,21 @@ layout(push_constant) uniform Push {
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(std430, set = 0, binding = 1) writeonly buffer Y { float y[]; };
 
-void main() {
-    const uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
-    if (i >= size) return;
-    const float v = x[i] / scale;
+float activated(float of) {
+    const float v = of / scale;
     // Beyond +-100, all of them but tanh are exactly 0 on the left and x on the right. At the infinities their formulas
     // would compute 0 times infinity.
     const bool far = ACTIVATION != LAMINA_TANH && abs(v) > 100.0;
-    y[i] = far ? max(x[i], 0.0) : scale * activate(ACTIVATION, v);
+    return far ? max(of, 0.0) : scale * activate(ACTIVATION, v);
+}
+
+void main() {
+    const uint first = workgroup_number() * 256u + gl_LocalInvocationID.x;
+    if (first + 192u < size) {
+        float v[4];
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) v[i] = x[first + i * 64u];
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) y[first + i * 64u] = activated(v[i]);
+    } else {
+        for (uint i = first; i < size; i += 64u) y[i] = activated(x[i]);
+    }
 }

@@ -48,7 +48,16 @@ void main() {
         if (kept) {
             const uint k_at = (key_row(b, key) * kv_heads + kv_head) * head_dim;
             score = 0.0;
-            for (uint d = 0u; d < head_dim; ++d) score += q[q_at + d] * scale * k(k_at + d);
+            // Eight loads are on their way at a time: with one, a GPU would wait for each.
+            for (uint d = 0u; d < head_dim; d += 8u) {
+                float q_d[8], k_d[8];
+                [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+                    const uint c = min(d + i, head_dim - 1u);
+                    q_d[i] = d + i < head_dim ? q[q_at + c] * scale : 0.0;
+                    k_d[i] = k(k_at + c);
+                }
+                [[unroll]] for (uint i = 0u; i < 8u; ++i) score += d + i < head_dim ? q_d[i] * k_d[i] : 0.0;
+            }
             score = score_of(score, b, head, t, key);
         }
         barrier(); // the previous shares are no longer needed
@@ -64,13 +73,17 @@ void main() {
         greatest = peak;
         float added = 0.0, added_sum[SLICES];
         [[unroll]] for (uint s = 0u; s < SLICES; ++s) added_sum[s] = 0.0;
-        for (uint j = 0u; j < min(128u, end - first); ++j) {
-            const float p = share[j];
-            if (p < 0.0) continue;
-            added += p;
-            const uint v_at = (key_row(b, first + j) * kv_heads + kv_head) * head_dim;
-            [[unroll]] for (uint s = 0u; s < SLICES; ++s)
-                added_sum[s] += p * v(v_at + min(s * 128u + lane, head_dim - 1u));
+        for (uint at = 0u; at < min(128u, end - first); at += 8u) { // keys beyond the end are hidden
+            [[unroll]] for (uint j = 0u; j < 8u; ++j) added += max(share[at + j], 0.0);
+            [[unroll]] for (uint s = 0u; s < SLICES; ++s) {
+                float value[8];
+                [[unroll]] for (uint j = 0u; j < 8u; ++j) {
+                    const uint v_at = (key_row(b, min(first + at + j, end - 1u)) * kv_heads + kv_head) * head_dim;
+                    value[j] = v(v_at + min(s * 128u + lane, head_dim - 1u));
+                }
+                [[unroll]] for (uint j = 0u; j < 8u; ++j)
+                    added_sum[s] += share[at + j] < 0.0 ? 0.0 : share[at + j] * value[j];
+            }
         }
         total = total * shrink + added;
         [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = sum[s] * shrink + added_sum[s];

@@ -8,6 +8,7 @@
 // Dispatch: one workgroup of 64 per row.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common/workgroup.glsl"
 
 const uint lanes = 64u;
@@ -36,7 +37,8 @@ float ordered_score(uint row, uint i) {
     return is_nan(v) ? lowest() : v;
 }
 
-// Sorts the first `count` scores of the list; only the k best are valid then.
+// Sorts the first `count` scores of the list; only the k best are valid then. Its loops are unrolled, so that GPUs keep
+// the arrays in registers.
 void keep_best(uint count) {
     const uint lane = gl_LocalInvocationID.x;
     const uint most_each = capacity / lanes;
@@ -45,7 +47,8 @@ void keep_best(uint count) {
     uint rank[most_each];
     const uint each = (count + lanes - 1u) / lanes;
     barrier();
-    for (uint e = 0u; e < each; ++e) {
+    [[unroll]] for (uint e = 0u; e < most_each; ++e) {
+        if (e >= each) break;
         const uint mine = min(lane + e * lanes, count - 1u);
         value[e] = list_value[mine];
         index[e] = list_index[mine];
@@ -54,10 +57,14 @@ void keep_best(uint count) {
     for (uint i = 0u; i < count; ++i) {
         const float v = list_value[i];
         const uint place = list_index[i];
-        for (uint e = 0u; e < each; ++e) rank[e] += is_better(v, place, value[e], index[e]) ? 1u : 0u;
+        [[unroll]] for (uint e = 0u; e < most_each; ++e) {
+            if (e >= each) break;
+            rank[e] += is_better(v, place, value[e], index[e]) ? 1u : 0u;
+        }
     }
     barrier();
-    for (uint e = 0u; e < each; ++e) {
+    [[unroll]] for (uint e = 0u; e < most_each; ++e) {
+        if (e >= each) break;
         if (rank[e] >= k || lane + e * lanes >= count) continue;
         list_value[rank[e]] = value[e];
         list_index[rank[e]] = index[e];

@@ -33,7 +33,7 @@ const std::vector<Mistake> mistakes{
      "[PART / 2u] = part;\n    barrier();\n    float sum",
      "invocation 1 of workgroup (0, 0, 0), in 'workgroup_sum': it writes workgroup_part[0][0], which invocation 0 "
      "writes, too, with no barrier in between"},
-    {"activation", "activation", "activation/activation.comp", "workgroup_number() * 64u", "workgroup_number() * 63u",
+    {"activation", "activation", "activation/activation.comp", "workgroup_number() * 256u", "workgroup_number() * 255u",
      "which invocation 63 of workgroup (0, 0, 0) writes, too, and nothing orders workgroups"},
     {"linear", "product_tiled", "product/product_tiled.comp", "barrier(); // the previous",
      "if (low < 8u) barrier(); //", "it waits at a barrier, but invocation 8 waits elsewhere, in 'main'"},
