@@ -44,8 +44,10 @@ struct RuntimeOptions {
     // generated text is a token, any run for a comparison, a case that is checked. May throw to stop the call.
     std::function<void()> working{};
     // How long runs wait, in all, for variants to be proved and measured beyond what they require. If `cache` is set,
-    // the rest is proved beside the work, in a fifth of the time, and used by later processes.
-    std::chrono::duration<double> proving_time{};
+    // the rest is proved beside the work, in a fifth of the time, and used by later processes. Default: on a GPU, if
+    // `cache` is set, 20 s, because its fastest variants may be ten times as fast as what is required; else 0, because
+    // software drivers take minutes to compile them.
+    std::optional<std::chrono::duration<double>> proving_time{};
 };
 
 // Describes a device. A session opens it.

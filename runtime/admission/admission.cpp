@@ -13,8 +13,8 @@ namespace {
 
 constexpr double least_room = 0x1p20; // values: if there is no memory for these, there is none for anything
 
-// How long a process measures which variant is fastest, beside options.proving_time. On a GPU that is enough for all
-// steps of a model. On a software driver, whose kernels take long to compile, each process measures one more step.
+// How long a process measures which variant is fastest, beside options.proving_time. On a software driver, whose
+// kernels take long to compile, each process measures one more step.
 constexpr std::chrono::milliseconds usual_measuring{100};
 
 // Calls a function at the end of the scope, even if something is thrown.
@@ -52,10 +52,16 @@ std::string title_of(const Trial &trial) {
 
 } // namespace
 
+std::chrono::seconds usual_proving_time(std::string_view kind, bool kept) {
+    return std::chrono::seconds(kept && kind != "cpu" && kind != "software" ? 20 : 0);
+}
+
 Admission::Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
                      const std::filesystem::path &file, const RuntimeOptions &options)
     : plugins_(std::move(plugins)), target_(std::move(target)), trials_(std::make_unique<Trials>(plugins_, target_)),
-      options_(options), findings_(file, options, target_.name) {
+      options_(options),
+      proving_time_(std::chrono::duration_cast<Clock::duration>(options.proving_time.value_or(Clock::duration{}))),
+      findings_(file, options, target_.name) {
     for (const auto &[id, layer] : plugins_->layers())
         for (const conformance::CheckVariant &v : target_.variants(layer)) variants_.emplace_back(&layer, v.name);
     // What is proved in the background is of use to later processes, which read it from the file.
@@ -204,13 +210,37 @@ void Admission::prove_first_variants(const std::vector<const plan::Step *> &step
     }
 }
 
+// As long as there is time for it, proves the other variants that can compute these steps: all at once, because each
+// step adds few cases of its own, which would leave cores idle.
+void Admission::prove_other_variants(const std::vector<const plan::Step *> &steps,
+                                     const std::map<std::string, std::string, std::less<>> &asked) {
+    const auto began = Clock::now();
+    const auto go_on = [&] { return proving_ + (Clock::now() - began) < proving_time_; };
+    if (!go_on()) return;
+    std::set<Trial> listed;
+    std::vector<Trial> trials;
+    for (const plan::Step *step : steps) {
+        if (asked.contains(step->call.layer().id())) continue;
+        for (const conformance::CheckVariant &variant : target_.variants(step->call.layer()))
+            if (why_not_fit(*step, variant.name).empty())
+                for (Trial &trial : missing(*step, variant.name, true))
+                    if (listed.insert(trial).second) trials.push_back(std::move(trial));
+    }
+    try {
+        try_all(trials, go_on);
+    } catch (const Error &e) {
+        if (e.code() != ErrorCode::memory) throw; // one by one, they may fit
+    }
+    proving_ += Clock::now() - began;
+}
+
 // Whether a variant may run this step. If the cases like the step are enough, it need not have passed the declared
 // ones. A variant that is `needed`, because there is no other, is proved however long it takes.
 bool Admission::proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed) {
     const bool may_begin = this->may_begin(step, variant);
     if (variant.baseline || needed) prove(step, variant.name, !may_begin, [] { return true; });
     const auto began = Clock::now();
-    prove(step, variant.name, true, [&] { return proving_ + (Clock::now() - began) < options_.proving_time; });
+    prove(step, variant.name, true, [&] { return proving_ + (Clock::now() - began) < proving_time_; });
     proving_ += Clock::now() - began;
     const Verdicts::Verdict verdict = findings_.verdict(step.call.layer(), variant.name);
     if (verdict.barred() || (verdict.tried == verdict.cases && verdict.passed == 0)) return false;
@@ -268,7 +298,7 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
     const abi::Layer &layer = plan.steps[s].call.layer();
     const std::string shapes = shapes_of(plan.steps[s]), measured = findings_.fastest(layer, shapes);
     if (std::ranges::find(candidates, measured) != candidates.end()) return measured;
-    if (measuring_ >= usual_measuring + options_.proving_time) return candidates.front();
+    if (measuring_ >= usual_measuring + proving_time_) return candidates.front();
     const auto began = Clock::now();
     const std::string best = measure_fastest(plan, s, backend, candidates);
     measuring_ += Clock::now() - began;
@@ -311,6 +341,7 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         if (first_alike.back() == s) distinct.push_back(&plan.steps[s]);
     }
     prove_first_variants(distinct, asked);
+    prove_other_variants(distinct, asked);
     std::vector<std::string> out;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
         const auto named = asked.find(plan.steps[s].call.layer().id());

@@ -19,10 +19,14 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace lamina::admission {
+
+// RuntimeOptions::proving_time, if it was left out, for a kind of device, and findings that are kept on disk or not.
+[[nodiscard]] std::chrono::seconds usual_proving_time(std::string_view kind, bool kept);
 
 // Before a variant is used on this device, it must agree with the reference on its layer's own cases, and on cases made
 // from the step (with the same dims, as far as time allows). A variant that fails is barred. If several have passed,
@@ -31,7 +35,8 @@ namespace lamina::admission {
 //
 // Proving takes time, mostly in the driver's compiler. So the baseline runs as soon as it has passed the cases like the
 // step; those of all steps of a plan run at once, on all cores. If the baseline cannot run, the first variant that can
-// is proved at once. Everything else is proved in the background, in this process and in later ones. A variant that
+// is proved at once. The others are proved for as long as options.proving_time allows, then in the background, in this
+// process and in later ones. A variant that
 // could not run any case is not proved, and does not run.
 //
 // If the device is lost while a variant is proved, Error(device_lost) is thrown and the variant is barred, unless it is
@@ -76,6 +81,8 @@ class Admission {
     [[nodiscard]] bool may_begin(const plan::Step &step, const conformance::CheckVariant &variant) const;
     void prove_first_variants(const std::vector<const plan::Step *> &steps,
                               const std::map<std::string, std::string, std::less<>> &asked);
+    void prove_other_variants(const std::vector<const plan::Step *> &steps,
+                              const std::map<std::string, std::string, std::less<>> &asked);
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
     void prove_rest_in_background(const std::vector<const plan::Step *> &steps);
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
@@ -96,6 +103,7 @@ class Admission {
     std::unique_ptr<Trials> trials_;            // on the target
     std::shared_ptr<Trials> background_trials_; // on another, from when the first one runs
     const RuntimeOptions options_;
+    const Clock::duration proving_time_;
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
     Clock::duration proving_{}, measuring_{};               // time that runs have waited in this process
     bool progress_shown_ = false;                           // options_.proving was called, and not yet for the end

@@ -82,7 +82,9 @@ std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &devi
         if (const auto folder = options.cache ? cache_folder() : std::nullopt)
             file =
                 *folder / ("verdicts-" + (cpu ? cpu_key(*plugins->executor()) : opened->info().cache_key()) + ".json");
-        admission = std::make_shared<admission::Admission>(plugins, std::move(target), file, options);
+        RuntimeOptions of_device = options;
+        if (!of_device.proving_time) of_device.proving_time = admission::usual_proving_time(device.kind, !file.empty());
+        admission = std::make_shared<admission::Admission>(plugins, std::move(target), file, of_device);
     } else {
         admission->move_to(std::move(target));
     }
