@@ -16,8 +16,8 @@ namespace lamina::interpreter {
 // What plans see. It has no numbers of 64 bits, and none of 16 bits in buffers.
 [[nodiscard]] lamina_device capabilities(uint32_t subgroup);
 
-// All loops of an invocation together must not have more rounds. Then lavapipe ends every loop, without a word: its
-// LLVM code counts them (Mesa, lp_bld_ir_common.c: LP_MAX_TGSI_LOOP_ITERATIONS).
+// All loops of an invocation together, but those marked [[unroll]], must not have more rounds. Then lavapipe ends every
+// loop, without a word: its LLVM code counts them (Mesa, lp_bld_ir_common.c: LP_MAX_TGSI_LOOP_ITERATIONS).
 inline constexpr uint64_t most_rounds = 65535;
 
 // The most rounds that an invocation of each kernel has run, by the kernel's name.

@@ -33,8 +33,8 @@ void insert_dynamic(Invocation &v, const Instruction &i) {
 namespace {
 
 // A jump back begins another round of a loop.
-void go_to(Invocation &v, uint32_t next) {
-    v.rounds += next < v.next ? 1 : 0;
+void go_to(Invocation &v, uint32_t next, uint32_t rounds) {
+    if (next < v.next) v.rounds += rounds;
     v.next = next;
 }
 
@@ -42,12 +42,12 @@ void go_to(Invocation &v, uint32_t next) {
 
 void jump(Invocation &v, const Instruction &i) {
     v.block = i.b;
-    go_to(v, i.a);
+    go_to(v, i.a, i.list);
 }
 
 void jump_if(Invocation &v, const Instruction &i) {
     v.block = i.b;
-    go_to(v, v.registers[i.c] != 0 ? i.a : i.words);
+    go_to(v, v.registers[i.c] != 0 ? i.a : i.words, i.list);
 }
 
 void jump_by_value(Invocation &v, const Instruction &i) {

@@ -21,7 +21,7 @@ constexpr size_t header = 5; // words before the first instruction
 const std::set<uint32_t> without_effect{
     SpvOpNop,         SpvOpSource,          SpvOpSourceContinued, SpvOpSourceExtension, SpvOpString,
     SpvOpLine,        SpvOpNoLine,          SpvOpCapability,      SpvOpExtension,       SpvOpExtInstImport,
-    SpvOpMemoryModel, SpvOpModuleProcessed, SpvOpSelectionMerge,  SpvOpLoopMerge,       SpvOpFunctionEnd,
+    SpvOpMemoryModel, SpvOpModuleProcessed, SpvOpSelectionMerge,  SpvOpFunctionEnd,
 };
 
 std::string text_at(Decoder::Words in, size_t word) {

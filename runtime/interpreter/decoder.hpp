@@ -4,6 +4,7 @@
 #include "interpreter/module.hpp"
 
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -42,6 +43,8 @@ class Decoder {
     void function(Words in);
     void parameter(Words in);
     void label(Words in);
+    void loop_merge(Words in);
+    [[nodiscard]] uint32_t rounds_of(uint32_t block) const;
     void branch(Words in);
     void branch_if(Words in);
     void switch_to(Words in);
@@ -100,6 +103,7 @@ class Decoder {
     std::map<uint32_t, uint32_t> roots_;               // of pointers: the variable or parameter that they point into
     std::map<uint32_t, uint32_t> chains_;              // of pointers: the chains that lead to them
     std::map<uint32_t, uint32_t> functions_, labels_;  // by id: numbers, and where blocks begin
+    std::set<uint32_t> unrolled_;                      // the first blocks of loops that drivers unroll
     uint32_t entry_ = 0, block_ = 0;                   // ids
     uint32_t current_function_ = 0;                    // its number
     bool in_function_ = false, phis_open_ = false;

@@ -67,6 +67,7 @@ const std::map<uint32_t, Decoder::Handler> &Decoder::handlers() {
         {SpvOpFunction, &Decoder::function},
         {SpvOpFunctionParameter, &Decoder::parameter},
         {SpvOpLabel, &Decoder::label},
+        {SpvOpLoopMerge, &Decoder::loop_merge},
         {SpvOpBranch, &Decoder::branch},
         {SpvOpBranchConditional, &Decoder::branch_if},
         {SpvOpSwitch, &Decoder::switch_to},
@@ -163,9 +164,19 @@ void Decoder::label(Words in) {
     labels_[block_] = static_cast<uint32_t>(module_.code.size());
 }
 
-void Decoder::branch(Words in) { emit({.run = jump, .a = in[1], .b = block_}); }
+void Decoder::loop_merge(Words in) {
+    if ((in[3] & SpvLoopControlUnrollMask) != 0) unrolled_.insert(block_);
+}
 
-void Decoder::branch_if(Words in) { emit({.run = jump_if, .a = in[2], .b = block_, .c = at(in[1]), .words = in[3]}); }
+// What a jump to this block counts as, if it is a jump back.
+uint32_t Decoder::rounds_of(uint32_t block) const { return unrolled_.contains(block) ? 0 : 1; }
+
+void Decoder::branch(Words in) { emit({.run = jump, .a = in[1], .b = block_, .list = rounds_of(in[1])}); }
+
+void Decoder::branch_if(Words in) {
+    const uint32_t rounds = std::min(rounds_of(in[2]), rounds_of(in[3])); // one of them leaves the loop
+    emit({.run = jump_if, .a = in[2], .b = block_, .c = at(in[1]), .words = in[3], .list = rounds});
+}
 
 void Decoder::switch_to(Words in) {
     Switch made{{}, in[2]};

@@ -27,9 +27,10 @@ void insert_dynamic(Invocation &v, const Instruction &i);  // result; a: vector;
 
 // ---- Control flow: control.cpp ----
 
-void jump(Invocation &v, const Instruction &i);          // a: to; b: the label of this block
-void jump_if(Invocation &v, const Instruction &i);       // c: condition; a: to; words: else to; b: as above
-void jump_by_value(Invocation &v, const Instruction &i); // c: selector; list: switch; b: as above
+// Both: b: the label of this block; list: 1, or 0 for a jump back in a loop that drivers unroll.
+void jump(Invocation &v, const Instruction &i);          // a: to
+void jump_if(Invocation &v, const Instruction &i);       // c: condition; a: to; words: else to
+void jump_by_value(Invocation &v, const Instruction &i); // c: selector; list: switch; b: as for jump
 void join(Invocation &v, const Instruction &i);          // OpPhi, all of a block; list: phis
 void call(Invocation &v, const Instruction &i);          // result; list: function; the copies of arguments come before
 void enter(Invocation &v, const Instruction &i);         // list: function
