@@ -3,8 +3,10 @@
 # lamina_add_layer()), and lamina.pc, the host API for pkg-config.
 include(CMakePackageConfigHelpers)
 
-# The runtime as one shared library. It exports only the public API: see liblamina.map.
+# The runtime as one shared library. It exports only the public API: see liblamina.map. All objects of the rooms that
+# define a part of it are linked, whether the library needs them itself or not.
 add_library(lamina_library SHARED $<TARGET_OBJECTS:lamina_api> $<TARGET_OBJECTS:lamina_builder>
+            $<TARGET_OBJECTS:lamina_comparison> $<TARGET_OBJECTS:lamina_measure> $<TARGET_OBJECTS:lamina_conformance>
             $<TARGET_OBJECTS:lamina_model> $<TARGET_OBJECTS:lamina_tokenizer> $<TARGET_OBJECTS:lamina_template>
             $<TARGET_OBJECTS:lamina_audio>)
 add_library(Lamina::lamina ALIAS lamina_library)

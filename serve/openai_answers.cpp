@@ -6,6 +6,7 @@
 
 #include <lamina/texts.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <random>

@@ -1,5 +1,6 @@
 #include "openai_result.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>

@@ -7,6 +7,7 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 

@@ -4,7 +4,7 @@
 // ("made_by").
 #pragma once
 
-#include <lamina/tensor.hpp>
+#include <lamina/lamina.hpp>
 
 #include <filesystem>
 #include <map>

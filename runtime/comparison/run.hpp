@@ -4,6 +4,8 @@
 #include "conformance/values.hpp"
 #include "plan/program.hpp"
 
+#include <lamina/lamina.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <map>

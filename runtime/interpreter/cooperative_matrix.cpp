@@ -12,6 +12,7 @@
 
 #include <spirv_cross/spirv.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace lamina::interpreter {

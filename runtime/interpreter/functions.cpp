@@ -8,6 +8,8 @@
 #include <spirv_cross/GLSL.std.450.h>
 #include <spirv_cross/spirv.h>
 
+#include <algorithm>
+
 namespace lamina::interpreter {
 namespace {
 

@@ -4,6 +4,8 @@
 #include <lamina/plugin/plan.hpp>
 #include <lamina/plugin/product_numbers.h>
 
+#include <algorithm>
+
 namespace lamina::plugin::detail {
 
 // The number of values in a row, including the zeros that pad it to a multiple of 16 bytes.
