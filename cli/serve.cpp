@@ -8,6 +8,7 @@
 #include "base/dynamic_library.hpp"
 #include "base/file.hpp"
 #include "base/joined.hpp"
+#include "base/own_files.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -90,10 +91,11 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
 
 std::unique_ptr<serve::Server> new_server(const serve::ServerOptions &options, const Runtime &runtime,
                                           const Device &device) {
-    const DynamicLibrary library = open_library("liblamina_serve" + library_ending);
+    const std::string name = "liblamina_serve" + library_ending;
+    const DynamicLibrary library = open_library(own_file(name).value_or(name)); // on Windows it is beside the command
     if (library.handle == nullptr) throw Error(ErrorCode::failure, "the server is not installed: " + library.fault);
     void *symbol = symbol_in(library.handle, "lamina_new_server");
-    if (symbol == nullptr) throw Error(ErrorCode::failure, "liblamina_serve" + library_ending + " is not a server");
+    if (symbol == nullptr) throw Error(ErrorCode::failure, name + " is not a server");
     return std::unique_ptr<serve::Server>(reinterpret_cast<serve::NewServer *>(symbol)(options, runtime, device));
 }
 

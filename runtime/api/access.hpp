@@ -3,11 +3,27 @@
 
 #include "session/state.hpp"
 
+#include <lamina/chat_template.hpp>
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
 namespace lamina::detail {
 
 struct ModelState {
-    std::shared_ptr<const model::Model> model;
-    std::shared_ptr<const abi::Registry> plugins; // that it was checked against
+    ModelState(std::shared_ptr<const model::Model> content, std::shared_ptr<const abi::Registry> checked_against)
+        : model(std::move(content)), plugins(std::move(checked_against)) {}
+
+    const std::shared_ptr<const model::Model> model;
+    const std::shared_ptr<const abi::Registry> plugins; // that it was checked against
+
+    // Of a model that has one; it is read when it is first used. Throws Error.
+    [[nodiscard]] const ChatTemplate &chat_template() const;
+
+  private:
+    mutable std::once_flag is_read_;
+    mutable std::optional<ChatTemplate> chat_template_;
 };
 
 // Runtime, Model and Session are handles. This gives the API and the tests access to their state.
@@ -15,6 +31,7 @@ struct Access {
     static const std::shared_ptr<RuntimeState> &state(const Runtime &r);
     static const std::shared_ptr<const model::Model> &model(const Model &m);
     static const std::shared_ptr<const abi::Registry> &plugins(const Model &m);
+    static const ChatTemplate &chat_template(const Model &m); // as ModelState::chat_template()
     static SessionState &state(Session &s);
     // Checks a model against the plugins and returns its handle. Throws Error.
     static Model checked(std::shared_ptr<const model::Model> content, std::shared_ptr<const abi::Registry> plugins);

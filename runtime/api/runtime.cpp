@@ -110,14 +110,22 @@ std::function<void(const std::string &)> in_turn(std::function<void(const std::s
 
 namespace detail {
 
+const ChatTemplate &ModelState::chat_template() const {
+    std::call_once(is_read_, [&] {
+        chat_template_ = ChatTemplate::parse(model->chat->text, model->folder.string() + ": chat template");
+    });
+    return *chat_template_;
+}
+
 const std::shared_ptr<RuntimeState> &Access::state(const Runtime &r) { return r.state_; }
 const std::shared_ptr<const model::Model> &Access::model(const Model &m) { return m.state_->model; }
 const std::shared_ptr<const abi::Registry> &Access::plugins(const Model &m) { return m.state_->plugins; }
+const ChatTemplate &Access::chat_template(const Model &m) { return m.state_->chat_template(); }
 SessionState &Access::state(Session &s) { return *s.state_; }
 Model Access::checked(std::shared_ptr<const model::Model> content, std::shared_ptr<const abi::Registry> plugins) {
     api::check_model(*content, *plugins);
     Model model;
-    model.state_ = std::make_shared<const ModelState>(ModelState{std::move(content), std::move(plugins)});
+    model.state_ = std::make_shared<const ModelState>(std::move(content), std::move(plugins));
     return model;
 }
 

@@ -95,10 +95,9 @@ std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &mess
                                           " has no chat template, so it was not made for "
                                           "conversations: it " +
                                           model::what_it_does(content));
-    const auto format = ChatTemplate::parse(content.chat->text, content.folder.string() + ": chat template");
     ChatOptions options;
     options.bos_token = content.chat->bos, options.eos_token = content.chat->eos;
-    return format.render(messages, options);
+    return detail::Access::chat_template(model).render(messages, options);
 }
 
 GenerateOptions suggested_options(const Model &model) {
