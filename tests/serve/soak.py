@@ -31,7 +31,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("lamina")
 parser.add_argument("--requests", type=int, default=100000)
 parser.add_argument("--clients", type=int, default=8)
-parser.add_argument("--growth", type=float, default=1.1, help="a sanitizer's own records grow, too")
+parser.add_argument("--growth", type=float, default=1.1, help="how many times as much memory is allowed")
 parser.add_argument("--seed", type=int, default=1)
 arguments = parser.parse_args()
 # What glibc keeps of freed memory rises and falls by MiBs: an arena for each thread, and blocks up to a moving size.
