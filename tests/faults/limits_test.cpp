@@ -22,7 +22,7 @@ vulkan::DeviceInfo described(test::Faults &faults, void (*change)(VkPhysicalDevi
 
 // Refusals of shapes, weights and devices that a variant does not support, whatever the limits.
 const std::vector<std::string> not_made_for{
-    "fewer than 8 query rows", "8 or more query rows a key head",      "more than 8 rows",
+    "fewer than 8 queries",    "8 or more query rows a key head",      "more than 8 rows",
     "at most 8 rows",          "at most 64 rows or columns",           "K is too short to be split",
     "only q8_0 can be packed", "needs features that the device lacks", "the device has no cooperative matrices of f16"};
 
