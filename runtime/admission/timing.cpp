@@ -47,10 +47,7 @@ std::string measure_fastest(const plan::GraphPlan &plan, size_t step, plan::Back
             0; // of the last run, by the device's clock: submitting and waiting take longer than most steps
         plan::ProgramOptions options;
         options.variants = {variant};
-        options.timed = [&](const plan::Program &, const plan::RunTimes &times) {
-            const plan::RunTimes::Dispatch &first = times.dispatches.front(), &last = times.dispatches.back();
-            seconds = last.begin + last.seconds - first.begin;
-        };
+        options.timed = [&](const plan::Program &, const plan::RunTimes &times) { seconds = times.of_dispatches(); };
         const auto program = backend.compile(plan::isolate(plan, step), options);
         const plan::Step &alone = program->plan().steps.front();
         for (size_t port = 0; port < alone.in.size(); ++port)

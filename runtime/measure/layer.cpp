@@ -71,12 +71,6 @@ std::vector<std::string> wanted_variants(detail::RuntimeState &runtime, const De
     return admission == nullptr ? std::vector<std::string>{""} : admission->choose(graph.plan, *place.backend, {});
 }
 
-double run_once(plan::Program &program, const plan::RunTimes &times) {
-    program.run();
-    const plan::RunTimes::Dispatch &first = times.dispatches.front(), &last = times.dispatches.back();
-    return last.begin + last.seconds - first.begin;
-}
-
 void time_variant(plan::Backend &backend, const conformance::CaseGraph &graph, const std::string &variant,
                   double seconds, LayerMeasurement &result) {
     plan::RunTimes times;
@@ -86,7 +80,10 @@ void time_variant(plan::Backend &backend, const conformance::CaseGraph &graph, c
     const auto program = backend.compile(graph.plan, options);
     conformance::write_values(*program, graph);
     result.variant = program->variant(0);
-    result.time = repeat(seconds, [&] { return run_once(*program, times); });
+    result.time = repeat(seconds, [&] {
+        program->run();
+        return times.of_dispatches();
+    });
     result.device_clock = times.device_clock;
 }
 

@@ -43,6 +43,12 @@ struct RunTimes {
     double seconds = 0;        // by the host's clock, with uploads and downloads
     bool device_clock = false; // whether the dispatches were timed by the device
     std::vector<Dispatch> dispatches;
+
+    // From the beginning of the first dispatch to the end of the last; 0 if there is none.
+    [[nodiscard]] double of_dispatches() const {
+        if (dispatches.empty()) return 0;
+        return dispatches.back().begin + dispatches.back().seconds - dispatches.front().begin;
+    }
 };
 
 struct ProgramOptions;

@@ -2,8 +2,8 @@
 //
 // x, residual, y (rows, C), where a row is one group of the layer's row; weight (C). Weight and residual may be left
 // out.
-// Dispatch: one workgroup per row. Its invocations loop over the columns, and a barrier joins their sums. Where there are
-// enough columns, four loads are on their way at a time, because a GPU would wait for each.
+// Dispatch: one workgroup per row. Its invocations loop over the columns, and a barrier joins their sums. Where there
+// are enough columns, four loads are on their way at a time, because a GPU would wait for each.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

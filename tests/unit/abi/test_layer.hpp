@@ -49,7 +49,7 @@ struct TestLayer {
   private:
     static lamina_layer sound() {
         lamina_layer d{};
-        d.prefix = detail::prefix(LAMINA_LAYER, sizeof(lamina_layer));
+        d.prefix = lamina::plugin::detail::prefix(LAMINA_LAYER, sizeof(lamina_layer));
         d.param_size = sizeof(lamina_param), d.port_size = sizeof(lamina_port);
         d.variant_size = sizeof(lamina_variant), d.tolerance_size = sizeof(lamina_tolerance);
         d.id = "test_layer", d.version = "1.0.0", d.summary = "", d.source = "";
