@@ -19,9 +19,10 @@ class FeedForward {
           x_(call.in("x")), residual_(call.in("residual")), y_(call.out("y")) {}
 
     void run() const {
-        const int64_t rows = x_.rows();
-        if (FewRowsFor::suits(rows) && few(rows)) return;
-        for (int64_t row = 0; row < rows; row += PackedRows::most) many(row, std::min(PackedRows::most, rows - row));
+        for (int64_t row = 0; row < x_.rows(); row += PackedRows::most) {
+            const int64_t count = std::min(PackedRows::most, x_.rows() - row);
+            if (!FewRowsFor::suits(up_.dtype, count) || !few(row, count)) many(row, count);
+        }
     }
 
   private:
@@ -31,9 +32,9 @@ class FeedForward {
     const Tensor up_bias_, gate_bias_, down_bias_, x_, residual_, y_;
 
     // False if x has no form for few rows.
-    [[nodiscard]] bool few(int64_t rows) const {
+    [[nodiscard]] bool few(int64_t row, int64_t rows) const {
         const int64_t cols = up_.rows;
-        const float *const tokens = x_.f32().data();
+        const float *const tokens = x_.f32().data() + row * up_.values;
         const Matrix hidden(rows, cols), gates(gated_ ? rows : 0, cols);
         const FewRowsFor x(up_.dtype, tokens, rows, up_.values);
         std::optional<FewRowsFor> other; // the gate's weights may have a dtype of their own
@@ -45,7 +46,8 @@ class FeedForward {
             for (int64_t at = first; at < rows * cols; at += cols)
                 activate_part(hidden.data() + at, gated_ ? gates.data() + at : nullptr, end - first);
         });
-        product(rows, hidden.data(), down_, down_bias_, y_.f32().data(), residual_from(0));
+        const int64_t to = row * down_.rows;
+        product(rows, hidden.data(), down_, down_bias_, y_.f32().data() + to, residual_from(to));
         return true;
     }
 

@@ -4,6 +4,7 @@
 #include "threads.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -158,7 +159,14 @@ FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t val
     : copy_(padded(values) != values ? rows : 0, padded(values)), rows_{x, rows, values},
       digits_(in_strips(dtype) ? rows * (values / 32) : 0) {
     if (in_strips(dtype)) {
-        there_ = to_digits(x, rows, values, digits_.data());
+        std::atomic<bool> finite = true;
+        in_ranges(ceil_div(rows, digits_together), part_values / (8 * digits_together * values) + 1,
+                  [&](int64_t begin, int64_t end) {
+                      const int64_t at = begin * digits_together, count = std::min(end * digits_together, rows) - at;
+                      if (!to_digits(x + at * values, count, values, digits_.data() + at * (values / 32)))
+                          finite = false;
+                  });
+        there_ = finite;
     } else if (padded(values) != values) {
         rows_ = {copy_.data(), rows, padded(values)};
         for (int64_t r = 0; r < rows; ++r) {
@@ -168,7 +176,7 @@ FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t val
     }
 }
 
-bool FewRowsFor::suits(int64_t rows) { return rows <= few_rows; }
+bool FewRowsFor::suits(uint32_t dtype, int64_t rows) { return rows <= few_rows || digits_suit_many(dtype); }
 
 void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
                          int64_t end) const {
@@ -218,19 +226,19 @@ void PackedRows::product(const WeightRows &weight, const Tensor &bias, const Pac
 
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual) {
-    if (rows == 0) return;
-    if (FewRowsFor::suits(rows)) {
-        const FewRowsFor few(weight.dtype, x, rows, weight.values);
-        if (few.there())
-            return for_parts(weight,
-                             [&](int64_t first, int64_t end) { few.product(weight, bias, y, residual, first, end); });
-    }
     for (int64_t row = 0; row < rows; row += PackedRows::most) {
-        const PackedRows packed(x + row * weight.values, std::min(PackedRows::most, rows - row), weight.values);
-        const int64_t to = row * weight.rows;
-        for_tiles(weight, [&](int64_t first, int64_t end) {
-            packed.product(weight, bias, y + to, residual == nullptr ? nullptr : residual + to, first, end);
-        });
+        const int64_t count = std::min(PackedRows::most, rows - row), to = row * weight.rows;
+        const float *const from = x + row * weight.values, *const added = residual == nullptr ? nullptr : residual + to;
+        if (FewRowsFor::suits(weight.dtype, count)) {
+            const FewRowsFor few(weight.dtype, from, count, weight.values);
+            if (few.there()) {
+                for_parts(weight,
+                          [&](int64_t first, int64_t end) { few.product(weight, bias, y + to, added, first, end); });
+                continue;
+            }
+        }
+        const PackedRows packed(from, count, weight.values);
+        for_tiles(weight, [&](int64_t first, int64_t end) { packed.product(weight, bias, y + to, added, first, end); });
     }
 }
 

@@ -22,12 +22,12 @@ WeightRows weight_rows(const Call &call, std::string_view name);
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual = nullptr);
 
-// Few rows of x, in the form in which weights of a dtype are multiplied with them.
+// Rows of x that stay rows, in the form in which weights of a dtype are multiplied with them: few, in most cases.
 class FewRowsFor {
   public:
     FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values);
-    // Whether there are so few that panels would be slower.
-    static bool suits(int64_t rows);
+    // Whether panels would be slower: if there are at most eight rows, or for a dtype whose digits are multiplied fast.
+    static bool suits(uint32_t dtype, int64_t rows);
     // Whether they have this form: not if a value that would have to be an integer is infinite or NaN.
     [[nodiscard]] bool there() const { return there_; }
 

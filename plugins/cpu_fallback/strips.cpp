@@ -32,6 +32,14 @@ using Shorts = hn::Vec<decltype(shorts)>;
 constexpr int tile = lanes == 16 ? 4 : 2;
 constexpr int row_vectors = strip_rows / lanes < tile ? strip_rows / lanes : tile; // with a single row of x
 
+// Calls f.operator()<Rows>(first) for the tiles of some rows of x.
+template <class F> HWY_INLINE void for_tiles(int64_t rows, F &&f) {
+    static_assert(digits_together % tile == 0);
+    int64_t r = 0;
+    for (; r + tile <= rows; r += tile) f.template operator()<tile>(r);
+    for (; r < rows; ++r) f.template operator()<1>(r);
+}
+
 // How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
 constexpr int64_t ahead = 4096;
 
@@ -130,7 +138,6 @@ HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t la
     constexpr int few = fours < Few::fours ? fours : Few::fours; // fours that are added up at a time
     constexpr int64_t group_bytes = Block::bytes / groups;
     static_assert(fours % few == 0);
-    const int64_t x_step = values / 32;
     Floats total[Vectors][Rows];
     for (auto &of_vector : total)
         for (Floats &of_row : of_vector) of_row = hn::Zero(floats);
@@ -149,7 +156,7 @@ HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t la
                     for (int v = 0; v < Vectors; ++v) {
                         const Bytes weights = Block{Place(strip, lane + v * lanes)}.template four<half>(group, i);
                         for (int r = 0; r < Rows; ++r)
-                            of_few[v][r].add(weights, at + r * x_step * static_cast<int64_t>(sizeof(Digits)));
+                            of_few[v][r].add(weights, at + r * static_cast<int64_t>(sizeof(Digits)));
                     }
                 };
                 HWY_UNROLL(1) // or compilers run out of registers
@@ -162,14 +169,14 @@ HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t la
                 const Block block{Place(strip, lane + v * lanes)};
                 const Floats scale = block.scale(group), minimum = block.minimum(group, scale);
                 for (int r = 0; r < Rows; ++r) {
-                    const Digits &of_x = x[r * x_step];
+                    const Digits &of_x = x[r];
                     const float sum = Block::in_group == 32 ? of_x.sum : of_x.sums[group % 2];
                     const Floats product = hn::Mul(of_group[v][r].all(), hn::Set(floats, of_x.factor));
                     total[v][r] = hn::MulAdd(scale, product, total[v][r]);
                     total[v][r] = hn::MulAdd(minimum, hn::Set(floats, sum), total[v][r]);
                 }
             }
-            if (Block::in_group == 32 || group % 2 != 0) ++x;
+            if (Block::in_group == 32 || group % 2 != 0) x += Rows;
         }
     }
     for (int v = 0; v < Vectors; ++v)
@@ -187,10 +194,17 @@ HWY_ATTR void multiply_rows(const StripProduct &p, int64_t first, float *y, int6
 
 template <class Format, template <int> class FewSums>
 HWY_ATTR void add_products(const StripProduct &p, float *y, int64_t step) {
-    int64_t r = 0;
-    for (; r + tile <= p.rows; r += tile) multiply_rows<Format, FewSums, 1, tile>(p, r, y, step);
-    for (; r < p.rows; ++r) multiply_rows<Format, FewSums, row_vectors, 1>(p, r, y, step);
+    for_tiles(p.rows, [&]<int Rows>(int64_t first) HWY_ATTR {
+        multiply_rows<Format, FewSums, Rows == 1 ? row_vectors : 1, Rows>(p, first, y, step);
+    });
 }
+
+#if HWY_TARGET == HWY_AVX3
+bool has_dot_products() {
+    static const bool has = (hwy::SupportedTargets() & HWY_AVX3_DL) != 0; // it asks the processor, which takes long
+    return has;
+}
+#endif
 
 // ---- From floats to integers ----
 
@@ -284,14 +298,28 @@ template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
 } // namespace
 
 HWY_ATTR bool all_to_digits(const float *x, int64_t rows, int64_t values, Digits *out) {
-    for (const float *const end = x + rows * values; x != end; x += 32)
-        if (!put_digits(x, *out++)) return false;
-    return true;
+    bool finite = true;
+    for_tiles(rows, [&]<int Rows>(int64_t first) HWY_ATTR {
+        Digits *const to = out + first * (values / 32);
+        for (int64_t r = 0; r < Rows; ++r)
+            for (int64_t i = 0; i < values / 32; ++i)
+                finite = put_digits(x + (first + r) * values + i * 32, to[i * Rows + r]) && finite;
+    });
+    return finite;
+}
+
+// Multiplying digits is as fast as multiplying floats, or slower, but for these: their blocks need the least unpacking.
+HWY_ATTR bool strips_suit_many([[maybe_unused]] uint32_t dtype) {
+#if HWY_TARGET == HWY_AVX3
+    return (dtype == LAMINA_Q4_0 || dtype == LAMINA_Q4_1) && has_dot_products();
+#else
+    return false;
+#endif
 }
 
 HWY_ATTR void add_any_products(const StripProduct &product, float *y, int64_t step) {
 #if HWY_TARGET == HWY_AVX3
-    if ((hwy::SupportedTargets() & HWY_AVX3_DL) != 0)
+    if (has_dot_products())
         return with_format(product.dtype,
                            [&]<class Format>() HWY_ATTR { add_products<Format, WordSums>(product, y, step); });
 #endif
@@ -342,6 +370,7 @@ std::byte *put_pieces(const std::byte *rows, const int64_t (&row)[strip_rows], i
 
 HWY_EXPORT(all_to_digits);
 HWY_EXPORT(add_any_products);
+HWY_EXPORT(strips_suit_many);
 HWY_EXPORT(widen_any_strip);
 
 bool in_strips(uint32_t dtype) { return storage_type(dtype).in_blocks() && dtype != LAMINA_Q8_0; }
@@ -364,6 +393,8 @@ void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t va
         put_strip(dtype, rows, strip_rows, values, out);
     std::copy_n(rows, count * row_bytes, out);
 }
+
+bool digits_suit_many(uint32_t dtype) { return HWY_DYNAMIC_DISPATCH(strips_suit_many)(dtype); }
 
 bool to_digits(const float *x, int64_t rows, int64_t values, Digits *out) {
     return HWY_DYNAMIC_DISPATCH(all_to_digits)(x, rows, values, out);

@@ -28,8 +28,13 @@ struct alignas(16) Digits {
 };
 
 // Rows of x, which follow each other; `values` is a multiple of 32. False if a value is not finite: then there are no
-// such integers.
+// such integers. The digits of rows that are multiplied together are together, so rows that are converted apart must be
+// multiples of digits_together, but for the last ones.
 bool to_digits(const float *x, int64_t rows, int64_t values, Digits *out);
+inline constexpr int64_t digits_together = 4;
+
+// Whether multiplying digits is faster than multiplying floats when there are many rows of x.
+bool digits_suit_many(uint32_t dtype);
 
 // y[r * step + n] += row n of the strip times row r of x, for n below `count`.
 struct StripProduct {
