@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <string>
+#include <utility>
 
 using namespace lamina;
 using namespace lamina::conformance;
@@ -87,4 +89,21 @@ TEST_CASE("every variant of every layer agrees with its reference: products", "[
 
 TEST_CASE("every variant of every layer agrees with its reference: all other layers", "[driver]") {
     check_layers(std::not_fn(has_products));
+}
+
+TEST_CASE("cpu: products of more rows than are multiplied at a time, in every form that x takes", "[cpu]") {
+    const CheckTarget target = check_target(test::plugins());
+    for (const char *dtype : {"q4_0", "q4_1", "q5_0", "q4_k", "q8_0", "f16"})
+        for (const auto &[layer, text] :
+             {std::pair("linear", "B=1 T=517 K=256 N=35 +bias +residual weights="),
+              std::pair("linear", "B=1 T=23 K=256 N=35 x=huge weights="),
+              std::pair("feed_forward", "B=1 T=517 C=256 H=256 activation=silu +gate_weight +residual weights=")}) {
+            CheckOptions options;
+            options.layers = {layer};
+            options.case_text = std::string(text) + dtype;
+            const CheckReport report = check(test::plugins(), target, options);
+            REQUIRE(report.results.size() == 1);
+            INFO(report.results.front().replay << "\n" << report.results.front().why);
+            CHECK(report.results.front().status == CaseResult::Status::passed);
+        }
 }
