@@ -160,7 +160,8 @@ FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t val
       digits_(in_strips(dtype) ? rows * (values / 32) : 0) {
     if (in_strips(dtype)) {
         std::atomic<bool> finite = true;
-        in_ranges(ceil_div(rows, digits_together), part_values / (8 * digits_together * values) + 1,
+        constexpr int64_t work = 8; // of a value, in multiplications
+        in_ranges(ceil_div(rows, digits_together), part_values / (work * digits_together * values) + 1,
                   [&](int64_t begin, int64_t end) {
                       const int64_t at = begin * digits_together, count = std::min(end * digits_together, rows) - at;
                       if (!to_digits(x + at * values, count, values, digits_.data() + at * (values / 32)))

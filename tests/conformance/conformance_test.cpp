@@ -1,6 +1,8 @@
 // Every variant of every plugin of the build, on one driver.
+#include "conformance/case_graph.hpp"
 #include "conformance/check.hpp"
 #include "conformance/kernel_cases.hpp"
+#include "conformance/verdict.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -8,6 +10,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -105,5 +108,25 @@ TEST_CASE("cpu: products of more rows than are multiplied at a time, in every fo
             REQUIRE(report.results.size() == 1);
             INFO(report.results.front().replay << "\n" << report.results.front().why);
             CHECK(report.results.front().status == CaseResult::Status::passed);
+        }
+}
+
+TEST_CASE("cpu: an infinite value of x reaches the results of its row alone, in few rows and in many", "[cpu]") {
+    const CheckTarget target = check_target(test::plugins());
+    const abi::Layer &layer = test::plugins()->layer("linear");
+    for (const char *dtype : {"q4_0", "q4_1", "q6_k", "q8_0", "f32"})
+        for (const char *rows : {"3", "23"}) {
+            const std::string text = std::string("B=1 T=") + rows + " K=256 N=35 weights=" + dtype;
+            INFO(text);
+            CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, text));
+            graph.values.at(graph.plan.inputs.at("x")).f32()[2 * 256 + 77] = std::numeric_limits<float>::infinity();
+            const auto program = target.backend(graph.weights)->compile(graph.plan, {});
+            REQUIRE(program->variant(0) == "cpu_fallback");
+            write_values(*program, graph);
+            const Verdict verdict =
+                lamina::compare(run_case(*program, graph).at(0), reference_of(test::plugins(), graph, {}).at(0),
+                                tolerance_of(*layer.contract, LAMINA_F32), "y");
+            INFO(verdict.text());
+            CHECK(verdict.passed);
         }
 }
