@@ -90,7 +90,7 @@ Sheet bench_models(const Runtime &runtime, const Device &device, const Limits &l
                    const std::vector<std::string> &models, const BenchOptions &options, Output &output) {
     const SessionOptions here = session_options(options.session, runtime, device);
     SessionOptions there;
-    there.cache = here.cache; // but not its variants: each device has its own
+    there.precision = here.precision, there.cache = here.cache; // but not its variants: each device has its own
     std::vector<ModelFigure> figures, beside;
     const auto add = [&](std::vector<ModelFigure> &to, std::vector<ModelFigure> found) {
         std::ranges::move(found, std::back_inserter(to));

@@ -176,6 +176,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     if (!options.inputs.empty()) how.graph = graph_name(options.graph, inspect(model));
     how.against = options.against;
     const SessionOptions session = session_options(options.session, runtime, device);
+    how.precision = session.precision;
     how.cache = session.cache;
     how.variants = session.variants;
     how.replay_folder = options.replay;

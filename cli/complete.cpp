@@ -36,8 +36,9 @@ void add_layers(const Runtime &runtime, Candidates &out) {
 
 void add_variants(const Runtime &runtime, Candidates &out) {
     for (const auto &[id, layer] : lamina::plugins(runtime).layers)
-        for (const LayerVariant &variant : layer.variants)
-            out.words.push_back({id + "=" + variant.name, variant.summary});
+        for (const auto *variants : {&layer.variants, &layer.cpu_variants})
+            for (const LayerVariant &variant : *variants)
+                out.words.push_back({id + "=" + variant.name, variant.summary});
 }
 
 void add_values(const ArgumentDescription &argument, const Runtime &runtime, const std::string &command,

@@ -92,12 +92,22 @@ std::string ports_as_text(const char *title, const std::vector<LayerPort> &ports
 
 std::string variants_as_text(const LayerContract &layer, const Output &output) {
     Table table({"VARIANT", "ARITHMETIC", "NEEDS", ""});
-    for (const LayerVariant &v : layer.variants)
-        table.row({{v.name, Style::bold},
-                   lamina::name_of(v.arithmetic),
-                   v.needs.empty() ? "nothing" : joined(v.needs, " "),
-                   v.summary});
+    const auto add = [&](const LayerVariant &v, const std::string &needs) {
+        table.row({{v.name, Style::bold}, lamina::name_of(v.arithmetic), needs, v.summary});
+    };
+    for (const LayerVariant &v : layer.variants) add(v, v.needs.empty() ? "nothing" : joined(v.needs, " "));
+    for (const LayerVariant &v : layer.cpu_variants) add(v, "the device cpu");
     return "\n" + table.str(output);
+}
+
+Json variants_as_json(const std::vector<LayerVariant> &variants) {
+    Json out = Json::array();
+    for (const LayerVariant &v : variants)
+        out.push_back({{"name", v.name},
+                       {"summary", v.summary},
+                       {"needs", v.needs},
+                       {"arithmetic", lamina::name_of(v.arithmetic)}});
+    return out;
 }
 
 Json ports_as_json(const std::vector<LayerPort> &ports) {
@@ -158,14 +168,9 @@ std::vector<std::string> kernels_left_out(const Plugins &plugins) {
 }
 
 Json contract_as_json(const LayerContract &layer) {
-    Json params = Json::array(), kernels = Json::array(), variants = Json::array(), tolerances = Json::array();
+    Json params = Json::array(), kernels = Json::array(), tolerances = Json::array();
     for (const LayerParam &p : layer.params) params.push_back(param_as_json(p));
     for (const LayerKernel &k : layer.kernels) kernels.push_back({{"name", k.name}, {"bytes", k.bytes}});
-    for (const LayerVariant &v : layer.variants)
-        variants.push_back({{"name", v.name},
-                            {"summary", v.summary},
-                            {"needs", v.needs},
-                            {"arithmetic", lamina::name_of(v.arithmetic)}});
     for (const LayerTolerance &t : layer.tolerances)
         tolerances.push_back({{"arithmetic", lamina::name_of(t.arithmetic)}, {"rtol", t.rtol}, {"atol", t.atol}});
     return {{"id", layer.id},
@@ -181,7 +186,8 @@ Json contract_as_json(const LayerContract &layer) {
             {"outputs", ports_as_json(layer.outputs)},
             {"states", ports_as_json(layer.states)},
             {"kernels", kernels},
-            {"variants", variants},
+            {"variants", variants_as_json(layer.variants)},
+            {"cpu_variants", variants_as_json(layer.cpu_variants)},
             {"tolerances", tolerances},
             {"cases", layer.cases}};
 }

@@ -15,14 +15,12 @@
 namespace lamina::cli {
 namespace {
 
-std::vector<std::string> variant_names(const LayerContract &layer, const Plugins &plugins, const Device &device) {
+std::vector<std::string> variant_names(const LayerContract &layer, const Device &device) {
     std::vector<std::string> names;
-    if (device.kind != "cpu") {
-        for (const LayerVariant &variant : layer.variants) names.push_back(variant.name);
-        return names;
-    }
-    names.emplace_back("reference");
-    if (device.id != "reference" && plugins.executor) names.push_back(plugins.executor->id);
+    if (device.kind == "cpu") names.emplace_back("reference");
+    if (device.id != "reference")
+        for (const LayerVariant &variant : device.kind == "cpu" ? layer.cpu_variants : layer.variants)
+            names.push_back(variant.name);
     return names;
 }
 
@@ -55,7 +53,7 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
         if (layer == plugins.layers.end())
             throw Error(ErrorCode::usage,
                         "--variant: no layer '" + id + "'" + instead_of(id, names_of(plugins.layers)));
-        const std::vector<std::string> names = variant_names(layer->second, plugins, device);
+        const std::vector<std::string> names = variant_names(layer->second, device);
         if (std::find(names.begin(), names.end(), variant) == names.end())
             throw Error(ErrorCode::usage, "--variant: " + id + " has no variant '" + variant + "' on " + device.id +
                                               "; it has " + joined(names) + did_you_mean(variant, names));
@@ -68,12 +66,17 @@ void add_session_options(const Arguments &app, SessionArguments &session, const 
                std::string("dtype of the keys and values of earlier tokens; f16 takes half the memory") +
                    (caches.front() == "auto" ? "; auto: f32, or f16 if memory is short" : ""))
         .shows_default();
+    app.choice("--precision", session.precision, {precision_names.begin(), precision_names.end()},
+               "how exact matrix products take activations: as floats, in 16 bits or in 8; fewer are faster where a "
+               "layer has kernels for them")
+        .shows_default();
     app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
 }
 
 SessionOptions session_options(const SessionArguments &session, const Runtime &runtime, const Device &device) {
     SessionOptions out;
     out.cache = session.cache == "f16" ? DType::f16 : DType::f32;
+    out.precision = precision_named(session.precision);
     out.variants = variants(session.variants, runtime, device);
     return out;
 }

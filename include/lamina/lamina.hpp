@@ -15,6 +15,7 @@
 #include <lamina/model_description.hpp>
 #include <lamina/tensor.hpp>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -86,8 +87,18 @@ class Model {
 
 struct GraphTimes; // measure.hpp
 
+// How exact the factors of matrix products are. Sums are always in f32, and so is everything else.
+enum class Precision {
+    full, // as floats
+    half, // layers may take activations in 16 bits, as far as that makes them faster on the device
+    int8, // or in 8 bits, as integers of which up to 32 share a factor
+};
+inline constexpr std::array<std::string_view, 3> precision_names{"full", "half", "int8"}; // in this order
+[[nodiscard]] Precision precision_named(std::string_view name); // throws Error(usage) for another name
+
 struct SessionOptions {
     std::map<std::string, std::string, std::less<>> variants; // layer id -> variant; for others, the fastest
+    Precision precision = Precision::full;                    // every layer keeps the tolerance that it declares for it
     bool keep_all = false;                                    // run() can return any tensor; takes more memory
     DType cache = DType::f32; // of keys and values of earlier tokens; f16 takes half the memory, if the layer offers it
     // Called after every run of a graph with the times of its layers. Measuring takes time, too.

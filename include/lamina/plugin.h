@@ -35,7 +35,7 @@ extern "C" {
 
 #define LAMINA_MAGIC 0x414E4D4Cu /* "LMNA" in memory */
 #define LAMINA_ABI_MAJOR 1u      /* a plugin with another one is refused */
-#define LAMINA_ABI_MINOR 1u      /* may differ: see above */
+#define LAMINA_ABI_MINOR 2u      /* may differ: see above */
 #define LAMINA_MAX_RANK 8
 #define LAMINA_MAX_PUSH_BYTES 128 /* guaranteed by every Vulkan device */
 
@@ -139,7 +139,7 @@ typedef struct lamina_port {
  * One entry for each arithmetic that a variant uses. The host limits what may be declared. */
 typedef struct lamina_tolerance {
     double rtol, atol;
-    uint32_t arithmetic; /* LAMINA_F32, LAMINA_F16 or LAMINA_BF16 */
+    uint32_t arithmetic; /* as in lamina_variant */
     uint32_t reserved;
 } lamina_tolerance;
 
@@ -156,12 +156,17 @@ typedef struct lamina_kernel {
 
 /* One way to compute the layer. Variant 0 is the baseline: it needs no features and runs on any Vulkan 1.1 device (at
  * most 256 invocations per workgroup, any subgroup size, 16 KiB of shared memory, bindings of at most
- * max_binding_bytes). */
+ * max_binding_bytes).
+ *
+ * `arithmetic`: how exact the factors of its products are, which selects the tolerance. LAMINA_F32: as exact as floats.
+ * LAMINA_F16 or LAMINA_BF16: at least as these. LAMINA_Q8_0, since 1.2: at least as integers of 8 bits, of which up to
+ * 32 share a factor. Sums are always as exact as in F32. Unless it is the baseline, a variant that is less exact than
+ * F32 runs only where the host's user has allowed it. */
 typedef struct lamina_variant {
     const char *name;
     const char *summary;
     uint64_t needs;      /* LAMINA_FEATURE_ bits */
-    uint32_t arithmetic; /* of its products; selects the tolerance */
+    uint32_t arithmetic; /* LAMINA_F32, LAMINA_F16, LAMINA_BF16 or LAMINA_Q8_0 */
     uint32_t reserved;
 } lamina_variant;
 
@@ -309,7 +314,10 @@ typedef struct lamina_cpu_kernel {
     lamina_status (*run)(const lamina_call *, const lamina_host *); /* LAMINA_UNSUPPORTED: the reference runs instead */
     /* Since 1.1: weights of these dtypes are passed as they are stored, without alignment; 0: all are widened. */
     uint32_t stored_dtypes;
-    uint32_t reserved;
+    /* Since 1.2, as in lamina_variant; 0 is LAMINA_F32. A layer may have a kernel for each, the first of which should be
+     * F32. One that is less exact runs only if a weight has one of stored_dtypes and the contract has a tolerance for
+     * it. */
+    uint32_t arithmetic;
 } lamina_cpu_kernel;
 
 /* The plugin that provides the device `cpu`. Layers without a kernel here run as their references. */

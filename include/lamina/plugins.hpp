@@ -43,7 +43,7 @@ struct LayerPort {
     bool probabilities = false; // of outputs: every row sums to 1
 };
 
-// One way to compute the layer on a GPU.
+// One way to compute the layer.
 struct LayerVariant {
     std::string name, summary;
     std::vector<std::string> needs; // device features beyond plain 32-bit GLSL: "float16", "subgroup_arithmetic"
@@ -68,7 +68,8 @@ struct LayerContract {
     std::filesystem::path path; // of the plugin
     std::vector<LayerParam> params;
     std::vector<LayerPort> inputs, weights, outputs, states;
-    std::vector<LayerVariant> variants; // the first is the baseline, which runs everywhere
+    std::vector<LayerVariant> variants;     // on GPUs; the first is the baseline, which runs everywhere
+    std::vector<LayerVariant> cpu_variants; // on the device "cpu", beside "reference"; the least exact first
     std::vector<LayerTolerance> tolerances;
     std::string work; // operations for each value of the first output: see lamina_layer in plugin.h; or empty
     std::vector<LayerKernel> kernels;

@@ -186,7 +186,8 @@ struct CompareOptions {
     std::string graph{};                                        // for inputs; "": the only one
     std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant
-    DType cache = DType::f32;                                   // as in SessionOptions
+    Precision precision = Precision::full;                      // as in SessionOptions, also the next one
+    DType cache = DType::f32;
     size_t repeat = 1; // run each layer and each graph so often; all runs must give the same bits
     // The folder in which the first wrong layer is saved with its inputs, weights and results, for
     // CheckOptions::replay. It is created if needed. Empty: nothing is saved.

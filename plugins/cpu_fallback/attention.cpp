@@ -87,11 +87,11 @@ class Attention {
         float *o = out_.f32().data() + at;
         std::fill_n(scores, count * n, 0.0F);
         std::fill_n(o, count * head_dim_, 0.0F);
+        const WeightRows keys = stored_head(keys_, b, kv_head);
         if (head_dim_ % group == 0)
-            add_products(stored_head(keys_, b, kv_head), {q, count, head_dim_}, scores, n);
+            add_products(keys, {q, count, head_dim_}, scores, n);
         else
-            add_products(stored_head(keys_, b, kv_head), FewRowsFor(keys_.dtype(), q, count, head_dim_).rows(), scores,
-                         n);
+            add_products(keys, FewRowsFor(keys, q, count).rows(), scores, n);
         for (int64_t h = 0; h < count; ++h) {
             float *const row = scores + h * n;
             scale(row, n, score_factor_);

@@ -9,6 +9,22 @@ struct CpuFallback {
     static constexpr auto summary =
         "layers on the CPU, with SIMD and on all processors; those without a kernel here, by their references";
     static constexpr uint32_t stored = block_dtypes | LAMINA_F16 | LAMINA_BF16; // f32 is passed as aligned words
+    // Products of weights in strips (strips.hpp) are also computed with fewer digits.
+    static constexpr uint32_t strips = block_dtypes & ~uint32_t{LAMINA_Q8_0};
+    template <int XDigits>
+    static constexpr uint32_t arithmetic = XDigits == 3   ? LAMINA_F32
+                                           : XDigits == 2 ? LAMINA_F16
+                                                          : LAMINA_Q8_0;
+    template <int XDigits>
+    static constexpr auto linear = cpu_kernel<cpu_fallback::linear<XDigits>>(
+        "linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N", XDigits == 3 ? stored : strips,
+        arithmetic<XDigits>);
+    template <int XDigits>
+    static constexpr auto feed_forward = cpu_kernel<cpu_fallback::feed_forward<XDigits>>(
+        "feed_forward",
+        "activation=relu|gelu|gelu_tanh|silu|tanh; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
+        "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
+        XDigits == 3 ? stored : strips, arithmetic<XDigits>);
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::activation>("activation",
                                              "activation=relu|gelu|gelu_tanh|silu|tanh scale; x: ... -> y: ..."),
@@ -24,15 +40,14 @@ struct CpuFallback {
                       "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
         cpu_kernel<cpu_fallback::embedding>(
             "embedding", "scale; ids: i32 ..., residual?: ... C; table: V C -> y: ... C", weight_dtypes),
-        cpu_kernel<cpu_fallback::feed_forward>(
-            "feed_forward",
-            "activation=relu|gelu|gelu_tanh|silu|tanh; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
-            "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
-            stored),
+        feed_forward<3>,
+        feed_forward<2>,
+        feed_forward<1>,
         cpu_kernel<cpu_fallback::layer_norm>("layer_norm",
                                              "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C"),
-        cpu_kernel<cpu_fallback::linear>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N",
-                                         stored),
+        linear<3>,
+        linear<2>,
+        linear<1>,
         cpu_kernel<cpu_fallback::log_mel>("log_mel", "mels n_fft hop sample_rate; samples: B hop*T -> y: B T mels"),
         cpu_kernel<cpu_fallback::log_softmax>("log_softmax", "x: ... C -> y: ... C"),
         cpu_kernel<cpu_fallback::positional_encoding>(

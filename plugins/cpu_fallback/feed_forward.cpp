@@ -11,17 +11,18 @@ namespace {
 
 class FeedForward {
   public:
-    explicit FeedForward(const Call &call)
+    FeedForward(const Call &call, int x_digits)
         : activation_(static_cast<uint32_t>(call.integer("activation") + 1)), // the contract has no LAMINA_NONE
-          gated_(static_cast<bool>(call.weight("gate_weight"))), up_(weight_rows(call, "up_weight")),
-          gate_(gated_ ? weight_rows(call, "gate_weight") : WeightRows{}), down_(weight_rows(call, "down_weight")),
-          up_bias_(call.weight("up_bias")), gate_bias_(call.weight("gate_bias")), down_bias_(call.weight("down_bias")),
-          x_(call.in("x")), residual_(call.in("residual")), y_(call.out("y")) {}
+          gated_(static_cast<bool>(call.weight("gate_weight"))), up_(weight_rows(call, "up_weight", x_digits)),
+          gate_(gated_ ? weight_rows(call, "gate_weight", x_digits) : WeightRows{}),
+          down_(weight_rows(call, "down_weight", x_digits)), up_bias_(call.weight("up_bias")),
+          gate_bias_(call.weight("gate_bias")), down_bias_(call.weight("down_bias")), x_(call.in("x")),
+          residual_(call.in("residual")), y_(call.out("y")) {}
 
     void run() const {
         for (int64_t row = 0; row < x_.rows(); row += PackedRows::most) {
             const int64_t count = std::min(PackedRows::most, x_.rows() - row);
-            if (!FewRowsFor::suits(up_.dtype, count) || !few(row, count)) many(row, count);
+            if (!FewRowsFor::suits(up_, count) || !few(row, count)) many(row, count);
         }
     }
 
@@ -36,9 +37,9 @@ class FeedForward {
         const int64_t cols = up_.rows;
         const float *const tokens = x_.f32().data() + row * up_.values;
         const Matrix hidden(rows, cols), gates(gated_ ? rows : 0, cols);
-        const FewRowsFor x(up_.dtype, tokens, rows, up_.values);
+        const FewRowsFor x(up_, tokens, rows);
         std::optional<FewRowsFor> other; // the gate's weights may have a dtype of their own
-        if (gated_ && gate_.dtype != up_.dtype) other.emplace(gate_.dtype, tokens, rows, up_.values);
+        if (gated_ && gate_.dtype != up_.dtype) other.emplace(gate_, tokens, rows);
         if (!x.there() || (other && !other->there())) return false;
         for_parts(up_, [&](int64_t first, int64_t end) {
             x.product(up_, up_bias_, hidden.data(), nullptr, first, end);
@@ -80,6 +81,9 @@ class FeedForward {
 
 } // namespace
 
-void feed_forward(const Call &call) { FeedForward(call).run(); }
+template <int XDigits> void feed_forward(const Call &call) { FeedForward(call, XDigits).run(); }
+template void feed_forward<1>(const Call &call);
+template void feed_forward<2>(const Call &call);
+template void feed_forward<3>(const Call &call);
 
 } // namespace lamina::plugin::cpu_fallback

@@ -9,9 +9,7 @@ void activation(const Call &call);
 void attention(const Call &call);
 void conv1d(const Call &call);
 void embedding(const Call &call);
-void feed_forward(const Call &call);
 void layer_norm(const Call &call);
-void linear(const Call &call);
 void log_mel(const Call &call);
 void log_softmax(const Call &call);
 void positional_encoding(const Call &call);
@@ -19,5 +17,9 @@ void rms_norm(const Call &call);
 void rotary(const Call &call);
 void softmax(const Call &call);
 void top_k(const Call &call);
+
+// With x in so many digits where weights have few bits (strips.hpp), else as floats.
+template <int XDigits> void feed_forward(const Call &call);
+template <int XDigits> void linear(const Call &call);
 
 } // namespace lamina::plugin::cpu_fallback

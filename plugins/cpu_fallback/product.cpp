@@ -20,7 +20,8 @@ constexpr int64_t line_floats = 16; // of a cache line
 int64_t padded(int64_t values) { return ceil_div(values, group) * group; } // to whole groups
 
 WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end) {
-    return {weight.dtype, weight.first + first * weight.step, end - first, weight.values, weight.step, weight.strips};
+    return {weight.dtype,   weight.first + first * weight.step, end - first, weight.values, weight.step, weight.strips,
+            weight.x_digits};
 }
 
 // The strips of some rows: those that there are, and others that are made of rows as they are stored.
@@ -120,9 +121,10 @@ void multiply_panels(const PackedRows &x, const WeightRows &tile, bool add, Sums
 
 } // namespace
 
-WeightRows weight_rows(const Call &call, std::string_view name) {
+WeightRows weight_rows(const Call &call, std::string_view name, int x_digits) {
     const Tensor weight = call.weight(name);
-    WeightRows rows{weight.dtype(), weight.stored_row(0), weight.rows(), weight.cols(), weight.row_bytes()};
+    WeightRows rows{weight.dtype(), weight.stored_row(0), weight.rows(), weight.cols(), weight.row_bytes(), false,
+                    x_digits};
     if (!in_strips(rows.dtype)) return rows;
     const auto fill = [&](std::byte *out) {
         in_ranges(ceil_div(rows.rows, strip_rows), part_values / (strip_rows * rows.values) + 1,
@@ -155,17 +157,18 @@ void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f) {
     });
 }
 
-FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values)
-    : copy_(padded(values) != values ? rows : 0, padded(values)), rows_{x, rows, values},
-      digits_(in_strips(dtype) ? rows * (values / 32) : 0) {
-    if (in_strips(dtype)) {
+FewRowsFor::FewRowsFor(const WeightRows &weight, const float *x, int64_t rows)
+    : copy_(padded(weight.values) != weight.values ? rows : 0, padded(weight.values)), rows_{x, rows, weight.values},
+      digits_(in_strips(weight.dtype) ? rows * (weight.values / 32) * digits_bytes(weight.x_digits) : 0) {
+    const int64_t values = weight.values;
+    if (in_strips(weight.dtype)) {
         std::atomic<bool> finite = true;
         constexpr int64_t work = 8; // of a value, in multiplications
         in_ranges(ceil_div(rows, digits_together), part_values / (work * digits_together * values) + 1,
                   [&](int64_t begin, int64_t end) {
                       const int64_t at = begin * digits_together, count = std::min(end * digits_together, rows) - at;
-                      if (!to_digits(x + at * values, count, values, digits_.data() + at * (values / 32)))
-                          finite = false;
+                      std::byte *const to = digits_.data() + at * (values / 32) * digits_bytes(weight.x_digits);
+                      if (!to_digits(weight.x_digits, x + at * values, count, values, to)) finite = false;
                   });
         there_ = finite;
     } else if (padded(values) != values) {
@@ -177,7 +180,9 @@ FewRowsFor::FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t val
     }
 }
 
-bool FewRowsFor::suits(uint32_t dtype, int64_t rows) { return rows <= few_rows || digits_suit_many(dtype); }
+bool FewRowsFor::suits(const WeightRows &weight, int64_t rows) {
+    return rows <= few_rows || (in_strips(weight.dtype) && digits_suit_many(weight.dtype, weight.x_digits));
+}
 
 void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y, const float *residual, int64_t first,
                          int64_t end) const {
@@ -186,8 +191,9 @@ void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y,
     if (!in_strips(weight.dtype)) return add_products(part, rows_, y + first, weight.rows);
     const Strips strips(part);
     for (int64_t i = 0; i < strips.count(); ++i)
-        add_strip_products({weight.dtype, strips.at(i), weight.values, strips.rows_of(i), digits_.data(), rows_.rows},
-                           y + first + i * strip_rows, weight.rows);
+        add_strip_products(
+            {weight.dtype, strips.at(i), weight.values, strips.rows_of(i), weight.x_digits, digits_.data(), rows_.rows},
+            y + first + i * strip_rows, weight.rows);
 }
 
 PackedRows::PackedRows(int64_t rows, int64_t values)
@@ -230,8 +236,8 @@ void product(int64_t rows, const float *x, const WeightRows &weight, const Tenso
     for (int64_t row = 0; row < rows; row += PackedRows::most) {
         const int64_t count = std::min(PackedRows::most, rows - row), to = row * weight.rows;
         const float *const from = x + row * weight.values, *const added = residual == nullptr ? nullptr : residual + to;
-        if (FewRowsFor::suits(weight.dtype, count)) {
-            const FewRowsFor few(weight.dtype, from, count, weight.values);
+        if (FewRowsFor::suits(weight, count)) {
+            const FewRowsFor few(weight, from, count);
             if (few.there()) {
                 for_parts(weight,
                           [&](int64_t first, int64_t end) { few.product(weight, bias, y + to, added, first, end); });

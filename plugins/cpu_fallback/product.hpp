@@ -14,20 +14,20 @@
 namespace lamina::plugin::cpu_fallback {
 
 // A weight of a call, as products read it: in strips if its dtype has them and the host has memory for that, else as it
-// is stored.
-WeightRows weight_rows(const Call &call, std::string_view name);
+// is stored. x_digits: how exactly strips are multiplied (strips.hpp).
+WeightRows weight_rows(const Call &call, std::string_view name, int x_digits);
 
 // y (rows, N) = x (rows, K) * transpose(weight (N, K)) + bias (N) + residual (rows, N); both may be left out. Neither x
 // nor the residual may overlap y. f32 must be aligned.
 void product(int64_t rows, const float *x, const WeightRows &weight, const Tensor &bias, float *y,
              const float *residual = nullptr);
 
-// Rows of x that stay rows, in the form in which weights of a dtype are multiplied with them: few, in most cases.
+// Rows of x that stay rows, in the form in which weights like this one are multiplied with them: few, in most cases.
 class FewRowsFor {
   public:
-    FewRowsFor(uint32_t dtype, const float *x, int64_t rows, int64_t values);
-    // Whether panels would be slower: if there are at most eight rows, or for a dtype whose digits are multiplied fast.
-    static bool suits(uint32_t dtype, int64_t rows);
+    FewRowsFor(const WeightRows &weight, const float *x, int64_t rows);
+    // Whether panels would be slower: if there are at most eight rows, or if digits are multiplied fast.
+    static bool suits(const WeightRows &weight, int64_t rows);
     // Whether they have this form: not if a value that would have to be an integer is infinite or NaN.
     [[nodiscard]] bool there() const { return there_; }
 
@@ -40,7 +40,7 @@ class FewRowsFor {
   private:
     Matrix copy_;
     FewRows rows_;
-    Array<Digits> digits_;
+    Array<std::byte> digits_;
     bool there_ = true;
 };
 

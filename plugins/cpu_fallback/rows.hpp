@@ -15,6 +15,7 @@ struct WeightRows {
     int64_t rows, values;   // values: per row
     int64_t step;           // bytes from one row to the next
     bool strips = false;    // each sixteen rows are a strip (strips.hpp)
+    int x_digits = 3;       // of what strips are multiplied with
 };
 
 // Few rows of x. Behind each there are zeros up to a whole group.

@@ -28,15 +28,18 @@ namespace {
 constexpr hn::Repartition<int16_t, decltype(floats)> shorts;
 using Shorts = hn::Vec<decltype(shorts)>;
 
-// A tile of products, of vectors of rows with rows of x: registers have room for its sums.
-constexpr int tile = lanes == 16 ? 4 : 2;
-constexpr int row_vectors = strip_rows / lanes < tile ? strip_rows / lanes : tile; // with a single row of x
+// A tile of products, of a vector of rows with rows of x, or of vectors of rows with a single one: registers have room
+// for its sums.
+template <int Count> constexpr int tile = lanes == 16 ? (Count == 1 ? 12 : Count == 2 ? 8 : 4) : 2;
+constexpr int row_vectors = strip_rows / lanes < 2 ? strip_rows / lanes : 2;
 
-// Calls f.operator()<Rows>(first) for the tiles of some rows of x.
-template <class F> HWY_INLINE void for_tiles(int64_t rows, F &&f) {
-    static_assert(digits_together % tile == 0);
+// Calls f.operator()<Rows>(first) for the tiles of some rows of x, in so many digits.
+template <int Count, class F> HWY_INLINE void for_tiles(int64_t rows, F &&f) {
+    constexpr int most = tile<Count>, some = most > 4 ? 4 : most;
+    static_assert(digits_together % most == 0);
     int64_t r = 0;
-    for (; r + tile <= rows; r += tile) f.template operator()<tile>(r);
+    for (; r + most <= rows; r += most) f.template operator()<most>(r);
+    for (; r + some <= rows; r += some) f.template operator()<some>(r);
     for (; r < rows; ++r) f.template operator()<1>(r);
 }
 
@@ -74,36 +77,47 @@ HWY_INLINE Bytes everywhere(const int8_t *digits) {
 }
 
 // The sums of a vector of rows for each digit of x, while they fit into 16 bits.
-template <int Bits> struct ShortSums {
+template <int Bits, int Count> struct ShortSums {
     static constexpr int fours = 1 << (7 - Bits); // that it has room for
     static_assert(fours * 2 * 128 * ((1 << Bits) - 1) < 32768);
-    Shorts first, second, third;
+    Shorts sums[Count];
 
-    HWY_INLINE ShortSums() : first(hn::Zero(shorts)), second(first), third(first) {}
-    HWY_INLINE void add(Bytes weights, const int8_t *digits) {
-        first = hn::Add(first, sums_of_two(weights, everywhere(digits)));
-        second = hn::Add(second, sums_of_two(weights, everywhere(digits + 32)));
-        third = hn::Add(third, sums_of_two(weights, everywhere(digits + 64)));
+    HWY_INLINE ShortSums() {
+        for (Shorts &sum : sums) sum = hn::Zero(shorts);
     }
-    [[nodiscard]] HWY_INLINE Integers upper() const { return hn::Add(sums_of_two(first, 256), sums_of_two(second, 1)); }
-    [[nodiscard]] HWY_INLINE Integers lower() const { return sums_of_two(third, 1); }
+    HWY_INLINE void add(Bytes weights, const int8_t *digits) {
+        for (int d = 0; d < Count; ++d) sums[d] = hn::Add(sums[d], sums_of_two(weights, everywhere(digits + d * 32)));
+    }
+    // Those of all digits but the third, and of the third.
+    [[nodiscard]] HWY_INLINE Integers upper() const {
+        if constexpr (Count == 1)
+            return sums_of_two(sums[0], 1);
+        else
+            return hn::Add(sums_of_two(sums[0], 256), sums_of_two(sums[1], 1));
+    }
+    [[nodiscard]] HWY_INLINE Integers lower() const { return sums_of_two(sums[2], 1); }
 };
 
 #if HWY_TARGET == HWY_AVX3
 // The same by an instruction that adds the products of four bytes to a lane. Highway's name for processors that have it
 // is AVX3_DL, for which its version 1.0 does not compile it.
-template <int /*Bits*/> struct WordSums {
+template <int /*Bits*/, int Count> struct WordSums {
     static constexpr int fours = 8; // all of a group
-    Integers first, second, third;
+    Integers sums[Count];
 
-    HWY_INLINE WordSums() : first(hn::Zero(words)), second(first), third(first) {}
-    HWY_INLINE void add(Bytes weights, const int8_t *digits) {
-        first = with_four(first, weights, digits);
-        second = with_four(second, weights, digits + 32);
-        third = with_four(third, weights, digits + 64);
+    HWY_INLINE WordSums() {
+        for (Integers &sum : sums) sum = hn::Zero(words);
     }
-    [[nodiscard]] HWY_INLINE Integers upper() const { return hn::Add(hn::ShiftLeft<8>(first), second); }
-    [[nodiscard]] HWY_INLINE Integers lower() const { return third; }
+    HWY_INLINE void add(Bytes weights, const int8_t *digits) {
+        for (int d = 0; d < Count; ++d) sums[d] = with_four(sums[d], weights, digits + d * 32);
+    }
+    [[nodiscard]] HWY_INLINE Integers upper() const {
+        if constexpr (Count == 1)
+            return sums[0];
+        else
+            return hn::Add(hn::ShiftLeft<8>(sums[0]), sums[1]);
+    }
+    [[nodiscard]] HWY_INLINE Integers lower() const { return sums[2]; }
 
   private:
     HWY_INLINE static Integers with_four(Integers sum, Bytes weights, const int8_t *digits) {
@@ -115,25 +129,29 @@ template <int /*Bits*/> struct WordSums {
 };
 #endif
 
-// The sums of a group: those of the first two digits, and of the last one.
-struct GroupSums {
+// The sums of a group.
+template <int Count> struct GroupSums {
     Integers upper, lower;
 
     HWY_INLINE GroupSums() : upper(hn::Zero(words)), lower(upper) {}
     template <class FewSums> HWY_INLINE void add(const FewSums &sums) {
         upper = hn::Add(upper, sums.upper());
-        lower = hn::Add(lower, sums.lower());
+        if constexpr (Count == 3) lower = hn::Add(lower, sums.lower());
     }
     [[nodiscard]] HWY_INLINE Floats all() const {
-        return hn::MulAdd(hn::ConvertTo(floats, upper), hn::Set(floats, 256), hn::ConvertTo(floats, lower));
+        if constexpr (Count == 3)
+            return hn::MulAdd(hn::ConvertTo(floats, upper), hn::Set(floats, 256), hn::ConvertTo(floats, lower));
+        else
+            return hn::ConvertTo(floats, upper);
     }
 };
 
 // Adds the products of some vectors of rows, from `lane` on, with some rows of x to sums[r * strip_rows + lane].
-template <class Format, template <int> class FewSums, int Vectors, int Rows>
-HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t lane, const Digits *x, float *sums) {
+template <class Format, template <int, int> class FewSums, int Count, int Vectors, int Rows>
+HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t lane, const Digits<Count> *x,
+                              float *sums) {
     using Block = Of<Format>;
-    using Few = FewSums<Block::bits>;
+    using Few = FewSums<Block::bits, Count>;
     constexpr int groups = Block::values / Block::in_group, fours = Block::in_group / 4;
     constexpr int few = fours < Few::fours ? fours : Few::fours; // fours that are added up at a time
     constexpr int64_t group_bytes = Block::bytes / groups;
@@ -148,7 +166,7 @@ HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t la
             const std::byte *const next = strip + ahead + group * group_bytes;
             for (int64_t line = 0; line < group_bytes; line += 64) hwy::Prefetch(next + line);
             const int8_t *digits = x->digit[0] + group * Block::in_group % 32;
-            GroupSums of_group[Vectors][Rows];
+            GroupSums<Count> of_group[Vectors][Rows];
             for (int first = 0; first < fours / 2; first += few / 2) {
                 Few of_few[Vectors][Rows];
                 const auto add = [&](auto half, int i) HWY_ATTR {
@@ -156,7 +174,7 @@ HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t la
                     for (int v = 0; v < Vectors; ++v) {
                         const Bytes weights = Block{Place(strip, lane + v * lanes)}.template four<half>(group, i);
                         for (int r = 0; r < Rows; ++r)
-                            of_few[v][r].add(weights, at + r * static_cast<int64_t>(sizeof(Digits)));
+                            of_few[v][r].add(weights, at + r * static_cast<int64_t>(sizeof(Digits<Count>)));
                     }
                 };
                 HWY_UNROLL(1) // or compilers run out of registers
@@ -169,7 +187,7 @@ HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t la
                 const Block block{Place(strip, lane + v * lanes)};
                 const Floats scale = block.scale(group), minimum = block.minimum(group, scale);
                 for (int r = 0; r < Rows; ++r) {
-                    const Digits &of_x = x[r];
+                    const Digits<Count> &of_x = x[r];
                     const float sum = Block::in_group == 32 ? of_x.sum : of_x.sums[group % 2];
                     const Floats product = hn::Mul(of_group[v][r].all(), hn::Set(floats, of_x.factor));
                     total[v][r] = hn::MulAdd(scale, product, total[v][r]);
@@ -183,20 +201,27 @@ HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t la
         for (int r = 0; r < Rows; ++r) hn::StoreU(total[v][r], floats, sums + r * strip_rows + lane + v * lanes);
 }
 
-template <class Format, template <int> class FewSums, int Vectors, int Rows>
+template <class Format, template <int, int> class FewSums, int Count, int Vectors, int Rows>
 HWY_ATTR void multiply_rows(const StripProduct &p, int64_t first, float *y, int64_t step) {
     alignas(64) float sums[Rows * strip_rows];
+    const auto *const x = reinterpret_cast<const Digits<Count> *>(p.x) + first * (p.values / 32);
     for (int64_t lane = 0; lane < strip_rows; lane += Vectors * lanes)
-        multiply_tile<Format, FewSums, Vectors, Rows>(p.strip, p.values, lane, p.x + first * (p.values / 32), sums);
+        multiply_tile<Format, FewSums, Count, Vectors, Rows>(p.strip, p.values, lane, x, sums);
     for (int64_t r = 0; r < Rows; ++r)
         for (int64_t n = 0; n < p.count; ++n) y[(first + r) * step + n] += sums[r * strip_rows + n];
 }
 
-template <class Format, template <int> class FewSums>
+template <class Format, template <int, int> class FewSums, int Count>
 HWY_ATTR void add_products(const StripProduct &p, float *y, int64_t step) {
-    for_tiles(p.rows, [&]<int Rows>(int64_t first) HWY_ATTR {
-        multiply_rows<Format, FewSums, Rows == 1 ? row_vectors : 1, Rows>(p, first, y, step);
+    for_tiles<Count>(p.rows, [&]<int Rows>(int64_t first) HWY_ATTR {
+        multiply_rows<Format, FewSums, Count, Rows == 1 ? row_vectors : 1, Rows>(p, first, y, step);
     });
+}
+// Calls f.operator()<Count>() with the number of digits of x.
+template <class F> HWY_INLINE void with_digits(int digits, F &&f) {
+    if (digits == 1) return f.template operator()<1>();
+    if (digits == 2) return f.template operator()<2>();
+    f.template operator()<3>();
 }
 
 #if HWY_TARGET == HWY_AVX3
@@ -208,11 +233,14 @@ bool has_dot_products() {
 
 // ---- From floats to integers ----
 
-constexpr float greatest_integer = 127 * 65536 + 127 * 256; // and a little less than the digits allow
-constexpr float least_magnitude = 1e-30F;                   // of 32 values; it divides the former
+template <int Count> // a little less than the digits allow
+constexpr float greatest_integer = Count == 1   ? 127
+                                   : Count == 2 ? 127 * 256
+                                                : 127 * 65536 + 127 * 256;
+constexpr float least_magnitude = 1e-30F; // of 32 values; it divides the former
 
 // The digits of 16 values as integers, each in 16 bytes, which are 32 apart. Returns the sum of the integers.
-HWY_INLINE int32_t put_digits(const float *x, float inverse, int8_t *to) {
+template <int Count> HWY_INLINE int32_t put_digits(const float *x, float inverse, int8_t *to) {
     constexpr hn::Rebind<uint8_t, decltype(floats)> few_bytes;
     const auto each = hn::Set(words, 0x808080); // 128 is added to each digit, then taken from its byte
     Integers sum = hn::Zero(words);
@@ -220,19 +248,17 @@ HWY_INLINE int32_t put_digits(const float *x, float inverse, int8_t *to) {
         const Integers v = hn::NearestInt(hn::Mul(hn::LoadU(floats, x + i), hn::Set(floats, inverse)));
         sum = hn::Add(sum, v);
         const Integers digits = hn::Xor(hn::Add(v, each), each);
-        const auto put = [&](Integers digit, int64_t d) HWY_ATTR {
+        for (int d = 0; d < Count; ++d) {
+            const Integers digit = hn::ShiftRightSame(digits, 8 * (Count - 1 - d));
             hn::StoreU(hn::DemoteTo(few_bytes, hn::And(digit, hn::Set(words, 0xff))), few_bytes,
                        reinterpret_cast<uint8_t *>(to + d * 32 + i));
-        };
-        put(hn::ShiftRight<16>(digits), 0);
-        put(hn::ShiftRight<8>(digits), 1);
-        put(digits, 2);
+        }
     }
     return hn::GetLane(hn::SumOfLanes(words, sum));
 }
 
 // False if a value is not finite.
-HWY_INLINE bool put_digits(const float *x, Digits &out) {
+template <int Count> HWY_INLINE bool put_digits(const float *x, Digits<Count> &out) {
     Floats most = hn::Set(floats, least_magnitude);
     auto finite = hn::Eq(most, most);
     for (int64_t i = 0; i < 32; i += lanes) {
@@ -242,12 +268,23 @@ HWY_INLINE bool put_digits(const float *x, Digits &out) {
     }
     if (!hn::AllTrue(floats, finite)) return false;
     const float magnitude = hn::GetLane(hn::MaxOfLanes(floats, most));
-    out.factor = magnitude * (1 / greatest_integer);
-    const float inverse = greatest_integer / magnitude;
+    out.factor = magnitude * (1 / greatest_integer<Count>);
+    const float inverse = greatest_integer<Count> / magnitude;
     for (int64_t at = 0; at < 32; at += 16)
-        out.sums[at / 16] = out.factor * static_cast<float>(put_digits(x + at, inverse, out.digit[0] + at));
+        out.sums[at / 16] = out.factor * static_cast<float>(put_digits<Count>(x + at, inverse, out.digit[0] + at));
     out.sum = out.sums[0] + out.sums[1];
     return true;
+}
+
+template <int Count> HWY_ATTR bool put_rows(const float *x, int64_t rows, int64_t values, Digits<Count> *out) {
+    bool finite = true;
+    for_tiles<Count>(rows, [&]<int Rows>(int64_t first) HWY_ATTR {
+        Digits<Count> *const to = out + first * (values / 32);
+        for (int64_t r = 0; r < Rows; ++r)
+            for (int64_t i = 0; i < values / 32; ++i)
+                finite = put_digits(x + (first + r) * values + i * 32, to[i * Rows + r]) && finite;
+    });
+    return finite;
 }
 
 // ---- Widening ----
@@ -297,34 +334,31 @@ template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
 
 } // namespace
 
-HWY_ATTR bool all_to_digits(const float *x, int64_t rows, int64_t values, Digits *out) {
-    bool finite = true;
-    for_tiles(rows, [&]<int Rows>(int64_t first) HWY_ATTR {
-        Digits *const to = out + first * (values / 32);
-        for (int64_t r = 0; r < Rows; ++r)
-            for (int64_t i = 0; i < values / 32; ++i)
-                finite = put_digits(x + (first + r) * values + i * 32, to[i * Rows + r]) && finite;
-    });
+HWY_ATTR bool all_to_digits(int digits, const float *x, int64_t rows, int64_t values, std::byte *out) {
+    bool finite = false;
+    with_digits(digits, [&]<int Count>()
+                            HWY_ATTR { finite = put_rows(x, rows, values, reinterpret_cast<Digits<Count> *>(out)); });
     return finite;
 }
 
-// In these dtypes, whose blocks need the least unpacking, digits are multiplied 1.25 times as fast as floats; in the K
-// formats, no faster. Measured on Zen 4.
-HWY_ATTR bool strips_suit_many([[maybe_unused]] uint32_t dtype) {
+// Measured on Zen 4, against floats: three digits are multiplied 1.25 times as fast in the dtypes whose blocks need the
+// least unpacking, and no faster in the others; two digits 1.3 to 1.8 times, one digit 2 to 3 times.
+HWY_ATTR bool strips_suit_many([[maybe_unused]] uint32_t dtype, int digits) {
 #if HWY_TARGET == HWY_AVX3
-    return (dtype == LAMINA_Q4_0 || dtype == LAMINA_Q4_1) && has_dot_products();
-#else
-    return false;
+    if (has_dot_products()) return digits < 3 || dtype == LAMINA_Q4_0 || dtype == LAMINA_Q4_1;
 #endif
+    return digits < 2;
 }
 
 HWY_ATTR void add_any_products(const StripProduct &product, float *y, int64_t step) {
+    with_format(product.dtype, [&]<class Format>() HWY_ATTR {
+        with_digits(product.digits, [&]<int Count>() HWY_ATTR {
 #if HWY_TARGET == HWY_AVX3
-    if (has_dot_products())
-        return with_format(product.dtype,
-                           [&]<class Format>() HWY_ATTR { add_products<Format, WordSums>(product, y, step); });
+            if (has_dot_products()) return add_products<Format, WordSums, Count>(product, y, step);
 #endif
-    with_format(product.dtype, [&]<class Format>() HWY_ATTR { add_products<Format, ShortSums>(product, y, step); });
+            add_products<Format, ShortSums, Count>(product, y, step);
+        });
+    });
 }
 
 HWY_ATTR void widen_any_strip(uint32_t dtype, const std::byte *strip, int64_t first, int64_t values, float *out,
@@ -395,10 +429,10 @@ void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t va
     std::copy_n(rows, count * row_bytes, out);
 }
 
-bool digits_suit_many(uint32_t dtype) { return HWY_DYNAMIC_DISPATCH(strips_suit_many)(dtype); }
+bool digits_suit_many(uint32_t dtype, int digits) { return HWY_DYNAMIC_DISPATCH(strips_suit_many)(dtype, digits); }
 
-bool to_digits(const float *x, int64_t rows, int64_t values, Digits *out) {
-    return HWY_DYNAMIC_DISPATCH(all_to_digits)(x, rows, values, out);
+bool to_digits(int digits, const float *x, int64_t rows, int64_t values, std::byte *out) {
+    return HWY_DYNAMIC_DISPATCH(all_to_digits)(digits, x, rows, values, out);
 }
 void add_strip_products(const StripProduct &product, float *y, int64_t step) {
     HWY_DYNAMIC_DISPATCH(add_any_products)(product, y, step);

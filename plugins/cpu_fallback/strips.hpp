@@ -19,29 +19,33 @@ void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t va
 // Writes up to sixteen rows as one strip. Rows that are missing repeat the last one.
 void put_strip(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out);
 
-// 32 values of x as integers of 24 bits that share a factor, which makes them as accurate as floats of the size of the
-// greatest. An integer is 65536 * digit[0] + 256 * digit[1] + digit[2].
-struct alignas(16) Digits {
-    int8_t digit[3][32];
+// 32 values of x as integers that share a factor, in Count digits of 8 bits: the first counts 256 times as much as the
+// next. Three make them as accurate as floats of the size of the greatest.
+template <int Count> struct alignas(16) Digits {
+    int8_t digit[Count][32];
     float factor;
     float sum, sums[2]; // of the values, as the integers stand for them: of all, and of each half
 };
+inline constexpr int most_digits = 3;
+constexpr int64_t digits_bytes(int digits) { return digits * 32 + 16; }
+static_assert(digits_bytes(1) == sizeof(Digits<1>) && digits_bytes(3) == sizeof(Digits<3>));
 
-// Rows of x, which follow each other; `values` is a multiple of 32. False if a value is not finite: then there are no
-// such integers. The digits of rows that are multiplied together are together, so rows that are converted apart must be
-// multiples of digits_together, but for the last ones.
-bool to_digits(const float *x, int64_t rows, int64_t values, Digits *out);
-inline constexpr int64_t digits_together = 4;
+// Rows of x, which follow each other, as Digits<digits>; `values` is a multiple of 32. False if a value is not finite:
+// then there are no such integers. The digits of rows that are multiplied together are together, so rows that are
+// converted apart must be multiples of digits_together, but for the last ones.
+bool to_digits(int digits, const float *x, int64_t rows, int64_t values, std::byte *out);
+inline constexpr int64_t digits_together = 24;
 
-// Whether multiplying digits is faster than multiplying floats when there are many rows of x.
-bool digits_suit_many(uint32_t dtype);
+// Whether multiplying so many digits is faster than multiplying floats when there are many rows of x.
+bool digits_suit_many(uint32_t dtype, int digits);
 
 // y[r * step + n] += row n of the strip times row r of x, for n below `count`.
 struct StripProduct {
     uint32_t dtype;
     const std::byte *strip;
     int64_t values, count;
-    const Digits *x;
+    int digits;
+    const std::byte *x; // as to_digits() has written it
     int64_t rows;
 };
 void add_strip_products(const StripProduct &product, float *y, int64_t step);

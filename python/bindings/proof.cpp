@@ -110,14 +110,15 @@ void add_compare(nb::module_ &m) {
         "compare",
         [](const Runtime &runtime, const Model &model, const Device &device, const std::vector<std::string> &texts,
            const Arrays &inputs, const std::string &graph, const std::string &against,
-           const std::map<std::string, std::string> &variants, const std::string &kv_cache, size_t repeat,
-           const std::filesystem::path &replay_folder, bool all_rows) {
+           const std::map<std::string, std::string> &variants, const std::string &precision,
+           const std::string &kv_cache, size_t repeat, const std::filesystem::path &replay_folder, bool all_rows) {
             CompareOptions options;
             options.texts = texts;
             options.inputs = tensors_of(inputs);
             options.graph = graph;
             options.against = against;
             options.variants.insert(variants.begin(), variants.end());
+            options.precision = precision_named(precision);
             options.cache = dtype_named(kv_cache);
             options.repeat = repeat;
             options.replay_folder = replay_folder;
@@ -125,8 +126,8 @@ void add_compare(nb::module_ &m) {
             return unlocked([&] { return compare(runtime, model, device, options); });
         },
         nb::arg("runtime"), nb::arg("model"), nb::arg("device"), nb::arg("texts"), nb::arg("inputs"), nb::arg("graph"),
-        nb::arg("against"), nb::arg("variants"), nb::arg("kv_cache"), nb::arg("repeat"), nb::arg("replay_folder"),
-        nb::arg("all_rows"));
+        nb::arg("against"), nb::arg("variants"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("repeat"),
+        nb::arg("replay_folder"), nb::arg("all_rows"));
 }
 
 void add_compare_with_record(nb::module_ &m) {

@@ -28,10 +28,11 @@ Runtime make_runtime(const std::vector<std::filesystem::path> &plugin_folders, b
 }
 
 Session make_session(const Runtime &runtime, const Model &model, const Device &device, const Names &variants,
-                     bool keep_all, const std::string &kv_cache) {
+                     bool keep_all, const std::string &precision, const std::string &kv_cache) {
     SessionOptions options;
     options.variants.insert(variants.begin(), variants.end());
     options.keep_all = keep_all;
+    options.precision = precision_named(precision);
     options.cache = dtype_named(kv_cache);
     return unlocked([&] { return runtime.session(model, device, options); });
 }
@@ -114,7 +115,7 @@ void add_runtime(nb::module_ &m) {
             },
             nb::arg("path"))
         .def("session", &make_session, nb::arg("model"), nb::arg("device"), nb::arg("variants"), nb::arg("keep_all"),
-             nb::arg("kv_cache"));
+             nb::arg("precision"), nb::arg("kv_cache"));
 }
 
 } // namespace lamina::python

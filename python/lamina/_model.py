@@ -32,6 +32,7 @@ def load(
     *,
     plugin_folders: Union[Path, Sequence[Path]] = (),
     variants: Mapping[str, str] = {},
+    precision: str = "full",
     kv_cache: str = "f32",
     cache: bool = True,
     validation: bool = False,
@@ -44,6 +45,9 @@ def load(
         Where else to look for layers, before $LAMINA_PLUGIN_PATH and those that come with Lamina.
     variants
         The variant of a layer that is to compute it, by layer; of other layers, the fastest.
+    precision
+        "full", "half" or "int8": how exact matrix products take activations, as floats, in 16 bits or in 8. Fewer are
+        faster where a layer has kernels for them.
     kv_cache
         "f32" or "f16": the numbers in which keys and values of earlier tokens are kept.
     cache
@@ -52,7 +56,7 @@ def load(
         Run under Vulkan's validation layers; their messages go to the logger "lamina".
     """
     shared = runtime(plugin_folders, cache, validation)
-    return Model(shared, shared.load(os.fspath(path)), shared.device(device), dict(variants), kv_cache)
+    return Model(shared, shared.load(os.fspath(path)), shared.device(device), (dict(variants), precision, kv_cache))
 
 
 class Model:
@@ -62,17 +66,17 @@ class Model:
     """
 
     def __init__(
-        self, shared: _lamina.Runtime, model: _lamina.Model, device: Device, variants: Dict[str, str], kv_cache: str
+        self, shared: _lamina.Runtime, model: _lamina.Model, device: Device, how: Tuple[Dict[str, str], str, str]
     ) -> None:
         self._runtime, self._model, self._device = shared, model, device
-        self._how = variants, kv_cache
+        self._how = how  # variants, precision, kv_cache
         self._turn = threading.RLock()
         self._session = self._open(keep_all=False)
         self._tapped: Optional[_lamina.Session] = None  # the session that keeps all tensors
 
     def _open(self, keep_all: bool) -> _lamina.Session:
-        variants, kv_cache = self._how
-        return self._runtime.session(self._model, self._device, variants, keep_all, kv_cache)
+        variants, precision, kv_cache = self._how
+        return self._runtime.session(self._model, self._device, variants, keep_all, precision, kv_cache)
 
     @property
     def name(self) -> str:

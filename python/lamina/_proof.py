@@ -231,10 +231,10 @@ def compare(
         a sample of them: see `LayerComparison.compared_rows`.
     """
     if isinstance(model, Model):
-        shared, content, (_, kv_cache) = model._runtime, model._model, model._how
+        shared, content, (_, precision, kv_cache) = model._runtime, model._model, model._how
         found = model.device if device is None else shared.device(device)
     else:
-        shared, kv_cache = runtime(plugin_folders), "f32"
+        shared, precision, kv_cache = runtime(plugin_folders), "full", "f32"
         content, found = shared.load(os.fspath(model)), shared.device(device or "auto")
     given = {name: as_input(name, value) for name, value in inputs.items()}
     words = [texts] if isinstance(texts, str) else list(texts)
@@ -248,6 +248,7 @@ def compare(
             graph=graph,
             against=against,
             variants=dict(variants),
+            precision=precision,
             kv_cache=kv_cache,
             repeat=repeat,
             replay_folder=os.fspath(replay_folder),

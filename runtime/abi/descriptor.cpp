@@ -17,7 +17,8 @@ namespace lamina::abi {
 namespace {
 
 // The loosest tolerances that a plugin may declare, by arithmetic.
-constexpr double max_rtol_f32 = 1e-3, max_rtol_f16 = 2e-2, max_atol = 1e-3;
+constexpr double max_rtol_f32 = 1e-3, max_rtol_f16 = 2e-2, max_rtol_q8_0 = 1e-1;
+constexpr double max_atol = 1e-3, max_atol_q8_0 = 1e-2;
 
 // The size of each struct in version 1.0, in bytes. A smaller size is refused.
 #define LAMINA_UP_TO(type, field) (offsetof(type, field) + sizeof(type::field))
@@ -150,11 +151,13 @@ std::string fault_of_tolerances(const lamina_layer &layer) {
     if (layer.n_tolerances == 0 || layer.tolerances == nullptr) return "no tolerances";
     for (uint32_t i = 0; i < layer.n_tolerances; ++i) {
         const lamina_tolerance &t = layer.tolerances[i];
-        const double cap = t.arithmetic == LAMINA_F32 ? max_rtol_f32 : max_rtol_f16;
-        if (!(t.rtol >= 0 && t.rtol <= cap) || !(t.atol >= 0 && t.atol <= max_atol)) {
+        const bool eight_bits = t.arithmetic == LAMINA_Q8_0;
+        const double cap = t.arithmetic == LAMINA_F32 ? max_rtol_f32 : eight_bits ? max_rtol_q8_0 : max_rtol_f16;
+        const double atol_cap = eight_bits ? max_atol_q8_0 : max_atol;
+        if (!(t.rtol >= 0 && t.rtol <= cap) || !(t.atol >= 0 && t.atol <= atol_cap)) {
             std::ostringstream out;
             out << "tolerance " << i << " is looser than a plugin may declare: expected rtol <= " << cap
-                << " and atol <= " << max_atol << ", found " << t.rtol << " and " << t.atol;
+                << " and atol <= " << atol_cap << ", found " << t.rtol << " and " << t.atol;
             return out.str();
         }
     }

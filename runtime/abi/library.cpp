@@ -8,9 +8,12 @@
 #include "base/nearest.hpp"
 #include "base/own_files.hpp"
 
+#include <lamina/plugin/dtype.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -88,12 +91,22 @@ std::vector<fs::path> libraries_in(const fs::path &folder) {
 
 } // namespace
 
-const lamina_cpu_kernel *Executor::kernel(const lamina_layer &contract) const {
-    const std::span kernels(descriptor->kernels, descriptor->n_kernels);
-    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const lamina_cpu_kernel &k) {
-        return std::string_view(contract.id) == k.layer && signature(contract) == k.signature;
-    });
-    return found == kernels.end() ? nullptr : &*found;
+std::vector<CpuVariant> Executor::variants(const lamina_layer &contract) const {
+    constexpr uint32_t known = LAMINA_F32 | LAMINA_F16 | LAMINA_BF16 | LAMINA_Q8_0;
+    const std::span tolerances(contract.tolerances, contract.n_tolerances);
+    std::vector<CpuVariant> out;
+    for (const lamina_cpu_kernel &kernel : std::span(descriptor->kernels, descriptor->n_kernels)) {
+        if (std::string_view(contract.id) != kernel.layer || signature(contract) != kernel.signature) continue;
+        const uint32_t arithmetic = kernel.arithmetic == 0 ? uint32_t{LAMINA_F32} : kernel.arithmetic;
+        if ((arithmetic & known) == 0) continue; // of a later version
+        if (std::ranges::find(tolerances, arithmetic, &lamina_tolerance::arithmetic) == tolerances.end()) continue;
+        std::string name = descriptor->id;
+        if (arithmetic != LAMINA_F32) name += std::string("_") + plugin::storage_type(arithmetic).name;
+        if (std::ranges::find(out, name, &CpuVariant::name) == out.end())
+            out.push_back({std::move(name), arithmetic, &kernel});
+    }
+    std::ranges::sort(out, std::greater(), &CpuVariant::arithmetic); // the less exact, the greater
+    return out;
 }
 
 std::vector<fs::path> Registry::search_path(const std::vector<fs::path> &first) {

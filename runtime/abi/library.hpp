@@ -25,13 +25,21 @@ struct Layer {
     [[nodiscard]] std::string_view id() const { return contract->id; }
 };
 
+// A fast way to run a layer on the CPU.
+struct CpuVariant {
+    std::string name; // "cpu_fallback": the executor's id. If it is less exact than F32, with that: "cpu_fallback_f16"
+    uint32_t arithmetic = LAMINA_F32;
+    const lamina_cpu_kernel *kernel = nullptr;
+};
+
 struct Executor {
     std::shared_ptr<const lamina_executor> descriptor; // the host's copy
     std::filesystem::path path;
     uint64_t hash = 0; // as in Layer
 
-    // The fast CPU kernel for a layer. Null if there is none with this id and contract; then the reference runs.
-    [[nodiscard]] const lamina_cpu_kernel *kernel(const lamina_layer &contract) const;
+    // The variants of a layer on the CPU, the least exact first. None if there is no kernel with its id and contract;
+    // then the reference runs.
+    [[nodiscard]] std::vector<CpuVariant> variants(const lamina_layer &contract) const;
 };
 
 struct Rejected {

@@ -50,6 +50,14 @@ std::string title_of(const Trial &trial) {
                            : "shapes of the model");
 }
 
+// Whether a variant may be used in a session of this precision. Less exact arithmetic has a greater value in the ABI.
+bool exact_enough(const conformance::CheckVariant &variant, Precision precision) {
+    const uint32_t least = precision == Precision::full   ? LAMINA_F32
+                           : precision == Precision::half ? LAMINA_BF16
+                                                          : LAMINA_Q8_0;
+    return variant.baseline || variant.arithmetic <= least;
+}
+
 } // namespace
 
 std::chrono::seconds usual_proving_time(std::string_view kind, bool kept) {
@@ -179,6 +187,13 @@ void Admission::prove(const plan::Step &step, const std::string &variant, bool d
     }
 }
 
+// The variants that this device has for a step, as far as they are exact enough.
+std::vector<conformance::CheckVariant> Admission::variants_for(const plan::Step &step, Precision precision) {
+    std::vector<conformance::CheckVariant> out = target_.variants(step.call.layer());
+    std::erase_if(out, [&](const conformance::CheckVariant &v) { return !exact_enough(v, precision); });
+    return out;
+}
+
 // Whether the cases like a step are enough for this variant to run it. They are for the baseline.
 bool Admission::may_begin(const plan::Step &step, const conformance::CheckVariant &variant) const {
     return variant.baseline && cases_of(step, variant.name).alike;
@@ -186,13 +201,12 @@ bool Admission::may_begin(const plan::Step &step, const conformance::CheckVarian
 
 // Proves what must be proved for these steps all at once, and the largest kernels first, because those take
 // drivers longest to compile.
-void Admission::prove_first_variants(const std::vector<const plan::Step *> &steps,
-                                     const std::map<std::string, std::string, std::less<>> &asked) {
+void Admission::prove_first_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted) {
     std::set<Trial> listed;
     std::vector<std::pair<size_t, Trial>> sized;
     for (const plan::Step *step : steps) {
-        if (asked.contains(step->call.layer().id())) continue;
-        for (const conformance::CheckVariant &variant : target_.variants(step->call.layer())) {
+        if (wanted.variants.contains(step->call.layer().id())) continue;
+        for (const conformance::CheckVariant &variant : variants_for(*step, wanted.precision)) {
             if (!why_not_fit(*step, variant.name).empty()) continue;
             for (Trial &trial : missing(*step, variant.name, !may_begin(*step, variant)))
                 if (listed.insert(trial).second)
@@ -212,16 +226,15 @@ void Admission::prove_first_variants(const std::vector<const plan::Step *> &step
 
 // As long as there is time for it, proves the other variants that can compute these steps: all at once, because each
 // step adds few cases of its own, which would leave cores idle.
-void Admission::prove_other_variants(const std::vector<const plan::Step *> &steps,
-                                     const std::map<std::string, std::string, std::less<>> &asked) {
+void Admission::prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted) {
     const auto began = Clock::now();
     const auto go_on = [&] { return proving_ + (Clock::now() - began) < proving_time_; };
     if (!go_on()) return;
     std::set<Trial> listed;
     std::vector<Trial> trials;
     for (const plan::Step *step : steps) {
-        if (asked.contains(step->call.layer().id())) continue;
-        for (const conformance::CheckVariant &variant : target_.variants(step->call.layer()))
+        if (wanted.variants.contains(step->call.layer().id())) continue;
+        for (const conformance::CheckVariant &variant : variants_for(*step, wanted.precision))
             if (why_not_fit(*step, variant.name).empty())
                 for (Trial &trial : missing(*step, variant.name, true))
                     if (listed.insert(trial).second) trials.push_back(std::move(trial));
@@ -269,12 +282,13 @@ void Admission::expect_proved(const plan::Step &step, const std::string &variant
 }
 
 // The variants that can compute this step here and may run, in the contract's order.
-std::vector<std::string> Admission::candidates(const plan::Step &step, std::set<std::string> *unproven) {
+std::vector<std::string> Admission::candidates(const plan::Step &step, Precision precision,
+                                               std::set<std::string> *unproven) {
     const abi::Layer &layer = step.call.layer();
     const std::string id(layer.id());
     std::vector<std::string> out, failed, fit;
     std::string reasons;
-    for (const conformance::CheckVariant &variant : target_.variants(layer)) {
+    for (const conformance::CheckVariant &variant : variants_for(step, precision)) {
         const std::string misfit = why_not_fit(step, variant.name);
         if (misfit.empty()) fit.push_back(variant.name);
         if (misfit.empty() && proved(step, variant, out.empty())) out.push_back(variant.name);
@@ -292,11 +306,13 @@ std::vector<std::string> Admission::candidates(const plan::Step &step, std::set<
     return out;
 }
 
-std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Backend &backend,
+std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Backend &backend, Precision precision,
                                const std::vector<std::string> &candidates) {
     if (candidates.size() == 1) return candidates.front();
     const abi::Layer &layer = plan.steps[s].call.layer();
-    const std::string shapes = shapes_of(plan.steps[s]), measured = findings_.fastest(layer, shapes);
+    std::string shapes = shapes_of(plan.steps[s]);
+    if (precision != Precision::full) shapes += " " + std::string(precision_names.at(static_cast<size_t>(precision)));
+    const std::string measured = findings_.fastest(layer, shapes);
     if (std::ranges::find(candidates, measured) != candidates.end()) return measured;
     if (measuring_ >= usual_measuring + proving_time_) return candidates.front();
     const auto began = Clock::now();
@@ -307,28 +323,29 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
 }
 
 // Variants that may be faster come first; the baseline runs already.
-void Admission::prove_rest_in_background(const std::vector<const plan::Step *> &steps) {
+void Admission::prove_rest_in_background(const std::vector<const plan::Step *> &steps, Precision precision) {
     if (background_ == nullptr) return;
     for (const bool baseline : {false, true})
         for (const plan::Step *step : steps)
-            for (const conformance::CheckVariant &v : target_.variants(step->call.layer()))
+            for (const conformance::CheckVariant &v : variants_for(*step, precision))
                 if (v.baseline == baseline && why_not_fit(*step, v.name).empty())
                     background_->add(missing(*step, v.name, true));
 }
 
 // The variant for one step: the one that was asked for, or the fastest of those that may run.
-std::string Admission::variant_for(const plan::GraphPlan &plan, size_t s, plan::Backend &backend,
-                                   const std::string &asked, std::set<std::string> *unproven) {
+std::string Admission::variant_for(const plan::GraphPlan &plan, size_t s, plan::Backend &backend, const Wanted &wanted,
+                                   std::set<std::string> *unproven) {
     const plan::Step &step = plan.steps[s];
-    if (asked.empty()) return fastest(plan, s, backend, candidates(step, unproven));
+    const auto named = wanted.variants.find(step.call.layer().id());
+    if (named == wanted.variants.end())
+        return fastest(plan, s, backend, wanted.precision, candidates(step, wanted.precision, unproven));
     const auto variants = target_.variants(step.call.layer());
-    if (std::ranges::find(variants, asked, &conformance::CheckVariant::name) != variants.end())
-        expect_proved(step, asked); // for other names, compile() throws and lists the variants
-    return asked;
+    if (std::ranges::find(variants, named->second, &conformance::CheckVariant::name) != variants.end())
+        expect_proved(step, named->second); // for other names, compile() throws and lists the variants
+    return named->second;
 }
 
-std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend,
-                                           const std::map<std::string, std::string, std::less<>> &asked,
+std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Backend &backend, const Wanted &wanted,
                                            std::set<std::string> *unproven) {
     const std::lock_guard lock(mutex_);
     const AtEnd finished([&] { finish(); });
@@ -340,16 +357,12 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
         first_alike.push_back(kinds.emplace(kind_of(plan.steps[s]), s).first->second);
         if (first_alike.back() == s) distinct.push_back(&plan.steps[s]);
     }
-    prove_first_variants(distinct, asked);
-    prove_other_variants(distinct, asked);
+    prove_first_variants(distinct, wanted);
+    prove_other_variants(distinct, wanted);
     std::vector<std::string> out;
-    for (size_t s = 0; s < plan.steps.size(); ++s) {
-        const auto named = asked.find(plan.steps[s].call.layer().id());
-        out.push_back(first_alike[s] != s
-                          ? out[first_alike[s]]
-                          : variant_for(plan, s, backend, named == asked.end() ? "" : named->second, unproven));
-    }
-    prove_rest_in_background(distinct);
+    for (size_t s = 0; s < plan.steps.size(); ++s)
+        out.push_back(first_alike[s] != s ? out[first_alike[s]] : variant_for(plan, s, backend, wanted, unproven));
+    prove_rest_in_background(distinct, wanted.precision);
     return out;
 }
 

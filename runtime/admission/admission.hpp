@@ -47,13 +47,17 @@ class Admission {
     Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
               const std::filesystem::path &file, const RuntimeOptions &options);
 
-    // The variant for each step, as ProgramOptions::variants. `asked` requests variants by layer id; they must be
-    // admitted, too. Throws Error(unproven) if a requested variant, or every variant of a layer that can compute the
-    // step, failed its proof; Error(no_device) if none can compute the step. If `unproven` is given, a layer without
-    // an admitted variant is added there instead, and the first of them that can compute the step is chosen.
+    // What a caller of choose() asks for.
+    struct Wanted {
+        std::map<std::string, std::string, std::less<>> variants{}; // by layer id; they must be admitted, too
+        Precision precision = Precision::full;
+    };
+    // The variant for each step, as ProgramOptions::variants. Throws Error(unproven) if a requested variant, or every
+    // variant of a layer that can compute the step, failed its proof; Error(no_device) if none can compute the step. If
+    // `unproven` is given, a layer without an admitted variant is added there instead, and the first of them that can
+    // compute the step is chosen.
     [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
-                                                  const std::map<std::string, std::string, std::less<>> &asked,
-                                                  std::set<std::string> *unproven = nullptr);
+                                                  const Wanted &wanted, std::set<std::string> *unproven = nullptr);
 
     // Continues on the same device after it was lost and reopened. What was proved stays proved.
     void move_to(conformance::CheckTarget target);
@@ -79,21 +83,21 @@ class Admission {
     [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared) const;
     void prove(const plan::Step &step, const std::string &variant, bool declared, const std::function<bool()> &go_on);
     [[nodiscard]] bool may_begin(const plan::Step &step, const conformance::CheckVariant &variant) const;
-    void prove_first_variants(const std::vector<const plan::Step *> &steps,
-                              const std::map<std::string, std::string, std::less<>> &asked);
-    void prove_other_variants(const std::vector<const plan::Step *> &steps,
-                              const std::map<std::string, std::string, std::less<>> &asked);
+    [[nodiscard]] std::vector<conformance::CheckVariant> variants_for(const plan::Step &step, Precision precision);
+    void prove_first_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted);
+    void prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted);
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
-    void prove_rest_in_background(const std::vector<const plan::Step *> &steps);
+    void prove_rest_in_background(const std::vector<const plan::Step *> &steps, Precision precision);
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
     [[nodiscard]] bool proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed);
     void expect_proved(const plan::Step &step, const std::string &variant);
     [[nodiscard]] Error failed_proof(const plan::Step &step, const std::string &who, const std::string &variant) const;
-    [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step, std::set<std::string> *unproven);
+    [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step, Precision precision,
+                                                      std::set<std::string> *unproven);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
-                                      const std::vector<std::string> &candidates);
+                                      Precision precision, const std::vector<std::string> &candidates);
     [[nodiscard]] std::string variant_for(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
-                                          const std::string &asked, std::set<std::string> *unproven);
+                                          const Wanted &wanted, std::set<std::string> *unproven);
 
     const std::shared_ptr<const abi::Registry> plugins_;
     std::vector<std::pair<const abi::Layer *, std::string>> variants_; // all that the device has; never changes

@@ -14,8 +14,10 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
                     "there is nothing to compare: the device and the reference are both '" + device.id + "'");
     SessionOptions session_options;
     session_options.cache = options.cache;
+    SessionOptions exact = session_options;
+    session_options.precision = options.precision;
     Session on_device = runtime.session(model, device, session_options);
-    Session truth = runtime.session(model, runtime.device("cpu"), session_options); // references run there, too
+    Session truth = runtime.session(model, runtime.device("cpu"), exact); // references run there, too
     return comparison::compare(detail::Access::state(truth), detail::Access::state(on_device), options);
 }
 

@@ -80,7 +80,7 @@ std::vector<LayerPort> ports_of(const lamina_port *first, uint32_t n) {
     return out;
 }
 
-LayerContract contract_of(const abi::Layer &layer) {
+LayerContract contract_of(const abi::Layer &layer, const abi::Executor *executor) {
     const lamina_layer &c = *layer.contract;
     LayerContract out{.id = c.id,
                       .version = c.version,
@@ -94,6 +94,7 @@ LayerContract contract_of(const abi::Layer &layer) {
                       .outputs = ports_of(c.outputs, c.n_outputs),
                       .states = ports_of(c.states, c.n_states),
                       .variants = {},
+                      .cpu_variants = {},
                       .tolerances = {},
                       .work = text(c.work),
                       .kernels = {},
@@ -101,6 +102,10 @@ LayerContract contract_of(const abi::Layer &layer) {
     for (const lamina_param &p : std::span(c.params, c.n_params)) out.params.push_back(param_of(p));
     for (const lamina_variant &v : std::span(c.variants, c.n_variants))
         out.variants.push_back({v.name, text(v.summary), features_of(v.needs), static_cast<DType>(v.arithmetic)});
+    if (executor != nullptr)
+        for (const abi::CpuVariant &v : executor->variants(c))
+            out.cpu_variants.push_back(
+                {v.name, text(executor->descriptor->summary), {}, static_cast<DType>(v.arithmetic)});
     for (const lamina_tolerance &t : std::span(c.tolerances, c.n_tolerances))
         out.tolerances.push_back({static_cast<DType>(t.arithmetic), t.rtol, t.atol});
     for (const lamina_kernel &k : std::span(c.kernels, c.n_kernels))
@@ -113,19 +118,22 @@ LayerContract contract_of(const abi::Layer &layer) {
 Plugins plugins(const Runtime &runtime) {
     const abi::Registry &registry = *detail::Access::state(runtime)->plugins;
     Plugins out;
-    for (const auto &[id, layer] : registry.layers()) out.layers.emplace(id, contract_of(layer));
+    for (const auto &[id, layer] : registry.layers()) out.layers.emplace(id, contract_of(layer, registry.executor()));
     for (const abi::Rejected &each : registry.rejected()) out.rejected.push_back({each.path, each.reason});
     if (const abi::Executor *executor = registry.executor()) {
         const lamina_executor &e = *executor->descriptor;
         out.executor = ExecutorPlugin{e.id, e.version, text(e.summary), executor->path, {}};
         for (const lamina_cpu_kernel &k : std::span(e.kernels, e.n_kernels))
-            out.executor->kernels.emplace_back(k.layer);
+            if (std::vector<std::string> &known = out.executor->kernels;
+                std::ranges::find(known, k.layer) == known.end())
+                known.emplace_back(k.layer);
     }
     return out;
 }
 
 LayerContract layer_contract(const Runtime &runtime, const std::string &id) {
-    return contract_of(detail::Access::state(runtime)->plugins->layer(id));
+    const abi::Registry &registry = *detail::Access::state(runtime)->plugins;
+    return contract_of(registry.layer(id), registry.executor());
 }
 
 } // namespace lamina

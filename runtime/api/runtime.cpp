@@ -108,6 +108,14 @@ std::function<void(const std::string &)> in_turn(std::function<void(const std::s
 
 } // namespace
 
+Precision precision_named(std::string_view name) {
+    const auto found = std::ranges::find(precision_names, name);
+    if (found == precision_names.end())
+        throw Error(ErrorCode::usage,
+                    "precision: expected 'full', 'half' or 'int8', found '" + std::string(name) + "'");
+    return static_cast<Precision>(found - precision_names.begin());
+}
+
 namespace detail {
 
 const ChatTemplate &ModelState::chat_template() const {

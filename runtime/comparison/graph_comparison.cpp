@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace lamina::comparison {
 namespace {
@@ -78,10 +79,13 @@ std::vector<std::string> names_of_results(const plan::Step &step) {
     return out;
 }
 
-// The CPU's kernels and the references compute in F32 or better.
-uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant) {
-    for (uint32_t i = 0; i < contract.n_variants; ++i)
-        if (variant == contract.variants[i].name) return contract.variants[i].arithmetic;
+// That of a GPU's variant, or of the CPU's; references compute in double.
+uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant, const abi::Executor *executor) {
+    for (const lamina_variant &v : std::span(contract.variants, contract.n_variants))
+        if (variant == v.name) return v.arithmetic;
+    if (executor != nullptr)
+        for (const abi::CpuVariant &v : executor->variants(contract))
+            if (variant == v.name) return v.arithmetic;
     return LAMINA_F32;
 }
 
@@ -151,7 +155,8 @@ bool GraphComparison::compare_layer(size_t s) {
     const plan::Step &step = plan().steps[s];
     const lamina_layer &contract = *step.call.layer().contract;
     LayerComparison &layer = layers_[s];
-    const lamina_tolerance tolerance = conformance::tolerance_of(contract, arithmetic_of(contract, layer.variant));
+    const lamina_tolerance tolerance = conformance::tolerance_of(
+        contract, arithmetic_of(contract, layer.variant, device_.runtime->plugins->executor()));
     const std::vector<std::string> names = names_of_results(step);
     Run &alone = alone_[s];
     alone.step_within(truth_.run());

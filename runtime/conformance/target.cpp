@@ -119,11 +119,15 @@ CheckTarget check_target(const std::shared_ptr<const abi::Registry> &plugins) {
     target.fallback = "reference";
     target.limits = {2e6, 0x1p22}; // a session on the CPU starts within milliseconds
     target.variants = [plugins](const abi::Layer &layer) -> std::vector<CheckVariant> {
-        const abi::Executor *executor = plugins->executor();
-        if (executor == nullptr || executor->kernel(*layer.contract) == nullptr) return {};
-        return {{executor->descriptor->id, LAMINA_F32, false}};
+        std::vector<CheckVariant> out;
+        if (const abi::Executor *executor = plugins->executor())
+            for (const abi::CpuVariant &v : executor->variants(*layer.contract))
+                out.push_back({v.name, v.arithmetic, false});
+        return out;
     };
-    target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{}; };
+    target.why_not = [plugins](const abi::LayerCall &call, const std::string &variant) {
+        return plan::Refusal{cpu::why_not(call, variant, plugins->executor())};
+    };
     target.pipelines = [](const abi::LayerCall &, const std::string &) { return std::set<std::string>(); };
     target.code_size = [](const abi::LayerCall &, const std::string &) { return size_t{0}; };
     target.backend = [plugins](model::Weights weights) {

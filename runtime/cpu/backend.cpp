@@ -22,13 +22,20 @@ namespace {
 
 using Kind = plan::PlannedTensor::Kind;
 
-// The executor's kernel for a step; null for the reference, which may also be requested by name.
-const lamina_cpu_kernel *kernel_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
-    const std::string own = executor == nullptr ? "reference" : executor->descriptor->id;
-    if (wanted == "reference" || executor == nullptr) return nullptr;
-    if (wanted.empty() || wanted == own) return executor->kernel(*step.call.layer().contract);
-    throw Error(ErrorCode::input, step.call.where() + ": no variant '" + wanted +
-                                      "' on the CPU: there are 'reference' and '" + own + "'");
+// What computes a step: the executor's kernel of this name, or without one, its most exact; or the reference, which has
+// no kernel, if that is wanted or there is no other.
+abi::CpuVariant variant_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
+    const abi::CpuVariant reference{"reference", LAMINA_F32, nullptr};
+    if (wanted == reference.name || executor == nullptr) return reference;
+    const std::vector<abi::CpuVariant> variants = executor->variants(*step.call.layer().contract);
+    if (wanted.empty() && !variants.empty()) return variants.back();
+    const auto found = std::ranges::find(variants, wanted, &abi::CpuVariant::name);
+    if (found != variants.end()) return *found;
+    if (wanted.empty() || wanted == executor->descriptor->id) return reference;
+    std::string names = "'reference'";
+    for (const abi::CpuVariant &v : variants) names += ", '" + v.name + "'";
+    throw Error(ErrorCode::input,
+                step.call.where() + ": no variant '" + wanted + "' on the CPU: expected one of " + names);
 }
 
 // The variant that is asked for; "": none.
@@ -50,9 +57,7 @@ class CpuProgram final : public plan::Program {
         return {};
     }
 
-    [[nodiscard]] std::string variant(size_t step) const override {
-        return kernels_[step] != nullptr ? executor_id_ : "reference";
-    }
+    [[nodiscard]] std::string variant(size_t step) const override { return variants_[step].name; }
 
   private:
     void set(int32_t tensor, std::span<const std::byte> bytes) override {
@@ -82,7 +87,7 @@ class CpuProgram final : public plan::Program {
 
     // The dtypes that the kernel of a step reads without widening.
     [[nodiscard]] uint32_t stored_dtypes(size_t step) const {
-        return kernels_[step] != nullptr ? kernels_[step]->stored_dtypes : 0;
+        return kernel(step) != nullptr ? kernel(step)->stored_dtypes : 0;
     }
     // What a step is called with; weights of these dtypes as they are stored.
     [[nodiscard]] abi::LayerCall::Data data_of(size_t step, uint32_t stored_dtypes) {
@@ -91,6 +96,7 @@ class CpuProgram final : public plan::Program {
     }
     // Weights are only read, whatever the ABI's pointers say.
     [[nodiscard]] std::vector<void *> weights_of(size_t step, uint32_t stored_dtypes) const;
+    [[nodiscard]] const lamina_cpu_kernel *kernel(size_t step) const { return variants_[step].kernel; }
     bool run_kernel(size_t step); // false: it does not handle the step
     void run_reference(size_t step);
 
@@ -104,9 +110,8 @@ class CpuProgram final : public plan::Program {
     std::optional<uint32_t> poison_;
     plan::ProgramOptions::References how_; // references run
     std::function<void()> working_;
-    std::string executor_id_;
-    std::vector<const lamina_cpu_kernel *> kernels_; // one per step; null: the reference
-    std::vector<Memory> activations_;                // the arena, and blocks of their own
+    std::vector<abi::CpuVariant> variants_; // one per step
+    std::vector<Memory> activations_;       // the arena, and blocks of their own
     std::vector<Guard> guards_;
     std::vector<Memory> inputs_;
     std::vector<std::shared_ptr<Memory>> states_;
@@ -160,7 +165,7 @@ class CpuBackend final : public plan::Backend {
         std::map<std::string, uint64_t> kept, lent; // lent: to the step that takes most
         uint64_t most_lent = 0;
         for (size_t s = 0; s < plan.steps.size(); ++s) {
-            const lamina_cpu_kernel *kernel = kernel_of(plan.steps[s], wanted(options, s), executor_);
+            const lamina_cpu_kernel *kernel = variant_of(plan.steps[s], wanted(options, s), executor_).kernel;
             std::map<std::string, uint64_t> widened;
             uint64_t sum = 0;
             for (const int32_t t : plan.steps[s].weight)
@@ -204,10 +209,8 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
     : Program(std::move(graph), options), guard_(options.guard ? plan::guard_bytes / sizeof(float) : 0),
       poison_(options.poisoned_with()), how_(options.references), working_(options.working),
       weights_(backend.weights()), memory_(plan_.tensors.size()) {
-    const abi::Executor *executor = backend.executor();
-    if (executor != nullptr) executor_id_ = executor->descriptor->id;
     for (size_t s = 0; s < plan_.steps.size(); ++s)
-        kernels_.push_back(kernel_of(plan_.steps[s], wanted(options, s), executor));
+        variants_.push_back(variant_of(plan_.steps[s], wanted(options, s), backend.executor()));
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(tensor.type.bytes()).data();
@@ -216,7 +219,7 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
     place(plan::lay_out_memory(plan_, {}, options, 64)); // references and CPU kernels have no scratch
     calls_.reserve(plan_.steps.size());
     for (size_t s = 0; s < plan_.steps.size(); ++s)
-        if (kernels_[s] == nullptr && how_.give_back)
+        if (kernel(s) == nullptr && how_.give_back)
             calls_.emplace_back();
         else
             calls_.emplace_back(std::in_place, plan_.steps[s].call, data_of(s, stored_dtypes(s)), stored_dtypes(s));
@@ -279,22 +282,22 @@ template <class After> void CpuProgram::run_steps(const After &after) {
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
         if (working_) working_();
-        if (kernels_[s] == nullptr || !run_kernel(s)) run_reference(s);
+        if (kernel(s) == nullptr || !run_kernel(s)) run_reference(s);
         after(s);
     }
     weights_->expect_whole();
 }
 
 bool CpuProgram::run_kernel(size_t step) {
-    return calls_[step]->run(*kernels_[step], [this, step](uint32_t weight, uint64_t bytes,
-                                                           const abi::BoundCall::Fill &fill) {
+    return calls_[step]->run(*kernel(step), [this, step](uint32_t weight, uint64_t bytes,
+                                                         const abi::BoundCall::Fill &fill) {
         const int32_t t = plan_.steps[step].weight.at(weight);
         return t == plan::none ? nullptr : weights_->arranged(plan_.tensors[static_cast<size_t>(t)].name, bytes, fill);
     });
 }
 
 void CpuProgram::run_reference(size_t step) {
-    if (kernels_[step] == nullptr && calls_[step] && how_.threads < 2) return calls_[step]->reference(how_.rows);
+    if (kernel(step) == nullptr && calls_[step] && how_.threads < 2) return calls_[step]->reference(how_.rows);
     const plan::Step &s = plan_.steps[step];
     if (!how_.give_back) return reference_on_threads(s.call, data_of(step, 0), how_.rows, how_.threads, working_);
     std::vector<std::string> names;
@@ -327,6 +330,17 @@ void CpuProgram::copy_states(plan::Program &from, std::span<const plan::StateCop
 }
 
 } // namespace
+
+std::string why_not(const abi::LayerCall &call, const std::string &variant, const abi::Executor *executor) {
+    if (executor == nullptr) return {};
+    const std::vector<abi::CpuVariant> variants = executor->variants(*call.layer().contract);
+    const auto found = std::ranges::find(variants, variant, &abi::CpuVariant::name);
+    if (found == variants.end() || found->arithmetic == LAMINA_F32) return {};
+    const bool any = std::ranges::any_of(call.types(abi::PortList::weight), [&](const TensorType &type) {
+        return !type.shape.empty() && (static_cast<uint32_t>(type.dtype) & found->kernel->stored_dtypes) != 0;
+    });
+    return any ? "" : "no weight has a dtype that it multiplies otherwise than the most exact variant";
+}
 
 std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights,
                                             const abi::Executor *executor, WidenedBytes *widened) {

@@ -1,6 +1,7 @@
 // Runs programs in host memory. A layer runs with the executor's CPU kernel if there is one, or else its reference.
 #pragma once
 
+#include "abi/call.hpp"
 #include "abi/library.hpp"
 #include "model/weights.hpp"
 #include "plan/program.hpp"
@@ -14,6 +15,11 @@ namespace lamina::cpu {
 struct WidenedBytes {
     uint64_t now = 0, most = 0;
 };
+
+// Why a variant of the executor's is not used for a step: one that is less exact than F32 needs a weight of its dtypes.
+// Empty if it is.
+[[nodiscard]] std::string why_not(const abi::LayerCall &call, const std::string &variant,
+                                  const abi::Executor *executor);
 
 // executor null: only references. `widened`, if given, is kept up to date; it must outlive the backend.
 [[nodiscard]] std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins,

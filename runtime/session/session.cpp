@@ -113,7 +113,7 @@ void SessionState::forget(const std::string &graph, int64_t state_length) {
 }
 
 std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std::set<std::string> *unproven) {
-    return admission ? admission->choose(plan, *backend, options.variants, unproven)
+    return admission ? admission->choose(plan, *backend, {options.variants, options.precision}, unproven)
                      : plan::variants_by_layer(plan, options.variants);
 }
 

@@ -1,5 +1,5 @@
 /* A layer in C11 against one version of plugin.h and nothing else of Lamina: y = x * factor + bias. Built against the
- * header of 1.0 and against a later one, whose new fields it sets, reads where the host has them, and may not do
+ * headers of 1.0 and 1.1 and against a later one, whose new fields it sets, reads where the host has them, and may not do
  * without when NEEDS_LATER is defined. */
 #include <lamina/plugin.h>
 
@@ -102,8 +102,10 @@ static const lamina_layer layer = {
     .tolerance_size = sizeof *tolerances,
     .reference = reference,
     .plan = plan,
-#ifdef LAMINA_LATER_DTYPE
+#if LAMINA_ABI_MINOR >= 1
     .work = "1",
+#endif
+#ifdef LAMINA_LATER_DTYPE
     .later = 11,
 #endif
 };

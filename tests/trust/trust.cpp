@@ -1,5 +1,6 @@
 // No kernel is trusted before it has been checked on the device: variants that are wrong on purpose are barred before
 // they run, or named by compare.
+#include "base/storage.hpp"
 #include "catch.hpp"
 #include "wrong_layers.hpp"
 
@@ -23,6 +24,32 @@ TEST_CASE("a wrong CPU kernel is barred, one for another contract never runs, an
     }
     REQUIRE(notices.size() == 1);
     CHECK_THAT(notices.front(), matchers::contains("layer 'softmax': variant 'wrong_executor' is barred on the CPU: "));
+}
+
+TEST_CASE("a wrong CPU kernel that is less exact than others is tried, and barred, only where a session allows it") {
+    const TemporaryFolder cache;
+    std::vector<std::string> notices;
+    const Runtime runtime = runtime_with(cache, notices, WRONG_EXECUTOR);
+    const Model model =
+        runtime.load(ModelDescription{.name = "product",
+                                      .json = R"({"format": "lamina/1", "name": "product", "summary": "",
+        "graphs": {"run": {"inputs": {"x": {"dtype": "f32", "dims": "N C"}},
+                           "layers": [{"name": "y", "type": "linear", "inputs": {"x": "x"}, "weights": {"weight": "w"}}],
+                           "outputs": {"y": "y"}}}})",
+                                      .weights = {{"w", narrowed(ramp(4, 32), DType::q8_0)}},
+                                      .vocabularies = {}});
+    for (const Precision precision : {Precision::full, Precision::half, Precision::int8}) {
+        CHECK(notices.empty());
+        SessionOptions options;
+        options.precision = precision;
+        const auto run_on = [&](const char *device) {
+            return runtime.session(model, runtime.device(device), options).run("run", {{"x", ramp(3, 32)}}).at("y");
+        };
+        CHECK(agree(run_on("cpu"), run_on("reference")));
+    }
+    REQUIRE(notices.size() == 1);
+    CHECK_THAT(notices.front(),
+               matchers::contains("layer 'linear': variant 'wrong_executor_q8_0' is barred on the CPU: "));
 }
 
 TEST_CASE("a variant that fails its cases is barred with one message, the next one is used, and the result is right") {

@@ -1,5 +1,6 @@
-// An executor whose kernels are wrong on purpose: one for softmax, one for a log_softmax with a different contract, and
-// one that is wrong in a single row of many, which its first input value names.
+// An executor whose kernels are wrong on purpose: one for softmax, one for a log_softmax with a different contract, one
+// for linear that is less exact than others, and one that is wrong in a single row of many, which its first input value
+// names.
 #include <lamina/plugin/executor.hpp>
 
 #include <algorithm>
@@ -19,9 +20,12 @@ void planted(const Call &call) {
 
 struct WrongExecutor {
     static constexpr auto id = "wrong_executor", summary = "zeros";
-    static constexpr std::array kernels{cpu_kernel<zeros>("softmax", "x: ... C -> y: ... C"),
-                                        cpu_kernel<zeros>("log_softmax", "x: ... C, bias?: C -> y: ... C"),
-                                        cpu_kernel<planted>("planted", "x: ... C; table: N K -> y: ... C")};
+    static constexpr std::array kernels{
+        cpu_kernel<zeros>("softmax", "x: ... C -> y: ... C"),
+        cpu_kernel<zeros>("log_softmax", "x: ... C, bias?: C -> y: ... C"),
+        cpu_kernel<zeros>("linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N", LAMINA_Q8_0,
+                          LAMINA_Q8_0),
+        cpu_kernel<planted>("planted", "x: ... C; table: N K -> y: ... C")};
 };
 
 } // namespace

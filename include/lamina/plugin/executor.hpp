@@ -36,10 +36,12 @@ template <class E> constexpr lamina_executor describe_executor() {
 
 } // namespace detail
 
-// `stored_dtypes`: weights of these dtypes are passed as they are stored; see Tensor::stored_row().
+// `stored_dtypes`: weights of these dtypes are passed as they are stored; see Tensor::stored_row(). `arithmetic`: how
+// exact its products are; see lamina_cpu_kernel.
 template <void (*Kernel)(const Call &)>
-constexpr lamina_cpu_kernel cpu_kernel(const char *layer, const char *signature, uint32_t stored_dtypes = 0) {
-    return {layer, signature, detail::run_on_cpu<Kernel>, stored_dtypes, 0};
+constexpr lamina_cpu_kernel cpu_kernel(const char *layer, const char *signature, uint32_t stored_dtypes = 0,
+                                       uint32_t arithmetic = LAMINA_F32) {
+    return {layer, signature, detail::run_on_cpu<Kernel>, stored_dtypes, arithmetic};
 }
 
 } // namespace lamina::plugin

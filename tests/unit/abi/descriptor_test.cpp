@@ -139,6 +139,9 @@ TEST_CASE("a tolerance too loose to prove anything is refused") {
     CHECK_THAT(with(0, 1.1e-3, LAMINA_F32), matchers::contains("looser"));
     CHECK(with(2e-2, 0, LAMINA_F16).empty());
     CHECK_THAT(with(2.1e-2, 0, LAMINA_F16), matchers::contains("looser"));
+    CHECK(with(1e-1, 1e-2, LAMINA_Q8_0).empty());
+    CHECK_THAT(with(1.1e-1, 0, LAMINA_Q8_0), matchers::contains("looser"));
+    CHECK_THAT(with(0, 1.1e-2, LAMINA_Q8_0), matchers::contains("looser"));
     CHECK_THAT(with(std::numeric_limits<double>::quiet_NaN(), 0, LAMINA_F32), matchers::contains("looser"));
     CHECK_THAT(with(-1, 0, LAMINA_F32), matchers::contains("looser"));
 }

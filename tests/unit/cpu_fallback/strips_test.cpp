@@ -45,13 +45,28 @@ struct Strips {
     std::vector<float> wide;
 };
 
-// The product with `rows` rows of x, compared with sums in double.
-void check_strips(const Strips &weight, const std::vector<float> &x, int64_t rows) {
-    const Array<Digits> digits(rows * weight.values / 32);
-    REQUIRE(to_digits(x.data(), rows, weight.values, digits.data()));
+// Each 32 values as multiples of what the greatest of them is of so many integers.
+std::vector<double> rounded(const std::vector<float> &x, float integers) {
+    std::vector<double> out;
+    for (size_t i = 0; i < x.size(); i += 32) {
+        float greatest = 1e-30F;
+        for (size_t j = i; j < i + 32; ++j) greatest = std::max(greatest, std::fabs(x[j]));
+        for (size_t j = i; j < i + 32; ++j)
+            out.push_back(double{std::nearbyint(x[j] * (integers / greatest))} * greatest / integers);
+    }
+    return out;
+}
+
+// The product with `rows` rows of x in so many digits, compared with sums in double.
+void check_strips(int count, const Strips &weight, const std::vector<float> &floats, int64_t rows) {
+    INFO(count << " digits, " << rows << " rows");
+    const std::vector<double> x =
+        count == 3 ? std::vector<double>(floats.begin(), floats.end()) : rounded(floats, count == 2 ? 127 * 256 : 127);
+    const Array<std::byte> digits(rows * weight.values / 32 * digits_bytes(count));
+    REQUIRE(to_digits(count, floats.data(), rows, weight.values, digits.data()));
     const int64_t apart = weight.rows + 1; // of y's rows; what lies between them stays as it is
     std::vector<float> y(static_cast<size_t>(rows * apart), 1);
-    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, digits.data(), rows},
+    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, count, digits.data(), rows},
                        y.data(), apart);
     for (int64_t r = 0; r < rows; ++r) {
         for (int64_t n = 0; n < weight.rows; ++n) {
@@ -64,6 +79,9 @@ void check_strips(const Strips &weight, const std::vector<float> &x, int64_t row
         }
         CHECK(y[static_cast<size_t>(r * apart + weight.rows)] == 1);
     }
+}
+void check_strips(const Strips &weight, const std::vector<float> &x, int64_t rows) {
+    for (const int count : {1, 2, 3}) check_strips(count, weight, x, rows);
 }
 
 } // namespace
@@ -86,7 +104,7 @@ TEST_CASE("cpu_fallback: strips are widened exactly, and multiplied as in double
                                                    weight.at(std::min(r, n - 1), i);
                         CHECK(same);
                     }
-                    for (const int64_t rows : {1, 3, 4, 9}) check_strips(weight, numbers(rows * weight.values), rows);
+                    for (const int64_t rows : {1, 3, 9, 29}) check_strips(weight, numbers(rows * weight.values), rows);
                 }
         });
     });
@@ -133,11 +151,13 @@ TEST_CASE("cpu_fallback: strips times values of very unequal sizes") {
 TEST_CASE("cpu_fallback: infinities and NaN are no digits") {
     for_instruction_sets([] {
         for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-            std::vector<float> x = numbers(128);
-            std::vector<Digits> digits(4);
-            CHECK(to_digits(x.data(), 2, 64, digits.data()));
-            x[77] = value;
-            CHECK(!to_digits(x.data(), 2, 64, digits.data()));
+            for (const int count : {1, 2, 3}) {
+                std::vector<float> x = numbers(128);
+                const Array<std::byte> digits(4 * digits_bytes(count));
+                CHECK(to_digits(count, x.data(), 2, 64, digits.data()));
+                x[77] = value;
+                CHECK(!to_digits(count, x.data(), 2, 64, digits.data()));
+            }
         }
     });
 }
