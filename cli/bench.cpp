@@ -53,8 +53,8 @@ void check_usage(const Targets &targets, const BenchOptions &options, const Argu
             throw Error(ErrorCode::usage, "--report measures its own choice of layers: name no other");
         refuse_given(app,
                      {"--case", "--variants", "--yardstick", "--seconds", "--svg", "--prompt-tokens", "--tokens",
-                      "--batch", "--rounds", "--text", "--input", "--graph", "--cache", "--variant", "--compare-device",
-                      "--format"},
+                      "--batch", "--rounds", "--text", "--input", "--graph", "--perplexity", "--window", "--cache",
+                      "--precision", "--variant", "--compare-device", "--format"},
                      "cannot be used with --report, which is always the same, so that machines can be compared");
         return;
     }
@@ -62,8 +62,14 @@ void check_usage(const Targets &targets, const BenchOptions &options, const Argu
         refuse_given(app, {"--case", "--variants", "--yardstick", "--seconds", "--svg"}, "is about layers: name one");
     if (targets.models.empty())
         refuse_given(app,
-                     {"--prompt-tokens", "--tokens", "--batch", "--rounds", "--text", "--cache", "--input", "--graph"},
+                     {"--prompt-tokens", "--tokens", "--batch", "--rounds", "--text", "--cache", "--precision",
+                      "--input", "--graph", "--perplexity", "--window"},
                      "is about models: name one");
+    if (options.models.perplexity.empty())
+        refuse_given(app, {"--window"}, "is about --perplexity");
+    else
+        refuse_given(app, {"--prompt-tokens", "--tokens", "--batch", "--rounds", "--text", "--input", "--graph"},
+                     "cannot be used with --perplexity, which reads a text once");
     if (!targets.layers.empty() && !targets.models.empty())
         throw Error(ErrorCode::usage, "layers and models have different figures: measure them one after the other");
     if (options.layers.measure.all_variants)
@@ -86,11 +92,16 @@ std::string limits_as_text(const Limits &limits) {
            significant(limits.operations_per_second * 1e-9, 3) + " GFLOP/s (" + limits.product + ")";
 }
 
+// All but the variants: each device has its own.
+SessionOptions on_another_device(SessionOptions options) {
+    options.variants.clear();
+    return options;
+}
+
 Sheet bench_models(const Runtime &runtime, const Device &device, const Limits &limits,
                    const std::vector<std::string> &models, const BenchOptions &options, Output &output) {
     const SessionOptions here = session_options(options.session, runtime, device);
-    SessionOptions there;
-    there.precision = here.precision, there.cache = here.cache; // but not its variants: each device has its own
+    const SessionOptions there = on_another_device(here);
     std::vector<ModelFigure> figures, beside;
     const auto add = [&](std::vector<ModelFigure> &to, std::vector<ModelFigure> found) {
         std::ranges::move(found, std::back_inserter(to));
@@ -114,6 +125,26 @@ void print(const Sheet &sheet, const Device &device, const Limits &limits, const
     output.note(limits_as_text(limits));
 }
 
+// On the device, and on the one to compare with.
+void print_perplexities(const Runtime &runtime, const Device &device, const std::vector<std::string> &models,
+                        const BenchOptions &options, Output &output) {
+    const SessionOptions here = session_options(options.session, runtime, device);
+    std::vector<ModelFigure> figures, beside;
+    for (const std::string &path : models) {
+        const Model model = runtime.load(path);
+        std::ranges::move(bench_perplexity(runtime, model, device, here, options.models, output),
+                          std::back_inserter(figures));
+        if (const auto &other = options.layers.beside)
+            std::ranges::move(bench_perplexity(runtime, model, *other, on_another_device(here), options.models, output),
+                              std::back_inserter(beside));
+    }
+    const Sheet sheet = model_sheet(figures, beside, options.layers.beside ? options.layers.beside->id : "");
+    if (output.json())
+        output.print_json({{"device", name_as_json(device)}, {"results", sheet.json()}});
+    else
+        output.print(sheet.str(format_named(options.format), output));
+}
+
 int bench(BenchOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
     const Targets targets = split(options.targets, runtime);
@@ -125,6 +156,10 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
     note_device(device, output);
     if (!options.beside.empty()) options.layers.beside = runtime.device(options.beside);
     const Assignments named = variants(options.session.variants, runtime, device);
+    if (!options.models.perplexity.empty()) {
+        print_perplexities(runtime, device, targets.models, options, output);
+        return 0;
+    }
 
     output.progress("measuring what the device can do", 0, 0);
     const Limits limits = measure_limits(runtime, device);
@@ -162,6 +197,7 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
         "Examples: lamina bench linear --case \"T=1,16,128 K=768 N=3072\" --device vulkan:0\n"
         "          lamina bench attention --case \"Tq=512 Tk=512 D=64 heads=8\" -d cpu\n"
         "          lamina bench SmolLM2-135M-Instruct.gguf --prompt-tokens 256\n"
+        "          lamina bench SmolLM2-135M-Instruct.gguf --perplexity book.txt\n"
         "          lamina bench --report gpu.md --device vulkan:0\n"
         "          lamina bench whisper-tiny.en --text speech.wav --compare-device cpu");
     auto options = std::make_shared<BenchOptions>();
@@ -182,6 +218,13 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
         .shows_default();
     app.option("--text", options->models.work.texts, "TEXT",
                "give a model this text, or audio file, instead; may be repeated");
+    app.option("--perplexity", options->models.perplexity, "FILE",
+               "how well a model foresees this text, instead of how fast it is: exp of the mean surprise of its tokens")
+        .not_empty();
+    app.option("--window", options->models.window, "N",
+               "with --perplexity: how many tokens are read at a time, without those before them")
+        .within(int64_t{2}, int64_t{1} << 20)
+        .shows_default();
     add_session_options(app, options->session);
     app.option("--compare-device", options->beside, "ID", "also measure on this device").not_empty();
     add_format_option(app, options->format);

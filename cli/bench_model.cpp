@@ -2,14 +2,18 @@
 
 #include "interrupt.hpp"
 
+#include "base/file.hpp"
 #include "base/peak_memory.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 
 namespace lamina::cli {
 namespace {
+
+constexpr size_t most_text = size_t{64} << 20; // bytes whose perplexity is measured: many hours of work
 
 // The least time that the device needs for all layers up to the first token, and after it.
 using Least = std::array<double, 2>;
@@ -103,6 +107,32 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
     }
     out.push_back({model.name(), "peak memory of the process", "MiB",
                    spread_of({static_cast<double>(peak_memory()) / (1 << 20)}), 0});
+    return out;
+}
+
+std::vector<ModelFigure> bench_perplexity(const Runtime &runtime, const Model &model, const Device &device,
+                                          const SessionOptions &session, const ModelBench &how, Output &output) {
+    const std::vector<std::byte> bytes = read_file(how.perplexity, most_text);
+    const std::string text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    PerplexityOptions options;
+    options.window = static_cast<size_t>(how.window);
+    options.progress = [&](size_t done, size_t all) {
+        stop_if_interrupted();
+        output.progress(model.name(), done, all);
+    };
+    Session opened = runtime.session(model, device, session);
+    const auto began = std::chrono::steady_clock::now();
+    const Perplexity found = measure_perplexity(opened, text, options);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
+    output.clear_progress();
+    std::vector<ModelFigure> out;
+    const auto add = [&](const char *what, const char *unit, double value) {
+        out.push_back({model.name(), what, unit, spread_of({value}), 0});
+    };
+    add("perplexity", "", found.value);
+    add("its standard error", "", found.error);
+    add("tokens that count", "", static_cast<double>(found.tokens));
+    add("speed", "tokens/s", static_cast<double>(found.tokens) / seconds.count());
     return out;
 }
 

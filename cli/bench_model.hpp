@@ -7,6 +7,7 @@
 #include <lamina/measure.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace lamina::cli {
 struct ModelBench {
     WorkloadOptions work;
     int64_t rounds = 5;
+    std::filesystem::path perplexity; // of this text instead; empty: how fast the model is
+    int64_t window = 512;             // tokens of the text that are read at a time
 };
 
 // One row of the sheet.
@@ -28,6 +31,11 @@ struct ModelFigure {
 [[nodiscard]] std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model, const Device &device,
                                                    const SessionOptions &session, const Limits *limits,
                                                    const ModelBench &how, Output &output);
+
+// How well the model foresees how.perplexity.
+[[nodiscard]] std::vector<ModelFigure> bench_perplexity(const Runtime &runtime, const Model &model,
+                                                        const Device &device, const SessionOptions &session,
+                                                        const ModelBench &how, Output &output);
 
 // `beside`: figures of the same models on another device, or empty; its id.
 [[nodiscard]] Sheet model_sheet(const std::vector<ModelFigure> &figures, const std::vector<ModelFigure> &beside,

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,6 +76,28 @@ struct LayerMeasurement {
 [[nodiscard]] std::vector<LayerMeasurement> measure_layer(const Runtime &runtime, const Device &device,
                                                           const std::string &layer, const std::string &case_text,
                                                           const MeasureOptions &options = {});
+
+// ---- Models ----
+
+// How well a model foresees a text: the lower, the better. It is exp of the mean of -ln p, over all tokens that have
+// others before them, where p is the probability that the model gives to a token after these.
+struct Perplexity {
+    double value = 0, error = 0; // error: the standard error of the value, if tokens were independent
+    size_t tokens = 0;           // that count
+};
+
+struct PerplexityOptions {
+    // The text is read in parts of so many tokens, and no token sees those of another part. As transformers computes it
+    // if stride and length are both the window.
+    size_t window = 512;
+    std::function<void(size_t done, size_t all)> progress{}; // after every window, in tokens
+};
+
+// For a model that generates text and has no encoder. The text gets the special tokens that the model's tokenizer adds.
+// Throws Error(usage) for another model, and for a window longer than the model's positions; Error(input) for a text of
+// fewer than two tokens.
+[[nodiscard]] Perplexity measure_perplexity(Session &session, const std::string &text,
+                                            const PerplexityOptions &options = {});
 
 // ---- Graphs ----
 

@@ -69,7 +69,7 @@ struct LayerContract {
     std::vector<LayerParam> params;
     std::vector<LayerPort> inputs, weights, outputs, states;
     std::vector<LayerVariant> variants;     // on GPUs; the first is the baseline, which runs everywhere
-    std::vector<LayerVariant> cpu_variants; // on the device "cpu", beside "reference"; the least exact first
+    std::vector<LayerVariant> cpu_variants; // on the device "cpu", beside "reference"; the most exact first
     std::vector<LayerTolerance> tolerances;
     std::string work; // operations for each value of the first output: see lamina_layer in plugin.h; or empty
     std::vector<LayerKernel> kernels;

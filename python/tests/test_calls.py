@@ -23,6 +23,8 @@ def test_errors_have_types_and_codes(g2p, tmp_path):
     assert raised.value.code == 4
     with pytest.raises(lamina.UsageError):
         g2p.embed("vulkan")
+    with pytest.raises(lamina.UsageError, match="expected 'full', 'half' or 'int8', found 'f16'"):
+        lamina.load(lamina.models / "g2p", precision="f16")
     with pytest.raises(lamina.PluginError, match="did you mean") as raised:
         lamina.check("sofmax", device="cpu")
     assert raised.value.code == 8

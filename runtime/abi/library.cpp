@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -105,7 +104,7 @@ std::vector<CpuVariant> Executor::variants(const lamina_layer &contract) const {
         if (std::ranges::find(out, name, &CpuVariant::name) == out.end())
             out.push_back({std::move(name), arithmetic, &kernel});
     }
-    std::ranges::sort(out, std::greater(), &CpuVariant::arithmetic); // the less exact, the greater
+    std::ranges::sort(out, {}, &CpuVariant::arithmetic); // the less exact, the greater
     return out;
 }
 

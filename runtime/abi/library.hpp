@@ -37,7 +37,7 @@ struct Executor {
     std::filesystem::path path;
     uint64_t hash = 0; // as in Layer
 
-    // The variants of a layer on the CPU, the least exact first. None if there is no kernel with its id and contract;
+    // The variants of a layer on the CPU, the most exact first. None if there is no kernel with its id and contract;
     // then the reference runs.
     [[nodiscard]] std::vector<CpuVariant> variants(const lamina_layer &contract) const;
 };

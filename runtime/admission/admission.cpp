@@ -187,10 +187,14 @@ void Admission::prove(const plan::Step &step, const std::string &variant, bool d
     }
 }
 
-// The variants that this device has for a step, as far as they are exact enough.
+// The variants that this device has for a step, as far as they are exact enough. Those that are less exact are likely to
+// be faster, and come first, but for the baseline.
 std::vector<conformance::CheckVariant> Admission::variants_for(const plan::Step &step, Precision precision) {
     std::vector<conformance::CheckVariant> out = target_.variants(step.call.layer());
     std::erase_if(out, [&](const conformance::CheckVariant &v) { return !exact_enough(v, precision); });
+    std::ranges::stable_sort(out, [](const conformance::CheckVariant &a, const conformance::CheckVariant &b) {
+        return a.baseline != b.baseline ? a.baseline : !b.baseline && a.arithmetic > b.arithmetic;
+    });
     return out;
 }
 

@@ -1,6 +1,7 @@
-// measure_layer() and measure_limits() of measure.hpp.
+// measure_layer(), measure_limits() and measure_perplexity() of measure.hpp.
 #include "api/access.hpp"
 
+#include "generation/perplexity.hpp"
 #include "measure/layer.hpp"
 #include "measure/limits.hpp"
 
@@ -30,6 +31,12 @@ std::vector<LayerMeasurement> measure_layer(const Runtime &runtime, const Device
                                             const std::string &case_text, const MeasureOptions &options) {
     return on_device(runtime, device,
                      [&](auto &state) { return measure::measure_layer(state, device, layer, case_text, options); });
+}
+
+Perplexity measure_perplexity(Session &session, const std::string &text, const PerplexityOptions &options) {
+    detail::SessionState &state = detail::Access::state(session);
+    const std::scoped_lock turn(state.turn);
+    return generation::perplexity(state, text, options);
 }
 
 } // namespace lamina

@@ -22,15 +22,29 @@ namespace {
 
 using Kind = plan::PlannedTensor::Kind;
 
+// Why a variant is not used for a call: one that is less exact than F32 needs a weight that it is for. Empty if it is.
+std::string misfit(const abi::LayerCall &call, const abi::CpuVariant &variant) {
+    if (variant.arithmetic == LAMINA_F32) return {};
+    const bool any = std::ranges::any_of(call.types(abi::PortList::weight), [&](const TensorType &type) {
+        return !type.shape.empty() && (static_cast<uint32_t>(type.dtype) & variant.kernel->stored_dtypes) != 0;
+    });
+    return any ? "" : "no weight has a dtype that it is for";
+}
+
 // What computes a step: the executor's kernel of this name, or without one, its most exact; or the reference, which has
 // no kernel, if that is wanted or there is no other.
 abi::CpuVariant variant_of(const plan::Step &step, const std::string &wanted, const abi::Executor *executor) {
     const abi::CpuVariant reference{"reference", LAMINA_F32, nullptr};
     if (wanted == reference.name || executor == nullptr) return reference;
     const std::vector<abi::CpuVariant> variants = executor->variants(*step.call.layer().contract);
-    if (wanted.empty() && !variants.empty()) return variants.back();
+    if (wanted.empty() && !variants.empty()) return variants.front();
     const auto found = std::ranges::find(variants, wanted, &abi::CpuVariant::name);
-    if (found != variants.end()) return *found;
+    if (found != variants.end()) {
+        if (const std::string why = misfit(step.call, *found); !why.empty())
+            throw Error(ErrorCode::input,
+                        step.call.where() + ": variant '" + wanted + "' was requested, but it does not fit: " + why);
+        return *found;
+    }
     if (wanted.empty() || wanted == executor->descriptor->id) return reference;
     std::string names = "'reference'";
     for (const abi::CpuVariant &v : variants) names += ", '" + v.name + "'";
@@ -333,13 +347,9 @@ void CpuProgram::copy_states(plan::Program &from, std::span<const plan::StateCop
 
 std::string why_not(const abi::LayerCall &call, const std::string &variant, const abi::Executor *executor) {
     if (executor == nullptr) return {};
-    const std::vector<abi::CpuVariant> variants = executor->variants(*call.layer().contract);
-    const auto found = std::ranges::find(variants, variant, &abi::CpuVariant::name);
-    if (found == variants.end() || found->arithmetic == LAMINA_F32) return {};
-    const bool any = std::ranges::any_of(call.types(abi::PortList::weight), [&](const TensorType &type) {
-        return !type.shape.empty() && (static_cast<uint32_t>(type.dtype) & found->kernel->stored_dtypes) != 0;
-    });
-    return any ? "" : "no weight has a dtype that it multiplies otherwise than the most exact variant";
+    for (const abi::CpuVariant &v : executor->variants(*call.layer().contract))
+        if (v.name == variant) return misfit(call, v);
+    return {};
 }
 
 std::unique_ptr<plan::Backend> make_backend(std::shared_ptr<const abi::Registry> plugins, model::Weights weights,

@@ -16,8 +16,7 @@ struct WidenedBytes {
     uint64_t now = 0, most = 0;
 };
 
-// Why a variant of the executor's is not used for a step: one that is less exact than F32 needs a weight of its dtypes.
-// Empty if it is.
+// Why a variant of the executor's does not compute this call; empty if it does. References compute all.
 [[nodiscard]] std::string why_not(const abi::LayerCall &call, const std::string &variant,
                                   const abi::Executor *executor);
 

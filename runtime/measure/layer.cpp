@@ -45,10 +45,12 @@ struct Place {
 Place place_of(detail::RuntimeState &runtime, const Device &device, const abi::Layer &layer,
                const model::Weights &weights) {
     if (device.kind == "cpu") {
-        Place out{runtime.cpu_backend(device, weights), {}, [](const auto &, const auto &) { return std::string(); }};
+        const conformance::CheckTarget target = conformance::check_target(runtime.plugins);
+        Place out{runtime.cpu_backend(device, weights), {}, [target](const auto &call, const std::string &variant) {
+                      return target.why_not(call, variant).why;
+                  }};
         if (device.id != "reference")
-            for (const auto &v : conformance::check_target(runtime.plugins).variants(layer))
-                out.variants.push_back(v.name);
+            for (const auto &v : target.variants(layer)) out.variants.push_back(v.name);
         out.variants.emplace_back("reference");
         return out;
     }

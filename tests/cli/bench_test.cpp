@@ -55,17 +55,19 @@ TEST_CASE("bench: a layer is measured for every case of a list, with its cost an
 
 TEST_CASE("bench: all variants are measured, and a layer without declared work has none") {
     const json results = bench({"linear", "dropout", "--variants", "--seconds", "0"});
-    REQUIRE(results.size() == 3);
+    REQUIRE(results.size() == 5);
     CHECK(results[0]["variant"] == "cpu_fallback");
-    CHECK(results[1]["variant"] == "reference");
     CHECK(results[0]["times_as_fast_as_the_first_variant"].is_null());
-    CHECK(is_near(results[1]["times_as_fast_as_the_first_variant"],
-                  results[0]["median_seconds"].get<double>() / results[1]["median_seconds"].get<double>()));
-    CHECK(results[2]["times_as_fast_as_the_first_variant"].is_null()); // of another layer
-    CHECK(results[2]["layer"] == "dropout");
-    CHECK(results[2]["variant"] == "reference");
-    CHECK(results[2]["operations"].is_null());
-    CHECK(results[2]["gb_per_second"].get<double>() > 0);
+    CHECK(results[1]["variant"] == "cpu_fallback_f16"); // for weights of other dtypes
+    CHECK(results[1]["median_seconds"].is_null());
+    CHECK(results[3]["variant"] == "reference");
+    CHECK(is_near(results[3]["times_as_fast_as_the_first_variant"],
+                  results[0]["median_seconds"].get<double>() / results[3]["median_seconds"].get<double>()));
+    CHECK(results[4]["times_as_fast_as_the_first_variant"].is_null()); // of another layer
+    CHECK(results[4]["layer"] == "dropout");
+    CHECK(results[4]["variant"] == "reference");
+    CHECK(results[4]["operations"].is_null());
+    CHECK(results[4]["gb_per_second"].get<double>() > 0);
 }
 
 TEST_CASE("bench: the gain of every variant is that over the first one, not over the one before it") {
@@ -120,8 +122,8 @@ TEST_CASE("bench: OpenBLAS and another device are measured beside a product") {
         CHECK(is_near(r["times_as_fast_as_beside"], beside / median));
     }
     const json both = bench({"linear", "--case", "T=2 K=8 N=8", "--variants", "--yardstick", "--seconds", "0"});
-    REQUIRE(both.size() == 2);
-    CHECK(both[0]["openblas_seconds"] == both[1]["openblas_seconds"]); // measured once
+    REQUIRE(both.size() == 4);
+    CHECK(both[0]["openblas_seconds"] == both[3]["openblas_seconds"]); // measured once
 }
 
 TEST_CASE("bench: CSV and Markdown have a line for each result") {
@@ -206,6 +208,12 @@ TEST_CASE("bench: invalid arguments are refused") {
     refused({g2p(), "--input", "ids=ids.npy", "--tokens", "9"}, 2, "--tokens is about texts");
     refused({g2p(), "--input", "ids=ids.npy", "--text", "a"}, 2, "cannot be used together");
     refused({g2p(), "--graph", "encode"}, 2, "--graph needs --input");
+    refused({"linear", "--perplexity", "x.txt"}, 2, "--perplexity is about models");
+    refused({"linear", "--precision", "half"}, 2, "--precision is about models");
+    refused({g2p(), "--precision", "f16"}, 2, "full");
+    refused({g2p(), "--window", "9"}, 2, "--window is about --perplexity");
+    refused({g2p(), "--perplexity", "x.txt", "--tokens", "9"}, 2, "--tokens cannot be used with --perplexity");
+    refused({g2p(), "--perplexity", "absent.txt", "--device", "cpu"}, 3, "absent.txt");
     refused({"linear", "--svg", "x.png"}, 2, "name it x.svg");
     refused({"linear", "--svg", "absent/x.svg"}, 1, "--svg absent/x.svg: there is no folder absent");
     refused({"--report", "absent/x.md"}, 1, "there is no folder absent");

@@ -31,6 +31,25 @@ TEST_CASE("a language model continues prompts from arguments and from stdin alik
     CHECK(lines.out == arguments.out);
 }
 
+TEST_CASE("bench --perplexity prints how well a language model foresees a text, with any precision") {
+    const TemporaryFolder folder;
+    const std::string model = language_model(folder);
+    const auto text = folder.write("text.txt", "the cat sat on the mat a cat sat on a mat").string();
+    for (const char *precision : {"full", "half", "int8"}) {
+        const Finished f = run_lamina({"bench", model, "--perplexity", text, "--window", "5", "--precision", precision,
+                                       "--device", "cpu", "--compare-device", "reference", "--json"});
+        REQUIRE(f.status == 0);
+        const auto results = nlohmann::json::parse(f.out).at("results");
+        REQUIRE(results.size() == 4);
+        CHECK(results[0].at("figure") == "perplexity");
+        CHECK(results[0].at("median").get<double>() > 1);
+        CHECK_THAT(results[0].at("median").get<double>(),
+                   matchers::within_abs(results[0].at("beside").get<double>(), 1e-4));
+        CHECK(results[2].at("figure") == "tokens that count");
+        CHECK(results[2].at("median") == 10); // of 13 tokens, the first of which begins the text, in three windows
+    }
+}
+
 TEST_CASE("a language model reports the line that it cannot read, after answering the lines before it") {
     const TemporaryFolder folder;
     const std::string model = language_model(folder);

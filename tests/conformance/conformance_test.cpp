@@ -105,8 +105,8 @@ TEST_CASE("cpu: products of more rows than are multiplied at a time, in every fo
             options.layers = {layer};
             options.case_text = std::string(text) + dtype;
             const CheckReport report = check(test::plugins(), target, options);
-            CHECK(report.results.back().variant == "cpu_fallback");
-            CHECK(report.results.back().status == CaseResult::Status::passed);
+            CHECK(report.results.front().variant == "cpu_fallback");
+            CHECK(report.results.front().status == CaseResult::Status::passed);
             for (const CaseResult &result : report.results) { // also in fewer digits, where the dtype has strips
                 INFO(result.replay << "\n" << result.why);
                 const bool other = std::string_view(dtype) == "q8_0" || std::string_view(dtype) == "f16";
@@ -119,6 +119,7 @@ TEST_CASE("cpu: products of more rows than are multiplied at a time, in every fo
 TEST_CASE("cpu: an infinite value of x reaches the results of its row alone, in few rows and in many", "[cpu]") {
     const CheckTarget target = check_target(test::plugins());
     const abi::Layer &layer = test::plugins()->layer("linear");
+    size_t checked = 0;
     std::vector<std::pair<const char *, CheckVariant>> all;
     for (const CheckVariant &variant : target.variants(layer))
         all.emplace_back("3", variant), all.emplace_back("23", variant);
@@ -128,6 +129,7 @@ TEST_CASE("cpu: an infinite value of x reaches the results of its row alone, in 
             const std::string text = std::string("B=1 T=") + rows + " K=256 N=35 weights=" + dtype;
             INFO(text << ", variant " << variant.name);
             CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, text));
+            if (!target.why_not(graph.plan.steps.front().call, variant.name).why.empty()) continue;
             graph.values.at(graph.plan.inputs.at("x")).f32()[2 * 256 + 77] = std::numeric_limits<float>::infinity();
             plan::ProgramOptions options;
             options.variants = {variant.name};
@@ -139,5 +141,7 @@ TEST_CASE("cpu: an infinite value of x reaches the results of its row alone, in 
                                 tolerance_of(*layer.contract, variant.arithmetic), "y");
             INFO(verdict.text());
             CHECK(verdict.passed);
+            ++checked;
         }
+    CHECK(checked == 3 * 6 + 2 * 2);
 }

@@ -75,6 +75,19 @@ def continuations(device, wanted):
     return f"all {' and '.join(map(str, counts))} token ids are the same"
 
 
+def perplexity(device, wanted):
+    text = wanted["perplexity"]
+    options = "--perplexity", pathlib.Path(__file__).parents[2] / text["file"], "--window", text["window"]
+    out = json.loads(lamina("bench", models / "smollm2.gguf", *options, "--device", device, "--json"))
+    found = {each["figure"]: each["median"] for each in out["results"]}
+    if found["tokens that count"] != text["tokens"]:
+        raise Wrong(f"{found['tokens that count']} tokens, not {text['tokens']}")
+    apart = abs(found["perplexity"] / text["value"] - 1)
+    if not apart < 3e-5:
+        raise Wrong(f"{found['perplexity']}, not {text['value']}")
+    return f"{found['perplexity']:.4f}; they differ by {apart:.0e} of that"
+
+
 def transcript(device, wanted):
     out = json.loads(lamina("run", models / "whisper", expected / "speech.wav", "--device", device, "--json"))[0]
     same_ids(out["parts"][0]["tokens"], wanted["transcript"])
@@ -132,6 +145,7 @@ def main():
         row(device, "minilm", f"vectors of {len(wanted['sentences'])} sentences", vectors, wanted)
         row(device, "minilm", "`lamina compare --with` a record of transformers", recorded)
         row(device, "smollm2.gguf", "greedy continuations", continuations, wanted)
+        row(device, "smollm2.gguf", f"perplexity of {wanted['perplexity']['tokens']} tokens", perplexity, wanted)
         row(device, "whisper", "transcript", transcript, wanted)
         for model in arguments.compare.split(","):
             row(device, model, "`lamina compare`", layers, model)

@@ -4,6 +4,7 @@ MODELS is what unpack.py wrote. Needs espeak-ng, which makes the speech, and the
 """
 
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -21,6 +22,7 @@ expected = pathlib.Path(__file__).parent / "expected"
 sentences = ["A man is playing a guitar.", "Someone plays an instrument.", "It rains in Paris.",
              "The quick brown fox jumps over the lazy dog.", "Vulkan runs on many GPUs.", "¿Dónde está la biblioteca?",
              "The committee postponed its decision until the report, which nobody had read, was finished.", "Yes."]
+foreseen, window = "LICENSE", 100  # a file of the source tree, and how many of its tokens are read at a time
 prompts = {"The capital of France is": 29, "Once upon a time there was a": 64}  # and how many tokens follow
 spoken = "The quick brown fox jumps over the lazy dog. Ask not what your country can do for you."
 
@@ -35,11 +37,29 @@ def vectors():
     return torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1)).numpy()
 
 
-def continuations():
-    """Token ids, greedily, from the weights that the GGUF file's blocks stand for."""
+def language_model():
+    """Tokenizer and model, with the weights that the GGUF file's blocks stand for."""
     options = dict(gguf_file="smollm2.gguf")
     tokenizer = transformers.AutoTokenizer.from_pretrained(models, **options)
-    model = transformers.AutoModelForCausalLM.from_pretrained(models, dtype=torch.float32, **options).eval()
+    return tokenizer, transformers.AutoModelForCausalLM.from_pretrained(models, dtype=torch.float32, **options).eval()
+
+
+def perplexity():
+    """exp of the mean loss of all tokens but the first of each window."""
+    tokenizer, model = language_model()
+    ids = tokenizer((pathlib.Path(__file__).parents[2] / foreseen).read_text(), return_tensors="pt").input_ids
+    loss = tokens = 0
+    for part in ids.split(window, dim=1):
+        if part.shape[1] > 1:
+            with torch.no_grad():
+                loss += model(part, labels=part).loss.item() * (part.shape[1] - 1)
+            tokens += part.shape[1] - 1
+    return {"file": foreseen, "window": window, "tokens": tokens, "value": math.exp(loss / tokens)}
+
+
+def continuations():
+    """Token ids, greedily."""
+    tokenizer, model = language_model()
     for prompt, tokens in prompts.items():
         ids = tokenizer(prompt, return_tensors="pt").input_ids
         with torch.no_grad():
@@ -81,7 +101,7 @@ def main():
     expected.mkdir(exist_ok=True)
     numpy.save(expected / "vectors.npy", vectors())
     found = {"made by": f"transformers {transformers.__version__}, torch {torch.__version__}", "sentences": sentences,
-             "continuations": dict(continuations()), "spoken": spoken,
+             "continuations": dict(continuations()), "perplexity": perplexity(), "spoken": spoken,
              "transcript": transcript(speech(expected / "speech.wav"))}
     text = re.sub(r"([0-9],|\[)\s+(?=[0-9])", r"\1 ", json.dumps(found, indent=1, ensure_ascii=False))  # ids side by side
     (expected / "expected.json").write_text(text + "\n")

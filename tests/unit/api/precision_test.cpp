@@ -3,6 +3,7 @@
 #include <lamina/proof.hpp>
 
 #include "catch.hpp"
+#include "places.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -85,10 +86,9 @@ TEST_CASE("a comparison judges by the tolerance of the variant that ran") {
     CHECK(full.variant == "cpu_fallback");
     CHECK(int8.variant == "cpu_fallback_q8_0");
     CHECK(int8.own.error > 100 * full.own.error);
-    // A variant that is named runs in any session, and is judged by its own tolerance, too.
-    how.precision = Precision::full;
-    how.variants = {{"linear", "cpu_fallback_f16"}};
-    CHECK(compared(how).variant == "cpu_fallback_f16");
+    how.variants = {{"linear", "cpu_fallback_q8_0"}}; // of both layers
+    CHECK_THAT(message_of([&] { (void)compared(how); }),
+               matchers::contains("layer 'b': variant 'cpu_fallback_q8_0' was requested, but it does not fit"));
 }
 
 TEST_CASE("precisions have names") {
