@@ -13,6 +13,7 @@ Use an idle machine.
 
 import argparse
 import csv
+import functools
 import itertools
 import json
 import os
@@ -40,6 +41,7 @@ def arguments():
     parser.add_argument("--batches", type=numbers, default=[1], help="texts at once, such as 1,8")
     parser.add_argument("--tokens", type=int, default=32, help="tokens to generate")
     parser.add_argument("--cache", default="f32", choices=["f32", "f16"])
+    parser.add_argument("--precisions", type=lambda text: text.split(","), default=["full"], help="such as full,int8")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", help="a Python that has llama.cpp; default: the one of bench/environment")
     return parser.parse_args()
@@ -60,10 +62,10 @@ def finished(command):
 # ---- One run: tokens per second of the prompts and after them, peak memory ----
 
 
-def run_lamina(options, model, prompt, batch):
+def run_lamina(options, model, prompt, batch, precision):
     text, memory = finished([options.lamina, "bench", model, "--device", options.device, "--prompt-tokens", str(prompt),
                              "--tokens", str(options.tokens), "--batch", str(batch), "--cache", options.cache,
-                             "--rounds", "1", "--format", "csv"])
+                             "--precision", precision, "--rounds", "1", "--format", "csv"])
     medians = {row["figure"]: float(row["median"]) for row in csv.DictReader(text.splitlines())}
     return medians["prompts"], medians["answers"], memory
 
@@ -156,17 +158,22 @@ def main():
     options = arguments()
     print(f"{options.device}, {options.tokens} tokens generated, medians of {options.rounds} rounds, "
           f"{os.cpu_count()} threads; llama.cpp / Lamina, and how many times as fast Lamina is\n")
-    print("| file | texts | prompt, tokens | prompt, tokens/s | | answer, tokens/s | | peak memory, MiB |\n"
-          "| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| file | texts | prompt, tokens | precision | prompt, tokens/s | | answer, tokens/s | | peak memory, MiB |\n"
+          "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for model, batch, prompt in itertools.product(options.models, options.batches, options.prompts):
-        runs = {run_llama: [], run_lamina: []}
+        runs = {"llama.cpp": functools.partial(run_llama, options, model, prompt, batch)}
+        for precision in options.precisions:
+            runs[precision] = functools.partial(run_lamina, options, model, prompt, batch, precision)
+        found = {name: [] for name in runs}
         for _ in range(options.rounds):
-            for run, found in runs.items():
-                found.append(run(options, model, prompt, batch))
-        theirs, ours = ([statistics.median(each) for each in zip(*found)] for found in runs.values())
-        cells = [f"{theirs[i]:.3g} / {ours[i]:.3g} | {ours[i] / theirs[i]:.2f}" for i in (0, 1)]
-        print(f"| {pathlib.Path(model).stem} | {batch} | {prompt} | {' | '.join(cells)} | "
-              f"{theirs[2]:.0f} / {ours[2]:.0f} |", flush=True)
+            for name, run in runs.items():
+                found[name].append(run())
+        medians = {name: [statistics.median(each) for each in zip(*rounds)] for name, rounds in found.items()}
+        theirs = medians.pop("llama.cpp")
+        for precision, ours in medians.items():
+            cells = [f"{theirs[i]:.3g} / {ours[i]:.3g} | {ours[i] / theirs[i]:.2f}" for i in (0, 1)]
+            print(f"| {pathlib.Path(model).stem} | {batch} | {prompt} | {precision} | {' | '.join(cells)} | "
+                  f"{theirs[2]:.0f} / {ours[2]:.0f} |", flush=True)
 
 
 if sys.argv[1:2] == ["--llama"]:

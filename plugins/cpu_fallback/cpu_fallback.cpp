@@ -10,21 +10,20 @@ struct CpuFallback {
         "layers on the CPU, with SIMD and on all processors; those without a kernel here, by their references";
     static constexpr uint32_t stored = block_dtypes | LAMINA_F16 | LAMINA_BF16; // f32 is passed as aligned words
     // Products of weights in strips (strips.hpp) are also computed with fewer digits.
-    static constexpr uint32_t strips = block_dtypes & ~uint32_t{LAMINA_Q8_0};
     template <int XDigits>
     static constexpr uint32_t arithmetic = XDigits == 3   ? LAMINA_F32
                                            : XDigits == 2 ? LAMINA_F16
                                                           : LAMINA_Q8_0;
     template <int XDigits>
     static constexpr auto linear = cpu_kernel<cpu_fallback::linear<XDigits>>(
-        "linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N", XDigits == 3 ? stored : strips,
+        "linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N", XDigits == 3 ? stored : block_dtypes,
         arithmetic<XDigits>);
     template <int XDigits>
     static constexpr auto feed_forward = cpu_kernel<cpu_fallback::feed_forward<XDigits>>(
         "feed_forward",
         "activation=relu|gelu|gelu_tanh|silu|tanh; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
         "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
-        XDigits == 3 ? stored : strips, arithmetic<XDigits>);
+        XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::activation>("activation",
                                              "activation=relu|gelu|gelu_tanh|silu|tanh scale; x: ... -> y: ..."),

@@ -191,9 +191,9 @@ void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y,
     if (!in_strips(weight.dtype)) return add_products(part, rows_, y + first, weight.rows);
     const Strips strips(part);
     for (int64_t i = 0; i < strips.count(); ++i)
-        add_strip_products(
-            {weight.dtype, strips.at(i), weight.values, strips.rows_of(i), weight.x_digits, digits_.data(), rows_.rows},
-            y + first + i * strip_rows, weight.rows);
+        add_strip_products({weight.dtype, strips.at(i), weight.values, strips.rows_of(i), weight.x_digits,
+                            digits_.data(), rows_.rows, has_dot_products()},
+                           y + first + i * strip_rows, weight.rows);
 }
 
 PackedRows::PackedRows(int64_t rows, int64_t values)

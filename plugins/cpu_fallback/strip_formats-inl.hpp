@@ -102,6 +102,18 @@ template <int Bits, bool Minimum> struct Of<FewBits<Bits, Minimum>> {
     }
 };
 
+template <> struct Of<Q8_0> {
+    static constexpr int bits = 8, values = 32, in_group = 32;
+    static constexpr int64_t words_at = Place::of_number, bytes = words_at + 8 * Place::of_word;
+    Place place;
+
+    HWY_INLINE Floats scale(int /*group*/) const { return place.number(0); }
+    HWY_INLINE Floats minimum(int /*group*/, Floats scale) const { return hn::Mul(scale, hn::Set(floats, -128)); }
+    template <int Half> HWY_INLINE Bytes four(int /*group*/, int i) const { // 128 more than what is stored
+        return hn::Xor(place.word(words_at, 4 * Half + i), hn::Set(HWY_NAMESPACE::bytes, uint8_t{128}));
+    }
+};
+
 template <int Bits> struct Of<FewBitsK<Bits>> {
     static constexpr int bits = Bits, values = 256, in_group = 32;
     static constexpr int64_t steps_at = 2 * Place::of_number, fifth_at = steps_at + 3 * Place::of_word,

@@ -224,13 +224,6 @@ template <class F> HWY_INLINE void with_digits(int digits, F &&f) {
     f.template operator()<3>();
 }
 
-#if HWY_TARGET == HWY_AVX3
-bool has_dot_products() {
-    static const bool has = (hwy::SupportedTargets() & HWY_AVX3_DL) != 0; // it asks the processor, which takes long
-    return has;
-}
-#endif
-
 // ---- From floats to integers ----
 
 template <int Count> // a little less than the digits allow
@@ -313,6 +306,8 @@ HWY_ATTR void widen_strip(const std::byte *strip, int64_t first, int64_t values,
 // Calls f.operator()<Format>() with the format of a dtype.
 template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
     switch (dtype) {
+    case LAMINA_Q8_0:
+        return f.template operator()<Q8_0>();
     case LAMINA_Q4_0:
         return f.template operator()<Q4_0>();
     case LAMINA_Q4_1:
@@ -345,7 +340,7 @@ HWY_ATTR bool all_to_digits(int digits, const float *x, int64_t rows, int64_t va
 // least unpacking, and no faster in the others; two digits 1.3 to 1.8 times, one digit 2 to 3 times.
 HWY_ATTR bool strips_suit_many([[maybe_unused]] uint32_t dtype, int digits) {
 #if HWY_TARGET == HWY_AVX3
-    if (has_dot_products()) return digits < 3 || dtype == LAMINA_Q4_0 || dtype == LAMINA_Q4_1;
+    if (has_dot_products()) return digits < 3 || dtype == LAMINA_Q4_0 || dtype == LAMINA_Q4_1 || dtype == LAMINA_Q8_0;
 #endif
     return digits < 2;
 }
@@ -354,9 +349,9 @@ HWY_ATTR void add_any_products(const StripProduct &product, float *y, int64_t st
     with_format(product.dtype, [&]<class Format>() HWY_ATTR {
         with_digits(product.digits, [&]<int Count>() HWY_ATTR {
 #if HWY_TARGET == HWY_AVX3
-            if (has_dot_products()) return add_products<Format, WordSums, Count>(product, y, step);
+            if (product.dot_products) return add_products<Format, WordSums, Count>(product, y, step);
 #endif
-            add_products<Format, ShortSums, Count>(product, y, step);
+            if constexpr (Of<Format>::bits < 8) add_products<Format, ShortSums, Count>(product, y, step);
         });
     });
 }
@@ -379,6 +374,7 @@ struct Numbers {
 };
 constexpr Numbers numbers_of(uint32_t dtype) {
     switch (dtype) {
+    case LAMINA_Q8_0:
     case LAMINA_Q4_0:
     case LAMINA_Q5_0:
         return {1, 0};
@@ -408,7 +404,18 @@ HWY_EXPORT(add_any_products);
 HWY_EXPORT(strips_suit_many);
 HWY_EXPORT(widen_any_strip);
 
-bool in_strips(uint32_t dtype) { return storage_type(dtype).in_blocks() && dtype != LAMINA_Q8_0; }
+bool has_dot_products() {
+#if HWY_ARCH_X86
+    static const bool has = (hwy::SupportedTargets() & HWY_AVX3_DL) != 0; // it asks the processor, which takes long
+    return has;
+#else
+    return false;
+#endif
+}
+
+bool in_strips(uint32_t dtype) {
+    return storage_type(dtype).in_blocks() && (dtype != LAMINA_Q8_0 || has_dot_products());
+}
 
 void put_strip(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out) {
     const int64_t size = storage_type(dtype).block_bytes, row_bytes = storage_type(dtype).row_bytes(values);

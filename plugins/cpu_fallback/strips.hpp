@@ -1,4 +1,4 @@
-// Weights with at most six bits a value, sixteen rows at a time: a strip. The blocks of a strip follow each other as
+// Weights in blocks, sixteen rows at a time: a strip. The blocks of a strip follow each other as
 // those of a row do. Within a block, what the rows have at the same place is together: the first two bytes of all
 // sixteen, then the next. So a vector holds the same values of several rows, whose sums are its lanes, and nothing is
 // moved between lanes. A strip takes as many bytes as its rows.
@@ -11,7 +11,11 @@ namespace lamina::plugin::cpu_fallback {
 
 inline constexpr int64_t strip_rows = 16;
 
-// Whether products read weights of a dtype in strips.
+// Whether the processor has an instruction that multiplies four pairs of bytes and adds the products.
+bool has_dot_products();
+
+// Whether products read weights of a dtype in strips. Weights of eight bits need dot products: sums of two of them do not
+// fit into 16 bits.
 bool in_strips(uint32_t dtype);
 
 // Writes rows, which follow each other in memory, as strips. Rows that do not fill a strip stay as they are.
@@ -47,6 +51,7 @@ struct StripProduct {
     int digits;
     const std::byte *x; // as to_digits() has written it
     int64_t rows;
+    bool dot_products; // use them; only if has_dot_products()
 };
 void add_strip_products(const StripProduct &product, float *y, int64_t step);
 

@@ -5,11 +5,13 @@
 #include <hwy/targets.h>
 
 #include <random>
+#include <type_traits>
 #include <vector>
 
 namespace lamina::test {
 
-// Runs f with each instruction set that the processor has, and with what code for AVX-512 asks for by itself.
+// Runs f(set), or f(), with each instruction set that the processor has; the last is AVX-512 with dot products, if it
+// has those.
 template <class F> void for_instruction_sets(F &&f) {
     std::vector<int64_t> sets = hwy::SupportedAndGeneratedTargets();
     if ((hwy::SupportedTargets() & HWY_AVX3_DL) != 0) sets.push_back(HWY_AVX3 | HWY_AVX3_DL);
@@ -17,7 +19,10 @@ template <class F> void for_instruction_sets(F &&f) {
         INFO("with " << hwy::TargetName(set & -set));
         hwy::SetSupportedTargetsForTest(set);
         hwy::GetChosenTarget().Update(set);
-        f();
+        if constexpr (std::is_invocable_v<F, int64_t>)
+            f(set);
+        else
+            f();
     }
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());

@@ -70,13 +70,18 @@ void check_product(const Weight &weight, const std::vector<float> &x, int64_t ro
     }
 }
 
+// Whether products may read weights row by row: those of eight bits do without dot products.
+bool has_rows(const StorageType &type) {
+    return type.dtype != LAMINA_I32 && (!type.in_blocks() || type.dtype == LAMINA_Q8_0);
+}
+
 } // namespace
 
 TEST_CASE("cpu_fallback: rows of weights are widened exactly, and multiplied as in double") {
     REQUIRE(hwy::SupportedAndGeneratedTargets().size() > 1);
     for_instruction_sets([] {
         for (const StorageType &type : storage_types) {
-            if (type.dtype == LAMINA_I32 || cpu_fallback::in_strips(type.dtype)) continue;
+            if (!has_rows(type)) continue;
             INFO("dtype " << type.name);
             const std::vector<int64_t> widths =
                 type.in_blocks() ? std::vector<int64_t>{type.block_values, 3 * type.block_values, 6 * type.block_values}
@@ -95,7 +100,7 @@ TEST_CASE("cpu_fallback: rows of weights are widened exactly, and multiplied as 
 TEST_CASE("cpu_fallback: infinities and NaN in x come out as in a product of floats") {
     for_instruction_sets([] {
         for (const StorageType &type : storage_types) {
-            if (type.dtype == LAMINA_I32 || cpu_fallback::in_strips(type.dtype)) continue;
+            if (!has_rows(type)) continue;
             INFO("dtype " << type.name);
             const Weight weight(type, 4, 256);
             for (const float value :

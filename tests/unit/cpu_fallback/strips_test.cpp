@@ -19,9 +19,11 @@ using lamina::test::AtTheEdge, lamina::test::for_instruction_sets, lamina::test:
 
 namespace {
 
-template <class F> void for_dtypes(const F &f) {
+bool has_dot_products(int64_t set) { return (set & HWY_AVX3_DL) != 0; }
+
+template <class F> void for_dtypes(int64_t set, const F &f) {
     for (const StorageType &type : storage_types)
-        if (in_strips(type.dtype)) {
+        if (type.in_blocks() && (type.dtype != LAMINA_Q8_0 || has_dot_products(set))) {
             INFO("dtype " << type.name);
             f(type);
         }
@@ -58,7 +60,7 @@ std::vector<double> rounded(const std::vector<float> &x, float integers) {
 }
 
 // The product with `rows` rows of x in so many digits, compared with sums in double.
-void check_strips(int count, const Strips &weight, const std::vector<float> &floats, int64_t rows) {
+void check_strips(int64_t set, int count, const Strips &weight, const std::vector<float> &floats, int64_t rows) {
     INFO(count << " digits, " << rows << " rows");
     const std::vector<double> x =
         count == 3 ? std::vector<double>(floats.begin(), floats.end()) : rounded(floats, count == 2 ? 127 * 256 : 127);
@@ -66,7 +68,8 @@ void check_strips(int count, const Strips &weight, const std::vector<float> &flo
     REQUIRE(to_digits(count, floats.data(), rows, weight.values, digits.data()));
     const int64_t apart = weight.rows + 1; // of y's rows; what lies between them stays as it is
     std::vector<float> y(static_cast<size_t>(rows * apart), 1);
-    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, count, digits.data(), rows},
+    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, count, digits.data(), rows,
+                        has_dot_products(set)},
                        y.data(), apart);
     for (int64_t r = 0; r < rows; ++r) {
         for (int64_t n = 0; n < weight.rows; ++n) {
@@ -80,16 +83,16 @@ void check_strips(int count, const Strips &weight, const std::vector<float> &flo
         CHECK(y[static_cast<size_t>(r * apart + weight.rows)] == 1);
     }
 }
-void check_strips(const Strips &weight, const std::vector<float> &x, int64_t rows) {
-    for (const int count : {1, 2, 3}) check_strips(count, weight, x, rows);
+void check_strips(int64_t set, const Strips &weight, const std::vector<float> &x, int64_t rows) {
+    for (const int count : {1, 2, 3}) check_strips(set, count, weight, x, rows);
 }
 
 } // namespace
 
 TEST_CASE("cpu_fallback: strips are widened exactly, and multiplied as in double") {
     REQUIRE(hwy::SupportedAndGeneratedTargets().size() > 1);
-    for_instruction_sets([] {
-        for_dtypes([](const StorageType &type) {
+    for_instruction_sets([](int64_t set) {
+        for_dtypes(set, [set](const StorageType &type) {
             for (const int64_t blocks : {1, 3, 6})
                 for (const int64_t n : {1, 5, 16}) {
                     const Strips weight(type, n, blocks * type.block_values);
@@ -104,22 +107,23 @@ TEST_CASE("cpu_fallback: strips are widened exactly, and multiplied as in double
                                                    weight.at(std::min(r, n - 1), i);
                         CHECK(same);
                     }
-                    for (const int64_t rows : {1, 3, 9, 29}) check_strips(weight, numbers(rows * weight.values), rows);
+                    for (const int64_t rows : {1, 3, 9, 29})
+                        check_strips(set, weight, numbers(rows * weight.values), rows);
                 }
         });
     });
 }
 
 TEST_CASE("cpu_fallback: the largest integers of weights and of x do not overflow") {
-    for_instruction_sets([] {
-        for_dtypes([](const StorageType &type) {
+    for_instruction_sets([](int64_t set) {
+        for_dtypes(set, [set](const StorageType &type) {
             for (const float sign : {1.0F, -1.0F}) {
                 const int64_t values = 2 * type.block_values;
                 std::vector<float> wide(static_cast<size_t>(strip_rows * values), sign);
                 for (size_t i = 0; i < wide.size(); i += 16) wide[i] = -sign; // so that the others are the greatest
                 const Strips weight(type, strip_rows, values, wide);
-                check_strips(weight, std::vector<float>(static_cast<size_t>(values), 1), 1);
-                check_strips(weight, std::vector<float>(static_cast<size_t>(values), -1), 1);
+                check_strips(set, weight, std::vector<float>(static_cast<size_t>(values), 1), 1);
+                check_strips(set, weight, std::vector<float>(static_cast<size_t>(values), -1), 1);
             }
         });
     });
@@ -128,8 +132,8 @@ TEST_CASE("cpu_fallback: the largest integers of weights and of x do not overflo
 TEST_CASE("cpu_fallback: strips times values of very unequal sizes") {
     // Integers stand for 32 values. So a large value must not cost others their accuracy, and neither zeros nor the
     // smallest floats may divide by zero.
-    for_instruction_sets([] {
-        for_dtypes([](const StorageType &type) {
+    for_instruction_sets([](int64_t set) {
+        for_dtypes(set, [set](const StorageType &type) {
             const Strips weight(type, 3, 2 * std::max<int64_t>(type.block_values, 128));
             std::vector<float> x = numbers(weight.values);
             for (int64_t i = 0; i < weight.values; ++i) {
@@ -139,11 +143,11 @@ TEST_CASE("cpu_fallback: strips times values of very unequal sizes") {
             for (const float all : {1.0F, -0.0F, 1e-6F, 1e25F}) {
                 std::vector<float> scaled = x;
                 for (float &v : scaled) v *= all;
-                check_strips(weight, scaled, 1);
+                check_strips(set, weight, scaled, 1);
             }
             std::ranges::fill(x, 0.0F); // but for 32
             for (int64_t i = 32; i < 64; ++i) x[static_cast<size_t>(i)] = i % 2 == 0 ? 5 : -5;
-            check_strips(weight, x, 1);
+            check_strips(set, weight, x, 1);
         });
     });
 }
