@@ -159,16 +159,18 @@ void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f) {
 
 FewRowsFor::FewRowsFor(const WeightRows &weight, const float *x, int64_t rows)
     : copy_(padded(weight.values) != weight.values ? rows : 0, padded(weight.values)), rows_{x, rows, weight.values},
-      digits_(in_strips(weight.dtype) ? rows * (weight.values / 32) * digits_bytes(weight.x_digits) : 0) {
+      form_(in_strips(weight.dtype) ? digits_form(weight.dtype, weight.x_digits) : DigitsForm{0}),
+      digits_(in_strips(weight.dtype) ? rows * (weight.values / 32) * form_.bytes() : 0) {
     const int64_t values = weight.values;
     if (in_strips(weight.dtype)) {
         std::atomic<bool> finite = true;
         constexpr int64_t work = 8; // of a value, in multiplications
-        in_ranges(ceil_div(rows, digits_together), part_values / (work * digits_together * values) + 1,
+        in_ranges(ceil_div(rows, apart_from_others), part_values / (work * apart_from_others * values) + 1,
                   [&](int64_t begin, int64_t end) {
-                      const int64_t at = begin * digits_together, count = std::min(end * digits_together, rows) - at;
-                      std::byte *const to = digits_.data() + at * (values / 32) * digits_bytes(weight.x_digits);
-                      if (!to_digits(weight.x_digits, x + at * values, count, values, to)) finite = false;
+                      const int64_t at = begin * apart_from_others,
+                                    count = std::min(end * apart_from_others, rows) - at;
+                      std::byte *const to = digits_.data() + at * (values / 32) * form_.bytes();
+                      if (!to_digits(form_, x + at * values, count, values, to)) finite = false;
                   });
         there_ = finite;
     } else if (padded(values) != values) {
@@ -191,8 +193,8 @@ void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y,
     if (!in_strips(weight.dtype)) return add_products(part, rows_, y + first, weight.rows);
     const Strips strips(part);
     for (int64_t i = 0; i < strips.count(); ++i)
-        add_strip_products({weight.dtype, strips.at(i), weight.values, strips.rows_of(i), weight.x_digits,
-                            digits_.data(), rows_.rows, has_dot_products()},
+        add_strip_products({weight.dtype, strips.at(i), weight.values, strips.rows_of(i), form_, digits_.data(),
+                            rows_.rows, has_dot_products()},
                            y + first + i * strip_rows, weight.rows);
 }
 

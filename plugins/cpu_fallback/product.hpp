@@ -40,6 +40,7 @@ class FewRowsFor {
   private:
     Matrix copy_;
     FewRows rows_;
+    DigitsForm form_;
     Array<std::byte> digits_;
     bool there_ = true;
 };

@@ -41,12 +41,13 @@ HWY_INLINE Floats bits_of(UnsignedWords w, int from, uint32_t mask) {
 
 // ---- Formats ----
 //
-// Of<Format> is a block of a strip, for the rows from `lane` on. Its values are scale * integer + minimum.
-//   bits, values, bytes       of a value's integer; of a row in the block; of the whole block
-//   in_group                  how many values share a scale and a minimum
-//   scale(group), minimum(group, scale)
-//   four<half>(group, i)      the integers of values 4 i to 4 i + 3 of half a group, as the bytes of each lane
-// Groups are numbers, not template arguments: code for each of them would be a little faster, and many times as long.
+// Of<Format> is a group of a block of a strip, whose values share a scale, for the rows from `lane` on.
+//   bits, values               of a value's integer; of a row in the group
+//   block_values, block_bytes  of a row in the block; of the whole block
+//   offset                     values are scale() * (integer - offset); 0: they are scale() * integer + minimum()
+//   minimum()                  otherwise -offset * scale()
+//   four<half>(i)              the integers of values 4 i to 4 i + 3 of half the group, as the bytes of each lane
+// What depends on the group's number is worked out once: a template argument for it would make code many times as long.
 
 // Where something of all rows is in a block: numbers of 16 bits, and words of four bytes.
 class Place {
@@ -70,20 +71,21 @@ class Place {
 template <class Format> struct Of;
 
 template <int Bits, bool Minimum> struct Of<FewBits<Bits, Minimum>> {
-    static constexpr int bits = Bits, values = 32, in_group = 32;
+    static constexpr int bits = Bits, values = 32, offset = Minimum ? 0 : FewBits<Bits, Minimum>::middle;
     static constexpr int64_t fifth_at = (Minimum ? 2 : 1) * Place::of_number,
-                             low_at = fifth_at + (Bits == 5 ? Place::of_word : 0), bytes = low_at + 4 * Place::of_word;
-    Place place;
+                             low_at = fifth_at + (Bits == 5 ? Place::of_word : 0), block_values = 32,
+                             block_bytes = low_at + 4 * Place::of_word;
 
-    HWY_INLINE Floats scale(int /*group*/) const { return place.number(0); }
-    HWY_INLINE Floats minimum(int /*group*/, Floats scale) const {
+    HWY_INLINE Of(Place block, int /*number*/) : block_(block) {}
+    HWY_INLINE Floats scale() const { return block_.number(0); }
+    HWY_INLINE Floats minimum() const {
         if constexpr (Minimum)
-            return place.number(Place::of_number);
+            return block_.number(Place::of_number);
         else
-            return hn::Mul(scale, hn::Set(floats, -FewBits<Bits, Minimum>::middle));
+            return hn::Mul(scale(), hn::Set(floats, -offset));
     }
-    template <int Half> HWY_INLINE Bytes four(int /*group*/, int i) const {
-        const Bytes low = shifted_right(place.word(low_at, i), 4 * Half, 0x0f);
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        const Bytes low = shifted_right(block_.word(low_at, i), 4 * Half, 0x0f);
         if constexpr (Bits == 4)
             return low;
         else
@@ -93,75 +95,94 @@ template <int Bits, bool Minimum> struct Of<FewBits<Bits, Minimum>> {
   private:
     // Four bits of each row's word, from bit 4 i on, each as bit 4 of a byte.
     [[nodiscard]] HWY_INLINE Bytes fifth_bits(int i) const {
-        constexpr auto all = HWY_NAMESPACE::bytes;
         alignas(16) static constexpr uint8_t lowest[16] = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
-        const auto moved = hn::ShiftRightSame(hn::BitCast(unsigned_words, place.word(fifth_at, 0)), 4 * i);
-        const Bytes same = hn::TableLookupBytes(hn::BitCast(all, moved), hn::LoadDup128(all, lowest));
-        const auto mask = hn::BitCast(all, hn::Set(unsigned_words, 0x08040201U));
-        return hn::IfThenElseZero(hn::Eq(hn::And(same, mask), mask), hn::Set(all, uint8_t{16}));
+        const auto moved = hn::ShiftRightSame(hn::BitCast(unsigned_words, block_.word(fifth_at, 0)), 4 * i);
+        const Bytes same = hn::TableLookupBytes(hn::BitCast(bytes, moved), hn::LoadDup128(bytes, lowest));
+        const auto mask = hn::BitCast(bytes, hn::Set(unsigned_words, 0x08040201U));
+        return hn::IfThenElseZero(hn::Eq(hn::And(same, mask), mask), hn::Set(bytes, uint8_t{16}));
     }
+
+    Place block_;
 };
 
 template <> struct Of<Q8_0> {
-    static constexpr int bits = 8, values = 32, in_group = 32;
-    static constexpr int64_t words_at = Place::of_number, bytes = words_at + 8 * Place::of_word;
-    Place place;
+    static constexpr int bits = 8, values = 32, offset = 128;
+    static constexpr int64_t words_at = Place::of_number, block_values = 32,
+                             block_bytes = words_at + 8 * Place::of_word;
 
-    HWY_INLINE Floats scale(int /*group*/) const { return place.number(0); }
-    HWY_INLINE Floats minimum(int /*group*/, Floats scale) const { return hn::Mul(scale, hn::Set(floats, -128)); }
-    template <int Half> HWY_INLINE Bytes four(int /*group*/, int i) const { // 128 more than what is stored
-        return hn::Xor(place.word(words_at, 4 * Half + i), hn::Set(HWY_NAMESPACE::bytes, uint8_t{128}));
-    }
-};
-
-template <int Bits> struct Of<FewBitsK<Bits>> {
-    static constexpr int bits = Bits, values = 256, in_group = 32;
-    static constexpr int64_t steps_at = 2 * Place::of_number, fifth_at = steps_at + 3 * Place::of_word,
-                             low_at = fifth_at + (Bits == 5 ? 8 * Place::of_word : 0),
-                             bytes = low_at + 32 * Place::of_word;
-    Place place;
-
-    HWY_INLINE Floats scale(int group) const { return hn::Mul(place.number(0), steps(group, 0)); }
-    HWY_INLINE Floats minimum(int group, Floats /*scale*/) const {
-        return hn::Neg(hn::Mul(place.number(Place::of_number), steps(group, 1)));
-    }
-    template <int Half> HWY_INLINE Bytes four(int group, int i) const {
-        const Bytes low = shifted_right(place.word(low_at, group / 2 * 8 + 4 * Half + i), group % 2 * 4, 0x0f);
-        if constexpr (Bits == 4)
-            return low;
-        else
-            return hn::Or(low, moved_up(shifted_right(place.word(fifth_at, 4 * Half + i), group, 1)));
+    HWY_INLINE Of(Place block, int /*number*/) : block_(block) {}
+    HWY_INLINE Floats scale() const { return block_.number(0); }
+    HWY_INLINE Floats minimum() const { return hn::Mul(scale(), hn::Set(floats, -offset)); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        return hn::Xor(block_.word(words_at, 4 * Half + i), hn::Set(bytes, uint8_t{128}));
     }
 
   private:
-    // The six bits of a group's scale, or of its minimum: as FewBitsK::unpack() finds them.
-    [[nodiscard]] HWY_INLINE Floats steps(int group, int which) const {
-        const UnsignedWords own = hn::BitCast(unsigned_words, place.word(steps_at, which));
-        if (group < 4) return bits_of(own, 8 * group, 63);
-        const UnsignedWords rest = hn::BitCast(unsigned_words, place.word(steps_at, 2));
-        const int from = 8 * (group - 4);
+    Place block_;
+};
+
+template <int Bits> struct Of<FewBitsK<Bits>> {
+    static constexpr int bits = Bits, values = 32, offset = 0;
+    static constexpr int64_t steps_at = 2 * Place::of_number, fifth_at = steps_at + 3 * Place::of_word,
+                             low_at = fifth_at + (Bits == 5 ? 8 * Place::of_word : 0), block_values = 256,
+                             block_bytes = low_at + 32 * Place::of_word;
+
+    HWY_INLINE Of(Place block, int number)
+        : block_(block), number_(number), low_at_(low_at + number / 2 * 8 * Place::of_word), low_by_(number % 2 * 4) {}
+    HWY_INLINE Floats scale() const { return hn::Mul(block_.number(0), steps(0)); }
+    HWY_INLINE Floats minimum() const { return hn::Neg(hn::Mul(block_.number(Place::of_number), steps(1))); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        const Bytes low = shifted_right(block_.word(low_at_, 4 * Half + i), low_by_, 0x0f);
+        if constexpr (Bits == 4)
+            return low;
+        else
+            return hn::Or(low, moved_up(shifted_right(block_.word(fifth_at, 4 * Half + i), number_, 1)));
+    }
+
+  private:
+    // The six bits of the group's scale, or of its minimum: as FewBitsK::unpack() finds them.
+    [[nodiscard]] HWY_INLINE Floats steps(int which) const {
+        const UnsignedWords own = hn::BitCast(unsigned_words, block_.word(steps_at, which));
+        if (number_ < 4) return bits_of(own, 8 * number_, 63);
+        const UnsignedWords rest = hn::BitCast(unsigned_words, block_.word(steps_at, 2));
+        const int from = 8 * (number_ - 4);
         return hn::MulAdd(bits_of(own, from + 6, 3), hn::Set(floats, 16), bits_of(rest, from + 4 * which, 15));
     }
+
+    Place block_;
+    int number_;
+    int64_t low_at_;
+    int low_by_;
 };
 
 template <> struct Of<Q6_K> {
-    static constexpr int bits = 6, values = 256, in_group = 16;
+    static constexpr int bits = 6, values = 16, offset = 32;
     static constexpr int64_t high_at = 32 * Place::of_word, steps_at = high_at + 16 * Place::of_word,
-                             scale_at = steps_at + 4 * Place::of_word, bytes = scale_at + Place::of_number;
-    Place place;
+                             scale_at = steps_at + 4 * Place::of_word, block_values = 256,
+                             block_bytes = scale_at + Place::of_number;
 
-    HWY_INLINE Floats scale(int group) const {
-        const auto four_steps = hn::BitCast(words, place.word(steps_at, group / 4));
-        const auto steps = hn::ShiftRight<24>(hn::ShiftLeftSame(four_steps, 24 - group % 4 * 8)); // with sign
-        return hn::Mul(place.number(scale_at), hn::ConvertTo(floats, steps));
+    // Each 128 values have four bits in 16 words, twice, and two bits in 8 words, four times.
+    HWY_INLINE Of(Place block, int number)
+        : block_(block), low_at_((number / 8 * 16 + number % 4 * 4) * Place::of_word),
+          high_at_(high_at + (number / 8 * 8 + number % 2 * 4) * Place::of_word),
+          steps_at_(steps_at + number / 4 * Place::of_word), low_by_(number % 8 / 4 * 4), high_by_(number % 8 / 2 * 2),
+          steps_by_(24 - number % 4 * 8) {}
+    HWY_INLINE Floats scale() const {
+        const auto four_steps = hn::BitCast(words, block_.word(steps_at_, 0));
+        const auto steps = hn::ShiftRight<24>(hn::ShiftLeftSame(four_steps, steps_by_)); // with sign
+        return hn::Mul(block_.number(scale_at), hn::ConvertTo(floats, steps));
     }
-    HWY_INLINE Floats minimum(int /*group*/, Floats scale) const { return hn::Mul(scale, hn::Set(floats, -32)); }
-    template <int Half> HWY_INLINE Bytes four(int group, int i) const {
-        const int part = group / 8, value = group % 8 * 16 + 8 * Half + 4 * i; // of the 128 values
-        const Bytes low = shifted_right(place.word(0, part * 16 + value % 64 / 4), value / 64 * 4, 0x0f);
-        const Bytes high = place.word(high_at, part * 8 + value % 32 / 4); // two bits of each
-        return hn::Or(low, moved_up(shifted_right(high, value / 32 * 2, 3)));
+    HWY_INLINE Floats minimum() const { return hn::Mul(scale(), hn::Set(floats, -offset)); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        const Bytes low = shifted_right(block_.word(low_at_, 2 * Half + i), low_by_, 0x0f),
+                    high = shifted_right(block_.word(high_at_, 2 * Half + i), high_by_, 3);
+        return hn::Or(low, moved_up(high));
     }
+
+  private:
+    Place block_;
+    int64_t low_at_, high_at_, steps_at_;
+    int low_by_, high_by_, steps_by_;
 };
 
 } // namespace

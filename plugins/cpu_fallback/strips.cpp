@@ -6,10 +6,11 @@
 #include <lamina/plugin/plan.hpp> // ceil_div()
 
 #include <algorithm>
+#include <array>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
@@ -28,20 +29,16 @@ namespace {
 constexpr hn::Repartition<int16_t, decltype(floats)> shorts;
 using Shorts = hn::Vec<decltype(shorts)>;
 
-// A tile of products, of a vector of rows with rows of x, or of vectors of rows with a single one: registers have room
-// for its sums.
-template <int Count> constexpr int tile = lanes == 16 ? (Count == 1 ? 12 : Count == 2 ? 8 : 4) : 2;
-constexpr int row_vectors = strip_rows / lanes < 2 ? strip_rows / lanes : 2;
-
-// Calls f.operator()<Rows>(first) for the tiles of some rows of x, in so many digits.
-template <int Count, class F> HWY_INLINE void for_tiles(int64_t rows, F &&f) {
-    constexpr int most = tile<Count>, some = most > 4 ? 4 : most;
-    static_assert(digits_together % most == 0);
-    int64_t r = 0;
-    for (; r + most <= rows; r += most) f.template operator()<most>(r);
-    for (; r + some <= rows; r += some) f.template operator()<some>(r);
-    for (; r < rows; ++r) f.template operator()<1>(r);
+// Rows of x that are multiplied together: registers have room for their sums, which are more where only sixteen values
+// share a scale.
+template <class Format, int Count> constexpr int together_with_avx512() {
+    if (Count == 3) return 4;
+    if (Of<Format>::values == 16) return Count == 1 ? 8 : 6;
+    return Count == 1 ? 12 : 8;
 }
+template <class Format, int Count> constexpr int together = lanes == 16 ? together_with_avx512<Format, Count>() : 2;
+// Vectors of rows of the weight that a single row of x is multiplied with.
+constexpr int row_vectors = strip_rows / lanes < 2 ? strip_rows / lanes : 2;
 
 // How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
 constexpr int64_t ahead = 4096;
@@ -79,6 +76,7 @@ HWY_INLINE Bytes everywhere(const int8_t *digits) {
 // The sums of a vector of rows for each digit of x, while they fit into 16 bits.
 template <int Bits, int Count> struct ShortSums {
     static constexpr int fours = 1 << (7 - Bits); // that it has room for
+    static constexpr bool begins = false;         // with what GroupSums otherwise begin with
     static_assert(fours * 2 * 128 * ((1 << Bits) - 1) < 32768);
     Shorts sums[Count];
 
@@ -103,10 +101,15 @@ template <int Bits, int Count> struct ShortSums {
 // is AVX3_DL, for which its version 1.0 does not compile it.
 template <int /*Bits*/, int Count> struct WordSums {
     static constexpr int fours = 8; // all of a group
+    static constexpr bool begins = true;
     Integers sums[Count];
 
     HWY_INLINE WordSums() {
         for (Integers &sum : sums) sum = hn::Zero(words);
+    }
+    HWY_INLINE void begin(const Begin &with) {
+        sums[Count == 1 ? 0 : 1] = hn::Set(words, with.upper);
+        if constexpr (Count == 3) sums[2] = hn::Set(words, with.lower);
     }
     HWY_INLINE void add(Bytes weights, const int8_t *digits) {
         for (int d = 0; d < Count; ++d) sums[d] = with_four(sums[d], weights, digits + d * 32);
@@ -134,6 +137,10 @@ template <int Count> struct GroupSums {
     Integers upper, lower;
 
     HWY_INLINE GroupSums() : upper(hn::Zero(words)), lower(upper) {}
+    HWY_INLINE void begin(const Begin &with) {
+        upper = hn::Set(words, with.upper);
+        if constexpr (Count == 3) lower = hn::Set(words, with.lower);
+    }
     template <class FewSums> HWY_INLINE void add(const FewSums &sums) {
         upper = hn::Add(upper, sums.upper());
         if constexpr (Count == 3) lower = hn::Add(lower, sums.lower());
@@ -146,77 +153,122 @@ template <int Count> struct GroupSums {
     }
 };
 
-// Adds the products of some vectors of rows, from `lane` on, with some rows of x to sums[r * strip_rows + lane].
-template <class Format, template <int, int> class FewSums, int Count, int Vectors, int Rows>
-HWY_INLINE void multiply_tile(const std::byte *strip, int64_t values, int64_t lane, const Digits<Count> *x,
-                              float *sums) {
-    using Block = Of<Format>;
-    using Few = FewSums<Block::bits, Count>;
-    constexpr int groups = Block::values / Block::in_group, fours = Block::in_group / 4;
-    constexpr int few = fours < Few::fours ? fours : Few::fours; // fours that are added up at a time
-    constexpr int64_t group_bytes = Block::bytes / groups;
-    static_assert(fours % few == 0);
-    Floats total[Vectors][Rows];
-    for (auto &of_vector : total)
-        for (Floats &of_row : of_vector) of_row = hn::Zero(floats);
-    for (const std::byte *const end = strip + values / Block::values * Block::bytes; strip != end;
-         strip += Block::bytes) {
-        for (int group = 0; group < groups; ++group) {
-            // Not all of the block at once: processors wait for no more than a few lines.
-            const std::byte *const next = strip + ahead + group * group_bytes;
-            for (int64_t line = 0; line < group_bytes; line += 64) hwy::Prefetch(next + line);
-            const int8_t *digits = x->digit[0] + group * Block::in_group % 32;
-            GroupSums<Count> of_group[Vectors][Rows];
-            for (int first = 0; first < fours / 2; first += few / 2) {
-                Few of_few[Vectors][Rows];
-                const auto add = [&](auto half, int i) HWY_ATTR {
-                    const int8_t *at = digits + half * (Block::in_group / 2) + 4 * i;
-                    for (int v = 0; v < Vectors; ++v) {
-                        const Bytes weights = Block{Place(strip, lane + v * lanes)}.template four<half>(group, i);
-                        for (int r = 0; r < Rows; ++r)
-                            of_few[v][r].add(weights, at + r * static_cast<int64_t>(sizeof(Digits<Count>)));
-                    }
-                };
-                HWY_UNROLL(1) // or compilers run out of registers
-                for (int i = first; i < first + few / 2; ++i)
-                    add(std::integral_constant<int, 0>(), i), add(std::integral_constant<int, 1>(), i);
+// Some vectors of rows, from `lane` on, times some rows of x.
+template <class Format, template <int, int> class FewSums, int Count, int Vectors, int Rows> class Tile {
+    using Group = Of<Format>;
+    using Few = FewSums<Group::bits, Count>;
+    static constexpr int groups = Group::block_values / Group::values, fours = Group::values / 4;
+    static constexpr int few = fours < Few::fours ? fours : Few::fours; // fours that are added up at a time
+    static constexpr int64_t group_bytes = Group::block_bytes / groups;
+    static_assert(fours % few == 0 && (few == fours || !Few::begins));
+
+  public:
+    HWY_INLINE explicit Tile(int64_t lane) : lane_(lane) {
+        for (auto &of_vector : total_)
+            for (Floats &of_row : of_vector) of_row = hn::Zero(floats);
+    }
+
+    HWY_INLINE void multiply(const std::byte *strip, int64_t values, const Digits<Count> *x) {
+        for (const std::byte *const end = strip + values / Group::block_values * Group::block_bytes; strip != end;
+             strip += Group::block_bytes)
+            for (int group = 0; group < groups; group += 32 / Group::values, x += Rows) {
+                Floats products[Vectors][Rows]; // of 32 values of x, which share a factor
+                add_group<0>(strip, group, x, products);
+                if constexpr (Group::values == 16) add_group<1>(strip, group + 1, x, products);
                 for (int v = 0; v < Vectors; ++v)
-                    for (int r = 0; r < Rows; ++r) of_group[v][r].add(of_few[v][r]);
+                    for (int r = 0; r < Rows; ++r)
+                        total_[v][r] = hn::MulAdd(products[v][r], hn::Set(floats, x[r].factor), total_[v][r]);
             }
-            for (int v = 0; v < Vectors; ++v) {
-                const Block block{Place(strip, lane + v * lanes)};
-                const Floats scale = block.scale(group), minimum = block.minimum(group, scale);
-                for (int r = 0; r < Rows; ++r) {
-                    const Digits<Count> &of_x = x[r];
-                    const float sum = Block::in_group == 32 ? of_x.sum : of_x.sums[group % 2];
-                    const Floats product = hn::Mul(of_group[v][r].all(), hn::Set(floats, of_x.factor));
-                    total[v][r] = hn::MulAdd(scale, product, total[v][r]);
-                    total[v][r] = hn::MulAdd(minimum, hn::Set(floats, sum), total[v][r]);
+    }
+
+    // sums[r * strip_rows + lane]
+    HWY_INLINE void store(float *sums) const {
+        for (int v = 0; v < Vectors; ++v)
+            for (int r = 0; r < Rows; ++r) hn::StoreU(total_[v][r], floats, sums + r * strip_rows + lane_ + v * lanes);
+    }
+
+  private:
+    // `Part`: which part of the 32 values of x the group multiplies.
+    template <int Part>
+    HWY_INLINE void add_group(const std::byte *strip, int number, const Digits<Count> *x,
+                              Floats (&products)[Vectors][Rows]) {
+        // Not all of the block at once: processors wait for no more than a few lines.
+        const std::byte *const next = strip + ahead + number * group_bytes;
+        for (int64_t line = 0; line < group_bytes; line += 64) hwy::Prefetch(next + line);
+        const auto group = groups_at(strip, number, std::make_index_sequence<Vectors>());
+        GroupSums<Count> sums[Vectors][Rows];
+        if constexpr (Group::offset != 0 && !Few::begins)
+            for (auto &of_vector : sums)
+                for (int r = 0; r < Rows; ++r) of_vector[r].begin(x[r].begin[Part]);
+        for (int first = 0; first < fours / 2; first += few / 2) {
+            Few of_few[Vectors][Rows];
+            if constexpr (Group::offset != 0 && Few::begins)
+                for (auto &of_vector : of_few)
+                    for (int r = 0; r < Rows; ++r) of_vector[r].begin(x[r].begin[Part]);
+            const auto add = [&](auto half, int i) HWY_ATTR {
+                const int8_t *at = x->digit[0] + Part * Group::values + half * (Group::values / 2) + 4 * i;
+                for (int v = 0; v < Vectors; ++v) {
+                    const Bytes weights = group[v].template four<half>(i);
+                    for (int r = 0; r < Rows; ++r)
+                        of_few[v][r].add(weights, at + r * static_cast<int64_t>(sizeof(Digits<Count>)));
                 }
+            };
+            HWY_UNROLL(1) // or compilers run out of registers
+            for (int i = first; i < first + few / 2; ++i)
+                add(std::integral_constant<int, 0>(), i), add(std::integral_constant<int, 1>(), i);
+            for (int v = 0; v < Vectors; ++v)
+                for (int r = 0; r < Rows; ++r) sums[v][r].add(of_few[v][r]);
+        }
+        for (int v = 0; v < Vectors; ++v) {
+            const Floats scale = group[v].scale(), minimum = group[v].minimum();
+            for (int r = 0; r < Rows; ++r) {
+                Floats &product = products[v][r];
+                product = Part == 0 ? hn::Mul(scale, sums[v][r].all()) : hn::MulAdd(scale, sums[v][r].all(), product);
+                if constexpr (Group::offset == 0)
+                    total_[v][r] = hn::MulAdd(minimum, hn::Set(floats, x[r].sum), total_[v][r]);
             }
-            if (Block::in_group == 32 || group % 2 != 0) x += Rows;
         }
     }
-    for (int v = 0; v < Vectors; ++v)
-        for (int r = 0; r < Rows; ++r) hn::StoreU(total[v][r], floats, sums + r * strip_rows + lane + v * lanes);
-}
 
-template <class Format, template <int, int> class FewSums, int Count, int Vectors, int Rows>
+    template <size_t... V>
+    HWY_INLINE std::array<Group, Vectors> groups_at(const std::byte *strip, int number,
+                                                    std::index_sequence<V...> /*all*/) const {
+        return {Group(Place(strip, lane_ + static_cast<int64_t>(V) * lanes), number)...};
+    }
+
+    const int64_t lane_;
+    Floats total_[Vectors][Rows];
+};
+
+template <class Format, template <int, int> class FewSums, int Count, int Rows>
 HWY_ATTR void multiply_rows(const StripProduct &p, int64_t first, float *y, int64_t step) {
+    constexpr int vectors = Rows == 1 ? row_vectors : 1;
     alignas(64) float sums[Rows * strip_rows];
     const auto *const x = reinterpret_cast<const Digits<Count> *>(p.x) + first * (p.values / 32);
-    for (int64_t lane = 0; lane < strip_rows; lane += Vectors * lanes)
-        multiply_tile<Format, FewSums, Count, Vectors, Rows>(p.strip, p.values, lane, x, sums);
+    for (int64_t lane = 0; lane < strip_rows; lane += vectors * lanes) {
+        Tile<Format, FewSums, Count, vectors, Rows> tile(lane);
+        tile.multiply(p.strip, p.values, x);
+        tile.store(sums);
+    }
     for (int64_t r = 0; r < Rows; ++r)
         for (int64_t n = 0; n < p.count; ++n) y[(first + r) * step + n] += sums[r * strip_rows + n];
 }
 
 template <class Format, template <int, int> class FewSums, int Count>
 HWY_ATTR void add_products(const StripProduct &p, float *y, int64_t step) {
-    for_tiles<Count>(p.rows, [&]<int Rows>(int64_t first) HWY_ATTR {
-        multiply_rows<Format, FewSums, Count, Rows == 1 ? row_vectors : 1, Rows>(p, first, y, step);
-    });
+    constexpr int most = together<Format, Count>;
+    for (int64_t r = 0; r < p.rows;) {
+        const int64_t rows = rows_together(p.rows - r, most);
+        if (rows == most)
+            multiply_rows<Format, FewSums, Count, most>(p, r, y, step);
+        else if (rows == some_together)
+            multiply_rows<Format, FewSums, Count, std::min<int>(most, some_together)>(p, r, y, step);
+        else
+            multiply_rows<Format, FewSums, Count, 1>(p, r, y, step);
+        r += rows;
+    }
 }
+
 // Calls f.operator()<Count>() with the number of digits of x.
 template <class F> HWY_INLINE void with_digits(int digits, F &&f) {
     if (digits == 1) return f.template operator()<1>();
@@ -224,77 +276,21 @@ template <class F> HWY_INLINE void with_digits(int digits, F &&f) {
     f.template operator()<3>();
 }
 
-// ---- From floats to integers ----
-
-template <int Count> // a little less than the digits allow
-constexpr float greatest_integer = Count == 1   ? 127
-                                   : Count == 2 ? 127 * 256
-                                                : 127 * 65536 + 127 * 256;
-constexpr float least_magnitude = 1e-30F; // of 32 values; it divides the former
-
-// The digits of 16 values as integers, each in 16 bytes, which are 32 apart. Returns the sum of the integers.
-template <int Count> HWY_INLINE int32_t put_digits(const float *x, float inverse, int8_t *to) {
-    constexpr hn::Rebind<uint8_t, decltype(floats)> few_bytes;
-    const auto each = hn::Set(words, 0x808080); // 128 is added to each digit, then taken from its byte
-    Integers sum = hn::Zero(words);
-    for (int64_t i = 0; i < 16; i += lanes) {
-        const Integers v = hn::NearestInt(hn::Mul(hn::LoadU(floats, x + i), hn::Set(floats, inverse)));
-        sum = hn::Add(sum, v);
-        const Integers digits = hn::Xor(hn::Add(v, each), each);
-        for (int d = 0; d < Count; ++d) {
-            const Integers digit = hn::ShiftRightSame(digits, 8 * (Count - 1 - d));
-            hn::StoreU(hn::DemoteTo(few_bytes, hn::And(digit, hn::Set(words, 0xff))), few_bytes,
-                       reinterpret_cast<uint8_t *>(to + d * 32 + i));
-        }
-    }
-    return hn::GetLane(hn::SumOfLanes(words, sum));
-}
-
-// False if a value is not finite.
-template <int Count> HWY_INLINE bool put_digits(const float *x, Digits<Count> &out) {
-    Floats most = hn::Set(floats, least_magnitude);
-    auto finite = hn::Eq(most, most);
-    for (int64_t i = 0; i < 32; i += lanes) {
-        const Floats v = hn::Abs(hn::LoadU(floats, x + i));
-        finite = hn::And(finite, hn::Le(v, hn::Set(floats, std::numeric_limits<float>::max())));
-        most = hn::Max(most, v);
-    }
-    if (!hn::AllTrue(floats, finite)) return false;
-    const float magnitude = hn::GetLane(hn::MaxOfLanes(floats, most));
-    out.factor = magnitude * (1 / greatest_integer<Count>);
-    const float inverse = greatest_integer<Count> / magnitude;
-    for (int64_t at = 0; at < 32; at += 16)
-        out.sums[at / 16] = out.factor * static_cast<float>(put_digits<Count>(x + at, inverse, out.digit[0] + at));
-    out.sum = out.sums[0] + out.sums[1];
-    return true;
-}
-
-template <int Count> HWY_ATTR bool put_rows(const float *x, int64_t rows, int64_t values, Digits<Count> *out) {
-    bool finite = true;
-    for_tiles<Count>(rows, [&]<int Rows>(int64_t first) HWY_ATTR {
-        Digits<Count> *const to = out + first * (values / 32);
-        for (int64_t r = 0; r < Rows; ++r)
-            for (int64_t i = 0; i < values / 32; ++i)
-                finite = put_digits(x + (first + r) * values + i * 32, to[i * Rows + r]) && finite;
-    });
-    return finite;
-}
-
 // ---- Widening ----
 
 template <class Format>
 HWY_ATTR void widen_strip(const std::byte *strip, int64_t first, int64_t values, float *out, int64_t step) {
-    using Block = Of<Format>;
-    strip += first / Block::values * Block::bytes;
-    for (const float *const end = out + values * step; out != end; strip += Block::bytes)
-        for (int group = 0; group < Block::values / Block::in_group; ++group, out += Block::in_group * step)
+    using Group = Of<Format>;
+    strip += first / Group::block_values * Group::block_bytes;
+    for (const float *const end = out + values * step; out != end; strip += Group::block_bytes)
+        for (int number = 0; number < Group::block_values / Group::values; ++number, out += Group::values * step)
             for (int64_t lane = 0; lane < strip_rows; lane += lanes) {
-                const Block block{Place(strip, lane)};
-                const Floats scale = block.scale(group), minimum = block.minimum(group, scale);
+                const Group group(Place(strip, lane), number);
+                const Floats scale = group.scale(), minimum = group.minimum();
                 float *to = out + lane;
                 const auto widen_half = [&](auto half) HWY_ATTR {
-                    for (int i = 0; i < Block::in_group / 8; ++i) {
-                        const auto four = hn::BitCast(unsigned_words, block.template four<half>(group, i));
+                    for (int i = 0; i < Group::values / 8; ++i) {
+                        const auto four = hn::BitCast(unsigned_words, group.template four<half>(i));
                         for (int j = 0; j < 4; ++j, to += step)
                             hn::StoreU(hn::MulAdd(bits_of(four, 8 * j, 255), scale, minimum), floats, to);
                     }
@@ -329,11 +325,13 @@ template <class F> HWY_ATTR void with_format(uint32_t dtype, F &&f) {
 
 } // namespace
 
-HWY_ATTR bool all_to_digits(int digits, const float *x, int64_t rows, int64_t values, std::byte *out) {
-    bool finite = false;
-    with_digits(digits, [&]<int Count>()
-                            HWY_ATTR { finite = put_rows(x, rows, values, reinterpret_cast<Digits<Count> *>(out)); });
-    return finite;
+HWY_ATTR DigitsForm form_for(uint32_t dtype, int digits) {
+    DigitsForm out{digits};
+    with_format(dtype, [&]<class Format>() HWY_ATTR {
+        with_digits(digits, [&]<int Count>() HWY_ATTR { out.together = together<Format, Count>; });
+        out.offset = Of<Format>::offset, out.halves = Of<Format>::values == 16;
+    });
+    return out;
 }
 
 // Measured on Zen 4, against floats: three digits are multiplied 1.25 times as fast in the dtypes whose blocks need the
@@ -347,7 +345,7 @@ HWY_ATTR bool strips_suit_many([[maybe_unused]] uint32_t dtype, int digits) {
 
 HWY_ATTR void add_any_products(const StripProduct &product, float *y, int64_t step) {
     with_format(product.dtype, [&]<class Format>() HWY_ATTR {
-        with_digits(product.digits, [&]<int Count>() HWY_ATTR {
+        with_digits(product.form.count, [&]<int Count>() HWY_ATTR {
 #if HWY_TARGET == HWY_AVX3
             if (product.dot_products) return add_products<Format, WordSums, Count>(product, y, step);
 #endif
@@ -366,40 +364,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina::plugin::cpu_fallback {
-namespace {
-
-// A block begins and ends with so many numbers of two bytes. Between them are words of four bytes.
-struct Numbers {
-    int64_t before, after;
-};
-constexpr Numbers numbers_of(uint32_t dtype) {
-    switch (dtype) {
-    case LAMINA_Q8_0:
-    case LAMINA_Q4_0:
-    case LAMINA_Q5_0:
-        return {1, 0};
-    case LAMINA_Q6_K:
-        return {0, 1};
-    default:
-        return {2, 0};
-    }
-}
-
-// What all rows have at the bytes [begin, end), in pieces of `Bytes` bytes. Returns the end of what it has written.
-template <int64_t Bytes>
-std::byte *put_pieces(const std::byte *rows, const int64_t (&row)[strip_rows], int64_t begin, int64_t end,
-                      std::byte *out) {
-    for (int64_t i = begin; i < end; i += Bytes)
-        for (const int64_t at : row) {
-            std::memcpy(out, rows + at + i, Bytes);
-            out += Bytes;
-        }
-    return out;
-}
-
-} // namespace
-
-HWY_EXPORT(all_to_digits);
+HWY_EXPORT(form_for);
 HWY_EXPORT(add_any_products);
 HWY_EXPORT(strips_suit_many);
 HWY_EXPORT(widen_any_strip);
@@ -413,34 +378,9 @@ bool has_dot_products() {
 #endif
 }
 
-bool in_strips(uint32_t dtype) {
-    return storage_type(dtype).in_blocks() && (dtype != LAMINA_Q8_0 || has_dot_products());
-}
-
-void put_strip(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out) {
-    const int64_t size = storage_type(dtype).block_bytes, row_bytes = storage_type(dtype).row_bytes(values);
-    const auto [before, after] = numbers_of(dtype);
-    int64_t row[strip_rows]; // where each begins
-    for (int64_t r = 0; r < strip_rows; ++r) row[r] = std::min(r, count - 1) * row_bytes;
-    for (int64_t at = 0; at < row_bytes; at += size) {
-        out = put_pieces<2>(rows, row, at, at + 2 * before, out);
-        out = put_pieces<4>(rows, row, at + 2 * before, at + size - 2 * after, out);
-        out = put_pieces<2>(rows, row, at + size - 2 * after, at + size, out);
-    }
-}
-
-void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out) {
-    const int64_t row_bytes = storage_type(dtype).row_bytes(values);
-    for (; count >= strip_rows; count -= strip_rows, rows += strip_rows * row_bytes, out += strip_rows * row_bytes)
-        put_strip(dtype, rows, strip_rows, values, out);
-    std::copy_n(rows, count * row_bytes, out);
-}
-
 bool digits_suit_many(uint32_t dtype, int digits) { return HWY_DYNAMIC_DISPATCH(strips_suit_many)(dtype, digits); }
 
-bool to_digits(int digits, const float *x, int64_t rows, int64_t values, std::byte *out) {
-    return HWY_DYNAMIC_DISPATCH(all_to_digits)(digits, x, rows, values, out);
-}
+DigitsForm digits_form(uint32_t dtype, int digits) { return HWY_DYNAMIC_DISPATCH(form_for)(dtype, digits); }
 void add_strip_products(const StripProduct &product, float *y, int64_t step) {
     HWY_DYNAMIC_DISPATCH(add_any_products)(product, y, step);
 }

@@ -4,6 +4,8 @@
 // moved between lanes. A strip takes as many bytes as its rows.
 #pragma once
 
+#include "digits.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -14,8 +16,8 @@ inline constexpr int64_t strip_rows = 16;
 // Whether the processor has an instruction that multiplies four pairs of bytes and adds the products.
 bool has_dot_products();
 
-// Whether products read weights of a dtype in strips. Weights of eight bits need dot products: sums of two of them do not
-// fit into 16 bits.
+// Whether products read weights of a dtype in strips. Weights of eight bits need dot products: sums of two of them do
+// not fit into 16 bits.
 bool in_strips(uint32_t dtype);
 
 // Writes rows, which follow each other in memory, as strips. Rows that do not fill a strip stay as they are.
@@ -23,22 +25,8 @@ void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t va
 // Writes up to sixteen rows as one strip. Rows that are missing repeat the last one.
 void put_strip(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out);
 
-// 32 values of x as integers that share a factor, in Count digits of 8 bits: the first counts 256 times as much as the
-// next. Three make them as accurate as floats of the size of the greatest.
-template <int Count> struct alignas(16) Digits {
-    int8_t digit[Count][32];
-    float factor;
-    float sum, sums[2]; // of the values, as the integers stand for them: of all, and of each half
-};
-inline constexpr int most_digits = 3;
-constexpr int64_t digits_bytes(int digits) { return digits * 32 + 16; }
-static_assert(digits_bytes(1) == sizeof(Digits<1>) && digits_bytes(3) == sizeof(Digits<3>));
-
-// Rows of x, which follow each other, as Digits<digits>; `values` is a multiple of 32. False if a value is not finite:
-// then there are no such integers. The digits of rows that are multiplied together are together, so rows that are
-// converted apart must be multiples of digits_together, but for the last ones.
-bool to_digits(int digits, const float *x, int64_t rows, int64_t values, std::byte *out);
-inline constexpr int64_t digits_together = 24;
+// How digits of x must lie to be multiplied with strips of a dtype.
+DigitsForm digits_form(uint32_t dtype, int digits);
 
 // Whether multiplying so many digits is faster than multiplying floats when there are many rows of x.
 bool digits_suit_many(uint32_t dtype, int digits);
@@ -48,7 +36,7 @@ struct StripProduct {
     uint32_t dtype;
     const std::byte *strip;
     int64_t values, count;
-    int digits;
+    DigitsForm form;    // of the dtype
     const std::byte *x; // as to_digits() has written it
     int64_t rows;
     bool dot_products; // use them; only if has_dot_products()

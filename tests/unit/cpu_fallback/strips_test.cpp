@@ -64,11 +64,12 @@ void check_strips(int64_t set, int count, const Strips &weight, const std::vecto
     INFO(count << " digits, " << rows << " rows");
     const std::vector<double> x =
         count == 3 ? std::vector<double>(floats.begin(), floats.end()) : rounded(floats, count == 2 ? 127 * 256 : 127);
-    const Array<std::byte> digits(rows * weight.values / 32 * digits_bytes(count));
-    REQUIRE(to_digits(count, floats.data(), rows, weight.values, digits.data()));
+    const DigitsForm form = digits_form(weight.type.dtype, count);
+    const Array<std::byte> digits(rows * weight.values / 32 * form.bytes());
+    REQUIRE(to_digits(form, floats.data(), rows, weight.values, digits.data()));
     const int64_t apart = weight.rows + 1; // of y's rows; what lies between them stays as it is
     std::vector<float> y(static_cast<size_t>(rows * apart), 1);
-    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, count, digits.data(), rows,
+    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, form, digits.data(), rows,
                         has_dot_products(set)},
                        y.data(), apart);
     for (int64_t r = 0; r < rows; ++r) {
@@ -157,10 +158,11 @@ TEST_CASE("cpu_fallback: infinities and NaN are no digits") {
         for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
             for (const int count : {1, 2, 3}) {
                 std::vector<float> x = numbers(128);
-                const Array<std::byte> digits(4 * digits_bytes(count));
-                CHECK(to_digits(count, x.data(), 2, 64, digits.data()));
+                const DigitsForm form{count};
+                const Array<std::byte> digits(4 * form.bytes());
+                CHECK(to_digits(form, x.data(), 2, 64, digits.data()));
                 x[77] = value;
-                CHECK(!to_digits(count, x.data(), 2, 64, digits.data()));
+                CHECK(!to_digits(form, x.data(), 2, 64, digits.data()));
             }
         }
     });
