@@ -70,10 +70,13 @@ Kept &kept() {
 } // namespace
 
 KeptMemory::KeptMemory(size_t bytes) {
+    if (bytes == 0) return;
     const Block block = kept().take(bytes);
     at_ = block.at, bytes_ = block.bytes;
 }
 
-KeptMemory::~KeptMemory() { kept().give_back({at_, bytes_}); }
+KeptMemory::~KeptMemory() {
+    if (at_ != nullptr) kept().give_back({at_, bytes_});
+}
 
 } // namespace lamina::plugin::cpu_fallback

@@ -18,8 +18,8 @@ class KeptMemory {
     [[nodiscard]] void *at() const { return at_; }
 
   private:
-    void *at_;
-    size_t bytes_;
+    void *at_ = nullptr; // of none
+    size_t bytes_ = 0;
 };
 
 // Uninitialized values. They begin at a cache line, so that no vector lies in two.

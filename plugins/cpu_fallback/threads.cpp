@@ -25,8 +25,8 @@ namespace {
 // product takes, and decoding is made of small products.
 constexpr std::chrono::microseconds patience{100};
 
-// Parts of part_values for which sleeping threads are woken. With fewer, the caller is done before they are awake.
-constexpr int64_t parts_worth_waking = 16;
+// Multiplications for which sleeping threads are woken. With fewer, the caller is done before they are awake.
+constexpr int64_t worth_waking = 16 * part_values;
 
 // Returns early once done() is true.
 template <class F> void watch(F &&done) {
@@ -176,7 +176,9 @@ int thread_count() {
     return count;
 }
 
-void in_parallel(int64_t parts, Callback<int64_t> part) { helpers().run({part, parts, parts >= parts_worth_waking}); }
+void in_parallel(int64_t parts, Callback<int64_t> part, int64_t work) {
+    helpers().run({part, parts, parts >= ceil_div(worth_waking, std::max<int64_t>(work, 1))});
+}
 
 void in_ranges(int64_t size, int64_t least, Callback<int64_t, int64_t> range) {
     // More ranges than threads, so that none waits long for one that was interrupted; all of about the same size.

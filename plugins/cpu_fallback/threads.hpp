@@ -25,9 +25,9 @@ template <class... Args> class Callback {
     void (*call_)(const void *of, Args... args);
 };
 
-// Calls part(0) to part(parts - 1) in any order, and returns when all have returned. Of what they throw,
-// the first is thrown again.
-void in_parallel(int64_t parts, Callback<int64_t> part);
+// Calls part(0) to part(parts - 1) in any order, and returns when all have returned. Of what they throw, the first is
+// thrown again. `work`: of a part, in multiplications.
+void in_parallel(int64_t parts, Callback<int64_t> part, int64_t work = part_values);
 
 // Calls range(first, end) in the same way for ranges that together are [0, size). One of the size `least` takes longer
 // than waking a thread, some ten microseconds.
