@@ -34,8 +34,7 @@ struct FeedForward {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr auto variants = product_variants;
     static constexpr std::array tolerances{
-        tolerance(2e-5, 2e-6),
-        tolerance(2e-3, 1e-3, LAMINA_F16),
+        tolerance(2e-5, 2e-6), tolerance(2e-3, 1e-3, LAMINA_F16),
         tolerance(1e-1, 1e-2, LAMINA_Q8_0), // models have values that make all others of their block inexact
     };
     static constexpr std::array cases{

@@ -187,8 +187,8 @@ void Admission::prove(const plan::Step &step, const std::string &variant, bool d
     }
 }
 
-// The variants that this device has for a step, as far as they are exact enough. Those that are less exact are likely to
-// be faster, and come first, but for the baseline.
+// The variants that this device has for a step, as far as they are exact enough. Those that are less exact are likely
+// to be faster, and come first, but for the baseline.
 std::vector<conformance::CheckVariant> Admission::variants_for(const plan::Step &step, Precision precision) {
     std::vector<conformance::CheckVariant> out = target_.variants(step.call.layer());
     std::erase_if(out, [&](const conformance::CheckVariant &v) { return !exact_enough(v, precision); });
