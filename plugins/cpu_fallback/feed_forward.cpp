@@ -41,7 +41,7 @@ class FeedForward {
         std::optional<FewRowsFor> other; // the gate's weights may have a dtype of their own
         if (gated_ && gate_.dtype != up_.dtype) other.emplace(gate_, tokens, rows);
         if (!x.there() || (other && !other->there())) return false;
-        for_parts(up_, [&](int64_t first, int64_t end) {
+        for_parts(up_, rows, [&](int64_t first, int64_t end) {
             x.product(up_, up_bias_, hidden.data(), nullptr, first, end);
             if (gated_) (other ? *other : x).product(gate_, gate_bias_, gates.data(), nullptr, first, end);
             for (int64_t at = first; at < rows * cols; at += cols)

@@ -141,10 +141,10 @@ WeightRows weight_rows(const Call &call, std::string_view name, int x_digits) {
     return rows;
 }
 
-void for_parts(const WeightRows &weight, Callback<int64_t, int64_t> f) {
+void for_parts(const WeightRows &weight, int64_t x_rows, Callback<int64_t, int64_t> f) {
     // Parts of the same size, and as many for each thread.
     const int64_t threads = thread_count(), work = std::max<int64_t>(weight.rows * weight.values, 1);
-    const int64_t parts = ceil_div(work, streamed_values * threads) * threads;
+    const int64_t parts = ceil_div(work, std::max(streamed_values / x_rows, part_values) * threads) * threads;
     int64_t part = std::max<int64_t>(ceil_div(weight.rows, parts), 1);
     if (in_strips(weight.dtype)) part = ceil_div(part, strip_rows) * strip_rows;
     const auto of_part = [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); };
@@ -245,7 +245,7 @@ void product(int64_t rows, const float *x, const WeightRows &weight, const Tenso
         if (FewRowsFor::suits(weight, count)) {
             const FewRowsFor few(weight, from, count);
             if (few.there()) {
-                for_parts(weight,
+                for_parts(weight, count,
                           [&](int64_t first, int64_t end) { few.product(weight, bias, y + to, added, first, end); });
                 continue;
             }

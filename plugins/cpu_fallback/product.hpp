@@ -72,7 +72,7 @@ class PackedRows {
 };
 
 // Calls f(first, end) for parts of the rows of a weight, on all threads: for a product with few rows.
-void for_parts(const WeightRows &weight, Callback<int64_t, int64_t> f);
+void for_parts(const WeightRows &weight, int64_t x_rows, Callback<int64_t, int64_t> f);
 // The same for a product with many rows.
 void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f);
 
