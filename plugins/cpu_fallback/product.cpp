@@ -148,7 +148,7 @@ void for_parts(const WeightRows &weight, int64_t x_rows, Callback<int64_t, int64
     int64_t part = std::max<int64_t>(ceil_div(weight.rows, parts), 1);
     if (in_strips(weight.dtype)) part = ceil_div(part, strip_rows) * strip_rows;
     const auto of_part = [&](int64_t p) { f(p * part, std::min((p + 1) * part, weight.rows)); };
-    in_parallel(ceil_div(weight.rows, part), of_part, part * weight.values);
+    in_parallel(ceil_div(weight.rows, part), of_part, part * weight.values * x_rows);
 }
 
 void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f) {
