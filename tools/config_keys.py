@@ -34,8 +34,9 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["bert", "distilbert", "gemma2", "gemma3_text", "gpt2", "llama", "marian", "mistral", "opt", "qwen2", "qwen3",
-               "roberta", "t5", "whisper", "xlm-roberta"]
+MODEL_TYPES = ["bert", "cohere", "cohere2", "distilbert", "ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "glm", "glm4",
+               "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "marian", "mistral", "mt5", "olmo", "olmo2", "opt", "phi",
+               "phi3", "qwen2", "qwen3", "roberta", "smollm3", "stablelm", "starcoder2", "t5", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
@@ -51,10 +52,10 @@ LOADING = {"modeling_utils": ["from_pretrained", "get_expanded_tied_weights_keys
 NO_EFFECT = {
     "for training alone": [
         "activation_dropout", "apply_spec_augment", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
-        "classifier_dropout", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "encoder_layerdrop",
+        "classifier_dropout", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "embed_dropout", "embedding_dropout", "encoder_layerdrop",
         "gradient_checkpointing", "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length",
         "mask_feature_min_masks", "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob",
-        "qa_dropout", "resid_pdrop", "seq_classif_dropout", "summary_first_dropout"],
+        "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout", "seq_classif_dropout", "summary_first_dropout"],
     "first values of weights, which a file replaces": [
         "init_std", "initializer_factor", "initializer_range", "sinusoidal_pos_embds"],
     "sizes of heads, which their class says": ["num_labels"],
@@ -78,6 +79,9 @@ NO_EFFECT = {
 # Keys that release 4 read and release 5 does not, with the default of release 4. A model that was trained with another
 # value is not computed right without them.
 RELEASE_4 = {model_type: {"position_embedding_type": "absolute"} for model_type in ("bert", "roberta", "xlm-roberta")}
+
+# Defaults that a class has as the default of a parameter.
+OF_PARAMETERS = {"phi3": {"rope_theta": 10000.0}}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
 
@@ -185,13 +189,13 @@ def taken_by_class(config_class):
 
 # ---- Watching models run ----
 
-TINY = dict(vocab_size=53, hidden_size=24, d_model=24, n_embd=24, dim=24, num_hidden_layers=2, n_layer=2, n_layers=2,
+TINY = dict(vocab_size=53, hidden_size=32, d_model=32, n_embd=32, dim=32, num_hidden_layers=2, n_layer=2, n_layers=2,
             num_layers=2, encoder_layers=2, decoder_layers=2, num_attention_heads=2, n_head=2, n_heads=2, num_heads=2,
-            encoder_attention_heads=2, decoder_attention_heads=2, num_key_value_heads=1, head_dim=12, d_kv=12,
+            encoder_attention_heads=2, decoder_attention_heads=2, num_key_value_heads=1, head_dim=16, d_kv=16,
             intermediate_size=20, n_inner=20, hidden_dim=20, d_ff=20, ffn_dim=20, encoder_ffn_dim=20, decoder_ffn_dim=20,
             max_position_embeddings=32, n_positions=32, max_source_positions=4, max_target_positions=16, num_mel_bins=5,
             pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=3,
-            sliding_window=4, word_embed_proj_dim=24)
+            sliding_window=4, word_embed_proj_dim=32, attention_types=[[["global", "local"], 1]], rotary_dim=8)
 
 
 def model_classes(config_class):
@@ -242,11 +246,15 @@ def value_of(expression, config):
 
 
 def accepts_null(config_class, key):
-    try:
-        config_class(**{key: None})
-        return True
-    except Exception:
-        return False
+    """Alone, or where the types of layers are given, which else follow from other keys."""
+    layers = config_class().to_dict().get("num_hidden_layers") or 0
+    for more in ({}, {"layer_types": ["full_attention"] * layers}):
+        try:
+            config_class(**{key: None} | more)
+            return True
+        except Exception:
+            pass
+    return False
 
 
 def marked(defaults, accepts_null):
@@ -271,7 +279,7 @@ def type_of(annotation):
         return ["null"]
     if annotation in (int, float, bool, str, list, dict):
         return [annotation.__name__]
-    if origin is tuple or typing.is_typeddict(annotation):
+    if tuple in (origin, annotation) or typing.is_typeddict(annotation):
         return []
     raise TypeError(f"{annotation}: type_of() and config_keys.cpp do not know this type")
 
@@ -318,7 +326,7 @@ def keys_of(model_type):
     if "rope_parameters" not in fields:
         found = [(key, default) for key, default in found if not key.startswith("rope_")]
 
-    defaults = dict(RELEASE_4.get(model_type, {}))
+    defaults = RELEASE_4.get(model_type, {}) | OF_PARAMETERS.get(model_type, {})
     for key, default in found:
         key = config_class.attribute_map.get(key, key)
         if not is_key(config_class, key) or not has_effect(model_type, key):

@@ -21,6 +21,35 @@ DecoderGraph::DecoderGraph(Draft &draft)
         lengths_ = graph_->input("lengths", DType::i32, "B");
 }
 
+GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, const GraphWriter::Tensor &x,
+                                                 const SelfAttention &options) const {
+    GraphWriter &graph = *graph_;
+    const auto projected = [&](const char *name, int64_t heads) {
+        return graph.linear(module + name, x, {.outputs = heads * options.head_dim, .biased = options.biased});
+    };
+    const auto placed = [&](const std::string &name, GraphWriter::Tensor rows, int64_t heads) {
+        if (options.norm) rows = options.norm(module + name + "_norm", rows, heads);
+        return options.rotary != nullptr ? (*options.rotary)(graph, module + name + "_rotary", rows, heads, position_)
+                                         : rows;
+    };
+    const GraphWriter::Tensor q = placed(".q", projected(".q_proj", options.heads), options.heads),
+                              k = placed(".k", projected(".k_proj", options.kv_heads), options.kv_heads),
+                              v = projected(".v_proj", options.kv_heads);
+    const GraphWriter::Tensor attended = graph.attention(module + ".heads", q, k, v,
+                                                         {.heads = options.heads,
+                                                          .kv_heads = options.kv_heads,
+                                                          .causal = true,
+                                                          .scale = options.scale,
+                                                          .softcap = options.softcap,
+                                                          .window = options.window,
+                                                          .position = position_,
+                                                          .key_lengths = lengths_,
+                                                          .distance_bias = options.distance_bias});
+    const int64_t width = options.width != 0 ? options.width : graph.channels(x);
+    return graph.linear(module + "." + options.out, attended,
+                        {.outputs = width, .residual = options.residual, .biased = options.out_biased});
+}
+
 void DecoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads) const {
     GraphWriter &graph = *graph_;
     const Config &config = draft_->config;
@@ -53,7 +82,7 @@ void DecoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
 GraphWriter::Tensor DecoderGraph::words(const GraphWriter::Tensor &x, const Heads &heads) const {
     const std::string weight = tied_ ? draft_->tied("lm_head.weight", heads.table) : "";
     const GraphWriter::Tensor logits =
-        graph_->linear("lm_head", x, {.outputs = heads.vocabulary, .biased = false, .weight = weight});
+        graph_->linear("lm_head", x, {.outputs = heads.vocabulary, .biased = heads.biased, .weight = weight});
     if (heads.softcap == 0) return logits;
     return graph_->layer("lm_head.softcap", "activation", {{"x", logits}},
                          {{"activation", "tanh"}, {"scale", heads.softcap}});

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "architectures/architecture.hpp"
+#include "architectures/rotary.hpp"
+
+#include <functional>
 
 namespace lamina::architectures {
 
@@ -18,11 +21,35 @@ class DecoderGraph {
     // Of the texts, in a graph that reads them; else empty.
     [[nodiscard]] const GraphWriter::Tensor &lengths() const { return lengths_; }
 
+    // Whether it continues texts.
+    [[nodiscard]] bool continues() const { return task_ == Task::words; }
+
+    // Of queries or keys, before their positions, such as [](MODULE.q_norm, q, heads) { ... }.
+    using HeadNorm =
+        std::function<GraphWriter::Tensor(const std::string &, const GraphWriter::Tensor &, int64_t heads)>;
+
+    // Attention of tokens to those before them: the products MODULE.q_proj, .k_proj and .v_proj, then that of the
+    // output.
+    struct SelfAttention {
+        int64_t heads, kv_heads, head_dim;
+        bool biased = false, out_biased = false;
+        std::string out = "o_proj";
+        HeadNorm norm = {};                  // empty: none
+        const RotaryLayer *rotary = nullptr; // null: positions do not count here
+        double scale = 0, softcap = 0;       // as GraphWriter::Attention has them
+        int64_t window = 0;
+        GraphWriter::Tensor distance_bias = {}, residual = {};
+        int64_t width = 0; // channels of the output, if there is no residual; 0: as x
+    };
+    [[nodiscard]] GraphWriter::Tensor self_attention(const std::string &module, const GraphWriter::Tensor &x,
+                                                     const SelfAttention &options) const;
+
     struct Heads {
         int64_t vocabulary;
         std::string table;            // the embedding table, which the head for words may share
         double softcap = 0;           // of the scores of words; 0: none
         const char *tokens = "score"; // the module of the head for tokens
+        bool biased = false;          // the head for words
     };
     // The outputs, of hidden states (B, T, C).
     void add_outputs(const GraphWriter::Tensor &x, const Heads &heads) const;

@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 3> buffers{"embeddings.position_ids", "em
                                                   "rotary_emb.inv_freq"};
 
 // Modules beside the base model.
-constexpr std::array<std::string_view, 10> head_modules{
-    "classifier", "cls",   "final_logits_bias", "lm_head",         "pre_classifier",
-    "qa_outputs", "score", "vocab_layer_norm",  "vocab_projector", "vocab_transform"};
+constexpr std::array<std::string_view, 11> head_modules{
+    "classifier", "cls",   "embed_out",        "final_logits_bias", "lm_head",        "pre_classifier",
+    "qa_outputs", "score", "vocab_layer_norm", "vocab_projector",   "vocab_transform"};
 
 class Names {
   public:

@@ -79,9 +79,10 @@ GraphWriter::Tensor GraphWriter::learned_positions(const std::string &module, co
                  {{"table", module + ".weight"}});
 }
 
-GraphWriter::Tensor GraphWriter::layer_norm(const std::string &module, const Tensor &x, double eps) {
-    for (const char *part : {".weight", ".bias"}) require(module + part, {channels(x)});
-    return layer(module, "layer_norm", {{"x", x}}, {{"eps", eps}});
+GraphWriter::Tensor GraphWriter::layer_norm(const std::string &module, const Tensor &x, const LayerNorm &options) {
+    require(module + ".weight", {channels(x)});
+    require_bias(module + ".bias", channels(x), options.biased);
+    return layer(module, "layer_norm", {{"x", x}, {"residual", options.residual}}, {{"eps", options.eps}});
 }
 
 GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tensor &x, const RmsNorm &options) {
@@ -92,14 +93,17 @@ GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tenso
     return layer(module, "rms_norm", {{"x", x}, {"residual", options.residual}}, params);
 }
 
+void GraphWriter::require_bias(const std::string &bias, int64_t size, bool biased) const {
+    if (biased) return require(bias, {size});
+    if (weights_->entries().contains(bias))
+        throw Error(ErrorCode::input, weights_->file().string() + ": there is a tensor '" + bias +
+                                          "', but according to config.json the model has no bias there");
+}
+
 void GraphWriter::require_linear(const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs,
                                  bool biased) const {
     require(weight, {outputs, inputs});
-    if (biased)
-        require(bias, {outputs});
-    else if (weights_->entries().contains(bias))
-        throw Error(ErrorCode::input, weights_->file().string() + ": there is a tensor '" + bias +
-                                          "', but according to config.json the model has no bias there");
+    require_bias(bias, outputs, biased);
 }
 
 GraphWriter::Tensor GraphWriter::linear(const std::string &module, const Tensor &x, const Linear &options) {

@@ -43,6 +43,8 @@ class GraphWriter {
 
     // Throws Error(input) unless the file has this tensor, in this shape.
     void require(const std::string &weight, const Shape &shape) const;
+    // The same for a bias, or unless the file has none where `biased` is false.
+    void require_bias(const std::string &bias, int64_t size, bool biased) const;
 
     // ---- The common layers; `module` names both the layer and its weights ----
 
@@ -55,7 +57,12 @@ class GraphWriter {
     Tensor embedding(const std::string &module, const Tensor &ids, const Embedding &options);
     // Adds rows `position`, position + 1, ... of MODULE.weight to x.
     Tensor learned_positions(const std::string &module, const Tensor &x, const Tensor &position, int64_t max_len);
-    Tensor layer_norm(const std::string &module, const Tensor &x, double eps);
+    struct LayerNorm {
+        double eps = 1e-5;
+        bool biased = true;
+        Tensor residual = {};
+    };
+    Tensor layer_norm(const std::string &module, const Tensor &x, const LayerNorm &options);
 
     struct RmsNorm {
         double eps = 1e-6;

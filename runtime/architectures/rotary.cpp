@@ -17,7 +17,7 @@ struct Setting {
     Config config; // the object that holds "factor" and the like; config.json itself if there is none
     std::string type;
     double theta, part;       // part: how much of a head is turned, at most 1
-    int64_t channels;         // of a head
+    int64_t channels;         // of a head that are turned
     int64_t trained, longest; // context lengths before and after scaling
     bool apart;               // there is an object with the settings
     bool layered;             // there are others for other kinds of layers
@@ -126,10 +126,15 @@ std::string type_of(const std::optional<JsonView> &object, bool layered) {
     return "default";
 }
 
-// The part of a head's channels that is turned. Only one type supports less than all; without a type, transformers
-// ignores the setting.
-double part_of(const Config &config, const Config &rope, const std::string &type) {
+// The part of a head's channels that is turned. Most models support less than all with one type only, and without a
+// type ignore the setting.
+double part_of(const Config &config, const Config &rope, const std::string &type, const RotaryKind &kind) {
     const char *const key = "partial_rotary_factor";
+    if (kind.part != 0) {
+        const double outside = config.real(kind.part_key, kind.part), part = rope.has(key) ? rope.real(key) : outside;
+        if (!(part > 0 && part <= 1)) (rope.has(key) ? rope : config).fail(key, "expected a number above 0, at most 1");
+        return part;
+    }
     if (type == "default") {
         config.ignore_here(key);
         return 1;
@@ -150,9 +155,11 @@ int64_t trained_length(const Config &config, const Config &rope, int64_t longest
     return out;
 }
 
-Setting setting_of(const Config &config, int64_t head_dim, const std::string &layers) {
+Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kind) {
+    const std::string &layers = kind.layers;
     const std::optional<JsonView> object = object_of(config, layers);
-    const std::string type = type_of(object, !layers.empty());
+    std::string type = type_of(object, !layers.empty());
+    if (kind.old_longrope && (type == "su" || type == "yarn")) type = "longrope";
     const ConfigKeys *keys = ConfigKeys::of_rope(type);
     if (keys == nullptr)
         object->at(object->has("rope_type") ? "rope_type" : "type")
@@ -162,20 +169,24 @@ Setting setting_of(const Config &config, int64_t head_dim, const std::string &la
     for (const char *key : {"rope_type", "rope_theta"})
         if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
-    const double part = part_of(config, rope, type);
-    const double outside = config.real(layers == "sliding_attention" ? "rope_local_base_freq" : "rope_theta");
+    const double part = part_of(config, rope, type, kind);
+    const double outside = config.real(layers == "sliding_attention" ? "rope_local_base_freq" : kind.theta_key);
     const double theta = object ? rope.real("rope_theta", outside) : outside;
     if (!(theta > 0))
         (object && rope.has("rope_theta") ? rope : config).fail("rope_theta", "expected a number above 0");
-    if (head_dim % 2 != 0 || head_dim < 2 || head_dim > most_channels)
-        config.fail("head_dim", "rotary positions turn pairs of channels; expected an even number of channels of a "
-                                "head, at most " +
-                                    std::to_string(most_channels) + ", found " + std::to_string(head_dim));
+    if (head_dim > most_channels)
+        config.fail("head_dim", "expected at most " + std::to_string(most_channels) + " channels of a head, found " +
+                                    std::to_string(head_dim));
+    const auto turned = kind.part != 0 ? static_cast<int64_t>(static_cast<double>(head_dim) * part) : head_dim;
+    if (turned % 2 != 0 || turned < 2)
+        config.fail(kind.part != 0 ? "partial_rotary_factor" : "head_dim",
+                    "rotary positions turn pairs of channels; expected an even number of channels of a head, found " +
+                        std::to_string(turned));
     const int64_t longest = config.positive("max_position_embeddings");
     const bool scales = type == "llama3" || type == "yarn" || type == "longrope";
     if (!scales) config.ignore_here("original_max_position_embeddings");
     const int64_t trained = scales ? trained_length(config, rope, longest) : longest;
-    return {rope, type, theta, part, head_dim, trained, longest, object.has_value(), !layers.empty()};
+    return {rope, type, theta, part, turned, trained, longest, object.has_value(), !layers.empty()};
 }
 
 // A GGUF file may divide frequencies and change the magnitude, whatever their type.
@@ -192,8 +203,10 @@ void adjust(Rotary &rotary, const Draft &draft) {
 
 } // namespace
 
-Rotary rotary(const Draft &draft, int64_t head_dim, const std::string &layers) {
-    const Setting s = setting_of(draft.config, draft.rotary.channels != 0 ? draft.rotary.channels : head_dim, layers);
+Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind) {
+    RotaryKind known = kind;
+    if (draft.rotary.channels != 0) known.part = 0; // of the channels that a GGUF file says, all are turned
+    const Setting s = setting_of(draft.config, draft.rotary.channels != 0 ? draft.rotary.channels : head_dim, known);
     std::vector<double> frequencies;
     for (size_t i = 0; i < static_cast<size_t>(s.channels / 2); ++i) frequencies.push_back(s.frequency(i));
     Rotary out;

@@ -14,13 +14,22 @@ struct Rotary {
     int64_t positions = 0;          // texts beyond this length need other frequencies; 0: none do
 };
 
-// `head_dim`: channels per head. `layers`: the key within "rope_parameters" if it differs between kinds of layers.
+// What a type of models makes of its settings.
+struct RotaryKind {
+    std::string layers = {}; // the key within "rope_parameters" if it differs between kinds of layers
+    double part = 0;         // of a head's channels that is turned, unless the settings say; 0: all, whatever they say
+    const char *part_key = "partial_rotary_factor",
+               *theta_key = "rope_theta"; // outside of the object with the settings
+    bool old_longrope = false;            // "su" and "yarn" are older names of longrope
+};
+
+// `head_dim`: channels per head.
 //
 // Reads rope_parameters, or the older rope_theta and rope_scaling. Types: default, linear, proportional, dynamic, yarn,
 // longrope, llama3. The frequencies of dynamic and longrope depend on the length of the text; these are the ones for
 // texts within the trained context. (transformers, modeling_rope_utils.py; Peng et al.: YaRN, arXiv:2309.00071; Ding et
 // al.: LongRoPE, arXiv:2402.13753.)
-[[nodiscard]] Rotary rotary(const Draft &draft, int64_t head_dim, const std::string &layers = {});
+[[nodiscard]] Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind = {});
 
 // Adds the frequencies to the draft as a weight, once. Each call then adds a layer that rotates x.
 class RotaryLayer {

@@ -173,7 +173,7 @@ GraphWriter::Tensor SentenceModules::layers(GraphWriter &graph, model::Weights &
             if (!module.activation.empty()) out = graph.activated(module.activation, out);
             break;
         case Module::Kind::layer_norm:
-            out = graph.layer_norm(module.name, out, layer_norm_eps);
+            out = graph.layer_norm(module.name, out, {.eps = layer_norm_eps});
             break;
         case Module::Kind::normalize:
             out = normalized_row(graph, weights, module.name, out);

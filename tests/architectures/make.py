@@ -113,6 +113,7 @@ def decoders():
     decoder("gemma3", T.Gemma3ForCausalLM, T.Gemma3TextConfig(
         **llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=4,
                      layer_types=["sliding_attention", "full_attention"])))
+    more_decoders()
     opt = dict(vocab_size=vocabulary, hidden_size=36, num_hidden_layers=2, num_attention_heads=4, ffn_dim=44,
                max_position_embeddings=32, word_embed_proj_dim=36)
     decoder("opt", T.OPTForCausalLM, T.OPTConfig(**opt))
@@ -122,6 +123,66 @@ def decoders():
     decoder("gpt2", T.GPT2LMHeadModel, T.GPT2Config(**gpt2))
     decoder("gpt2_scaled", T.GPT2LMHeadModel, T.GPT2Config(
         **gpt2, n_inner=52, activation_function="relu", scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=False))
+
+
+def more_decoders():
+    """Those that differ from Llama in what is added, multiplied or left out."""
+    T = transformers
+    sliding_full = ["sliding_attention", "full_attention"]
+    decoder("gemma", T.GemmaForCausalLM, T.GemmaConfig(**llama_like(head_dim=8)))
+    decoder("gemma_biased", T.GemmaForCausalLM, T.GemmaConfig(
+        **llama_like(head_dim=10, attention_bias=True, hidden_act="silu", tie_word_embeddings=False)))
+    decoder("smollm3", T.SmolLM3ForCausalLM, T.SmolLM3Config(**llama_like(
+        num_hidden_layers=3, no_rope_layer_interval=2, use_sliding_window=True, sliding_window=4, mlp_bias=True)))
+    decoder("smollm3_listed", T.SmolLM3ForCausalLM, T.SmolLM3Config(**llama_like(
+        no_rope_layers=[0, 1], attention_bias=True, tie_word_embeddings=False)))
+    decoder("ernie4_5", T.Ernie4_5ForCausalLM, T.Ernie4_5Config(**llama_like(head_dim=8, use_bias=True)))
+    decoder("ernie4_5_plain", T.Ernie4_5ForCausalLM, T.Ernie4_5Config(**llama_like(head_dim=10, tie_word_embeddings=False)))
+    decoder("granite", T.GraniteForCausalLM, T.GraniteConfig(**llama_like(
+        embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3, logits_scaling=2.5,
+        attention_bias=True, mlp_bias=True)))
+    decoder("granite_tied", T.GraniteForCausalLM, T.GraniteConfig(**llama_like(
+        embedding_multiplier=0.7, logits_scaling=0.5, tie_word_embeddings=True, rms_norm_eps=1e-4)))
+    decoder("phi3", T.Phi3ForCausalLM, T.Phi3Config(**llama_like(
+        sliding_window=5, partial_rotary_factor=0.75, hidden_size=48, original_max_position_embeddings=64)))
+    decoder("phi3_longrope", T.Phi3ForCausalLM, T.Phi3Config(**llama_like(
+        hidden_size=48, original_max_position_embeddings=32, rope_parameters=rope(
+            "longrope", short_factor=[1.0, 1.5, 2.0, 2.5], long_factor=[2.0, 3.0, 5.0, 6.0]))))
+    decoder("olmo", T.OlmoForCausalLM, T.OlmoConfig(**llama_like(attention_bias=True)))
+    decoder("olmo2", T.Olmo2ForCausalLM, T.Olmo2Config(**llama_like(rms_norm_eps=1e-3)))
+    decoder("exaone4", T.Exaone4ForCausalLM, T.Exaone4Config(**llama_like(
+        num_hidden_layers=3, sliding_window=4, sliding_window_pattern=3)))
+    decoder("exaone4_full", T.Exaone4ForCausalLM, T.Exaone4Config(**llama_like(
+        sliding_window=None, layer_types=["full_attention"] * 2, tie_word_embeddings=True)))
+    decoder("glm", T.GlmForCausalLM, T.GlmConfig(**llama_like(head_dim=12)))
+    decoder("glm_unbiased", T.GlmForCausalLM, T.GlmConfig(
+        **llama_like(head_dim=12, attention_bias=False, partial_rotary_factor=1.0, tie_word_embeddings=True)))
+    decoder("glm4", T.Glm4ForCausalLM, T.Glm4Config(**llama_like(head_dim=12)))
+    decoder("cohere", T.CohereForCausalLM, T.CohereConfig(**llama_like(logit_scale=0.4, layer_norm_eps=1e-3)))
+    decoder("cohere_biased", T.CohereForCausalLM, T.CohereConfig(
+        **llama_like(attention_bias=True, tie_word_embeddings=False)))
+    decoder("cohere2", T.Cohere2ForCausalLM, T.Cohere2Config(**llama_like(
+        num_hidden_layers=3, sliding_window=4, layer_types=sliding_full + ["sliding_attention"])))
+    decoder("stablelm", T.StableLmForCausalLM, T.StableLmConfig(**llama_like(hidden_size=48)))
+    decoder("stablelm_parallel", T.StableLmForCausalLM, T.StableLmConfig(**llama_like(
+        hidden_size=48, use_qkv_bias=True, use_parallel_residual=True, partial_rotary_factor=0.5)))
+    decoder("phi", T.PhiForCausalLM, T.PhiConfig(**llama_like(hidden_size=48, layer_norm_eps=1e-3)))
+    decoder("starcoder2", T.Starcoder2ForCausalLM, T.Starcoder2Config(**llama_like(sliding_window=5, norm_epsilon=1e-3)))
+    decoder("starcoder2_unbiased", T.Starcoder2ForCausalLM, T.Starcoder2Config(
+        **llama_like(use_bias=False, tie_word_embeddings=False, hidden_act="relu")))
+    neox = dict(vocab_size=vocabulary, hidden_size=48, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
+                max_position_embeddings=64)
+    decoder("gpt_neox", T.GPTNeoXForCausalLM, T.GPTNeoXConfig(**neox, rotary_pct=0.5, rotary_emb_base=300))
+    decoder("gpt_neox_serial", T.GPTNeoXForCausalLM, T.GPTNeoXConfig(
+        **neox | dict(num_attention_heads=3), use_parallel_residual=False, attention_bias=False, tie_word_embeddings=True,
+        hidden_act="gelu_new"))
+    gptj = dict(vocab_size=vocabulary, n_embd=36, n_layer=2, n_head=3, n_positions=32, rotary_dim=8)
+    decoder("gptj", T.GPTJForCausalLM, T.GPTJConfig(**gptj))
+    decoder("gptj_inner", T.GPTJForCausalLM, T.GPTJConfig(**gptj, n_inner=44, activation_function="relu"))
+    neo = dict(vocab_size=vocabulary, hidden_size=36, num_layers=3, num_heads=4, max_position_embeddings=32,
+               attention_types=[[["global", "local"], 1], [["local"], 1]], window_size=4)
+    decoder("gpt_neo", T.GPTNeoForCausalLM, T.GPTNeoConfig(**neo))
+    decoder("gpt_neo_inner", T.GPTNeoForCausalLM, T.GPTNeoConfig(**neo, intermediate_size=44, tie_word_embeddings=False))
 
 
 # ---- GGUF ----
@@ -339,6 +400,13 @@ def encoder_decoders():
     own_head.lm_head.weight = torch.nn.Parameter(torch.zeros(vocabulary, 36))
     encoder_decoder("t5_gated", own_head)
     encoder_decoder("t5_unscaled", t5(feed_forward_proj="gated-silu", tie_word_embeddings=False))
+    sizes = dict(vocab_size=vocabulary, d_model=36, d_kv=10, d_ff=44, num_layers=2, num_decoder_layers=1, num_heads=3,
+                 relative_attention_num_buckets=8, relative_attention_max_distance=6, decoder_start_token_id=0)
+    mt5 = transformers.MT5ForConditionalGeneration(transformers.MT5Config(**sizes))
+    mt5.lm_head.weight = torch.nn.Parameter(torch.zeros(vocabulary, 36))
+    encoder_decoder("mt5", mt5)
+    encoder_decoder("mt5_relu", transformers.MT5ForConditionalGeneration(transformers.MT5Config(
+        **sizes, feed_forward_proj="relu")))
     encoder_decoder("marian", marian())
     two_vocabularies = dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=47)
     encoder_decoder("marian_two", marian(activation_function="relu", scale_embedding=False, **two_vocabularies), 47)

@@ -229,7 +229,7 @@ def all_of(base):
         if key in aliases and key not in config:
             otherwise = config.get(aliases[key], otherwise)
         yield from of_key(config, key, otherwise)
-    if "num_key_value_heads" in config:
+    if "rope_parameters" in usual:
         yield from of_rotary(config)
         yield from of_windows(config)
     yield from of_tensors(base)

@@ -143,12 +143,59 @@ def plain_models():
     yield plain(T.Gemma3ForCausalLM, T.Gemma3TextConfig, **gemma,
                 rope_parameters={"sliding_attention": rope, "full_attention": rope | {"rope_theta": 7000.0}},
                 layer_types=["sliding_attention", "full_attention"])
+    yield from more_decoders(decoder, rope)
     yield plain(T.T5ForConditionalGeneration, T.T5Config, vocab_size=VOCABULARY, d_model=24, d_kv=10, d_ff=20,
                 num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8,
                 relative_attention_max_distance=6, layer_norm_epsilon=1e-5, feed_forward_proj="gated-gelu",
                 decoder_start_token_id=0, tie_word_embeddings=True)
+    yield plain(T.MT5ForConditionalGeneration, T.MT5Config, vocab_size=VOCABULARY, d_model=24, d_kv=10, d_ff=20,
+                num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8,
+                relative_attention_max_distance=6, layer_norm_epsilon=1e-5, feed_forward_proj="gated-gelu",
+                decoder_start_token_id=0)
     yield plain(T.MarianMTModel, T.MarianConfig, **HALF, max_position_embeddings=POSITIONS, scale_embedding=True,
                 activation_function="swish", pad_token_id=6, decoder_start_token_id=6)
     yield plain(T.WhisperForConditionalGeneration, T.WhisperConfig, **HALF, num_mel_bins=4, max_source_positions=11,
                 max_target_positions=24, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
                 activation_function="gelu")
+
+
+def more_decoders(decoder, rope):
+    decoder = decoder | dict(pad_token_id=0)
+    part = rope | {"partial_rotary_factor": 0.5}
+    plain_rope = {k: v for k, v in decoder.items() if k != "rms_norm_eps"}
+    yield plain(T.GemmaForCausalLM, T.GemmaConfig, **decoder | dict(hidden_act="gelu_pytorch_tanh", head_dim=8,
+                                                                    attention_bias=False, tie_word_embeddings=True))
+    yield plain(T.SmolLM3ForCausalLM, T.SmolLM3Config, **decoder, no_rope_layer_interval=2, use_sliding_window=True,
+                sliding_window=5, attention_bias=False, mlp_bias=False)
+    yield plain(T.Ernie4_5ForCausalLM, T.Ernie4_5Config, **decoder, head_dim=8, use_bias=False)
+    yield plain(T.GraniteForCausalLM, T.GraniteConfig, **decoder, attention_bias=False, mlp_bias=False,
+                embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3, logits_scaling=2.5)
+    yield plain(T.Phi3ForCausalLM, T.Phi3Config, **decoder | dict(num_attention_heads=3, num_key_value_heads=1,
+                                                                  rope_parameters=part),
+                sliding_window=5, original_max_position_embeddings=POSITIONS)
+    yield plain(T.OlmoForCausalLM, T.OlmoConfig, **plain_rope, attention_bias=False)
+    yield plain(T.Olmo2ForCausalLM, T.Olmo2Config, **decoder, attention_bias=False)
+    yield plain(T.Exaone4ForCausalLM, T.Exaone4Config, **decoder, sliding_window=5,
+                layer_types=["sliding_attention", "full_attention"])
+    glm = decoder | dict(rope_parameters=part, head_dim=8, attention_bias=True)
+    yield plain(T.GlmForCausalLM, T.GlmConfig, **glm)
+    yield plain(T.Glm4ForCausalLM, T.Glm4Config, **glm)
+    cohere = plain_rope | dict(layer_norm_eps=1e-5, logit_scale=0.4, attention_bias=False)
+    yield plain(T.CohereForCausalLM, T.CohereConfig, **cohere, use_qk_norm=False)
+    yield plain(T.Cohere2ForCausalLM, T.Cohere2Config, **cohere, sliding_window=5,
+                layer_types=["sliding_attention", "full_attention"])
+    wide = plain_rope | dict(layer_norm_eps=1e-5, rope_parameters=part, num_attention_heads=3, num_key_value_heads=1)
+    yield plain(T.StableLmForCausalLM, T.StableLmConfig, **wide, use_qkv_bias=False, qk_layernorm=False,
+                use_parallel_residual=False)
+    yield plain(T.PhiForCausalLM, T.PhiConfig, **wide | dict(hidden_act="gelu_new"), qk_layernorm=False)
+    yield plain(T.Starcoder2ForCausalLM, T.Starcoder2Config, **plain_rope | dict(hidden_act="gelu_pytorch_tanh"),
+                norm_epsilon=1e-5, use_bias=True, sliding_window=5)
+    yield plain(T.GPTNeoXForCausalLM, T.GPTNeoXConfig, **ENCODER | dict(num_attention_heads=3), hidden_act="gelu",
+                layer_norm_eps=1e-5, attention_bias=True, use_parallel_residual=True, tie_word_embeddings=False,
+                rope_parameters=part)
+    yield plain(T.GPTJForCausalLM, T.GPTJConfig, vocab_size=VOCABULARY, n_embd=24, n_layer=2, n_head=3, n_inner=20,
+                n_positions=POSITIONS, rotary_dim=4, layer_norm_epsilon=1e-5, activation_function="gelu_new",
+                tie_word_embeddings=False)
+    yield plain(T.GPTNeoForCausalLM, T.GPTNeoConfig, vocab_size=VOCABULARY, hidden_size=24, num_layers=2, num_heads=4,
+                intermediate_size=20, max_position_embeddings=POSITIONS, layer_norm_epsilon=1e-5, window_size=5,
+                attention_types=[[["global", "local"], 1]], activation_function="gelu_new", tie_word_embeddings=True)

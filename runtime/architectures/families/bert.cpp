@@ -62,7 +62,7 @@ class Bert {
         const Tensor typed =
             graph_.embedding(name + "token_type_embeddings", types,
                              {.rows = config_.positive("type_vocab_size"), .channels = width_, .residual = placed});
-        return graph_.layer_norm(name + "LayerNorm", typed, eps_);
+        return graph_.layer_norm(name + "LayerNorm", typed, {.eps = eps_});
     }
 
     Tensor layer(const std::string &name, const Tensor &x) {
@@ -72,14 +72,14 @@ class Bert {
         const Tensor attended =
             graph_.attention(self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_, .key_lengths = lengths_});
         const Tensor out = graph_.linear(name + ".attention.output.dense", attended, {.residual = x});
-        const Tensor tokens = graph_.layer_norm(name + ".attention.output.LayerNorm", out, eps_);
+        const Tensor tokens = graph_.layer_norm(name + ".attention.output.LayerNorm", out, {.eps = eps_});
         const Tensor fed = graph_.feed_forward(name, tokens,
                                                {.hidden = config_.positive("intermediate_size"),
                                                 .activation = activation_,
                                                 .up = "intermediate.dense",
                                                 .down = "output.dense",
                                                 .residual = tokens});
-        return graph_.layer_norm(name + ".output.LayerNorm", fed, eps_);
+        return graph_.layer_norm(name + ".output.LayerNorm", fed, {.eps = eps_});
     }
 
     // ---- Heads ----
@@ -144,7 +144,7 @@ class Bert {
         };
         const std::string bias = shared(".bias", name + ".bias");
         if (bias != name + ".bias") draft_.unused.insert(name + ".bias");
-        return graph_.linear(name, graph_.layer_norm(kind_.words_norm, hidden, eps_),
+        return graph_.linear(name, graph_.layer_norm(kind_.words_norm, hidden, {.eps = eps_}),
                              {.outputs = vocabulary_, .weight = shared(".weight", table), .bias = bias});
     }
 

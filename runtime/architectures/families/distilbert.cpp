@@ -39,7 +39,7 @@ void add_head(Draft &draft, GraphWriter &graph, const Tensor &x, const Tensor &l
         return graph.output("logits", graph.linear("qa_outputs", x, {.outputs = label_count(draft.config)}));
     case Task::words: {
         const Tensor hidden = graph.activated(activation, graph.linear("vocab_transform", x, {}));
-        const Tensor normed = graph.layer_norm("vocab_layer_norm", hidden, norm_eps);
+        const Tensor normed = graph.layer_norm("vocab_layer_norm", hidden, {.eps = norm_eps});
         const std::string table = prefix + "embeddings.word_embeddings.weight", own = "vocab_projector.weight";
         const std::string head = tied ? draft.tied(own, table) : own;
         return graph.output("logits", graph.linear("vocab_projector", normed,
@@ -61,19 +61,19 @@ void build(Draft &draft) {
     const Tensor ids = graph.input("ids", DType::i32, "B T"), lengths = graph.input("lengths", DType::i32, "B");
     Tensor x = graph.embedding(embeddings + "word_embeddings", ids, {.rows = vocabulary, .channels = width});
     x = graph.learned_positions(embeddings + "position_embeddings", x, "", positions);
-    x = graph.layer_norm(embeddings + "LayerNorm", x, norm_eps);
+    x = graph.layer_norm(embeddings + "LayerNorm", x, {.eps = norm_eps});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = prefix + "transformer.layer." + std::to_string(i), self = layer + ".attention";
         const Tensor q = graph.linear(self + ".q_lin", x, {}), k = graph.linear(self + ".k_lin", x, {}),
                      v = graph.linear(self + ".v_lin", x, {});
         const Tensor attended =
             graph.attention(self + ".heads", q, k, v, {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
-        const Tensor tokens = graph.layer_norm(layer + ".sa_layer_norm",
-                                               graph.linear(self + ".out_lin", attended, {.residual = x}), norm_eps);
+        const Tensor tokens = graph.layer_norm(
+            layer + ".sa_layer_norm", graph.linear(self + ".out_lin", attended, {.residual = x}), {.eps = norm_eps});
         x = graph.feed_forward(
             layer + ".ffn", tokens,
             {.hidden = hidden, .activation = activation, .up = "lin1", .down = "lin2", .residual = tokens});
-        x = graph.layer_norm(layer + ".output_layer_norm", x, norm_eps);
+        x = graph.layer_norm(layer + ".output_layer_norm", x, {.eps = norm_eps});
     }
     graph.output("hidden", x);
     add_head(draft, graph, x, lengths, prefix, activation);

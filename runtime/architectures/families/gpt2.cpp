@@ -58,7 +58,7 @@ void build(Draft &draft) {
     x = graph.learned_positions(prefix + "wpe", x, position, positions);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string block = "h." + std::to_string(i), layer = prefix + block;
-        const Tensor tokens = graph.layer_norm(layer + ".ln_1", x, eps);
+        const Tensor tokens = graph.layer_norm(layer + ".ln_1", x, {.eps = eps});
         const auto part = [&](const char *name, int64_t which) {
             return graph.linear(
                 transposed(block + ".attn.c_attn", {width, 3 * width}, layer + ".attn." + name, which, 3), tokens, {});
@@ -77,11 +77,11 @@ void build(Draft &draft) {
                          {.residual = x});
         (void)transposed(block + ".mlp.c_fc", {width, hidden}, layer + ".mlp.up");
         (void)transposed(block + ".mlp.c_proj", {hidden, width}, layer + ".mlp.down");
-        x = graph.feed_forward(layer + ".mlp", graph.layer_norm(layer + ".ln_2", x, eps),
+        x = graph.feed_forward(layer + ".mlp", graph.layer_norm(layer + ".ln_2", x, {.eps = eps}),
                                {.hidden = hidden, .activation = activation, .up = "up", .down = "down", .residual = x});
         for (const char *mask : {".attn.bias", ".attn.masked_bias"}) draft.unused.insert(layer + mask);
     }
-    x = graph.layer_norm(prefix + "ln_f", x, eps);
+    x = graph.layer_norm(prefix + "ln_f", x, {.eps = eps});
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = prefix + "wte.weight", .tokens = "classifier"});
 }
 

@@ -1,8 +1,8 @@
 // Llama (Touvron et al., arXiv:2302.13971; Grattafiori et al., arXiv:2407.21783) and models that differ from it only in
-// a few settings: SmolLM2, Mistral, Qwen2, Qwen3.
+// a few settings: SmolLM2, Mistral, Qwen2, Qwen3, SmolLM3, ERNIE 4.5, Phi-3 (Abdin et al., arXiv:2404.14219), Granite.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
-#include "architectures/rotary.hpp"
+#include "architectures/made_modules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,23 +14,49 @@ namespace {
 struct Kind {
     bool biased_heads = false;        // queries, keys and values have biases; the output projection has none
     bool normed_heads = false;        // queries and keys are normalized per head
+    bool interleaved = false;         // rotary pairs are neighbours
     bool interleaved_in_gguf = false; // GGUF permutes the rows of queries and keys for interleaved rotary pairs
+    bool fused = false;               // one matrix for queries, keys and values, and one for gate and up
+    RotaryKind rotary = {};
 };
 
+// Which layers turn queries and keys by their positions. SmolLM3 leaves out every fourth.
+std::vector<bool> rotary_layers(const Config &config, size_t layers) {
+    std::vector<bool> out(layers, true);
+    if (!config.reads("no_rope_layers")) return out;
+    if (const auto turned = config.find("no_rope_layers")) { // 1: positions count
+        const auto count = turned->items().size();
+        if (count != layers)
+            turned->fail("expected " + std::to_string(layers) + " numbers, one for each layer, found " +
+                         std::to_string(count));
+        size_t i = 0;
+        for (const JsonView item : turned->items()) out[i++] = item.integer(0, 1) != 0;
+        config.ignore({"no_rope_layer_interval"});
+        return out;
+    }
+    const auto interval = static_cast<size_t>(config.positive("no_rope_layer_interval"));
+    for (size_t i = 0; i < layers; ++i) out[i] = (i + 1) % interval != 0;
+    return out;
+}
+
 // The attention window of each layer; 0: unlimited.
-std::vector<int64_t> windows(const Config &config, size_t layers) {
-    std::vector<int64_t> out(layers, 0);
+std::vector<int64_t> windows(const Config &config, const std::vector<bool> &turns) {
+    std::vector<int64_t> out(turns.size(), 0);
     if (!config.reads("sliding_window")) return out;
     const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
-    // mistral has the same window everywhere; with layer_types, transformers takes it for ministral, which has not.
-    const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(layers));
-    const bool mistral = !config.reads("use_sliding_window");
-    if (mistral && types.empty()) return std::vector<int64_t>(layers, window);
-    const bool slides = mistral || config.flag("use_sliding_window");
-    const auto full =
-        mistral ? 0 : static_cast<size_t>(config.integer("max_window_layers")); // so many at the start have none
-    for (size_t i = 0; i < layers; ++i) {
-        if (types.empty() ? !slides || i < full : types[i] != "sliding_attention") continue;
+    // mistral and phi3 have the same window everywhere; with layer_types, transformers takes mistral for ministral,
+    // which has not.
+    const bool everywhere = !config.reads("use_sliding_window");
+    const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(turns.size()));
+    if (everywhere && types.empty()) return std::vector<int64_t>(turns.size(), window);
+    const bool slides = everywhere || config.flag("use_sliding_window");
+    // So many at the start have none; in SmolLM3 those that turn queries and keys have none.
+    const auto full = config.reads("max_window_layers") ? static_cast<size_t>(config.integer("max_window_layers")) : 0;
+    const bool by_turns = config.reads("no_rope_layers");
+    for (size_t i = 0; i < turns.size(); ++i) {
+        if (types.empty() ? !slides || (by_turns ? window == 0 || turns[i] : i < full)
+                          : types[i] != "sliding_attention")
+            continue;
         if (!types.empty() && (!slides || window == 0))
             config.fail("layer_types",
                         "has sliding_attention, which needs \"use_sliding_window\": true and a number as "
@@ -40,6 +66,23 @@ std::vector<int64_t> windows(const Config &config, size_t layers) {
     return out;
 }
 
+// Granite's factors. Its layers add `residual` times what they compute; here tokens are kept divided by that instead,
+// which a norm does not see but for its epsilon.
+struct Factors {
+    double embedding = 1, residual = 1, attention = 0, logits = 1;
+
+    static Factors of(const Config &config) {
+        if (!config.reads("residual_multiplier")) return {};
+        const auto factor = [&](const char *key) {
+            const double value = config.real(key);
+            if (!(value > 0)) config.fail(key, "expected a number above 0");
+            return value;
+        };
+        return {factor("embedding_multiplier"), factor("residual_multiplier"), factor("attention_multiplier"),
+                1 / factor("logits_scaling")};
+    }
+};
+
 void build(Draft &draft, const Kind &kind) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.integer("hidden_size");
@@ -47,44 +90,54 @@ void build(Draft &draft, const Kind &kind) {
                   kv_heads = config.integer("num_key_value_heads", heads);
     const int64_t head_dim = config.integer("head_dim", width / heads);
     if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
-    const double eps = config.real("rms_norm_eps");
     const std::string activation = config.activation("hidden_act");
     const auto adds_bias = [&](const char *key) { return config.reads(key) && config.flag(key); };
-    const bool mlp_biased = adds_bias("mlp_bias"), attention_bias = adds_bias("attention_bias");
+    const bool all_biased = adds_bias("use_bias"), mlp_biased = adds_bias("mlp_bias") || all_biased,
+               attention_bias = adds_bias("attention_bias") || all_biased;
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
-    const bool biased = kind.biased_heads || attention_bias;
-    const std::vector<int64_t> window = windows(config, static_cast<size_t>(layers));
+    const std::vector<bool> turns = rotary_layers(config, static_cast<size_t>(layers));
+    const std::vector<int64_t> window = windows(config, turns);
+    const Factors factor = Factors::of(config);
+    const double eps = config.real("rms_norm_eps") / (factor.residual * factor.residual);
+    if (eps > 1) config.fail("residual_multiplier", "so small a number is not supported with this rms_norm_eps");
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const std::string &ids = decoder.ids(), &position = decoder.position();
-    const RotaryLayer turned(draft, "model.rotary.frequencies", rotary(draft, head_dim),
-                             draft.gguf && kind.interleaved_in_gguf);
-    std::string x = graph.embedding("model.embed_tokens", ids, {.rows = vocabulary, .channels = width});
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, kind.rotary),
+                                   kind.interleaved || (draft.gguf && kind.interleaved_in_gguf));
+    if (std::ranges::find(turns, true) == turns.end()) draft.unused.insert("model.rotary.frequencies");
+    const auto head_norm = [&](const std::string &module, const std::string &x, int64_t count) {
+        return graph.rms_norm(module, x, {.eps = eps, .groups = count});
+    };
+    const std::string table = "model.embed_tokens";
+    const double scale = factor.embedding / factor.residual;
+    std::string x =
+        graph.embedding(scale == 1 ? table : table + ".scaled", decoder.ids(),
+                        {.rows = vocabulary, .channels = width, .scale = scale, .table = table + ".weight"});
     for (int64_t i = 0; i < layers; ++i) {
-        const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
-        std::string tokens = graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps});
-        std::string q = graph.linear(self + ".q_proj", tokens, {.outputs = heads * head_dim, .biased = biased});
-        std::string k = graph.linear(self + ".k_proj", tokens, {.outputs = kv_heads * head_dim, .biased = biased});
-        const std::string v =
-            graph.linear(self + ".v_proj", tokens, {.outputs = kv_heads * head_dim, .biased = biased});
-        if (kind.normed_heads) {
-            q = graph.rms_norm(self + ".q_norm", q, {.eps = eps, .groups = heads});
-            k = graph.rms_norm(self + ".k_norm", k, {.eps = eps, .groups = kv_heads});
+        const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn",
+                          mlp = layer + ".mlp";
+        if (kind.fused) {
+            split(draft, graph, self + ".qkv_proj",
+                  {.inputs = width,
+                   .parts = {{self + ".q_proj", heads * head_dim},
+                             {self + ".k_proj", kv_heads * head_dim},
+                             {self + ".v_proj", kv_heads * head_dim}}});
+            split(draft, graph, mlp + ".gate_up_proj",
+                  {.inputs = width, .parts = {{mlp + ".gate_proj", hidden}, {mlp + ".up_proj", hidden}}});
         }
-        q = turned(graph, self + ".q_rotary", q, heads, position);
-        k = turned(graph, self + ".k_rotary", k, kv_heads, position);
-        x = graph.linear(self + ".o_proj",
-                         graph.attention(self + ".heads", q, k, v,
-                                         {.heads = heads,
-                                          .kv_heads = kv_heads,
-                                          .causal = true,
-                                          .window = window[static_cast<size_t>(i)],
-                                          .position = position,
-                                          .key_lengths = decoder.lengths()}),
-                         {.residual = x, .biased = attention_bias});
-        tokens = graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
-        x = graph.feed_forward(layer + ".mlp", tokens,
+        x = decoder.self_attention(self, graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps}),
+                                   {.heads = heads,
+                                    .kv_heads = kv_heads,
+                                    .head_dim = head_dim,
+                                    .biased = kind.biased_heads || attention_bias,
+                                    .out_biased = attention_bias,
+                                    .norm = kind.normed_heads ? head_norm : DecoderGraph::HeadNorm(),
+                                    .rotary = turns[static_cast<size_t>(i)] ? &rotary_layer : nullptr,
+                                    .scale = factor.attention,
+                                    .window = window[static_cast<size_t>(i)],
+                                    .residual = x});
+        x = graph.feed_forward(mlp, graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps}),
                                {.hidden = hidden,
                                 .activation = activation,
                                 .up = "up_proj",
@@ -93,8 +146,10 @@ void build(Draft &draft, const Kind &kind) {
                                 .residual = x,
                                 .biased = mlp_biased});
     }
-    x = graph.rms_norm("model.norm", x, {.eps = eps});
-    decoder.add_outputs(x, {.vocabulary = vocabulary, .table = "model.embed_tokens.weight"});
+    std::string norm = "model.norm";
+    if (factor.logits != 1 && decoder.continues()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
+    x = graph.rms_norm(norm, x, {.eps = eps});
+    decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
 constexpr std::array<TensorName, 14> gguf{{
@@ -119,11 +174,18 @@ constexpr std::array<TensorName, 14> gguf{{
 namespace families {
 
 std::span<const Architecture> llama() {
-    static constexpr std::array<Architecture, 4> kinds{{
+    static constexpr std::array<Architecture, 8> kinds{{
+        {"ernie4_5", [](Draft &draft) { build(draft, {.interleaved = true}); }, {}, "model"},
+        {"granite", [](Draft &draft) { build(draft, {}); }, {}, "model"},
         {"llama", [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); }, gguf, "model"},
         {"mistral", [](Draft &draft) { build(draft, {}); }, gguf, "model"},
+        {"phi3",
+         [](Draft &draft) { build(draft, {.fused = true, .rotary = {.part = 1, .old_longrope = true}}); },
+         {},
+         "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, gguf, "model"},
         {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, gguf, "model"},
+        {"smollm3", [](Draft &draft) { build(draft, {}); }, {}, "model"},
     }};
     return kinds;
 }

@@ -114,13 +114,13 @@ class Marian {
         const Tensor q = graph.linear(module + ".q_proj", x, {});
         const Tensor attended = graph.attention(module + ".heads", q, k, v, options);
         return graph.layer_norm(module + "_layer_norm", graph.linear(module + ".out_proj", attended, {.residual = x}),
-                                eps);
+                                {.eps = eps});
     }
 
     Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x, int64_t hidden) const {
         const Tensor out = graph.feed_forward(
             layer, x, {.hidden = hidden, .activation = activation_, .up = "fc1", .down = "fc2", .residual = x});
-        return graph.layer_norm(layer + ".final_layer_norm", out, eps);
+        return graph.layer_norm(layer + ".final_layer_norm", out, {.eps = eps});
     }
 
     Tensor head(const Tensor &x) {

@@ -34,22 +34,20 @@ void build(Draft &draft) {
     x = graph.learned_positions(stack + ".positions", x, position, positions);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = stack + ".layers." + std::to_string(i), self = layer + ".self_attn";
-        const Tensor tokens = graph.layer_norm(layer + ".self_attn_layer_norm", x, eps);
-        const Tensor q = graph.linear(self + ".q_proj", tokens, {.biased = biased}),
-                     k = graph.linear(self + ".k_proj", tokens, {.biased = biased}),
-                     v = graph.linear(self + ".v_proj", tokens, {.biased = biased});
-        const Tensor attended = graph.attention(self + ".heads", q, k, v,
-                                                {.heads = heads,
-                                                 .kv_heads = heads,
-                                                 .causal = true,
-                                                 .position = position,
-                                                 .key_lengths = decoder.lengths()});
-        x = graph.linear(self + ".out_proj", attended, {.residual = x, .biased = biased});
+        const Tensor tokens = graph.layer_norm(layer + ".self_attn_layer_norm", x, {.eps = eps});
+        x = decoder.self_attention(self, tokens,
+                                   {.heads = heads,
+                                    .kv_heads = heads,
+                                    .head_dim = width / heads,
+                                    .biased = biased,
+                                    .out_biased = biased,
+                                    .out = "out_proj",
+                                    .residual = x});
         x = graph.feed_forward(
-            layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
+            layer, graph.layer_norm(layer + ".final_layer_norm", x, {.eps = eps}),
             {.hidden = hidden, .activation = activation, .up = "fc1", .down = "fc2", .residual = x, .biased = biased});
     }
-    x = graph.layer_norm(stack + ".final_layer_norm", x, eps);
+    x = graph.layer_norm(stack + ".final_layer_norm", x, {.eps = eps});
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = stack + ".embed_tokens.weight"});
 }
 

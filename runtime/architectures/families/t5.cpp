@@ -1,7 +1,7 @@
-// T5 (Raffel et al., arXiv:1910.10683). Version 1.1 and FLAN-T5 have gated feed-forward layers (Shazeer,
-// arXiv:2002.05202) and a separate head.
+// T5 (Raffel et al., arXiv:1910.10683) and mT5 (Xue et al., arXiv:2010.11934). Version 1.1 and FLAN-T5 have gated
+// feed-forward layers (Shazeer, arXiv:2002.05202) and a separate head.
 #include "architectures/architecture.hpp"
-#include "architectures/weight_parts.hpp"
+#include "architectures/made_modules.hpp"
 #include "base/utf8.hpp"
 
 #include <array>
@@ -32,7 +32,7 @@ FeedForwardKind feed_forward_kind(const Config &config) {
 // Whether only the encoder is wanted, as by sentence-t5.
 bool is_encoder(const Draft &draft) {
     const std::vector<std::string> classes = draft.config.texts("architectures");
-    if (draft.sentences || (!classes.empty() && classes.front() == "T5EncoderModel")) return true;
+    if (draft.sentences || (!classes.empty() && classes.front().ends_with("T5EncoderModel"))) return true;
     if (draft.task && *draft.task != Task::words && *draft.task != Task::none)
         draft.config.fail("architectures", "classifiers made of T5 are not supported; supported: "
                                            "T5ForConditionalGeneration and T5EncoderModel");
@@ -41,11 +41,11 @@ bool is_encoder(const Draft &draft) {
 
 class T5 {
   public:
-    explicit T5(Draft &draft)
-        : draft_(draft), config_(draft.config), is_encoder_(is_encoder(draft)), encode_(draft.graph("encode")),
-          decode_(is_encoder_ ? encode_ : draft.graph("decode")), heads_(config_.positive("num_heads")),
-          width_(config_.positive("d_model")), inner_(heads_ * config_.positive("d_kv")),
-          vocabulary_(config_.positive("vocab_size")),
+    T5(Draft &draft, bool scales)
+        : draft_(draft), config_(draft.config), scales_(scales), is_encoder_(is_encoder(draft)),
+          encode_(draft.graph("encode")), decode_(is_encoder_ ? encode_ : draft.graph("decode")),
+          heads_(config_.positive("num_heads")), width_(config_.positive("d_model")),
+          inner_(heads_ * config_.positive("d_kv")), vocabulary_(config_.positive("vocab_size")),
           max_distance_(config_.integer("relative_attention_max_distance")), eps_(config_.real("layer_norm_epsilon")),
           feed_forward_(feed_forward_kind(config_)),
           table_(draft.first_of(
@@ -65,6 +65,7 @@ class T5 {
   private:
     Draft &draft_;
     const Config &config_;
+    bool scales_; // what the head takes, if it shares the embedding table; mT5 does not
     bool is_encoder_;
     GraphWriter &encode_, &decode_; // the same one in a model without a decoder
     int64_t heads_, width_;
@@ -79,7 +80,8 @@ class T5 {
     void leave_out_decoder(const Tensor &hidden) {
         if (draft_.sentences)
             encode_.output("embedding", draft_.sentences->layers(encode_, draft_.weights, hidden, "lengths"));
-        config_.ignore({"num_decoder_layers", "scale_decoder_outputs", "tie_word_embeddings", "is_encoder_decoder"});
+        if (scales_) config_.ignore({"scale_decoder_outputs"});
+        config_.ignore({"num_decoder_layers", "tie_word_embeddings", "is_encoder_decoder"});
         for (const auto &[name, weight] : draft_.weights.entries())
             if (name.starts_with("decoder.") || name.starts_with("lm_head.")) draft_.unused.insert(name);
     }
@@ -164,20 +166,22 @@ class T5 {
                                    .biased = false});
     }
 
+    [[nodiscard]] bool is_scaled() const {
+        if (!scales_) {
+            config_.ignore_here("tie_word_embeddings"); // always true, whatever a file says
+            return false;
+        }
+        const auto tied = config_.find("tie_word_embeddings");
+        return config_.states("scale_decoder_outputs") ? config_.flag("scale_decoder_outputs")
+                                                       : !tied || tied->boolean();
+    }
+
     // A head that shares the embedding table, whose values are large, needs its input scaled. Scaling the norm's weight
     // does that. transformers always shares the table unless the file has another head; "tie_word_embeddings": false
     // only says that nothing is scaled.
     Tensor head(const Tensor &x) {
-        const auto tied = config_.find("tie_word_embeddings");
-        const bool unscaled = tied && !tied->boolean(), says = config_.states("scale_decoder_outputs");
         std::string norm = "decoder.final_layer_norm";
-        if (says ? config_.flag("scale_decoder_outputs") : !unscaled) {
-            decode_.require(norm + ".weight", {width_});
-            draft_.unused.insert(norm + ".weight");
-            const model::Weight &weight = draft_.weights.at(norm + ".weight");
-            norm += ".scaled";
-            draft_.weights.add(norm + ".weight", scaled(weight, 1 / std::sqrt(static_cast<double>(width_))));
-        }
+        if (is_scaled()) norm = scaled_norm(draft_, decode_, norm, width_, 1 / std::sqrt(static_cast<double>(width_)));
         return decode_.linear(
             "lm_head", decode_.rms_norm(norm, x, {.eps = eps_}),
             {.outputs = vocabulary_, .biased = false, .weight = draft_.tied("lm_head.weight", table_)});
@@ -189,7 +193,10 @@ class T5 {
 namespace families {
 
 std::span<const Architecture> t5() {
-    static constexpr std::array<Architecture, 1> kinds{{{"t5", [](Draft &draft) { T5(draft).build(); }}}};
+    static constexpr std::array<Architecture, 2> kinds{{
+        {"mt5", [](Draft &draft) { T5(draft, false).build(); }},
+        {"t5", [](Draft &draft) { T5(draft, true).build(); }},
+    }};
     return kinds;
 }
 

@@ -110,7 +110,7 @@ class Whisper {
             x = self_attention(encode_, layer + ".self_attn", x, {.heads = heads, .kv_heads = heads});
             x = feed_forward(encode_, layer, x, hidden);
         }
-        return encode_.layer_norm(stack + ".layer_norm", x, eps);
+        return encode_.layer_norm(stack + ".layer_norm", x, {.eps = eps});
     }
 
     Tensor convolution(const std::string &module, const Tensor &x, int64_t inputs, const Json &params) {
@@ -139,13 +139,13 @@ class Whisper {
         }
         const std::string head =
             config_.flag("tie_word_embeddings") ? draft_.tied("proj_out.weight", table) : "proj_out.weight";
-        return decode_.linear("proj_out", decode_.layer_norm(stack + ".layer_norm", x, eps),
+        return decode_.linear("proj_out", decode_.layer_norm(stack + ".layer_norm", x, {.eps = eps}),
                               {.outputs = vocabulary, .biased = false, .weight = head});
     }
 
     static Tensor self_attention(GraphWriter &graph, const std::string &module, const Tensor &x,
                                  const GraphWriter::Attention &options) {
-        const Tensor tokens = graph.layer_norm(module + "_layer_norm", x, eps);
+        const Tensor tokens = graph.layer_norm(module + "_layer_norm", x, {.eps = eps});
         const Tensor k = graph.linear(module + ".k_proj", tokens, {.biased = false}),
                      v = graph.linear(module + ".v_proj", tokens, {});
         return attended(graph, module, tokens, k, v, x, options);
@@ -156,7 +156,7 @@ class Whisper {
                                  "B " + std::to_string(steps_)),
                      v = pass_on(encode_, decode_, encode_.linear(module + ".v_proj", memory, {}),
                                  "B " + std::to_string(steps_));
-        const Tensor tokens = decode_.layer_norm(module + "_layer_norm", x, eps);
+        const Tensor tokens = decode_.layer_norm(module + "_layer_norm", x, {.eps = eps});
         return attended(decode_, module, tokens, k, v, x, {.heads = heads, .kv_heads = heads});
     }
 
@@ -169,7 +169,7 @@ class Whisper {
 
     Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x, int64_t hidden) const {
         return graph.feed_forward(
-            layer, graph.layer_norm(layer + ".final_layer_norm", x, eps),
+            layer, graph.layer_norm(layer + ".final_layer_norm", x, {.eps = eps}),
             {.hidden = hidden, .activation = activation_, .up = "fc1", .down = "fc2", .residual = x});
     }
 };

@@ -1,0 +1,90 @@
+// Command R and R+ (Cohere, 2024), and Command R7B and A (arXiv:2504.00698), whose layers with a window take turns with
+// layers in which positions do not count. Attention and the feed-forward layer read the same normalized tokens.
+#include "architectures/architecture.hpp"
+#include "architectures/decoder_graph.hpp"
+#include "architectures/made_modules.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+// The attention window of each layer; 0: unlimited.
+std::vector<int64_t> windows(const Config &config, int64_t layers) {
+    const std::vector<std::string> types = config.layer_types(layers);
+    if (!types.empty()) config.ignore({"sliding_window_pattern"});
+    const int64_t pattern = types.empty() ? config.positive("sliding_window_pattern") : 1;
+    std::vector<int64_t> out;
+    for (int64_t i = 0; i < layers; ++i) {
+        const bool slides =
+            types.empty() ? (i + 1) % pattern != 0 : types[static_cast<size_t>(i)] == "sliding_attention";
+        out.push_back(slides ? config.positive("sliding_window") : 0);
+    }
+    return out;
+}
+
+void build(Draft &draft, bool alternates) {
+    const Config &config = draft.config;
+    const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size");
+    const int64_t heads = config.positive("num_attention_heads"),
+                  kv_heads = config.integer("num_key_value_heads", heads);
+    const int64_t head_dim = config.integer("head_dim", width / heads);
+    if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+    const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
+    const std::string activation = config.activation("hidden_act");
+    const double eps = config.real("layer_norm_eps"), scale = config.real("logit_scale");
+    const bool biased = config.flag("attention_bias");
+    const std::vector<int64_t> window =
+        alternates ? windows(config, layers) : std::vector<int64_t>(static_cast<size_t>(layers));
+
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim), true);
+    if (alternates && std::ranges::all_of(window, [](int64_t w) { return w == 0; }))
+        draft.unused.insert("model.rotary.frequencies");
+    Tensor x = graph.embedding("model.embed_tokens", decoder.ids(), {.rows = vocabulary, .channels = width});
+    for (int64_t i = 0; i < layers; ++i) {
+        const std::string layer = "model.layers." + std::to_string(i);
+        const int64_t here = window[static_cast<size_t>(i)];
+        const Tensor tokens = graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps, .biased = false});
+        const Tensor attended = decoder.self_attention(layer + ".self_attn", tokens,
+                                                       {.heads = heads,
+                                                        .kv_heads = kv_heads,
+                                                        .head_dim = head_dim,
+                                                        .biased = biased,
+                                                        .out_biased = biased,
+                                                        .rotary = !alternates || here != 0 ? &rotary_layer : nullptr,
+                                                        .window = here,
+                                                        .residual = x});
+        x = graph.feed_forward(layer + ".mlp", tokens,
+                               {.hidden = hidden,
+                                .activation = activation,
+                                .up = "up_proj",
+                                .down = "down_proj",
+                                .gate = "gate_proj",
+                                .residual = attended,
+                                .biased = false});
+    }
+    std::string norm = "model.norm";
+    if (decoder.continues()) norm = scaled_norm(draft, graph, norm, width, scale);
+    decoder.add_outputs(graph.layer_norm(norm, x, {.eps = eps, .biased = false}),
+                        {.vocabulary = vocabulary, .table = "model.embed_tokens.weight"});
+}
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> cohere() {
+    static constexpr std::array<Architecture, 2> kinds{{
+        {"cohere", [](Draft &draft) { build(draft, false); }, {}, "model"},
+        {"cohere2", [](Draft &draft) { build(draft, true); }, {}, "model"},
+    }};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures

@@ -1,0 +1,143 @@
+// OLMo (Groeneveld et al., arXiv:2402.00838), OLMo 2 (arXiv:2501.00656), and EXAONE 4.0 (arXiv:2507.11407), whose norms
+// come after attention and after the feed-forward layer, too.
+#include "architectures/architecture.hpp"
+#include "architectures/decoder_graph.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+struct Sizes {
+    int64_t layers, width, heads, kv_heads, head_dim, vocabulary, hidden;
+    std::string activation;
+
+    explicit Sizes(const Config &config)
+        : layers(config.layers("num_hidden_layers")), width(config.positive("hidden_size")),
+          heads(config.positive("num_attention_heads")), kv_heads(config.integer("num_key_value_heads", heads)),
+          head_dim(config.integer("head_dim", width / heads)), vocabulary(config.positive("vocab_size")),
+          hidden(config.positive("intermediate_size")), activation(config.activation("hidden_act")) {
+        if (head_dim == 0)
+            config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+    }
+};
+
+Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x, const Sizes &sizes,
+                    const Tensor &residual) {
+    return graph.feed_forward(layer + ".mlp", x,
+                              {.hidden = sizes.hidden,
+                               .activation = sizes.activation,
+                               .up = "up_proj",
+                               .down = "down_proj",
+                               .gate = "gate_proj",
+                               .residual = residual,
+                               .biased = false});
+}
+
+// Its norms have no weights.
+void build_olmo(Draft &draft) {
+    const Config &config = draft.config;
+    const Sizes sizes(config);
+    const bool biased = config.flag("attention_bias");
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.head_dim), false);
+    const auto normed = [&](const std::string &name, const Tensor &x) {
+        return graph.layer(name, "layer_norm", {{"x", x}}, {{"eps", 1e-5}});
+    };
+    Tensor x =
+        graph.embedding("model.embed_tokens", decoder.ids(), {.rows = sizes.vocabulary, .channels = sizes.width});
+    for (int64_t i = 0; i < sizes.layers; ++i) {
+        const std::string layer = "model.layers." + std::to_string(i);
+        x = decoder.self_attention(layer + ".self_attn", normed(layer + ".input_layernorm", x),
+                                   {.heads = sizes.heads,
+                                    .kv_heads = sizes.kv_heads,
+                                    .head_dim = sizes.head_dim,
+                                    .biased = biased,
+                                    .out_biased = biased,
+                                    .rotary = &rotary_layer,
+                                    .residual = x});
+        x = feed_forward(graph, layer, normed(layer + ".post_attention_layernorm", x), sizes, x);
+    }
+    decoder.add_outputs(normed("model.norm", x),
+                        {.vocabulary = sizes.vocabulary, .table = "model.embed_tokens.weight"});
+}
+
+// The attention window of each layer of EXAONE 4; 0: unlimited.
+std::vector<int64_t> windows(const Config &config, size_t layers) {
+    const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
+    const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(layers));
+    std::vector<int64_t> out(layers, 0);
+    if (!types.empty()) config.ignore({"sliding_window_pattern"});
+    if (types.empty() && window == 0) config.fail("layer_types", "is missing, which a model without a window needs");
+    const size_t pattern =
+        types.empty() && window != 0 ? static_cast<size_t>(config.positive("sliding_window_pattern")) : 1;
+    for (size_t i = 0; i < layers; ++i) {
+        const bool slides = types.empty() ? window != 0 && (i + 1) % pattern != 0 : types[i] == "sliding_attention";
+        if (slides && window == 0)
+            config.fail("layer_types", "has sliding_attention, which needs a number as \"sliding_window\"");
+        out[i] = slides ? window : 0;
+    }
+    return out;
+}
+
+// OLMo 2 normalizes queries and keys as a whole, EXAONE 4 each head of them; where EXAONE 4 has windows, positions
+// count in layers with a window only.
+void build_normed_after(Draft &draft, bool exaone) {
+    const Config &config = draft.config;
+    const Sizes sizes(config);
+    const double eps = config.real("rms_norm_eps");
+    const bool biased = !exaone && config.flag("attention_bias");
+    const std::vector<int64_t> window = exaone ? windows(config, static_cast<size_t>(sizes.layers))
+                                               : std::vector<int64_t>(static_cast<size_t>(sizes.layers));
+    const bool turned_everywhere = !exaone || !config.has("sliding_window");
+
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.head_dim), false);
+    if (!turned_everywhere && std::ranges::all_of(window, [](int64_t w) { return w == 0; }))
+        draft.unused.insert("model.rotary.frequencies");
+    const auto head_norm = [&](const std::string &module, const Tensor &x, int64_t heads) {
+        return graph.rms_norm(module, x, {.eps = eps, .groups = exaone ? heads : 1});
+    };
+    Tensor x =
+        graph.embedding("model.embed_tokens", decoder.ids(), {.rows = sizes.vocabulary, .channels = sizes.width});
+    for (int64_t i = 0; i < sizes.layers; ++i) {
+        const std::string layer = "model.layers." + std::to_string(i);
+        const int64_t here = window[static_cast<size_t>(i)];
+        const Tensor attended =
+            decoder.self_attention(layer + ".self_attn", x,
+                                   {.heads = sizes.heads,
+                                    .kv_heads = sizes.kv_heads,
+                                    .head_dim = sizes.head_dim,
+                                    .biased = biased,
+                                    .out_biased = biased,
+                                    .norm = head_norm,
+                                    .rotary = turned_everywhere || here != 0 ? &rotary_layer : nullptr,
+                                    .window = here});
+        x = graph.rms_norm(layer + ".post_attention_layernorm", attended, {.eps = eps, .residual = x});
+        x = graph.rms_norm(layer + ".post_feedforward_layernorm", feed_forward(graph, layer, x, sizes, ""),
+                           {.eps = eps, .residual = x});
+    }
+    decoder.add_outputs(graph.rms_norm("model.norm", x, {.eps = eps}),
+                        {.vocabulary = sizes.vocabulary, .table = "model.embed_tokens.weight"});
+}
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> olmo() {
+    static constexpr std::array<Architecture, 3> kinds{{
+        {"exaone4", [](Draft &draft) { build_normed_after(draft, true); }, {}, "model"},
+        {"olmo", build_olmo, {}, "model"},
+        {"olmo2", [](Draft &draft) { build_normed_after(draft, false); }, {}, "model"},
+    }};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures

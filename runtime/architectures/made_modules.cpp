@@ -1,0 +1,74 @@
+#include "architectures/made_modules.hpp"
+
+#include "architectures/weight_parts.hpp"
+
+#include <algorithm>
+
+namespace lamina::architectures {
+namespace {
+
+constexpr const char *kinds[]{".weight", ".bias"};
+
+int64_t rows_of(const Fused &fused) {
+    int64_t out = 0;
+    for (const auto &[name, rows] : fused.parts) out += rows;
+    return out;
+}
+
+// Calls add(kind, tensor) for the weight, and for the bias if there is one.
+template <typename Add>
+void for_each_tensor(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, const Add &add) {
+    for (const std::string kind : kinds) {
+        const std::string name = module + kind;
+        const bool is_bias = kind == ".bias";
+        if (is_bias)
+            graph.require_bias(name, rows_of(fused), fused.biased);
+        else
+            graph.require(name, {rows_of(fused), fused.inputs});
+        if (is_bias && !fused.biased) continue;
+        add(kind, draft.weights.at(name));
+        draft.unused.insert(name);
+    }
+}
+
+} // namespace
+
+void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused) {
+    for_each_tensor(draft, graph, module, fused, [&](const std::string &kind, const model::Weight &tensor) {
+        int64_t first = 0;
+        for (const auto &[name, rows] : fused.parts) {
+            draft.weights.add(name + kind, tensor.rows(first, first + rows));
+            first += rows;
+        }
+    });
+}
+
+void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups) {
+    for_each_tensor(draft, graph, module, fused, [&](const std::string &kind, const model::Weight &tensor) {
+        const int64_t group = rows_of(fused) / groups;
+        int64_t first = 0; // within a group
+        for (const auto &[name, rows] : fused.parts) {
+            const int64_t each = rows / groups;
+            Shape shape = tensor.type.shape;
+            shape.front() = rows;
+            Tensor out(TensorType{tensor.type.dtype, shape});
+            std::byte *to = out.bytes().data();
+            for (int64_t g = 0; g < groups; ++g) {
+                const model::Weight part = tensor.rows(g * group + first, g * group + first + each);
+                to = std::ranges::copy(part.bytes, to).out;
+            }
+            draft.weights.add(name + kind, model::Weight::of(std::move(out)));
+            first += each;
+        }
+    });
+}
+
+std::string scaled_norm(Draft &draft, GraphWriter &graph, const std::string &module, int64_t width, double factor) {
+    const std::string weight = module + ".weight", out = module + ".scaled";
+    graph.require(weight, {width});
+    draft.weights.add(out + ".weight", scaled(draft.weights.at(weight), factor));
+    draft.unused.insert(weight);
+    return out;
+}
+
+} // namespace lamina::architectures

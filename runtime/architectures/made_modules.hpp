@@ -1,0 +1,30 @@
+// Modules whose weights a file stores otherwise than layers take them.
+#pragma once
+
+#include "architectures/architecture.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lamina::architectures {
+
+struct Fused {
+    int64_t inputs;
+    std::vector<std::pair<std::string, int64_t>> parts; // modules, and the rows of each
+    bool biased = false;
+};
+
+// Makes the rows of MODULE.weight (and the values of MODULE.bias) the weights of the parts, which follow each other in
+// it. Nothing is copied.
+void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused);
+
+// The same where the rows of the parts take turns, head by head: for each of `groups` heads those of the first part,
+// those of the second and so on. Copies them.
+void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups);
+
+// A norm with MODULE.weight times `factor`, which scales what it computes; returns its name.
+[[nodiscard]] std::string scaled_norm(Draft &draft, GraphWriter &graph, const std::string &module, int64_t width,
+                                      double factor);
+
+} // namespace lamina::architectures
