@@ -34,8 +34,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["bert", "cohere", "cohere2", "distilbert", "ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "glm", "glm4",
-               "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "marian", "mistral", "mt5", "olmo", "olmo2", "opt", "phi",
+MODEL_TYPES = ["albert", "bert", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "glm", "glm4",
+               "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "marian", "mistral", "mpnet", "mt5", "olmo", "olmo2", "opt", "phi",
                "phi3", "qwen2", "qwen3", "roberta", "smollm3", "stablelm", "starcoder2", "t5", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
@@ -52,7 +52,7 @@ LOADING = {"modeling_utils": ["from_pretrained", "get_expanded_tied_weights_keys
 NO_EFFECT = {
     "for training alone": [
         "activation_dropout", "apply_spec_augment", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
-        "classifier_dropout", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "embed_dropout", "embedding_dropout", "encoder_layerdrop",
+        "classifier_dropout", "classifier_dropout_prob", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "embed_dropout", "embedding_dropout", "encoder_layerdrop",
         "gradient_checkpointing", "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length",
         "mask_feature_min_masks", "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob",
         "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout", "seq_classif_dropout", "summary_first_dropout"],
@@ -61,7 +61,7 @@ NO_EFFECT = {
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
-        "unk_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
+        "unk_token_id", "-camembert.pad_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
     "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
     "which results are returned": [
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
@@ -78,7 +78,8 @@ NO_EFFECT = {
 
 # Keys that release 4 read and release 5 does not, with the default of release 4. A model that was trained with another
 # value is not computed right without them.
-RELEASE_4 = {model_type: {"position_embedding_type": "absolute"} for model_type in ("bert", "roberta", "xlm-roberta")}
+RELEASE_4 = {model_type: {"position_embedding_type": "absolute"} 
+             for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
 # Defaults that a class has as the default of a parameter.
 OF_PARAMETERS = {"phi3": {"rope_theta": 10000.0}}

@@ -23,9 +23,21 @@ constexpr std::array<std::string_view, 3> buffers{"embeddings.position_ids", "em
                                                   "rotary_emb.inv_freq"};
 
 // Modules beside the base model.
-constexpr std::array<std::string_view, 11> head_modules{
-    "classifier", "cls",   "embed_out",        "final_logits_bias", "lm_head",        "pre_classifier",
-    "qa_outputs", "score", "vocab_layer_norm", "vocab_projector",   "vocab_transform"};
+constexpr std::array<std::string_view, 15> head_modules{"classifier",
+                                                        "cls",
+                                                        "discriminator_predictions",
+                                                        "embed_out",
+                                                        "final_logits_bias",
+                                                        "generator_lm_head",
+                                                        "generator_predictions",
+                                                        "lm_head",
+                                                        "pre_classifier",
+                                                        "predictions",
+                                                        "qa_outputs",
+                                                        "score",
+                                                        "vocab_layer_norm",
+                                                        "vocab_projector",
+                                                        "vocab_transform"};
 
 class Names {
   public:

@@ -80,9 +80,15 @@ GraphWriter::Tensor GraphWriter::learned_positions(const std::string &module, co
 }
 
 GraphWriter::Tensor GraphWriter::layer_norm(const std::string &module, const Tensor &x, const LayerNorm &options) {
-    require(module + ".weight", {channels(x)});
-    require_bias(module + ".bias", channels(x), options.biased);
-    return layer(module, "layer_norm", {{"x", x}, {"residual", options.residual}}, {{"eps", options.eps}});
+    const std::string &owner = options.module.empty() ? module : options.module;
+    require(owner + ".weight", {channels(x)});
+    require_bias(owner + ".bias", channels(x), options.biased);
+    Json weights;
+    if (owner != module) {
+        weights["weight"] = owner + ".weight";
+        if (options.biased) weights["bias"] = owner + ".bias";
+    }
+    return layer(module, "layer_norm", {{"x", x}, {"residual", options.residual}}, {{"eps", options.eps}}, weights);
 }
 
 GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tensor &x, const RmsNorm &options) {
@@ -133,8 +139,8 @@ GraphWriter::Tensor GraphWriter::feed_forward(const std::string &module, const T
         weights[port + "_weight"] = weight;
         if (options.biased) weights[port + "_bias"] = within + ".bias";
     }
-    return layer(module + ".feed_forward", "feed_forward", {{"x", x}, {"residual", options.residual}},
-                 {{"activation", options.activation}}, weights);
+    return layer(options.name.empty() ? module + ".feed_forward" : options.name, "feed_forward",
+                 {{"x", x}, {"residual", options.residual}}, {{"activation", options.activation}}, weights);
 }
 
 GraphWriter::Tensor GraphWriter::activated(const std::string &activation, const Tensor &x) {

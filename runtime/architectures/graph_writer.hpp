@@ -61,6 +61,7 @@ class GraphWriter {
         double eps = 1e-5;
         bool biased = true;
         Tensor residual = {};
+        std::string module = {}; // whose weights it has, if they are another's
     };
     Tensor layer_norm(const std::string &module, const Tensor &x, const LayerNorm &options);
 
@@ -86,6 +87,7 @@ class GraphWriter {
         std::string activation, up, down, gate = {};
         Tensor residual = {};
         bool biased = true;
+        std::string name = {}; // of the layer, if it is not MODULE.feed_forward
     };
     Tensor feed_forward(const std::string &module, const Tensor &x, const FeedForward &options);
 

@@ -246,9 +246,9 @@ def as_gguf(name, source):
 
 # ---- Encoders ----
 
-def encoder(name, model, outputs, types=0):
-    tokens, lengths = ids(3, 11), torch.tensor([11, 4, 7])
-    mask = torch.arange(11)[None] < lengths[:, None]
+def encoder(name, model, outputs, types=0, length=11):
+    tokens, lengths = ids(3, length), torch.tensor([length, 4, 7])
+    mask = torch.arange(length)[None] < lengths[:, None]
     tokens = tokens * mask + model.config.pad_token_id * ~mask
     kinds = torch.randint(0, max(types, 1), tokens.shape)
     given = {"ids": tokens, "lengths": lengths} | ({"token_types": kinds} if types else {})
@@ -314,8 +314,36 @@ def encoders():
     other_heads("distilbert_tokens", T.DistilBertForTokenClassification(distil(num_labels=4)), logits,
                 T.DistilBertForSequenceClassification)
     encoder("distilbert_answers", T.DistilBertForQuestionAnswering(distil()), answers)
+    more_encoders(sizes, hidden, logits, answers)
     sentences()
     reading_decoders()
+
+
+def more_encoders(sizes, hidden, logits, answers):
+    T = transformers
+    camembert = dict(type_vocab_size=1, pad_token_id=1)
+    encoder("camembert", T.CamembertForMaskedLM(T.CamembertConfig(**sizes | camembert)), logits, types=1)
+    encoder("camembert_tokens", T.CamembertForTokenClassification(T.CamembertConfig(**sizes | camembert, num_labels=3)),
+            logits, types=1)
+    bare = lambda r: {"hidden": r.last_hidden_state}
+    electra = lambda **more: T.ElectraConfig(**sizes | dict(embedding_size=20) | more)
+    encoder("electra", T.ElectraModel(electra(embedding_size=36, hidden_act="relu")), bare, types=2)
+    encoder("electra_masked", T.ElectraForMaskedLM(electra()), logits, types=2)
+    encoder("electra_texts", T.ElectraForSequenceClassification(electra(num_labels=3)), logits, types=2)
+    encoder("electra_answers", T.ElectraForQuestionAnswering(electra()), answers, types=2)
+    encoder("electra_found", T.ElectraForPreTraining(electra(output_hidden_states=True)),
+            lambda r: {"hidden": r.hidden_states[-1]}, types=2)
+    mpnet = lambda **more: T.MPNetConfig(**sizes | dict(pad_token_id=1, max_position_embeddings=80) | more)
+    encoder("mpnet", T.MPNetModel(mpnet()), hidden, length=70)
+    encoder("mpnet_masked", T.MPNetForMaskedLM(mpnet(relative_attention_num_buckets=40)), logits)
+    encoder("mpnet_texts", T.MPNetForSequenceClassification(mpnet(num_labels=3, hidden_act="relu")), logits)
+    encoder("mpnet_tokens", T.MPNetForTokenClassification(mpnet(num_labels=3)), logits)
+    albert = lambda **more: T.AlbertConfig(**sizes | dict(embedding_size=20, num_hidden_layers=3) | more)
+    encoder("albert", T.AlbertModel(albert(num_hidden_groups=2)), hidden, types=2)
+    encoder("albert_masked", T.AlbertForMaskedLM(albert(inner_group_num=2, hidden_act="gelu")), logits, types=2)
+    encoder("albert_texts", T.AlbertForSequenceClassification(albert(num_labels=3)), logits, types=2)
+    encoder("albert_tokens", T.AlbertForTokenClassification(albert(num_labels=3)), logits, types=2)
+    encoder("albert_answers", T.AlbertForQuestionAnswering(albert(embedding_size=36)), answers, types=2)
 
 
 def reading_decoders():

@@ -1,6 +1,8 @@
-// BERT (Devlin et al., arXiv:1810.04805) and RoBERTa (Liu et al., arXiv:1907.11692), with the heads of their published
-// models: sentence embeddings, text and token classification, masked language modelling.
+// BERT (Devlin et al., arXiv:1810.04805), RoBERTa (Liu et al., arXiv:1907.11692), XLM-RoBERTa (arXiv:1911.02116),
+// CamemBERT (arXiv:1911.03894), ELECTRA (Clark et al., arXiv:2003.10555) and MPNet (Song et al., arXiv:2004.09297),
+// with the heads of their published models.
 #include "architectures/architecture.hpp"
+#include "architectures/encoder_graph.hpp"
 
 #include <array>
 
@@ -10,69 +12,94 @@ namespace {
 using Tensor = GraphWriter::Tensor;
 
 struct Kind {
-    std::string_view base; // Architecture::base
-    bool roberta;          // positions start after the padding token's id; another head for texts
-    const char *words_dense, *words_norm, *words; // modules of the head for words
+    std::string_view base;               // Architecture::base
+    std::string_view q, k, v, o, o_norm; // modules of a layer
+    bool padded_positions = false;       // positions start after the padding token's id
+    bool typed = true;                   // tokens are of types
+    bool narrow = false;                 // embeddings may have fewer channels than layers
+    bool relative = false;               // scores have a bias by distance, which all layers share
 };
 
 class Bert {
   public:
     Bert(Draft &draft, const Kind &kind)
-        : draft_(draft), config_(draft.config), kind_(kind), graph_(draft.graph("encode")),
+        : draft_(draft), config_(draft.config), kind_(kind), encoder_(draft, kind.base), graph_(encoder_.graph()),
           activation_(config_.activation("hidden_act")), eps_(config_.real("layer_norm_eps")),
-          prefix_(std::string(kind.base) + "."), heads_(config_.positive("num_attention_heads")),
+          prefix_(encoder_.prefix()), heads_(config_.positive("num_attention_heads")),
           layers_(config_.layers("num_hidden_layers")), width_(config_.positive("hidden_size")),
-          vocabulary_(config_.positive("vocab_size")) {}
+          embedded_(kind.narrow ? config_.positive("embedding_size") : width_) {}
 
-    void build() {
-        lengths_ = graph_.input("lengths", DType::i32, "B");
+    // `heads` lacks what all have alike.
+    void build(EncoderGraph::Heads heads) {
         Tensor x = embeddings();
-        for (int64_t i = 0; i < layers_; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x);
-        graph_.output("hidden", x);
-        heads(x);
+        if (embedded_ != width_) x = graph_.linear(prefix_ + "embeddings_project", x, {.outputs = width_});
+        const Tensor bias = kind_.relative ? distance_bias() : "";
+        for (int64_t i = 0; i < layers_; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x, bias);
+        heads.table = prefix_ + "embeddings.word_embeddings.weight";
+        heads.eps = eps_;
+        heads.words.channels = embedded_;
+        if (heads.words.activation.empty()) heads.words.activation = activation_;
+        encoder_.add_outputs(x, heads);
     }
 
   private:
     Draft &draft_;
     const Config &config_;
     Kind kind_;
+    EncoderGraph encoder_;
     GraphWriter &graph_;
     std::string activation_;
     double eps_;
-    std::string prefix_, lengths_;
-    int64_t heads_, layers_, width_, vocabulary_;
-
-    [[nodiscard]] bool has(const std::string &tensor) const { return draft_.weights.entries().contains(tensor); }
+    std::string prefix_;
+    int64_t heads_, layers_, width_;
+    int64_t embedded_; // channels of embeddings
 
     Tensor embeddings() {
         const std::string name = prefix_ + "embeddings.", table = name + "position_embeddings.weight";
         const int64_t rows = config_.positive("max_position_embeddings");
-        const int64_t first = kind_.roberta ? config_.integer("pad_token_id") + 1 : 0;
+        // MPNet's padding token has the id 1, whatever config.json says (transformers, modeling_mpnet.py).
+        const int64_t first = !kind_.padded_positions ? 0 : kind_.typed ? config_.integer("pad_token_id") + 1 : 2;
         std::string positions = name + "position_embeddings";
-        graph_.require(table, {rows, width_});
+        graph_.require(table, {rows, embedded_});
         if (first != 0) {
             positions = name + "positions";
             draft_.weights.add(positions + ".weight", draft_.weights.at(table).rows(first, rows));
             draft_.unused.insert(table);
         }
-        const Tensor ids = graph_.input("ids", DType::i32, "B T"),
-                     types = graph_.input("token_types", DType::i32, "B T");
-        const Tensor words = graph_.embedding(name + "word_embeddings", ids, {.rows = vocabulary_, .channels = width_});
+        const Tensor words = graph_.embedding(name + "word_embeddings", encoder_.ids(),
+                                              {.rows = config_.positive("vocab_size"), .channels = embedded_});
         const Tensor placed = graph_.learned_positions(positions, words, "", rows - first);
         const Tensor typed =
-            graph_.embedding(name + "token_type_embeddings", types,
-                             {.rows = config_.positive("type_vocab_size"), .channels = width_, .residual = placed});
+            kind_.typed ? graph_.embedding(
+                              name + "token_type_embeddings", encoder_.token_types(),
+                              {.rows = config_.positive("type_vocab_size"), .channels = embedded_, .residual = placed})
+                        : placed;
         return graph_.layer_norm(name + "LayerNorm", typed, {.eps = eps_});
     }
 
-    Tensor layer(const std::string &name, const Tensor &x) {
-        const std::string self = name + ".attention.self";
-        const Tensor q = graph_.linear(self + ".query", x, {}), k = graph_.linear(self + ".key", x, {}),
-                     v = graph_.linear(self + ".value", x, {});
-        const Tensor attended =
-            graph_.attention(self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_, .key_lengths = lengths_});
-        const Tensor out = graph_.linear(name + ".attention.output.dense", attended, {.residual = x});
-        const Tensor tokens = graph_.layer_norm(name + ".attention.output.LayerNorm", out, {.eps = eps_});
+    // The tables of MPNet have 32 buckets that count, whatever their size.
+    Tensor distance_bias() {
+        constexpr int64_t buckets = 32, max_distance = 128;
+        const std::string name = prefix_ + "encoder.relative_attention_bias", table = name + ".weight";
+        const int64_t rows = config_.positive("relative_attention_num_buckets");
+        if (rows < buckets)
+            config_.fail("relative_attention_num_buckets", "expected at least " + std::to_string(buckets));
+        graph_.require(table, {rows, heads_});
+        draft_.weights.add(name + ".buckets", draft_.weights.at(table).rows(0, buckets));
+        draft_.unused.insert(table);
+        return graph_.layer(name, "relative_position_bias", {},
+                            {{"max_distance", max_distance}, {"bidirectional", true}}, {{"table", name + ".buckets"}});
+    }
+
+    Tensor layer(const std::string &name, const Tensor &x, const Tensor &bias) {
+        const auto module = [&](std::string_view part) { return name + "." + std::string(part); };
+        const Tensor q = graph_.linear(module(kind_.q), x, {}), k = graph_.linear(module(kind_.k), x, {}),
+                     v = graph_.linear(module(kind_.v), x, {});
+        const Tensor attended = graph_.attention(
+            module("attention.heads"), q, k, v,
+            {.heads = heads_, .kv_heads = heads_, .key_lengths = encoder_.lengths(), .distance_bias = bias});
+        const Tensor out = graph_.linear(module(kind_.o), attended, {.residual = x});
+        const Tensor tokens = graph_.layer_norm(module(kind_.o_norm), out, {.eps = eps_});
         const Tensor fed = graph_.feed_forward(name, tokens,
                                                {.hidden = config_.positive("intermediate_size"),
                                                 .activation = activation_,
@@ -81,96 +108,91 @@ class Bert {
                                                 .residual = tokens});
         return graph_.layer_norm(name + ".output.LayerNorm", fed, {.eps = eps_});
     }
-
-    // ---- Heads ----
-
-    void heads(const Tensor &x) {
-        const bool tied = config_.flag("tie_word_embeddings"); // only the head of words can be
-        if (draft_.sentences) {
-            graph_.output("embedding", draft_.sentences->layers(graph_, draft_.weights, x, lengths_));
-            leave_out(prefix_ + "pooler.dense");
-            return;
-        }
-        if (!draft_.task) draft_.task = task_of_weights();
-        const Tensor summary = pooled(x);
-        switch (*draft_.task) {
-        case Task::none:
-            break;
-        case Task::words:
-            return graph_.output("logits", words(x, tied));
-        case Task::texts:
-            return graph_.output(
-                "logits", kind_.roberta ? roberta_classes(x)
-                                        : graph_.linear("classifier", summary, {.outputs = label_count(config_)}));
-        case Task::tokens:
-            return graph_.output("logits", graph_.linear("classifier", x, {.outputs = label_count(config_)}));
-        case Task::answers:
-            return graph_.output("logits", graph_.linear("qa_outputs", x, {.outputs = label_count(config_)}));
-        }
-    }
-
-    [[nodiscard]] Task task_of_weights() const {
-        if (has(std::string(kind_.words) + ".bias")) return Task::words;
-        if (has("qa_outputs.weight")) return Task::answers;
-        if (has("classifier.out_proj.weight")) return Task::texts;
-        if (!has("classifier.weight")) return Task::none;
-        return has(prefix_ + "pooler.dense.weight") ? Task::texts : Task::tokens;
-    }
-
-    // The pooler's output, which only some heads were trained with; none: the model has no pooler.
-    Tensor pooled(const Tensor &x) {
-        const std::string pooler = prefix_ + "pooler.dense";
-        const Task task = *draft_.task;
-        const bool needed = task == Task::texts && !kind_.roberta, possible = task == Task::words || task == Task::none;
-        if (!needed && !(possible && (has(pooler + ".weight") || has(pooler + ".bias")))) return leave_out(pooler);
-        const Tensor out = graph_.activated("tanh", graph_.linear(pooler, first(x), {}));
-        graph_.output("pooled", out);
-        return out;
-    }
-
-    Tensor roberta_classes(const Tensor &x) {
-        const Tensor dense = graph_.activated("tanh", graph_.linear("classifier.dense", first(x), {}));
-        return graph_.linear("classifier.out_proj", dense, {.outputs = label_count(config_)});
-    }
-
-    // The masked-language-modelling head, which may share the embedding table. Its bias has two names.
-    Tensor words(const Tensor &x, bool tied) {
-        const std::string activation = kind_.roberta ? "gelu" : activation_; // whatever RoBERTa's layers have
-        const Tensor hidden = graph_.activated(activation, graph_.linear(kind_.words_dense, x, {}));
-        const std::string name = kind_.words, table = prefix_ + "embeddings.word_embeddings.weight";
-        const auto shared = [&](const char *part, const std::string &with) {
-            const std::string own = name + ".decoder" + part;
-            return tied ? draft_.tied(own, with) : own;
-        };
-        const std::string bias = shared(".bias", name + ".bias");
-        if (bias != name + ".bias") draft_.unused.insert(name + ".bias");
-        return graph_.linear(name, graph_.layer_norm(kind_.words_norm, hidden, {.eps = eps_}),
-                             {.outputs = vocabulary_, .weight = shared(".weight", table), .bias = bias});
-    }
-
-    Tensor first(const Tensor &x) {
-        return graph_.layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
-    }
-    Tensor leave_out(const std::string &module) {
-        for (const char *kind : {".weight", ".bias"}) draft_.unused.insert(module + kind);
-        return "";
-    }
 };
 
-constexpr Kind bert_kind{"bert", false, "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-                         "cls.predictions"};
-constexpr Kind roberta_kind{"roberta", true, "lm_head.dense", "lm_head.layer_norm", "lm_head"};
+constexpr Kind bert_kind{"bert",
+                         "attention.self.query",
+                         "attention.self.key",
+                         "attention.self.value",
+                         "attention.output.dense",
+                         "attention.output.LayerNorm"};
 
-void build_bert(Draft &draft) { Bert(draft, bert_kind).build(); }
-void build_roberta(Draft &draft) { Bert(draft, roberta_kind).build(); }
+constexpr Kind roberta_kind = [] {
+    Kind out = bert_kind;
+    out.base = "roberta", out.padded_positions = true;
+    return out;
+}();
+
+constexpr Kind electra_kind = [] {
+    Kind out = bert_kind;
+    out.base = "electra", out.narrow = true;
+    return out;
+}();
+
+constexpr Kind mpnet_kind{.base = "mpnet",
+                          .q = "attention.attn.q",
+                          .k = "attention.attn.k",
+                          .v = "attention.attn.v",
+                          .o = "attention.attn.o",
+                          .o_norm = "attention.LayerNorm",
+                          .padded_positions = true,
+                          .typed = false,
+                          .relative = true};
+
+void build_bert(Draft &draft) {
+    Bert(draft, bert_kind)
+        .build({.words = {.dense = "cls.predictions.transform.dense",
+                          .norm = "cls.predictions.transform.LayerNorm",
+                          .weight = "cls.predictions.decoder.weight",
+                          .bias = "cls.predictions.bias",
+                          .other_bias = "cls.predictions.decoder.bias"},
+                .pooler = "bert.pooler.dense",
+                .texts_by_pooler = true});
+}
+
+// The heads of RoBERTa, whose activation is gelu whatever its layers have.
+EncoderGraph::Heads roberta_heads(std::string_view base) {
+    return {.words = {.dense = "lm_head.dense",
+                      .norm = "lm_head.layer_norm",
+                      .activation = "gelu",
+                      .weight = "lm_head.decoder.weight",
+                      .bias = "lm_head.bias",
+                      .other_bias = "lm_head.decoder.bias"},
+            .pooler = std::string(base) + ".pooler.dense",
+            .dense = "classifier.dense",
+            .out = "classifier.out_proj"};
+}
+
+void build_roberta(Draft &draft) { Bert(draft, roberta_kind).build(roberta_heads("roberta")); }
+void build_mpnet(Draft &draft) { Bert(draft, mpnet_kind).build(roberta_heads("mpnet")); }
+
+void build_electra(Draft &draft) {
+    const std::string detector = "discriminator_predictions";
+    // Most files are of a model that tells words which were replaced; what is wanted of them is what it knows of words.
+    if (draft.task == Task::words && draft.weights.entries().contains(detector + ".dense.weight") &&
+        !draft.weights.entries().contains("generator_predictions.dense.weight"))
+        draft.task = Task::none;
+    Bert(draft, electra_kind)
+        .build({.words = {.dense = "generator_predictions.dense",
+                          .norm = "generator_predictions.LayerNorm",
+                          .activation = "gelu",
+                          .weight = "generator_lm_head.weight",
+                          .bias = "generator_lm_head.bias"},
+                .dense = "classifier.dense",
+                .activation = "gelu",
+                .out = "classifier.out_proj"});
+}
 
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> bert() {
-    static constexpr std::array<Architecture, 3> kinds{{
+    static constexpr std::array<Architecture, 6> kinds{{
         {"bert", build_bert, {}, bert_kind.base},
+        {"camembert", build_roberta, {}, roberta_kind.base},
+        {"electra", build_electra, {}, electra_kind.base},
+        {"mpnet", build_mpnet, {}, mpnet_kind.base},
         {"roberta", build_roberta, {}, roberta_kind.base},
         {"xlm-roberta", build_roberta, {}, roberta_kind.base},
     }};

@@ -1,0 +1,86 @@
+#include "architectures/encoder_graph.hpp"
+
+namespace lamina::architectures {
+
+EncoderGraph::EncoderGraph(Draft &draft, std::string_view base)
+    : draft_(&draft), graph_(&draft.graph("encode")), prefix_(std::string(base) + "."),
+      tied_(draft.config.flag("tie_word_embeddings")), lengths_(graph_->input("lengths", DType::i32, "B")),
+      ids_(graph_->input("ids", DType::i32, "B T")) {}
+
+void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads) {
+    graph_->output("hidden", x);
+    if (draft_->sentences) {
+        graph_->output("embedding", draft_->sentences->layers(*graph_, draft_->weights, x, lengths_));
+        if (!heads.pooler.empty()) leave_out(heads.pooler);
+        return;
+    }
+    if (!draft_->task) draft_->task = task_of_weights(heads);
+    const int64_t labels =
+        *draft_->task == Task::none || *draft_->task == Task::words ? 0 : label_count(draft_->config);
+    const GraphWriter::Tensor summary = pooled(x, heads);
+    switch (*draft_->task) {
+    case Task::none:
+        return;
+    case Task::words:
+        return graph_->output("logits", words(x, heads));
+    case Task::texts: {
+        const GraphWriter::Tensor features =
+            heads.texts_by_pooler ? summary
+                                  : graph_->activated(heads.activation, graph_->linear(heads.dense, first(x), {}));
+        return graph_->output("logits", graph_->linear(heads.out, features, {.outputs = labels}));
+    }
+    case Task::tokens:
+        return graph_->output("logits", graph_->linear("classifier", x, {.outputs = labels}));
+    case Task::answers:
+        return graph_->output("logits", graph_->linear("qa_outputs", x, {.outputs = labels}));
+    }
+}
+
+Task EncoderGraph::task_of_weights(const Heads &heads) const {
+    if (has(heads.words.bias)) return Task::words;
+    if (has("qa_outputs.weight")) return Task::answers;
+    if (!heads.dense.empty() && has(heads.dense + ".weight")) return Task::texts;
+    if (!has("classifier.weight")) return Task::none;
+    return heads.texts_by_pooler && has(heads.pooler + ".weight") ? Task::texts : Task::tokens;
+}
+
+// The pooler's output, which only some heads were trained with; none: the model has no pooler.
+GraphWriter::Tensor EncoderGraph::pooled(const GraphWriter::Tensor &x, const Heads &heads) {
+    if (heads.pooler.empty()) return "";
+    const Task task = *draft_->task;
+    const bool needed = task == Task::texts && heads.texts_by_pooler,
+               possible = task == Task::words || task == Task::none;
+    if (!needed && !(possible && (has(heads.pooler + ".weight") || has(heads.pooler + ".bias"))))
+        return leave_out(heads.pooler);
+    const GraphWriter::Tensor out = graph_->activated("tanh", graph_->linear(heads.pooler, first(x), {}));
+    graph_->output("pooled", out);
+    return out;
+}
+
+GraphWriter::Tensor EncoderGraph::words(const GraphWriter::Tensor &x, const Heads &heads) {
+    const Words &words = heads.words;
+    GraphWriter::Tensor hidden = x;
+    if (!words.dense.empty())
+        hidden = graph_->activated(words.activation, graph_->linear(words.dense, x, {.outputs = words.channels}));
+    const std::string weight = tied_ ? draft_->tied(words.weight, heads.table) : words.weight;
+    std::string bias = words.bias;
+    if (!words.other_bias.empty() && bias != words.other_bias) {
+        bias = tied_ ? draft_->tied(words.other_bias, words.bias) : words.other_bias;
+        if (bias != words.bias) draft_->unused.insert(words.bias);
+    }
+    return graph_->linear(
+        words.weight.substr(0, words.weight.rfind('.')),
+        graph_->layer_norm(words.norm, hidden, {.eps = heads.eps, .biased = words.norm_biased}),
+        {.outputs = draft_->config.positive("vocab_size"), .biased = !bias.empty(), .weight = weight, .bias = bias});
+}
+
+GraphWriter::Tensor EncoderGraph::first(const GraphWriter::Tensor &x) const {
+    return graph_->layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
+}
+
+GraphWriter::Tensor EncoderGraph::leave_out(const std::string &module) {
+    for (const char *kind : {".weight", ".bias"}) draft_->unused.insert(module + kind);
+    return "";
+}
+
+} // namespace lamina::architectures
