@@ -139,7 +139,8 @@ class Planner {
                              s_.causal,
                              s_.cached,
                              s_.positioned(),
-                             static_cast<bool>(s_.key_lengths)};
+                             static_cast<bool>(s_.key_lengths),
+                             s_.two_sided};
         uint32_t bits = 0;
         for (uint32_t i = 0; i < all.size(); ++i) bits |= static_cast<uint32_t>(all[i]) << i;
         return bits;
@@ -224,6 +225,7 @@ struct Attention {
         real("scale", "factor of the products of queries and keys; 0: 1 / sqrt(D)", 0, 0, 1000),
         boolean("causal", "a query attends to no key after its own position", false),
         integer("window", "a query attends only to keys less than this far before its own position; 0: to all", 0, 0),
+        boolean("two_sided", "the window also ends less than that far after the query's own position", false),
         real("softcap", "scores become softcap * tanh(score / softcap), before the bias; 0: off", 0, 0, 1000),
         batch_first,
     };
@@ -277,6 +279,8 @@ struct Attention {
         "B=2 Tq=3 Tk=1027 D=40 heads=2 batch_first=0 +v +keep_mask +score_bias score_bias=large",
         "B=1 Tq=131 Tk=131 D=66 heads=1 scale=4 +v q=one_hot k=one_hot v=one_hot",
         "B=2 Tq=35 Tk=35 D=20 heads=2 causal=1 window=2 +v v=infinite",
+        "B=2 Tq=135 Tk=135 D=64 heads=2 window=33 two_sided=1 +v +key_lengths",
+        "B=3 Tq=13 Tk=13 D=12 heads=4 kv_heads=2 window=1 two_sided=1 batch_first=0 +v +key_mask",
         "B=1 Tq=9 Tk=4096 D=32 heads=1 scale=7.5 q=one_hot k=one_hot", // thousands of small, equal shares
         "B=1 Tq=1 Tk=4096 D=32 heads=1 scale=7.5 q=one_hot k=one_hot",
         "B=1 Tq=6 Tk=6 D=96 heads=2 +v +key_lengths key_lengths=one",

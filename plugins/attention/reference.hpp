@@ -64,6 +64,7 @@ class Reference {
         if (s_.cached && j >= position(b) + s_.q.length) return false;
         if (s_.causal && j > at) return false;
         if (s_.window != 0 && j <= at - s_.window) return false;
+        if (s_.two_sided && j >= at + s_.window) return false;
         if (s_.key_lengths && j >= s_.key_lengths.i32()[static_cast<size_t>(b)]) return false;
         const int64_t in_mask = b * s_.mask_batch_stride() + t * s_.mask_query_stride() + j;
         return !s_.mask || s_.mask.i32()[static_cast<size_t>(in_mask)] != 0;

@@ -16,6 +16,7 @@ struct Setting {
     int64_t heads, kv_heads, head_dim, key_rows;
     bool causal;
     int64_t window; // 0: none
+    bool two_sided; // it has an end after a query, too
     double scale, softcap;
     Tensor position, key_lengths, mask, score_bias, distance_bias;
     bool shared_mask; // one row for all queries of a sequence
@@ -25,7 +26,7 @@ struct Setting {
           cached(static_cast<bool>(call.state("key_cache"))), heads(call.integer("heads")),
           kv_heads(call.integer("kv_heads")), head_dim(q.channels / heads),
           key_rows(cached ? call.state("key_cache").dim(1) : k.length), causal(call.flag("causal")),
-          window(call.integer("window")),
+          window(call.integer("window")), two_sided(window != 0 && call.flag("two_sided")),
           scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),
           softcap(call.real("softcap")), position(call.in("position")), key_lengths(call.in("key_lengths")),
           mask(call.in(call.in("key_mask") ? "key_mask" : "keep_mask")), score_bias(call.in("score_bias")),

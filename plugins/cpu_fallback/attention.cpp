@@ -19,7 +19,8 @@ class Attention {
     explicit Attention(const Call &call)
         : call_(call), q_(call.in("q"), call.flag("batch_first")), k_(call.in("k"), call.flag("batch_first")),
           cached_(static_cast<bool>(call.state("key_cache"))), causal_(call.flag("causal")),
-          heads_(call.integer("heads")), kv_heads_(call.integer("kv_heads")), head_dim_(q_.channels / heads_),
+          two_sided_(call.integer("window") != 0 && call.flag("two_sided")), heads_(call.integer("heads")),
+          kv_heads_(call.integer("kv_heads")), head_dim_(q_.channels / heads_),
           key_rows_(cached_ ? call.state("key_cache").dim(1) : k_.length), window_(call.integer("window")),
           softcap_(static_cast<float>(call.real("softcap"))),
           score_factor_((call.real("scale") == 0 ? 1 / std::sqrt(static_cast<float>(head_dim_))
@@ -45,7 +46,7 @@ class Attention {
   private:
     const Call &call_;
     const Sequence q_, k_;
-    const bool cached_, causal_;
+    const bool cached_, causal_, two_sided_;
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, score_factor_; // of the products; with a soft cap, scores are divided by it before tanh
     // Looked up by name once, not for each row.
@@ -119,6 +120,7 @@ class Attention {
         const int64_t first = first_position(b);
         int64_t end = cached_ ? std::min(first + q_.length, key_rows_) : k_.length;
         if (causal_) end = std::min(end, first + q_.length);
+        if (two_sided_) end = std::min(end, first + q_.length - 1 + window_);
         if (lengths_) end = std::min<int64_t>(end, lengths_.i32()[static_cast<size_t>(b)]);
         return {std::min(begin_of(b, 0), end), end};
     }
@@ -128,7 +130,10 @@ class Attention {
 
     // Those that query i may attend to, among `all` of its sequence.
     [[nodiscard]] Keys keys_of_query(int64_t b, int64_t i, Keys all) const {
-        const int64_t end = causal_ ? std::clamp(first_position(b) + i + 1, all.begin, all.end) : all.end;
+        const int64_t at = first_position(b) + i;
+        int64_t end = causal_ ? at + 1 : all.end;
+        if (two_sided_) end = std::min(end, at + window_);
+        end = std::clamp(end, all.begin, all.end);
         return {std::clamp(begin_of(b, i), all.begin, end), end};
     }
 

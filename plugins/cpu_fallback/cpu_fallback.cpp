@@ -29,7 +29,7 @@ struct CpuFallback {
                                              "activation=relu|gelu|gelu_tanh|silu|tanh scale; x: ... -> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
-            "heads kv_heads=heads scale causal window softcap batch_first; q: sequence B Tq heads*D, "
+            "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, "
             "k: sequence B Tk kv_heads*D, v=k: sequence B Tk kv_heads*D, key_lengths?: i32 B, key_mask?: i32 B Tk, "
             "keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, distance_bias?: heads 2*R+1, "
             "position?: i32 B -> y: sequence B Tq heads*D; key_cache=position: B M kv_heads*D, value_cache=position: B "

@@ -1,5 +1,7 @@
 #include "architectures/decoder_graph.hpp"
 
+#include <algorithm>
+
 namespace lamina::architectures {
 namespace {
 
@@ -10,6 +12,14 @@ Task task_of(const Draft &draft, bool tied) {
 }
 
 } // namespace
+
+int64_t common_window(const Config &config) {
+    if (config.find("sliding_window")) return config.positive("sliding_window");
+    const std::vector<std::string> types = config.texts("layer_types");
+    if (std::ranges::find(types, "sliding_attention") != types.end()) // transformers cannot make a cache for these
+        config.fail("layer_types", "has sliding_attention, which needs a number as \"sliding_window\"");
+    return 0;
+}
 
 DecoderGraph::DecoderGraph(Draft &draft)
     : draft_(&draft), tied_(draft.config.flag("tie_word_embeddings")), task_(task_of(draft, tied_)),

@@ -8,6 +8,9 @@
 
 namespace lamina::architectures {
 
+// "sliding_window" of a model whose layers all have it, whatever "layer_types" says; 0: none.
+[[nodiscard]] int64_t common_window(const Config &config);
+
 class DecoderGraph {
   public:
     // It continues texts if the model has a head for words. It reads them if the model was trained to classify them, or

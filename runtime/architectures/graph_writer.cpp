@@ -82,7 +82,7 @@ GraphWriter::Tensor GraphWriter::learned_positions(const std::string &module, co
 GraphWriter::Tensor GraphWriter::layer_norm(const std::string &module, const Tensor &x, const LayerNorm &options) {
     const std::string &owner = options.module.empty() ? module : options.module;
     require(owner + ".weight", {channels(x)});
-    require_bias(owner + ".bias", channels(x), options.biased);
+    require(owner + ".bias", {channels(x)}, options.biased);
     Json weights;
     if (owner != module) {
         weights["weight"] = owner + ".weight";
@@ -99,17 +99,17 @@ GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tenso
     return layer(module, "rms_norm", {{"x", x}, {"residual", options.residual}}, params);
 }
 
-void GraphWriter::require_bias(const std::string &bias, int64_t size, bool biased) const {
-    if (biased) return require(bias, {size});
-    if (weights_->entries().contains(bias))
-        throw Error(ErrorCode::input, weights_->file().string() + ": there is a tensor '" + bias +
-                                          "', but according to config.json the model has no bias there");
+void GraphWriter::require(const std::string &weight, const Shape &shape, bool wanted) const {
+    if (wanted) return require(weight, shape);
+    if (weights_->entries().contains(weight))
+        throw Error(ErrorCode::input, weights_->file().string() + ": there is a tensor '" + weight +
+                                          "', but according to config.json the model has none there");
 }
 
 void GraphWriter::require_linear(const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs,
                                  bool biased) const {
     require(weight, {outputs, inputs});
-    require_bias(bias, outputs, biased);
+    require(bias, {outputs}, biased);
 }
 
 GraphWriter::Tensor GraphWriter::linear(const std::string &module, const Tensor &x, const Linear &options) {

@@ -43,8 +43,8 @@ class GraphWriter {
 
     // Throws Error(input) unless the file has this tensor, in this shape.
     void require(const std::string &weight, const Shape &shape) const;
-    // The same for a bias, or unless the file has none where `biased` is false.
-    void require_bias(const std::string &bias, int64_t size, bool biased) const;
+    // The same, or the opposite where `wanted` is false: for biases, which some models have and others have not.
+    void require(const std::string &weight, const Shape &shape, bool wanted) const;
 
     // ---- The common layers; `module` names both the layer and its weights ----
 

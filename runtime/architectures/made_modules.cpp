@@ -22,7 +22,7 @@ void for_each_tensor(Draft &draft, GraphWriter &graph, const std::string &module
         const std::string name = module + kind;
         const bool is_bias = kind == ".bias";
         if (is_bias)
-            graph.require_bias(name, rows_of(fused), fused.biased);
+            graph.require(name, {rows_of(fused)}, fused.biased);
         else
             graph.require(name, {rows_of(fused), fused.inputs});
         if (is_bias && !fused.biased) continue;

@@ -131,6 +131,7 @@ std::string type_of(const std::optional<JsonView> &object, bool layered) {
 double part_of(const Config &config, const Config &rope, const std::string &type, const RotaryKind &kind) {
     const char *const key = "partial_rotary_factor";
     if (kind.part != 0) {
+        if (rope.is_null(key)) rope.fail(key, "expected a number, found null; leave the key out instead");
         const double outside = config.real(kind.part_key, kind.part), part = rope.has(key) ? rope.real(key) : outside;
         if (!(part > 0 && part <= 1)) (rope.has(key) ? rope : config).fail(key, "expected a number above 0, at most 1");
         return part;
@@ -160,6 +161,9 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     const std::optional<JsonView> object = object_of(config, layers);
     std::string type = type_of(object, !layers.empty());
     if (kind.old_longrope && (type == "su" || type == "yarn")) type = "longrope";
+    if (kind.old_longrope && type != "default" && type != "longrope")
+        object->at(object->has("rope_type") ? "rope_type" : "type")
+            .fail(in_quotes(type) + " is not supported for this model_type; supported: default and longrope");
     const ConfigKeys *keys = ConfigKeys::of_rope(type);
     if (keys == nullptr)
         object->at(object->has("rope_type") ? "rope_type" : "type")
@@ -178,7 +182,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
         config.fail("head_dim", "expected at most " + std::to_string(most_channels) + " channels of a head, found " +
                                     std::to_string(head_dim));
     const auto turned = kind.part != 0 ? static_cast<int64_t>(static_cast<double>(head_dim) * part) : head_dim;
-    if (turned % 2 != 0 || turned < 2)
+    if (turned % 2 != 0 || turned < 2 || (turned == 2 && type == "dynamic"))
         config.fail(kind.part != 0 ? "partial_rotary_factor" : "head_dim",
                     "rotary positions turn pairs of channels; expected an even number of channels of a head, found " +
                         std::to_string(turned));

@@ -36,6 +36,7 @@ OPTION(CAUSAL, 4)
 OPTION(CACHED, 5)       // the keys are the queries' own, after those of earlier steps
 OPTION(HAS_POSITION, 6) // of the first query in the cache
 OPTION(HAS_LENGTHS, 7)
+OPTION(TWO_SIDED, 8) // the window ends as far after a query as it begins before it
 // Read for every score, so they are specialization constants, except in the kernel that takes longest to compile.
 #ifndef BUILT_ONCE
 #undef OPTION
@@ -68,6 +69,7 @@ uint keys_end(uint b, uint t) {
     uint end = CACHED ? position_of(b, queries) : keys;
     if (HAS_LENGTHS) end = min(end, uint(key_lengths[b]));
     if (CAUSAL) end = min(end, position_of(b, t) + 1u);
+    if (TWO_SIDED) end = min(end, position_of(b, t) + window);
     return min(end, key_rows);
 }
 // and begin at this one, which may be past the end.

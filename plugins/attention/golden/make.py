@@ -82,3 +82,6 @@ cached_bias = by_distance[:, (torch.arange(M) - stands).clamp(-R, R)[:, 0] + R].
 case("cache_distance_bias", {"causal": True}, new | {"distance_bias": by_distance, "position": position},
      attend(new["q"], after["key_cache"], after["value_cache"], keep=torch.arange(M) <= stands, bias=cached_bias),
      states=before, states_after=after)
+
+near = (KEY - QUERY).abs() < 2
+case("two_sided_window", {"window": 2, "two_sided": True}, every, attend(**every, keep=near))

@@ -115,6 +115,7 @@ std::vector<bool> local_layers(const Config &config, int64_t layers) {
         if (kind.string() != "global" && kind.string() != "local") kind.fail("expected global or local");
         out.push_back(kind.string() == "local");
     };
+    if (config.is_null("attention_layers")) config.fail("attention_layers", "expected kinds of layers, found null");
     if (const auto each = config.find("attention_layers")) { // older files say it twice
         for (const JsonView kind : each->items()) add(kind);
         config.ignore({"attention_types"});

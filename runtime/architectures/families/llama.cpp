@@ -17,6 +17,7 @@ struct Kind {
     bool interleaved = false;         // rotary pairs are neighbours
     bool interleaved_in_gguf = false; // GGUF permutes the rows of queries and keys for interleaved rotary pairs
     bool fused = false;               // one matrix for queries, keys and values, and one for gate and up
+    bool one_window = false;          // all layers have it, whatever layer_types says
     RotaryKind rotary = {};
 };
 
@@ -40,15 +41,16 @@ std::vector<bool> rotary_layers(const Config &config, size_t layers) {
 }
 
 // The attention window of each layer; 0: unlimited.
-std::vector<int64_t> windows(const Config &config, const std::vector<bool> &turns) {
+std::vector<int64_t> windows(const Config &config, const Kind &kind, const std::vector<bool> &turns) {
     std::vector<int64_t> out(turns.size(), 0);
     if (!config.reads("sliding_window")) return out;
+    if (kind.one_window) return std::vector<int64_t>(turns.size(), common_window(config));
     const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
-    // mistral and phi3 have the same window everywhere; with layer_types, transformers takes mistral for ministral,
-    // which has not.
+    // mistral has the same window everywhere; with layer_types, transformers takes it for ministral, which has not.
     const bool everywhere = !config.reads("use_sliding_window");
     const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(turns.size()));
     if (everywhere && types.empty()) return std::vector<int64_t>(turns.size(), window);
+    if (everywhere && !config.has("head_dim")) config.fail("head_dim", "is missing, which layer_types need here");
     const bool slides = everywhere || config.flag("use_sliding_window");
     // So many at the start have none; in SmolLM3 those that turn queries and keys have none.
     const auto full = config.reads("max_window_layers") ? static_cast<size_t>(config.integer("max_window_layers")) : 0;
@@ -96,7 +98,7 @@ void build(Draft &draft, const Kind &kind) {
                attention_bias = adds_bias("attention_bias") || all_biased;
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const std::vector<bool> turns = rotary_layers(config, static_cast<size_t>(layers));
-    const std::vector<int64_t> window = windows(config, turns);
+    const std::vector<int64_t> window = windows(config, kind, turns);
     const Factors factor = Factors::of(config);
     const double eps = config.real("rms_norm_eps") / (factor.residual * factor.residual);
     if (eps > 1) config.fail("residual_multiplier", "so small a number is not supported with this rms_norm_eps");
@@ -180,7 +182,9 @@ std::span<const Architecture> llama() {
         {"llama", [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); }, gguf, "model"},
         {"mistral", [](Draft &draft) { build(draft, {}); }, gguf, "model"},
         {"phi3",
-         [](Draft &draft) { build(draft, {.fused = true, .rotary = {.part = 1, .old_longrope = true}}); },
+         [](Draft &draft) {
+             build(draft, {.fused = true, .one_window = true, .rotary = {.part = 1, .old_longrope = true}});
+         },
          {},
          "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, gguf, "model"},

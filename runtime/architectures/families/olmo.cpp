@@ -46,6 +46,7 @@ void build_olmo(Draft &draft) {
     GraphWriter &graph = decoder.graph();
     const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.head_dim), false);
     const auto normed = [&](const std::string &name, const Tensor &x) {
+        for (const char *part : {".weight", ".bias"}) graph.require(name + part, {}, false);
         return graph.layer(name, "layer_norm", {{"x", x}}, {{"eps", 1e-5}});
     };
     Tensor x =
@@ -93,7 +94,7 @@ void build_normed_after(Draft &draft, bool exaone) {
     const bool biased = !exaone && config.flag("attention_bias");
     const std::vector<int64_t> window = exaone ? windows(config, static_cast<size_t>(sizes.layers))
                                                : std::vector<int64_t>(static_cast<size_t>(sizes.layers));
-    const bool turned_everywhere = !exaone || !config.has("sliding_window");
+    const bool turned_everywhere = !exaone || !config.find("sliding_window");
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();

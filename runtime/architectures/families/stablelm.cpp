@@ -32,8 +32,7 @@ void build(Draft &draft, const Kind &kind, const Biases &biased, bool parallel) 
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const std::string activation = config.activation("hidden_act");
     const double eps = config.real(kind.eps);
-    const bool slides = config.reads("sliding_window") && config.find("sliding_window");
-    const int64_t window = slides ? config.positive("sliding_window") : 0;
+    const int64_t window = config.reads("sliding_window") ? common_window(config) : 0;
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
