@@ -34,9 +34,10 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bert", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "glm", "glm4",
-               "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "marian", "mistral", "mpnet", "mt5", "olmo", "olmo2", "opt", "phi",
-               "phi3", "qwen2", "qwen3", "roberta", "smollm3", "stablelm", "starcoder2", "t5", "whisper", "xlm-roberta"]
+MODEL_TYPES = ["albert", "bert", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5", "exaone4", "gemma",
+               "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "gte", "llama",
+               "marian", "mistral", "modernbert", "mpnet", "mt5", "nomic_bert", "olmo", "olmo2", "opt", "phi", "phi3",
+               "qwen2", "qwen3", "roberta", "smollm3", "stablelm", "starcoder2", "t5", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
@@ -52,12 +53,14 @@ LOADING = {"modeling_utils": ["from_pretrained", "get_expanded_tied_weights_keys
 NO_EFFECT = {
     "for training alone": [
         "activation_dropout", "apply_spec_augment", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
-        "classifier_dropout", "classifier_dropout_prob", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "embed_dropout", "embedding_dropout", "encoder_layerdrop",
-        "gradient_checkpointing", "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length",
-        "mask_feature_min_masks", "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob",
-        "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout", "seq_classif_dropout", "summary_first_dropout"],
+        "classifier_dropout", "classifier_dropout_prob", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop",
+        "embed_dropout", "embedding_dropout", "encoder_layerdrop", "gradient_checkpointing", "hidden_dropout",
+        "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks", "mask_feature_prob",
+        "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout", "qa_dropout", "resid_dropout",
+        "resid_pdrop", "residual_dropout", "seq_classif_dropout", "sparse_pred_ignore_index", "sparse_prediction",
+        "summary_first_dropout"],
     "first values of weights, which a file replaces": [
-        "init_std", "initializer_factor", "initializer_range", "sinusoidal_pos_embds"],
+        "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "sinusoidal_pos_embds"],
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
@@ -66,8 +69,8 @@ NO_EFFECT = {
     "which results are returned": [
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
     "how the same numbers are computed": [
-        "_attn_implementation", "attn_implementation", "chunk_size_feed_forward", "distributed_config", "dtype", "experts_implementation",
-        "fusion_config", "reorder_and_upcast_attn", "torch_dtype"],
+        "_attn_implementation", "attn_implementation", "chunk_size_feed_forward", "deterministic_flash_attn",
+        "distributed_config", "dtype", "experts_implementation", "fusion_config", "reorder_and_upcast_attn", "torch_dtype"],
     "where a file is from": [
         "_commit_hash", "_name_or_path", "architectures", "model_type", "name_or_path", "transformers_version"],
     "read, but not used": ["gemma3_text.attn_logit_softcapping", "mistral.layer_types"],
@@ -81,8 +84,9 @@ NO_EFFECT = {
 RELEASE_4 = {model_type: {"position_embedding_type": "absolute"} 
              for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
-# Defaults that a class has as the default of a parameter.
-OF_PARAMETERS = {"phi3": {"rope_theta": 10000.0}}
+# Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
+ELSEWHERE = {"modernbert": {"local_attention": 128}, "nomic_bert": {"tie_word_embeddings": True},
+             "phi3": {"rope_theta": 10000.0}}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
 
@@ -278,6 +282,10 @@ def type_of(annotation):
         return [f"list[{type_of(parts[0])[0]}]"]
     if annotation is type(None):
         return ["null"]
+    if origin is typing.Literal:
+        return ["str"]
+    if origin is dict:
+        return ["dict"]
     if annotation in (int, float, bool, str, list, dict):
         return [annotation.__name__]
     if tuple in (origin, annotation) or typing.is_typeddict(annotation):
@@ -327,7 +335,7 @@ def keys_of(model_type):
     if "rope_parameters" not in fields:
         found = [(key, default) for key, default in found if not key.startswith("rope_")]
 
-    defaults = RELEASE_4.get(model_type, {}) | OF_PARAMETERS.get(model_type, {})
+    defaults = RELEASE_4.get(model_type, {}) | ELSEWHERE.get(model_type, {})
     for key, default in found:
         key = config_class.attribute_map.get(key, key)
         if not is_key(config_class, key) or not has_effect(model_type, key):

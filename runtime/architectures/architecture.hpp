@@ -2,6 +2,7 @@
 #pragma once
 
 #include "architectures/config.hpp"
+#include "architectures/file_names.hpp"
 #include "architectures/graph_writer.hpp"
 #include "architectures/sentence_modules.hpp"
 #include "architectures/task.hpp"
@@ -81,6 +82,7 @@ struct Architecture {
     // The base model's name within a model with a head, "bert" in "bert.pooler.dense.weight". What a file has beside it
     // and no layer takes belongs to the head of another task, and is left out. Empty: names have no such prefix.
     std::string_view base = {};
+    std::span<const Renaming> renamed = {}; // of tensors in published files; transformers, conversion_mapping.py
 };
 
 // All architectures. Each file families/NAME.cpp defines families::NAME(), which returns those of the file; CMake

@@ -13,16 +13,6 @@
 namespace lamina::architectures {
 namespace {
 
-const Architecture &find(const std::string &model_type, const Config &config) {
-    std::string list;
-    for (const Architecture &a : all()) {
-        if (a.model_type == model_type) return a;
-        list += (list.empty() ? "" : ", ") + std::string(a.model_type);
-    }
-    config.fail("model_type",
-                "the architecture " + in_quotes(model_type) + " is not supported" + "; supported: " + list);
-}
-
 // The last part of the path, restricted to the characters that model.json allows in a name.
 std::string name_of(const std::filesystem::path &path) {
     const std::filesystem::path last = last_name_of(path);
@@ -50,6 +40,16 @@ model::Weights used(const Draft &draft, std::string_view base) {
 
 } // namespace
 
+const Architecture &architecture_of(const std::string &model_type, const Config &config) {
+    std::string list;
+    for (const Architecture &a : all()) {
+        if (a.model_type == model_type) return a;
+        list += (list.empty() ? "" : ", ") + std::string(a.model_type);
+    }
+    config.fail("model_type",
+                "the architecture " + in_quotes(model_type) + " is not supported" + "; supported: " + list);
+}
+
 std::string Draft::first_of(std::initializer_list<std::string> names) const {
     for (const std::string &name : names)
         if (weights.entries().contains(name)) return name;
@@ -74,22 +74,20 @@ void refuse_unsupported(const Config &config) {
                                                "from ('lamina convert --weights q8_0' makes it smaller), or a GGUF "
                                                "file of it");
     }
-    (void)find(config.text("model_type"), config);
+    (void)architecture_of(config.text("model_type"), config);
 }
 
 std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config) {
-    const Architecture &architecture = find(model_type, config);
+    const Architecture &architecture = architecture_of(model_type, config);
     if (architecture.gguf.empty())
         config.fail("model_type", in_quotes(model_type) + " is read from Hugging Face folders only, not from GGUF");
     return architecture.gguf;
 }
 
-std::string_view base_of(const std::string &model_type, const Config &config) { return find(model_type, config).base; }
-
 std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,
                                              const std::filesystem::path &path) {
     draft.tokens = output_tokens(draft.generation);
-    const Architecture &architecture = find(model_type, draft.config);
+    const Architecture &architecture = architecture_of(model_type, draft.config);
     architecture.build(draft);
     if (!draft.graphs.contains("encode")) draft.tokens.start.clear(); // a prompt has what it begins with
     for (const std::string_view key : generation_keys()) draft.config.ignore({key.data()});

@@ -17,9 +17,8 @@ void refuse_unsupported(const Config &config);
 // The names of this architecture's tensors in GGUF files. Throws Error(input) if it cannot be read from GGUF.
 [[nodiscard]] std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config);
 
-// The name of this architecture's base model in Hugging Face folders: Architecture::base. Throws Error(input) for an
-// unknown architecture.
-[[nodiscard]] std::string_view base_of(const std::string &model_type, const Config &config);
+// Throws Error(input) for an unknown architecture.
+[[nodiscard]] const Architecture &architecture_of(const std::string &model_type, const Config &config);
 
 // Builds the draft's graphs with the architecture of this name, and makes a model of them. Throws Error(input) for an
 // unknown architecture (the message lists the known ones) and for settings that the architecture did not read.

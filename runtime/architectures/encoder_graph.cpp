@@ -24,15 +24,19 @@ void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     case Task::words:
         return graph_->output("logits", words(x, heads));
     case Task::texts: {
-        const GraphWriter::Tensor features =
-            heads.texts_by_pooler ? summary
-                                  : graph_->activated(heads.activation, graph_->linear(heads.dense, first(x), {}));
+        GraphWriter::Tensor features = summary;
+        if (heads.transform)
+            features = heads.transform(pool(x, heads.pooling));
+        else if (!heads.texts_by_pooler)
+            features = graph_->activated(heads.activation, graph_->linear(heads.dense, pool(x, heads.pooling), {}));
         return graph_->output("logits", graph_->linear(heads.out, features, {.outputs = labels}));
     }
     case Task::tokens:
-        return graph_->output("logits", graph_->linear("classifier", x, {.outputs = labels}));
-    case Task::answers:
-        return graph_->output("logits", graph_->linear("qa_outputs", x, {.outputs = labels}));
+    case Task::answers: {
+        const GraphWriter::Tensor features = heads.transform ? heads.transform(x) : x;
+        const std::string module = *draft_->task == Task::tokens ? "classifier" : heads.answers;
+        return graph_->output("logits", graph_->linear(module, features, {.outputs = labels}));
+    }
     }
 }
 
@@ -52,16 +56,20 @@ GraphWriter::Tensor EncoderGraph::pooled(const GraphWriter::Tensor &x, const Hea
                possible = task == Task::words || task == Task::none;
     if (!needed && !(possible && (has(heads.pooler + ".weight") || has(heads.pooler + ".bias"))))
         return leave_out(heads.pooler);
-    const GraphWriter::Tensor out = graph_->activated("tanh", graph_->linear(heads.pooler, first(x), {}));
+    const GraphWriter::Tensor out = graph_->activated("tanh", graph_->linear(heads.pooler, pool(x, "first"), {}));
     graph_->output("pooled", out);
     return out;
 }
 
 GraphWriter::Tensor EncoderGraph::words(const GraphWriter::Tensor &x, const Heads &heads) {
     const Words &words = heads.words;
-    GraphWriter::Tensor hidden = x;
-    if (!words.dense.empty())
+    GraphWriter::Tensor hidden;
+    if (heads.transform) {
+        hidden = heads.transform(x);
+    } else {
         hidden = graph_->activated(words.activation, graph_->linear(words.dense, x, {.outputs = words.channels}));
+        hidden = graph_->layer_norm(words.norm, hidden, {.eps = heads.eps});
+    }
     const std::string weight = tied_ ? draft_->tied(words.weight, heads.table) : words.weight;
     std::string bias = words.bias;
     if (!words.other_bias.empty() && bias != words.other_bias) {
@@ -69,13 +77,13 @@ GraphWriter::Tensor EncoderGraph::words(const GraphWriter::Tensor &x, const Head
         if (bias != words.bias) draft_->unused.insert(words.bias);
     }
     return graph_->linear(
-        words.weight.substr(0, words.weight.rfind('.')),
-        graph_->layer_norm(words.norm, hidden, {.eps = heads.eps, .biased = words.norm_biased}),
+        words.weight.substr(0, words.weight.rfind('.')), hidden,
         {.outputs = draft_->config.positive("vocab_size"), .biased = !bias.empty(), .weight = weight, .bias = bias});
 }
 
-GraphWriter::Tensor EncoderGraph::first(const GraphWriter::Tensor &x) const {
-    return graph_->layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
+GraphWriter::Tensor EncoderGraph::pool(const GraphWriter::Tensor &x, const std::string &kind) const {
+    if (kind == "first") return graph_->layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
+    return graph_->layer(prefix_ + kind, "pooling", {{"x", x}, {"lengths", lengths_}}, {{"kind", kind}});
 }
 
 GraphWriter::Tensor EncoderGraph::leave_out(const std::string &module) {

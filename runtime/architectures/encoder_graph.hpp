@@ -3,6 +3,8 @@
 
 #include "architectures/architecture.hpp"
 
+#include <functional>
+
 namespace lamina::architectures {
 
 class EncoderGraph {
@@ -18,22 +20,25 @@ class EncoderGraph {
     // The base and a dot, before the names of its modules.
     [[nodiscard]] const std::string &prefix() const { return prefix_; }
 
-    // A product, an activation and a norm, then the scores of all words.
+    // A product, an activation and a norm, unless heads have a transform, then the scores of all words.
     struct Words {
-        std::string dense = {}, norm = {}, activation = {}; // dense: empty for none
-        int64_t channels = 0;                               // of the norm
-        std::string weight = {};                            // the product's, unless it is the embedding table
+        std::string dense = {}, norm = {}, activation = {};
+        int64_t channels = 0;                   // of the norm
+        std::string weight = {};                // the scores', unless it is the embedding table
         std::string bias = {}, other_bias = {}; // the bias, and its name in files where it is tied to that; empty: none
-        bool norm_biased = true;
     };
     struct Heads {
-        std::string table = {}; // of embeddings
+        // What every head reads instead of hidden states, such as a product and a norm of them; empty: nothing else.
+        std::function<GraphWriter::Tensor(const GraphWriter::Tensor &)> transform = {};
+        std::string pooling = "first"; // of texts that are classified; a kind of the layer pooling
+        std::string table = {};        // of embeddings
         Words words = {};
         double eps = 0;               // of norms
         std::string pooler = {};      // a module, for tanh(pooler(first token)); empty: none
         bool texts_by_pooler = false; // the classes of texts follow from the pooler
         std::string dense = {}, activation = "tanh",
-                    out = "classifier"; // else from out(activation(dense(first token)))
+                    out = "classifier";     // else from out(activation(dense(first token)))
+        std::string answers = "qa_outputs"; // the module for answers to questions
     };
     // The outputs, of hidden states (B, T, C). Weights of heads that the model does not have are left out.
     void add_outputs(const GraphWriter::Tensor &x, const Heads &heads);
@@ -47,7 +52,7 @@ class EncoderGraph {
 
     [[nodiscard]] bool has(const std::string &tensor) const { return draft_->weights.entries().contains(tensor); }
     [[nodiscard]] Task task_of_weights(const Heads &heads) const;
-    [[nodiscard]] GraphWriter::Tensor first(const GraphWriter::Tensor &x) const;
+    [[nodiscard]] GraphWriter::Tensor pool(const GraphWriter::Tensor &x, const std::string &kind) const;
     [[nodiscard]] GraphWriter::Tensor pooled(const GraphWriter::Tensor &x, const Heads &heads);
     [[nodiscard]] GraphWriter::Tensor words(const GraphWriter::Tensor &x, const Heads &heads);
     GraphWriter::Tensor leave_out(const std::string &module);

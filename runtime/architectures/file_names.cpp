@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 2> wrappers{"module.", "_orig_mod."};
 
 // Ends of names; transformers, conversion_mapping.py ("legacy").
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> renamed{{
+constexpr std::array<Renaming, 2> legacy{{
     {"LayerNorm.gamma", "LayerNorm.weight"},
     {"LayerNorm.beta", "LayerNorm.bias"},
 }};
@@ -23,10 +23,10 @@ constexpr std::array<std::string_view, 3> buffers{"embeddings.position_ids", "em
                                                   "rotary_emb.inv_freq"};
 
 // Modules beside the base model.
-constexpr std::array<std::string_view, 15> head_modules{"classifier",
+constexpr std::array<std::string_view, 14> head_modules{"classifier",
                                                         "cls",
                                                         "discriminator_predictions",
-                                                        "embed_out",
+
                                                         "final_logits_bias",
                                                         "generator_lm_head",
                                                         "generator_predictions",
@@ -56,7 +56,7 @@ class Names {
 
     [[nodiscard]] std::string operator()(const std::string &name) const {
         std::string out(within(name));
-        for (const auto &[old, now] : renamed)
+        for (const auto &[old, now] : legacy)
             if (out.ends_with(old)) out.replace(out.size() - old.size(), old.size(), now);
         const std::string_view module = std::string_view(out).substr(0, out.find('.'));
         return std::ranges::find(head_modules, module) == head_modules.end() ? prefix_ + out : out;
@@ -74,16 +74,21 @@ bool is_buffer(std::string_view name) {
 
 } // namespace
 
-model::Weights as_loaded(const model::Weights &file, std::string_view base) {
+model::Weights as_loaded(const model::Weights &file, std::string_view base, std::span<const Renaming> renamed) {
+    const auto of_now = [&](std::string name) {
+        for (const auto &[old, now] : renamed)
+            if (const size_t at = name.find(old); at != std::string::npos) name.replace(at, old.size(), now);
+        return name;
+    };
     std::vector<std::string> all;
-    for (const auto &[name, weight] : file.entries()) all.push_back(name);
-    for (const auto &[name, dtype] : file.others()) all.push_back(name);
-    const Names renamed_by(all, base);
+    for (const auto &[name, weight] : file.entries()) all.push_back(of_now(name));
+    for (const auto &[name, dtype] : file.others()) all.push_back(of_now(name));
+    const Names loaded(all, base);
     model::Weights out(file.file());
     for (const auto &[name, weight] : file.entries())
-        if (!is_buffer(name)) out.add(renamed_by(name), weight);
+        if (!is_buffer(name)) out.add(loaded(of_now(name)), weight);
     for (const auto &[name, dtype] : file.others())
-        if (!is_buffer(name)) out.add_other(renamed_by(name), dtype);
+        if (!is_buffer(name)) out.add_other(loaded(of_now(name)), dtype);
     return out;
 }
 

@@ -133,11 +133,10 @@ GraphWriter::Tensor GraphWriter::feed_forward(const std::string &module, const T
     for (const auto &[port, part] : parts) {
         if (part.empty()) continue;
         const std::string within = module + "." + part, weight = within + ".weight";
-        const bool down = port == "down";
-        require_linear(weight, within + ".bias", down ? width : options.hidden, down ? options.hidden : width,
-                       options.biased);
+        const bool down = port == "down", biased = down ? options.down_biased : options.biased;
+        require_linear(weight, within + ".bias", down ? width : options.hidden, down ? options.hidden : width, biased);
         weights[port + "_weight"] = weight;
-        if (options.biased) weights[port + "_bias"] = within + ".bias";
+        if (biased) weights[port + "_bias"] = within + ".bias";
     }
     return layer(options.name.empty() ? module + ".feed_forward" : options.name, "feed_forward",
                  {{"x", x}, {"residual", options.residual}}, {{"activation", options.activation}}, weights);
@@ -155,6 +154,7 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
     if (options.scale != 0) params["scale"] = options.scale;
     if (options.softcap != 0) params["softcap"] = options.softcap;
     if (options.window != 0) params["window"] = options.window;
+    if (options.window != 0 && options.two_sided) params["two_sided"] = true;
     // Heads share keys and values, so the outputs are as wide as the queries.
     return layer(name, "attention",
                  {{"q", q},

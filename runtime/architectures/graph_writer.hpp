@@ -86,7 +86,7 @@ class GraphWriter {
         int64_t hidden; // channels
         std::string activation, up, down, gate = {};
         Tensor residual = {};
-        bool biased = true;
+        bool biased = true, down_biased = biased;
         std::string name = {}; // of the layer, if it is not MODULE.feed_forward
     };
     Tensor feed_forward(const std::string &module, const Tensor &x, const FeedForward &options);
@@ -98,7 +98,8 @@ class GraphWriter {
         bool causal = false;
         double scale = 0; // 0: 1 / sqrt(channels per head)
         double softcap = 0;
-        int64_t window = 0; // keys that a query attends to, including its own position; 0: all
+        int64_t window = 0;     // keys that a query attends to, including its own position; 0: all
+        bool two_sided = false; // as many after its position
         Tensor position = {}, key_lengths = {}, score_bias = {}, distance_bias = {};
     };
     Tensor attention(const std::string &name, const Tensor &q, const Tensor &k, const Tensor &v,

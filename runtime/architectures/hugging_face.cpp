@@ -20,7 +20,8 @@ std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     const std::string model_type = config.text("model_type");
-    model::Weights weights = as_loaded(model::open_safetensors_folder(folder), base_of(model_type, config));
+    const Architecture &architecture = architecture_of(model_type, config);
+    model::Weights weights = as_loaded(model::open_safetensors_folder(folder), architecture.base, architecture.renamed);
     auto sentences = SentenceModules::read(folder, weights); // adds weights
     Draft draft{.config = config,
                 .weights = weights,

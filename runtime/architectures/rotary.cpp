@@ -174,7 +174,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
         if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
     const double part = part_of(config, rope, type, kind);
-    const double outside = config.real(layers == "sliding_attention" ? "rope_local_base_freq" : kind.theta_key);
+    const double outside = config.real(kind.theta_key);
     const double theta = object ? rope.real("rope_theta", outside) : outside;
     if (!(theta > 0))
         (object && rope.has("rope_theta") ? rope : config).fail("rope_theta", "expected a number above 0");

@@ -338,6 +338,29 @@ def more_encoders(sizes, hidden, logits, answers):
     encoder("mpnet_masked", T.MPNetForMaskedLM(mpnet(relative_attention_num_buckets=40)), logits)
     encoder("mpnet_texts", T.MPNetForSequenceClassification(mpnet(num_labels=3, hidden_act="relu")), logits)
     encoder("mpnet_tokens", T.MPNetForTokenClassification(mpnet(num_labels=3)), logits)
+    modern = lambda **more: T.ModernBertConfig(**sizes | dict(
+        num_attention_heads=3, local_attention=6, global_attn_every_n_layers=2, num_hidden_layers=3,
+        cls_token_id=1, sep_token_id=2) | more)
+    encoder("modernbert", T.ModernBertModel(modern()), bare)
+    encoder("modernbert_masked", T.ModernBertForMaskedLM(modern(norm_bias=True, attention_bias=True, mlp_bias=True)), logits)
+    encoder("modernbert_unbiased", T.ModernBertForMaskedLM(modern(
+        decoder_bias=False, classifier_bias=True, tie_word_embeddings=False, classifier_activation="relu")), logits)
+    encoder("modernbert_texts", T.ModernBertForSequenceClassification(modern(
+        num_labels=3, classifier_pooling="mean", hidden_activation="silu")), logits)
+    encoder("modernbert_first", T.ModernBertForSequenceClassification(modern(
+        num_labels=3, norm_eps=1e-3, layer_types=["sliding_attention"] * 3)), logits)
+    encoder("modernbert_tokens", T.ModernBertForTokenClassification(modern(num_labels=3, rope_parameters={
+        "full_attention": rope("default"), "sliding_attention": rope("linear", factor=2.0)})), logits)
+    encoder("modernbert_answers", T.ModernBertForQuestionAnswering(modern(num_labels=2)), answers)
+    nomic = lambda **more: T.NomicBertConfig(**sizes | dict(num_attention_heads=3) | more)
+    encoder("nomic_bert", T.NomicBertModel(nomic()), bare, types=2)
+    encoder("nomic_bert_masked", T.NomicBertForMaskedLM(nomic(hidden_act="gelu", head_dim=10)), logits, types=2)
+    encoder("nomic_bert_texts", T.NomicBertForSequenceClassification(nomic(num_labels=3)), logits, types=2)
+    encoder("nomic_bert_tokens", T.NomicBertForTokenClassification(nomic(num_labels=3)), logits, types=2)
+    gte = lambda **more: T.GteConfig(**sizes | dict(num_attention_heads=3, type_vocab_size=0) | more)
+    encoder("gte", T.GteModel(gte()), bare)
+    encoder("gte_masked", T.GteForMaskedLM(gte(type_vocab_size=2)), logits, types=2)
+    encoder("gte_texts", T.GteForSequenceClassification(gte(num_labels=1, hidden_act="silu")), logits)
     albert = lambda **more: T.AlbertConfig(**sizes | dict(embedding_size=20, num_hidden_layers=3) | more)
     encoder("albert", T.AlbertModel(albert(num_hidden_groups=2)), hidden, types=2)
     encoder("albert_masked", T.AlbertForMaskedLM(albert(inner_group_num=2, hidden_act="gelu")), logits, types=2)

@@ -121,6 +121,23 @@ def plain_models():
     roberta = ENCODER | dict(hidden_act="gelu", layer_norm_eps=1e-6, type_vocab_size=1, pad_token_id=1)
     yield plain(T.RobertaModel, T.RobertaConfig, **roberta)
     yield plain(T.XLMRobertaForMaskedLM, T.XLMRobertaConfig, **roberta, tie_word_embeddings=True)
+    yield plain(T.CamembertForMaskedLM, T.CamembertConfig, **roberta, tie_word_embeddings=True)
+    yield plain(T.ElectraForMaskedLM, T.ElectraConfig, **ENCODER, hidden_act="gelu", layer_norm_eps=1e-5, type_vocab_size=2,
+                embedding_size=16, tie_word_embeddings=True)
+    yield plain(T.MPNetModel, T.MPNetConfig, **ENCODER, hidden_act="gelu", layer_norm_eps=1e-5, pad_token_id=1,
+                relative_attention_num_buckets=32)
+    yield plain(T.AlbertForMaskedLM, T.AlbertConfig, **ENCODER, hidden_act="gelu_new", layer_norm_eps=1e-5,
+                type_vocab_size=2, embedding_size=16, num_hidden_groups=1, inner_group_num=1, tie_word_embeddings=True)
+    rotated = ENCODER | dict(num_attention_heads=3)
+    yield plain(T.ModernBertForMaskedLM, T.ModernBertConfig, **rotated, hidden_activation="gelu", norm_eps=1e-5,
+                norm_bias=False, attention_bias=False, mlp_bias=False, decoder_bias=True, classifier_bias=False,
+                classifier_activation="gelu", local_attention=6, layer_types=["full_attention", "sliding_attention"],
+                pad_token_id=0, cls_token_id=1, sep_token_id=2, bos_token_id=1, eos_token_id=2,
+                rope_parameters={"full_attention": rope, "sliding_attention": rope | {"rope_theta": 70.0}})
+    yield plain(T.NomicBertForMaskedLM, T.NomicBertConfig, **rotated, hidden_act="silu", layer_norm_eps=1e-5,
+                type_vocab_size=2, head_dim=8, rope_parameters=rope)
+    yield plain(T.GteModel, T.GteConfig, **rotated, hidden_act="gelu", layer_norm_eps=1e-5, type_vocab_size=1,
+                rope_parameters=rope)
     yield plain(T.DistilBertForMaskedLM, T.DistilBertConfig, vocab_size=VOCABULARY, dim=24, n_layers=2, n_heads=4,
                 hidden_dim=20, max_position_embeddings=POSITIONS, activation="gelu", tie_word_embeddings=True)
     yield plain(T.GPT2LMHeadModel, T.GPT2Config, vocab_size=VOCABULARY, n_embd=24, n_layer=2, n_head=4,

@@ -71,8 +71,9 @@ void build(Draft &draft, Version version) {
     const bool layered = version == Version::three;
     const RotaryLayer full(draft, "model.rotary.full",
                            rotary(draft, head_dim, {.layers = layered ? "full_attention" : ""}), false);
-    const RotaryLayer sliding(draft, "model.rotary.sliding",
-                              rotary(draft, head_dim, {.layers = layered ? "sliding_attention" : ""}), false);
+    const RotaryKind local{.layers = "sliding_attention", .theta_key = "rope_local_base_freq"};
+    const RotaryLayer sliding(draft, "model.rotary.sliding", rotary(draft, head_dim, layered ? local : RotaryKind()),
+                              false);
     if (std::ranges::find(sliding_layer, false) == sliding_layer.end()) draft.unused.insert("model.rotary.full");
     if (!any_slides) draft.unused.insert("model.rotary.sliding");
     const auto head_norm = [&](const std::string &module, const Tensor &heads_of, int64_t count) {

@@ -27,10 +27,7 @@ void build_neox(Draft &draft) {
     const double eps = config.real("layer_norm_eps");
     const bool biased = config.flag("attention_bias"), parallel = config.flag("use_parallel_residual");
 
-    if (const std::string old = "embed_out.weight"; draft.weights.entries().contains(old)) {
-        draft.weights.add("lm_head.weight", draft.weights.at(old));
-        draft.unused.insert(old);
-    }
+    for (const char *other : {"rope_theta", "partial_rotary_factor"}) config.ignore_here(other);
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     const RotaryLayer rotary_layer(
@@ -172,6 +169,8 @@ void build_neo(Draft &draft) {
                         {.vocabulary = vocabulary, .table = "transformer.wte.weight", .tokens = "classifier"});
 }
 
+constexpr std::array<Renaming, 1> neox_names{{{"embed_out.", "lm_head."}}};
+
 } // namespace
 
 namespace families {
@@ -179,7 +178,7 @@ namespace families {
 std::span<const Architecture> gpt_neox() {
     static constexpr std::array<Architecture, 3> kinds{{
         {"gpt_neo", build_neo, {}, "transformer"},
-        {"gpt_neox", build_neox, {}, "gpt_neox"},
+        {"gpt_neox", build_neox, {}, "gpt_neox", neox_names},
         {"gptj", build_gptj, {}, "transformer"},
     }};
     return kinds;
