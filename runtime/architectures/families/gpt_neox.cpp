@@ -27,7 +27,10 @@ void build_neox(Draft &draft) {
     const double eps = config.real("layer_norm_eps");
     const bool biased = config.flag("attention_bias"), parallel = config.flag("use_parallel_residual");
 
-    for (const char *other : {"rope_theta", "partial_rotary_factor"}) config.ignore_here(other);
+    const char *const part = "partial_rotary_factor";
+    if (!config.find("rope_parameters") && config.has(part) && config.real(part) != config.real("rotary_pct"))
+        config.fail(part, "expected the same as rotary_pct");
+    for (const char *other : {"rope_theta", part}) config.ignore_here(other);
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     const RotaryLayer rotary_layer(

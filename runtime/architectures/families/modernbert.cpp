@@ -23,10 +23,13 @@ class ModernBert {
           heads_(config_.positive("num_attention_heads")), hidden_(config_.positive("intermediate_size")),
           activation_(config_.activation("hidden_activation")), eps_(config_.real("norm_eps")),
           norm_biased_(config_.flag("norm_bias")), attention_biased_(config_.flag("attention_bias")),
-          mlp_biased_(config_.flag("mlp_bias")), slides_(sliding_layers()),
-          window_(config_.positive("local_attention") / 2 + 1) {
+          mlp_biased_(config_.flag("mlp_bias")), slides_(sliding_layers()), window_(window()) {
         if (width_ % heads_ != 0)
             config_.fail("num_attention_heads", "expected a divisor of hidden_size, " + std::to_string(width_));
+        config_.ignore_here("rope_theta"); // there is one for each kind of layers
+        if (const auto parameters = config_.find("rope_parameters"))
+            for (const JsonView kind : parameters->members())
+                if (!kind.is_object()) kind.fail("expected an object, as in {\"rope_type\": \"default\"}");
         if (config_.has("rope_scaling"))
             config_.fail("rope_scaling", "is not supported for this model_type; write its settings into "
                                          "/rope_parameters/full_attention and /rope_parameters/sliding_attention");
@@ -72,6 +75,14 @@ class ModernBert {
     bool norm_biased_, attention_biased_, mlp_biased_;
     std::vector<bool> slides_; // layers
     int64_t window_;
+
+    // Keys that a query attends to on each side, including its own position. "sliding_window" is half of
+    // "local_attention".
+    [[nodiscard]] int64_t window() const {
+        if (config_.is_null("sliding_window")) config_.fail("sliding_window", "expected a number, found null");
+        const int64_t both = config_.positive("local_attention");
+        return (config_.has("sliding_window") ? config_.positive("sliding_window") : both / 2) + 1;
+    }
 
     // Without types, all but every third layer have a window.
     [[nodiscard]] std::vector<bool> sliding_layers() const {
