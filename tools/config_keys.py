@@ -34,10 +34,11 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bert", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5", "exaone4", "gemma",
-               "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "gte", "llama",
-               "marian", "mistral", "modernbert", "mpnet", "mt5", "nomic_bert", "olmo", "olmo2", "opt", "phi", "phi3",
-               "qwen2", "qwen3", "roberta", "smollm3", "stablelm", "starcoder2", "t5", "whisper", "xlm-roberta"]
+MODEL_TYPES = ["albert", "bart", "bert", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5", "exaone4",
+               "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "gte",
+               "llama", "m2m_100", "marian", "mbart", "mistral", "modernbert", "mpnet", "mt5", "nomic_bert", "olmo", "olmo2",
+               "opt", "pegasus", "phi", "phi3", "qwen2", "qwen3", "roberta", "smollm3", "stablelm", "starcoder2", "t5",
+               "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
@@ -64,7 +65,7 @@ NO_EFFECT = {
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
-        "unk_token_id", "-camembert.pad_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
+        "unk_token_id", "-camembert.pad_token_id", "-m2m_100.pad_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
     "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
     "which results are returned": [
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
@@ -165,7 +166,7 @@ def definitions_used(module, roots):
         seen.add(place)
         definition = source.definitions[place[1]]
         yield definition
-        for name in {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}:
+        for name in sorted({node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}):
             if name in source.definitions:
                 todo.append((place[0], name))
             elif source.imports.get(name) in shared:
@@ -341,7 +342,7 @@ def keys_of(model_type):
         if not is_key(config_class, key) or not has_effect(model_type, key):
             continue
         value = fields[key] if key in fields else value_of(default, config) if default is not None else UNKNOWN
-        if defaults.get(key, UNKNOWN) is UNKNOWN:
+        if defaults.get(key, UNKNOWN) is UNKNOWN or value is COMPUTED and defaults[key] is None:
             defaults[key] = value
     return marked(defaults, lambda key: key in fields and accepts_null(config_class, key))
 

@@ -445,7 +445,30 @@ def marian(**more):
     return model
 
 
+def bart_like(kind, **more):
+    """As marian() for other types that are built alike."""
+    model_class, config = {"bart": (transformers.BartForConditionalGeneration, transformers.BartConfig),
+                           "mbart": (transformers.MBartForConditionalGeneration, transformers.MBartConfig),
+                           "m2m_100": (transformers.M2M100ForConditionalGeneration, transformers.M2M100Config),
+                           "pegasus": (transformers.PegasusForConditionalGeneration, transformers.PegasusConfig)}[kind]
+    model = model_class(config(**dict(
+        vocab_size=vocabulary, d_model=36, encoder_layers=2, decoder_layers=1, encoder_attention_heads=3,
+        decoder_attention_heads=6, encoder_ffn_dim=44, decoder_ffn_dim=52, max_position_embeddings=32, pad_token_id=1,
+        bos_token_id=0, eos_token_id=2, decoder_start_token_id=2) | more))
+    if hasattr(model, "final_logits_bias"):
+        model.final_logits_bias = torch.nn.Buffer(torch.randn(model.final_logits_bias.shape).to(torch.float16).float())
+    return model
+
+
 def encoder_decoders():
+    encoder_decoder("bart", bart_like("bart"))
+    encoder_decoder("bart_untied", bart_like("bart", tie_word_embeddings=False, scale_embedding=True,
+                                             activation_function="relu"))
+    encoder_decoder("mbart", bart_like("mbart", scale_embedding=True))
+    encoder_decoder("mbart_relu", bart_like("mbart", activation_function="relu"))
+    encoder_decoder("m2m_100", bart_like("m2m_100"))
+    encoder_decoder("m2m_100_unscaled", bart_like("m2m_100", scale_embedding=False, pad_token_id=0, bos_token_id=1))
+    encoder_decoder("pegasus", bart_like("pegasus", activation_function="relu", scale_embedding=True))
     encoder_decoder("t5", t5(num_decoder_layers=3))
     own_head = t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False)  # as T5 1.1, which transformers 5 ties
     own_head.lm_head.weight = torch.nn.Parameter(torch.zeros(vocabulary, 36))

@@ -171,6 +171,12 @@ def plain_models():
                 decoder_start_token_id=0)
     yield plain(T.MarianMTModel, T.MarianConfig, **HALF, max_position_embeddings=POSITIONS, scale_embedding=True,
                 activation_function="swish", pad_token_id=6, decoder_start_token_id=6)
+    half = HALF | dict(max_position_embeddings=POSITIONS, scale_embedding=True, activation_function="gelu", pad_token_id=1,
+                       bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, tie_word_embeddings=True)
+    yield plain(T.BartForConditionalGeneration, T.BartConfig, **half)
+    yield plain(T.MBartForConditionalGeneration, T.MBartConfig, **half)
+    yield plain(T.M2M100ForConditionalGeneration, T.M2M100Config, **half)
+    yield plain(T.PegasusForConditionalGeneration, T.PegasusConfig, **half)
     yield plain(T.WhisperForConditionalGeneration, T.WhisperConfig, **HALF, num_mel_bins=4, max_source_positions=11,
                 max_target_positions=24, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
                 activation_function="gelu")

@@ -1,0 +1,236 @@
+// Encoder-decoders in the shape of the original Transformer (Vaswani et al., arXiv:1706.03762): BART (Lewis et al.,
+// arXiv:1910.13461), mBART (arXiv:2001.08210), M2M-100 and NLLB (Fan et al., arXiv:2010.11125; arXiv:2207.04672),
+// Pegasus (Zhang et al., arXiv:1912.08777), and Marian's translation models (Junczys-Dowmunt et al., arXiv:1804.00344).
+#include "architectures/architecture.hpp"
+#include "architectures/weight_parts.hpp"
+
+#include <array>
+#include <cmath>
+#include <functional>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+enum class Positions {
+    sinusoids, // or a table of them, which older files have
+    learned,   // a table, of which the first two rows are padding
+    fairseq,   // sinusoids with other frequencies, which start after the padding token's id
+};
+
+struct Kind {
+    Positions positions;
+    bool normed_before = true;      // a norm before attention and feed-forward layers, and one at the end; else after
+    bool normed_embeddings = false; // a norm of the embeddings
+    bool final_bias = true;         // of the scores, if the file has it
+    bool with_vocabularies = false; // source and target may have vocabularies of their own
+};
+
+class Bart {
+  public:
+    Bart(Draft &draft, const Kind &kind)
+        : draft_(draft), config_(draft.config), kind_(kind), encode_(draft.graph("encode")),
+          decode_(draft.graph("decode")), activation_(config_.activation("activation_function")),
+          width_(config_.positive("d_model")), positions_(config_.positive("max_position_embeddings")),
+          vocabulary_(config_.positive("vocab_size")), target_vocabulary_(vocabulary_),
+          scale_(config_.flag("scale_embedding") ? std::sqrt(static_cast<double>(width_)) : 1) {
+        if (draft.task && *draft.task != Task::words && *draft.task != Task::none)
+            config_.fail("architectures", "classifiers made of this model_type are not supported; supported: those for "
+                                          "conditional generation");
+    }
+
+    void build() {
+        choose_tables();
+        const Tensor memory = encoder();
+        encode_.output("hidden", memory);
+        decode_.output("logits", head(decoder(memory)));
+    }
+
+  private:
+    static constexpr double eps = 1e-5;
+
+    Draft &draft_;
+    const Config &config_;
+    Kind kind_;
+    GraphWriter &encode_, &decode_;
+    std::string activation_;
+    int64_t width_, positions_;
+    int64_t vocabulary_, target_vocabulary_;
+    double scale_;                                   // of the embeddings
+    std::string source_table_, target_table_, head_; // names of weights
+
+    // All tables are one, or the decoder's and the head are, or neither.
+    void choose_tables() {
+        const bool tied = config_.flag("tie_word_embeddings"),
+                   all = kind_.with_vocabularies ? config_.flag("share_encoder_decoder_embeddings") : tied;
+        const char *const source = "model.encoder.embed_tokens.weight",
+                          *const target = "model.decoder.embed_tokens.weight", *const head = "lm_head.weight",
+                          *const shared = "model.shared.weight";
+        if (kind_.with_vocabularies) {
+            const int64_t target_vocabulary = config_.integer("decoder_vocab_size", vocabulary_);
+            if (!all) target_vocabulary_ = target_vocabulary;
+        }
+        const std::string table =
+            all ? draft_.first_of({shared, head, target, source}) : draft_.first_of({target, head});
+        source_table_ = all ? draft_.tied(source, table) : source;
+        target_table_ = all || tied ? draft_.tied(target, table) : target;
+        head_ = tied ? draft_.tied(head, table) : head;
+        if (!all) draft_.unused.insert(shared);
+    }
+
+    Tensor encoder() {
+        const int64_t heads = config_.positive("encoder_attention_heads"), layers = config_.layers("encoder_layers"),
+                      hidden = config_.positive("encoder_ffn_dim");
+        const Tensor lengths = encode_.input("lengths", DType::i32, "B");
+        Tensor x = embedding(encode_, "model.encoder", source_table_, vocabulary_, "");
+        for (int64_t i = 0; i < layers; ++i) {
+            const std::string layer = "model.encoder.layers." + std::to_string(i);
+            x = self_attention(encode_, layer + ".self_attn", x,
+                               {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
+            x = feed_forward(encode_, layer, x, hidden);
+        }
+        return last_norm(encode_, "model.encoder", x);
+    }
+
+    Tensor decoder(const Tensor &memory) {
+        const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.layers("decoder_layers"),
+                      hidden = config_.positive("decoder_ffn_dim");
+        const Tensor position = decode_.input("position", DType::i32, "B"),
+                     lengths = decode_.input("lengths", DType::i32, "B");
+        Tensor x = embedding(decode_, "model.decoder", target_table_, target_vocabulary_, position);
+        for (int64_t i = 0; i < layers; ++i) {
+            const std::string layer = "model.decoder.layers." + std::to_string(i);
+            x = self_attention(decode_, layer + ".self_attn", x,
+                               {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
+            x = source_attention(layer + ".encoder_attn", x, memory,
+                                 {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
+            x = feed_forward(decode_, layer, x, hidden);
+        }
+        return last_norm(decode_, "model.decoder", x);
+    }
+
+    Tensor embedding(GraphWriter &graph, const std::string &stack, const std::string &table, int64_t rows,
+                     const Tensor &position) const {
+        const Tensor words = graph.embedding(stack + ".embed_tokens", graph.input("ids", DType::i32, "B T"),
+                                             {.rows = rows, .channels = width_, .scale = scale_, .table = table});
+        const Tensor placed = with_positions(graph, stack + ".embed_positions", words, position);
+        if (!kind_.normed_embeddings) return placed;
+        return graph.layer_norm(stack + ".layernorm_embedding", placed, {.eps = eps});
+    }
+
+    Tensor with_positions(GraphWriter &graph, const std::string &module, const Tensor &x,
+                          const Tensor &position) const {
+        const std::string table = module + ".weight", own = module + ".rows";
+        switch (kind_.positions) {
+        case Positions::sinusoids:
+            if (draft_.weights.entries().contains(table))
+                return graph.learned_positions(module, x, position, positions_);
+            return graph.layer(module, "positional_encoding", {{"x", x}, {"offset", position}},
+                               {{"layout", "halves"}, {"max_len", positions_}});
+        case Positions::learned:
+            graph.require(table, {positions_ + 2, width_});
+            draft_.weights.add(own + ".weight", draft_.weights.at(table).rows(2, positions_ + 2));
+            draft_.unused.insert(table);
+            break;
+        case Positions::fairseq:
+            draft_.weights.add(own + ".weight", model::Weight::of(fairseq_sinusoids()));
+        }
+        return graph.learned_positions(own, x, position, positions_);
+    }
+
+    // As fairseq computes them, in floats (transformers, modeling_m2m_100.py).
+    [[nodiscard]] lamina::Tensor fairseq_sinusoids() const {
+        const int64_t half = width_ / 2, first = config_.integer("pad_token_id") + 1;
+        if (width_ % 2 != 0 || half < 2) config_.fail("d_model", "expected an even number, 4 or more");
+        const float step = static_cast<float>(std::log(10000.0) / static_cast<double>(half - 1));
+        lamina::Tensor out(TensorType{DType::f32, {positions_, width_}});
+        for (int64_t row = 0; row < positions_; ++row)
+            for (int64_t i = 0; i < half; ++i) {
+                const float angle = static_cast<float>(first + row) * std::exp(static_cast<float>(i) * -step);
+                out.f32()[static_cast<size_t>(row * width_ + i)] = std::sin(angle);
+                out.f32()[static_cast<size_t>(row * width_ + half + i)] = std::cos(angle);
+            }
+        return out;
+    }
+
+    // Adds what `part` makes of x to x, with a norm before or after.
+    Tensor added(GraphWriter &graph, const std::string &norm, const Tensor &x,
+                 const std::function<Tensor(const Tensor &tokens, const Tensor &residual)> &part) const {
+        if (kind_.normed_before) return part(graph.layer_norm(norm, x, {.eps = eps}), x);
+        return graph.layer_norm(norm, part(x, x), {.eps = eps});
+    }
+
+    Tensor self_attention(GraphWriter &graph, const std::string &module, const Tensor &x,
+                          const GraphWriter::Attention &options) const {
+        return added(graph, module + "_layer_norm", x, [&](const Tensor &tokens, const Tensor &residual) {
+            return attention(graph, module, tokens, graph.linear(module + ".k_proj", tokens, {}),
+                             graph.linear(module + ".v_proj", tokens, {}), options, residual);
+        });
+    }
+
+    Tensor source_attention(const std::string &module, const Tensor &x, const Tensor &memory,
+                            const GraphWriter::Attention &options) {
+        const Tensor k = pass_on(encode_, decode_, encode_.linear(module + ".k_proj", memory, {}), "B S"),
+                     v = pass_on(encode_, decode_, encode_.linear(module + ".v_proj", memory, {}), "B S");
+        return added(decode_, module + "_layer_norm", x, [&](const Tensor &tokens, const Tensor &residual) {
+            return attention(decode_, module, tokens, k, v, options, residual);
+        });
+    }
+
+    static Tensor attention(GraphWriter &graph, const std::string &module, const Tensor &x, const Tensor &k,
+                            const Tensor &v, const GraphWriter::Attention &options, const Tensor &residual) {
+        const Tensor q = graph.linear(module + ".q_proj", x, {});
+        return graph.linear(module + ".out_proj", graph.attention(module + ".heads", q, k, v, options),
+                            {.residual = residual});
+    }
+
+    Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x, int64_t hidden) const {
+        return added(graph, layer + ".final_layer_norm", x, [&](const Tensor &tokens, const Tensor &residual) {
+            return graph.feed_forward(
+                layer, tokens,
+                {.hidden = hidden, .activation = activation_, .up = "fc1", .down = "fc2", .residual = residual});
+        });
+    }
+
+    Tensor last_norm(GraphWriter &graph, const std::string &stack, const Tensor &x) const {
+        return kind_.normed_before ? graph.layer_norm(stack + ".layer_norm", x, {.eps = eps}) : x;
+    }
+
+    Tensor head(const Tensor &x) {
+        // A file need not have it: it is zeros then (transformers, modeling_bart.py).
+        const bool biased = kind_.final_bias && draft_.weights.entries().contains("final_logits_bias");
+        if (biased) {
+            decode_.require("final_logits_bias", {1, target_vocabulary_});
+            draft_.weights.add("lm_head.bias", as_vector(draft_.weights.at("final_logits_bias")));
+            draft_.unused.insert("final_logits_bias");
+        }
+        return decode_.linear("lm_head", x, {.outputs = target_vocabulary_, .biased = biased, .weight = head_});
+    }
+};
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> bart() {
+    static constexpr std::array<Architecture, 5> kinds{{
+        {"bart",
+         [](Draft &draft) {
+             Bart(draft, {.positions = Positions::learned, .normed_before = false, .normed_embeddings = true}).build();
+         }},
+        {"m2m_100", [](Draft &draft) { Bart(draft, {.positions = Positions::fairseq, .final_bias = false}).build(); }},
+        {"marian",
+         [](Draft &draft) {
+             Bart(draft, {.positions = Positions::sinusoids, .normed_before = false, .with_vocabularies = true})
+                 .build();
+         }},
+        {"mbart",
+         [](Draft &draft) { Bart(draft, {.positions = Positions::learned, .normed_embeddings = true}).build(); }},
+        {"pegasus", [](Draft &draft) { Bart(draft, {.positions = Positions::sinusoids}).build(); }},
+    }};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures
