@@ -34,11 +34,11 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bart", "bert", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5", "exaone4",
-               "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gptj", "granite", "gte",
-               "llama", "m2m_100", "marian", "mbart", "mistral", "modernbert", "mpnet", "mt5", "nomic_bert", "olmo", "olmo2",
-               "opt", "pegasus", "phi", "phi3", "qwen2", "qwen3", "roberta", "smollm3", "stablelm", "starcoder2", "t5",
-               "whisper", "xlm-roberta"]
+MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5",
+               "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gptj",
+               "granite", "gte", "llama", "m2m_100", "marian", "mbart", "mistral", "modernbert", "mpnet", "mpt", "mt5",
+               "nomic_bert", "olmo", "olmo2", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen3", "roberta", "smollm3",
+               "stablelm", "starcoder2", "t5", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
@@ -71,7 +71,8 @@ NO_EFFECT = {
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
     "how the same numbers are computed": [
         "_attn_implementation", "attn_implementation", "chunk_size_feed_forward", "deterministic_flash_attn",
-        "distributed_config", "dtype", "experts_implementation", "fusion_config", "reorder_and_upcast_attn", "torch_dtype"],
+        "distributed_config", "dtype", "experts_implementation", "pretraining_tp", "slow_but_exact", "fusion_config",
+        "reorder_and_upcast_attn", "torch_dtype"],
     "where a file is from": [
         "_commit_hash", "_name_or_path", "architectures", "model_type", "name_or_path", "transformers_version"],
     "read, but not used": ["gemma3_text.attn_logit_softcapping", "mistral.layer_types"],
@@ -289,7 +290,8 @@ def type_of(annotation):
         return ["dict"]
     if annotation in (int, float, bool, str, list, dict):
         return [annotation.__name__]
-    if tuple in (origin, annotation) or typing.is_typeddict(annotation):
+    is_config = isinstance(annotation, type) and issubclass(annotation, PreTrainedConfig)
+    if is_config or tuple in (origin, annotation) or typing.is_typeddict(annotation):
         return []
     raise TypeError(f"{annotation}: type_of() and config_keys.cpp do not know this type")
 

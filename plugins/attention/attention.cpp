@@ -73,7 +73,8 @@ class Planner {
         lamina_ref o = plan_.out("y");
         const lamina_ref q = plan_.in("q"), position = plan_.in("position"), lengths = plan_.in("key_lengths"),
                          mask = plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"),
-                         bias = plan_.in(s_.distance_bias ? "distance_bias" : "score_bias");
+                         bias = s_.slopes ? plan_.weight("slopes")
+                                          : plan_.in(s_.distance_bias ? "distance_bias" : "score_bias");
         const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
             plan_.dispatch(kernel, plan_.spread(groups), {q, k, v, position, lengths, mask, bias, o}, push,
                            {{0, key_dtype()},
@@ -128,7 +129,7 @@ class Planner {
         }
     }
 
-    [[nodiscard]] bool has_bias() const { return s_.score_bias || s_.distance_bias; }
+    [[nodiscard]] bool has_bias() const { return s_.score_bias || s_.distance_bias || s_.slopes; }
 
     // In the order of keys.glsl.
     [[nodiscard]] uint32_t options() const {
@@ -140,7 +141,8 @@ class Planner {
                              s_.cached,
                              s_.positioned(),
                              static_cast<bool>(s_.key_lengths),
-                             s_.two_sided};
+                             s_.two_sided,
+                             static_cast<bool>(s_.slopes)};
         uint32_t bits = 0;
         for (uint32_t i = 0; i < all.size(); ++i) bits |= static_cast<uint32_t>(all[i]) << i;
         return bits;
@@ -212,6 +214,12 @@ constexpr lamina_port cache(const char *name, const char *summary) {
     return goes_with(or_f16(state(name, "B M kv_heads*D", "M", summary)), "position");
 }
 
+constexpr lamina_port slopes() {
+    lamina_port port = optional(weight("slopes", "heads", "times the distance of a key, subtracted from its score"));
+    port.dtypes = LAMINA_F32;
+    return port;
+}
+
 struct Attention {
     static constexpr auto id = "attention";
     static constexpr auto summary = "softmax(scale * q kᵀ + bias) v of every head, with or without a cache of k and v";
@@ -241,6 +249,9 @@ struct Attention {
                        "added to the scores of keys d positions after the query: column R + d; d is limited to +-R")),
         optional(indices("position", "B", "0 2147483647",
                          "row of a sequence's first query and key in the caches; 0 when left out")),
+    };
+    static constexpr std::array weights{
+        slopes(),
     };
     static constexpr std::array outputs{
         by_rows(sequence(
@@ -305,6 +316,9 @@ struct Attention {
         "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 R=32 causal=1 +v +distance_bias +position +key_cache "
         "+value_cache",
         "B=4 Tq=9 Tk=9 M=40 D=12 heads=2 R=7 causal=1 +v +distance_bias +position +key_cache +value_cache",
+        "B=2 Tq=131 Tk=131 D=64 heads=3 +v +key_lengths +slopes",
+        "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache +slopes",
+        "B=2 Tq=9 Tk=9 M=40 D=12 heads=2 causal=1 window=5 +v +position +key_cache +value_cache +slopes",
     };
 
     static void check(const Call &call) {
@@ -318,6 +332,8 @@ struct Attention {
             throw Invalid("key_mask and keep_mask are both given: give a keep_mask that is 0 where either of them is");
         if (s.score_bias && s.distance_bias)
             throw Invalid("score_bias and distance_bias are both given: give a score_bias that is the sum of the two");
+        if (s.slopes && (s.score_bias || s.distance_bias))
+            throw Invalid("slopes are given beside another bias: give a single one, which is the sum of the two");
         if (!s.cached) return;
         if (s.key_lengths || s.mask || s.score_bias)
             throw Invalid("key_lengths, masks and score_bias say nothing of the keys of earlier steps: leave them "

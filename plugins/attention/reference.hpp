@@ -80,6 +80,9 @@ class Reference {
             const int64_t distance = std::clamp(j - position(b) - t, -s_.reach(), s_.reach());
             score += s_.distance_bias.row(h)[static_cast<size_t>(s_.reach() + distance)];
         }
+        if (s_.slopes)
+            score -= static_cast<double>(s_.slopes.f32()[static_cast<size_t>(h)]) *
+                     static_cast<double>(std::abs(j - position(b) - t));
         if (!s_.score_bias) return score;
         const int64_t in_bias = ((b * s_.heads + h) * s_.q.length + t) * s_.k.length + j;
         return score + s_.score_bias.f32()[static_cast<size_t>(in_bias)];

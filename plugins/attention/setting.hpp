@@ -18,7 +18,7 @@ struct Setting {
     int64_t window; // 0: none
     bool two_sided; // it has an end after a query, too
     double scale, softcap;
-    Tensor position, key_lengths, mask, score_bias, distance_bias;
+    Tensor position, key_lengths, mask, score_bias, distance_bias, slopes;
     bool shared_mask; // one row for all queries of a sequence
 
     explicit Setting(const Call &call)
@@ -30,7 +30,8 @@ struct Setting {
           scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),
           softcap(call.real("softcap")), position(call.in("position")), key_lengths(call.in("key_lengths")),
           mask(call.in(call.in("key_mask") ? "key_mask" : "keep_mask")), score_bias(call.in("score_bias")),
-          distance_bias(call.in("distance_bias")), shared_mask(static_cast<bool>(call.in("key_mask"))) {}
+          distance_bias(call.in("distance_bias")), slopes(call.weight("slopes")),
+          shared_mask(static_cast<bool>(call.in("key_mask"))) {}
 
     [[nodiscard]] int64_t key_width() const { return kv_heads * head_dim; }
     // Without a cache, queries and keys move together. Only their distance matters, so the position has no effect.

@@ -27,7 +27,7 @@ class Attention {
                                                  : static_cast<float>(call.real("scale"))) /
                         (softcap_ == 0 ? 1 : softcap_)),
           position_(call.in("position")), lengths_(call.in("key_lengths")), bias_(call.in("score_bias")),
-          by_distance_(call.in("distance_bias")), key_mask_(call.in("key_mask")),
+          by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")), key_mask_(call.in("key_mask")),
           mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")), out_(call.out("y")),
           keys_(cached_ ? call.state("key_cache") : call.in("k")),
           values_(cached_ ? call.state("value_cache") : call.in("v")) {}
@@ -50,7 +50,7 @@ class Attention {
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, score_factor_; // of the products; with a soft cap, scores are divided by it before tanh
     // Looked up by name once, not for each row.
-    const Tensor position_, lengths_, bias_, by_distance_, key_mask_, mask_, queries_, out_;
+    const Tensor position_, lengths_, bias_, by_distance_, slopes_, key_mask_, mask_, queries_, out_;
     const Tensor keys_, values_; // all of them, or their caches
 
     // The position of a sequence's first query. Without a cache, queries and keys move together.
@@ -261,6 +261,12 @@ class Attention {
             const float *const row =
                 bias_.f32().data() + ((b * heads_ + head) * q_.length + i) * k_.length + keys.begin;
             for (int64_t j = 0; j < n; ++j) scores[j * step] += row[j];
+        }
+        if (slopes_) {
+            const float slope = slopes_.f32()[static_cast<size_t>(head)];
+            const int64_t at = std::min(first_position(b) + i, key_rows_ - 1); // or at the last key, if it is after all
+            for (int64_t j = 0; j < n; ++j)
+                scores[j * step] -= slope * static_cast<float>(std::abs(keys.begin + j - at));
         }
         if (by_distance_)
             for (int64_t j = 0; j < n; ++j)

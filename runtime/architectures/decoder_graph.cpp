@@ -54,7 +54,7 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                                                           .window = options.window,
                                                           .position = position_,
                                                           .key_lengths = lengths_,
-                                                          .distance_bias = options.distance_bias});
+                                                          .slopes = options.slopes});
     const int64_t width = options.width != 0 ? options.width : graph.channels(x);
     return graph.linear(module + "." + options.out, attended,
                         {.outputs = width, .residual = options.residual, .biased = options.out_biased});

@@ -41,7 +41,8 @@ class DecoderGraph {
         const RotaryLayer *rotary = nullptr; // null: positions do not count here
         double scale = 0, softcap = 0;       // as GraphWriter::Attention has them
         int64_t window = 0;
-        GraphWriter::Tensor distance_bias = {}, residual = {};
+        std::string slopes = {};
+        GraphWriter::Tensor residual = {};
         int64_t width = 0; // channels of the output, if there is no residual; 0: as x
     };
     [[nodiscard]] GraphWriter::Tensor self_attention(const std::string &module, const GraphWriter::Tensor &x,

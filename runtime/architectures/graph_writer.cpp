@@ -164,7 +164,7 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
                   {"key_lengths", options.key_lengths},
                   {"score_bias", options.score_bias},
                   {"distance_bias", options.distance_bias}},
-                 params);
+                 params, options.slopes.empty() ? Json() : Json{{"slopes", options.slopes}});
 }
 
 GraphWriter::Tensor pass_on(GraphWriter &from, GraphWriter &to, const GraphWriter::Tensor &tensor,

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 // The longest text that the model was trained with, in tokens.
 int64_t context_of(const Config &config) {
     int64_t out = INT32_MAX;
-    for (const char *key : {"max_position_embeddings", "n_positions"})
+    for (const char *key : {"max_position_embeddings", "n_positions", "max_seq_len"})
         if (config.has(key)) out = config.positive(key);
     const std::string type = config.text("model_type");
     if (type.ends_with("roberta") || type == "camembert") out -= config.integer("pad_token_id", 1) + 1;

@@ -2,8 +2,8 @@
 //
 // Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O are ordered as in the layer's
 // sequence, (B, T) or (T, B). So are rows of K and V, unless they are a cache (B, M). Hence the strides, all in rows.
-// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk) or by distance (heads, 2 R + 1),
-// position (B): each may be left out.
+// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), by distance (heads, 2 R + 1) or slopes
+// (heads), position (B): each may be left out.
 
 #include "common/tanh.glsl"
 #include "common/weight.glsl"
@@ -30,13 +30,14 @@ layout(push_constant) uniform Push {
 };
 
 // Push constants, so that drivers, which take long to compile a kernel, need not do it for every combination. They are
-// read once per query, and HAS_POSITION once more for each score that has a bias by distance.
+// read once per query, HAS_POSITION once more for each score that has a bias by distance, BY_SLOPE for other biases.
 #define OPTION(name, number) bool name = (options & 1u << number) != 0u;
 OPTION(CAUSAL, 4)
 OPTION(CACHED, 5)       // the keys are the queries' own, after those of earlier steps
 OPTION(HAS_POSITION, 6) // of the first query in the cache
 OPTION(HAS_LENGTHS, 7)
 OPTION(TWO_SIDED, 8) // the window ends as far after a query as it begins before it
+OPTION(BY_SLOPE, 9)  // the bias, and not BY_DISTANCE
 // Read for every score, so they are specialization constants, except in the kernel that takes longest to compile.
 #ifndef BUILT_ONCE
 #undef OPTION
@@ -81,8 +82,13 @@ bool is_kept(uint b, uint t, uint j) {
     return !HAS_MASK || mask[b * mask_batch_stride + t * mask_query_stride + j] != 0;
 }
 float bias_of(uint b, uint h, uint t, uint j) {
-    if (!BY_DISTANCE) return score_bias[((b * heads + h) * queries + t) * keys + j];
-    const int distance = int(j) - int(position_of(b, t)), most = int(reach);
+    const uint at = position_of(b, t);
+    if (!BY_DISTANCE) {
+        if (!BY_SLOPE) return score_bias[((b * heads + h) * queries + t) * keys + j];
+        // A query after all keys may as well be at the last one: what that adds to all scores does not count.
+        return -score_bias[h] * float(abs(int(j) - int(min(at, key_rows - 1u))));
+    }
+    const int distance = int(j) - int(at), most = int(reach);
     return score_bias[h * (2u * reach + 1u) + uint(most + clamp(distance, -most, most))];
 }
 // Turns a scaled product into a score.

@@ -176,6 +176,24 @@ def more_decoders():
     decoder("gpt_neox_serial", T.GPTNeoXForCausalLM, T.GPTNeoXConfig(
         **neox | dict(num_attention_heads=3), use_parallel_residual=False, attention_bias=False, tie_word_embeddings=True,
         hidden_act="gelu_new"))
+    bloom = dict(vocab_size=vocabulary, hidden_size=36, n_layer=2, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+    decoder("bloom", T.BloomForCausalLM, T.BloomConfig(**bloom, n_head=4))
+    decoder("bloom_normed", T.BloomForCausalLM, T.BloomConfig(
+        **bloom, n_head=6, apply_residual_connection_post_layernorm=True, layer_norm_epsilon=1e-3, tie_word_embeddings=False))
+    mpt = dict(vocab_size=vocabulary, d_model=36, n_layers=2, max_seq_len=32)
+    decoder("mpt", T.MptForCausalLM, T.MptConfig(**mpt, n_heads=6))
+    decoder("mpt_scaled", T.MptForCausalLM, T.MptConfig(
+        **mpt, n_heads=2, layer_norm_epsilon=1e-3, tie_word_embeddings=False,
+        attn_config=dict(softmax_scale=0.7)))
+    falcon = dict(vocab_size=vocabulary, hidden_size=48, num_hidden_layers=2, num_attention_heads=6, bos_token_id=1,
+                  eos_token_id=2, pad_token_id=0, max_position_embeddings=64)
+    decoder("falcon", T.FalconForCausalLM, T.FalconConfig(**falcon))
+    decoder("falcon_new", T.FalconForCausalLM, T.FalconConfig(
+        **falcon, new_decoder_architecture=True, num_kv_heads=2, ffn_hidden_size=44, bias=True))
+    decoder("falcon_serial", T.FalconForCausalLM, T.FalconConfig(
+        **falcon, multi_query=False, parallel_attn=False, tie_word_embeddings=False, activation="relu"))
+    decoder("falcon_shared", T.FalconForCausalLM, T.FalconConfig(
+        **falcon, new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1))
     gptj = dict(vocab_size=vocabulary, n_embd=36, n_layer=2, n_head=3, n_positions=32, rotary_dim=8)
     decoder("gptj", T.GPTJForCausalLM, T.GPTJConfig(**gptj))
     decoder("gptj_inner", T.GPTJForCausalLM, T.GPTJConfig(**gptj, n_inner=44, activation_function="relu"))

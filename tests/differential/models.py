@@ -222,3 +222,12 @@ def more_decoders(decoder, rope):
     yield plain(T.GPTNeoForCausalLM, T.GPTNeoConfig, vocab_size=VOCABULARY, hidden_size=24, num_layers=2, num_heads=4,
                 intermediate_size=20, max_position_embeddings=POSITIONS, layer_norm_epsilon=1e-5, window_size=5,
                 attention_types=[[["global", "local"], 1]], activation_function="gelu_new", tie_word_embeddings=True)
+    yield plain(T.BloomForCausalLM, T.BloomConfig, vocab_size=VOCABULARY, hidden_size=24, n_layer=2, n_head=3,
+                layer_norm_epsilon=1e-5, apply_residual_connection_post_layernorm=False, tie_word_embeddings=True)
+    yield plain(T.MptForCausalLM, T.MptConfig, vocab_size=VOCABULARY, d_model=24, n_layers=2, n_heads=3,
+                max_seq_len=POSITIONS, layer_norm_epsilon=1e-5, tie_word_embeddings=True,
+                attn_config={"attn_type": "multihead_attention", "alibi": True, "softmax_scale": 0.7})
+    yield plain(T.FalconForCausalLM, T.FalconConfig, vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2,
+                num_attention_heads=3, num_kv_heads=3, ffn_hidden_size=20, max_position_embeddings=POSITIONS, bias=False,
+                layer_norm_epsilon=1e-5, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
+                activation="gelu", rope_parameters=rope, tie_word_embeddings=True)

@@ -95,7 +95,7 @@ def run(model, family):
         features = torch.tensor(extractor._np_extract_fbank_features(samples.to(torch.float32).numpy(), "cpu"))
         r = model(input_features=features, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
-    if model.config.is_encoder_decoder:
+    if family in ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5"):
         r = model(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=models.ids("target", BATCH, TARGET),
                   return_dict=True)
         return {"hidden": valid(r.encoder_last_hidden_state), "logits": r.logits.reshape(-1)}

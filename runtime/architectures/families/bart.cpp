@@ -15,6 +15,7 @@ using Tensor = GraphWriter::Tensor;
 
 enum class Positions {
     sinusoids, // or a table of them, which older files have
+    table,     // of sinusoids
     learned,   // a table, of which the first two rows are padding
     fairseq,   // sinusoids with other frequencies, which start after the padding token's id
 };
@@ -123,6 +124,8 @@ class Bart {
                           const Tensor &position) const {
         const std::string table = module + ".weight", own = module + ".rows";
         switch (kind_.positions) {
+        case Positions::table:
+            return graph.learned_positions(module, x, position, positions_);
         case Positions::sinusoids:
             if (draft_.weights.entries().contains(table))
                 return graph.learned_positions(module, x, position, positions_);
@@ -227,7 +230,7 @@ std::span<const Architecture> bart() {
          }},
         {"mbart",
          [](Draft &draft) { Bart(draft, {.positions = Positions::learned, .normed_embeddings = true}).build(); }},
-        {"pegasus", [](Draft &draft) { Bart(draft, {.positions = Positions::sinusoids}).build(); }},
+        {"pegasus", [](Draft &draft) { Bart(draft, {.positions = Positions::table}).build(); }},
     }};
     return kinds;
 }

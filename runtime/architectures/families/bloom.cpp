@@ -1,0 +1,146 @@
+// BLOOM (arXiv:2211.05100) and MPT (MosaicML, 2023), whose scores fall with the distance (ALiBi: Press et al.,
+// arXiv:2108.12409).
+#include "architectures/architecture.hpp"
+#include "architectures/decoder_graph.hpp"
+#include "architectures/made_modules.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+// Of each head: 2^(-8 i / n) for the n heads of a power of two, then every other one of twice as many.
+model::Weight slopes(int64_t heads) {
+    const auto n = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
+    std::vector<float> out;
+    for (int64_t i = 0; i < heads; ++i) {
+        const double power = i < n ? static_cast<double>(i + 1) / static_cast<double>(n)
+                                   : static_cast<double>(2 * (i - n) + 1) / static_cast<double>(2 * n);
+        out.push_back(static_cast<float>(std::exp2(-8 * power)));
+    }
+    return model::Weight::of(lamina::Tensor::of({heads}, out));
+}
+
+int64_t channels_of_heads(const Config &config, const char *heads, int64_t width) {
+    const int64_t count = config.positive(heads);
+    if (width % count != 0) config.fail(heads, "expected a divisor of the width, " + std::to_string(width));
+    return width / count;
+}
+
+void build_bloom(Draft &draft) {
+    const Config &config = draft.config;
+    const int64_t layers = config.layers("n_layer");
+    config.ignore({"hidden_size"});
+    const int64_t width = config.positive(config.find("n_embed") ? "n_embed" : "hidden_size"); // the older name wins
+    const int64_t head_dim = channels_of_heads(config, "n_head", width), heads = width / head_dim;
+    const int64_t vocabulary = config.positive("vocab_size");
+    const double eps = config.real("layer_norm_epsilon");
+    const bool adds_normed = config.flag("apply_residual_connection_post_layernorm");
+
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
+    draft.weights.add("transformer.slopes", slopes(heads));
+    Tensor x = graph.embedding("transformer.word_embeddings", decoder.ids(), {.rows = vocabulary, .channels = width});
+    x = graph.layer_norm("transformer.word_embeddings_layernorm", x, {.eps = eps});
+    for (int64_t i = 0; i < layers; ++i) {
+        const std::string layer = "transformer.h." + std::to_string(i), self = layer + ".self_attention";
+        split_by_heads(draft, graph, self + ".query_key_value",
+                       {.inputs = width,
+                        .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
+                        .biased = true},
+                       heads);
+        Tensor tokens = graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps});
+        x = decoder.self_attention(self, tokens,
+                                   {.heads = heads,
+                                    .kv_heads = heads,
+                                    .head_dim = head_dim,
+                                    .biased = true,
+                                    .out_biased = true,
+                                    .out = "dense",
+                                    .slopes = "transformer.slopes",
+                                    .residual = adds_normed ? tokens : x});
+        tokens = graph.layer_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
+        x = graph.feed_forward(layer + ".mlp", tokens,
+                               {.hidden = 4 * width,
+                                .activation = "gelu_tanh",
+                                .up = "dense_h_to_4h",
+                                .down = "dense_4h_to_h",
+                                .residual = adds_normed ? tokens : x});
+    }
+    decoder.add_outputs(
+        graph.layer_norm("transformer.ln_f", x, {.eps = eps}),
+        {.vocabulary = vocabulary, .table = "transformer.word_embeddings.weight", .tokens = "classifier"});
+}
+
+// Of products of queries and keys, by "attn_config"; 0: the usual one. What transformers ignores there must be as
+// usual.
+double mpt_scale(const Config &config) {
+    const auto object = config.object("attn_config");
+    if (!object) return 0;
+    object->expect("alibi", true);
+    object->expect("alibi_bias_max", 8.0);
+    object->expect("attn_type", "multihead_attention");
+    for (const char *key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"}) object->expect(key, false);
+    if (object->has("clip_qkv")) object->expect("clip_qkv", 0.0);
+    return object->real("softmax_scale", 0);
+}
+
+void build_mpt(Draft &draft) {
+    const Config &config = draft.config;
+    const int64_t layers = config.layers("n_layers"), width = config.positive("d_model");
+    const int64_t head_dim = channels_of_heads(config, "n_heads", width), heads = width / head_dim;
+    const int64_t vocabulary = config.positive("vocab_size");
+    const double eps = config.real("layer_norm_epsilon");
+    const double scale = mpt_scale(config);
+    (void)config.positive("max_seq_len"); // limits texts
+
+    const DecoderGraph decoder(draft);
+    GraphWriter &graph = decoder.graph();
+    const auto norm = [&](const std::string &module, const Tensor &x) {
+        return graph.layer_norm(module, x, {.eps = eps, .biased = false});
+    };
+    draft.weights.add("transformer.slopes", slopes(heads));
+    Tensor x = graph.embedding("transformer.wte", decoder.ids(), {.rows = vocabulary, .channels = width});
+    for (int64_t i = 0; i < layers; ++i) {
+        const std::string layer = "transformer.blocks." + std::to_string(i), self = layer + ".attn";
+        split(draft, graph, self + ".Wqkv",
+              {.inputs = width,
+               .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}}});
+        x = decoder.self_attention(self, norm(layer + ".norm_1", x),
+                                   {.heads = heads,
+                                    .kv_heads = heads,
+                                    .head_dim = head_dim,
+                                    .out = "out_proj",
+                                    .scale = scale,
+                                    .slopes = "transformer.slopes",
+                                    .residual = x});
+        x = graph.feed_forward(layer + ".ffn", norm(layer + ".norm_2", x),
+                               {.hidden = 4 * width,
+                                .activation = "gelu",
+                                .up = "up_proj",
+                                .down = "down_proj",
+                                .residual = x,
+                                .biased = false});
+    }
+    decoder.add_outputs(norm("transformer.norm_f", x),
+                        {.vocabulary = vocabulary, .table = "transformer.wte.weight", .tokens = "classifier"});
+}
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> bloom() {
+    static constexpr std::array<Architecture, 2> kinds{{
+        {"bloom", build_bloom, {}, "transformer"},
+        {"mpt", build_mpt, {}, "transformer"},
+    }};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures
