@@ -21,6 +21,7 @@ import warnings
 import numpy
 import torch
 import transformers
+from safetensors import safe_open
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -83,7 +84,7 @@ def load(name, settings, config):
         if settings is not None:
             (folder / "generation_config.json").write_text(json.dumps(settings))
         kind = transformers.AutoModelForSpeechSeq2Seq if name in transcribers else \
-            transformers.AutoModelForSeq2SeqLM if name in translators else transformers.AutoModelForCausalLM
+            transformers.AutoModelForSeq2SeqLM if "encode" in graphs_of(here / "models" / name) else transformers.AutoModelForCausalLM
         return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
@@ -303,6 +304,13 @@ def keys():
     return sorted(k for k in vars(transformers.GenerationConfig()) if not k.startswith("_") and k not in about_itself)
 
 
+def graphs_of(folder):
+    if not (folder / "model.safetensors").exists():
+        return []
+    with safe_open(folder / "golden.safetensors", "pt") as golden:
+        return golden.metadata()["graphs"].split()
+
+
 def main():
     rng = random.Random(11)
     cases = []
@@ -316,6 +324,11 @@ def main():
         for settings in published(name):
             of_length = {} if "max_length" in settings else {"max_new_tokens": 12}  # without any, Lamina's is another
             cases.append(case_of(name, of_length | settings, rng, {}))
+    for folder in sorted((here / "models").iterdir()):  # all that generate, at least greedily and with beams
+        if "decode" in graphs_of(folder) and folder.name not in decoders + translators + transcribers + ["whisper_untied"]:
+            for settings in ({"max_new_tokens": 12}, {"max_new_tokens": 6, "num_beams": 3}):
+                start = {"decoder_start_token_id": 4} if "encode" in graphs_of(folder) else {}
+                cases.append(case_of(folder.name, start | settings, rng))
     cases = [case for case in cases if case]
     rows = lambda items: "[\n" + ",\n".join(json.dumps(item, separators=(",", ":")) for item in items) + "\n]"
     (here / "generated.json").write_text(

@@ -94,6 +94,8 @@ def values(key, now, otherwise):
         found = [0, 0.5, 1]
     elif key == "chunk_size_feed_forward":
         found = [0, 1]
+    elif key == "max_seq_len":  # shorter than a text, slopes still say all; transformers keeps a table that does not
+        found = [like - 1, like + 1, 2 * like, like + 0.5, str(like)]
     elif isinstance(like, int):
         found = [0, 1, 2, 3, -1, like - 1, like + 1, 2 * like, like + 0.5, float(like), str(like)]
     elif isinstance(like, float):

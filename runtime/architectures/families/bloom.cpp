@@ -86,6 +86,9 @@ double mpt_scale(const Config &config) {
     object->expect("attn_type", "multihead_attention");
     for (const char *key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"}) object->expect(key, false);
     if (object->has("clip_qkv")) object->expect("clip_qkv", 0.0);
+    if (object->is_null("attn_type")) object->fail("attn_type", "expected a text, found null");
+    if (const auto scale = object->find("softmax_scale"); scale && scale->is_integer())
+        scale->fail("expected a number with a decimal point");
     return object->real("softmax_scale", 0);
 }
 

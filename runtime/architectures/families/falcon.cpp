@@ -31,6 +31,7 @@ void build(Draft &draft) {
         config.fail("num_attention_heads", "expected a divisor of hidden_size, " + std::to_string(width));
     const int64_t head_dim = width / heads, vocabulary = config.positive("vocab_size"),
                   hidden = config.integer("ffn_hidden_size", 4 * width);
+    if (config.states("head_dim")) config.fail("head_dim", "transformers reads no file of this model_type with it");
     const std::string activation = config.activation("activation");
     const double eps = config.real("layer_norm_epsilon");
     const bool newer = config.flag("new_decoder_architecture"), biased = config.flag("bias");
