@@ -75,10 +75,29 @@ struct TensorName {
     std::string_view gguf, hugging_face;
 };
 
+// A key of a GGUF file's metadata, after "ARCHITECTURE.", and one of config.json.
+struct SettingName {
+    std::string_view gguf, hugging_face;
+};
+
+// A key of config.json that is true for GGUF files with a tensor.
+struct TensorFlag {
+    std::string_view hugging_face, tensor;
+};
+
+// How GGUF files have an architecture (github.com/ggml-org/llama.cpp, conversion/ and src/models/).
+struct GgufKind {
+    std::string_view architecture; // "general.architecture"; empty: not read from GGUF
+    std::span<const TensorName> tensors = {};
+    std::span<const SettingName> settings = {}; // beside those of gguf_names.hpp, before which they come
+    std::span<const TensorFlag> flags = {};
+    bool divided_frequencies = false; // rope_freqs.weight has divisors of the rotary frequencies
+};
+
 struct Architecture {
-    std::string_view model_type; // in config.json, and "general.architecture" in GGUF
+    std::string_view model_type; // in config.json
     void (*build)(Draft &draft);
-    std::span<const TensorName> gguf = {}; // empty: not read from GGUF
+    GgufKind gguf = {};
     // The base model's name within a model with a head, "bert" in "bert.pooler.dense.weight". What a file has beside it
     // and no layer takes belongs to the head of another task, and is left out. Empty: names have no such prefix.
     std::string_view base = {};

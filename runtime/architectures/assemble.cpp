@@ -77,11 +77,17 @@ void refuse_unsupported(const Config &config) {
     (void)architecture_of(config.text("model_type"), config);
 }
 
-std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config) {
-    const Architecture &architecture = architecture_of(model_type, config);
-    if (architecture.gguf.empty())
-        config.fail("model_type", in_quotes(model_type) + " is read from Hugging Face folders only, not from GGUF");
-    return architecture.gguf;
+const Architecture &architecture_of_gguf(const std::string &name, const Config &config) {
+    std::string list;
+    for (const Architecture &a : all()) {
+        if (a.gguf.architecture.empty()) continue;
+        if (a.gguf.architecture == name) return a;
+        list += (list.empty() ? "" : ", ") + std::string(a.gguf.architecture);
+    }
+    const auto is_it = [&](const Architecture &a) { return a.model_type == name; };
+    if (std::ranges::any_of(all(), is_it))
+        config.fail("model_type", in_quotes(name) + " is read from Hugging Face folders only, not from GGUF");
+    config.fail("model_type", "the architecture " + in_quotes(name) + " is not supported; supported: " + list);
 }
 
 std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,

@@ -14,8 +14,8 @@ namespace lamina::architectures {
 // weights. To be called before anything else is read, because such a model may have other files, too.
 void refuse_unsupported(const Config &config);
 
-// The names of this architecture's tensors in GGUF files. Throws Error(input) if it cannot be read from GGUF.
-[[nodiscard]] std::span<const TensorName> tensor_names(const std::string &model_type, const Config &config);
+// The architecture that GGUF files call `name`. Throws Error(input) if none is read from GGUF; `config`: for its place.
+[[nodiscard]] const Architecture &architecture_of_gguf(const std::string &name, const Config &config);
 
 // Throws Error(input) for an unknown architecture.
 [[nodiscard]] const Architecture &architecture_of(const std::string &model_type, const Config &config);

@@ -20,15 +20,17 @@ using model::GgufType;
 using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 5> others{"attention.value_length", "rope.dimension_count", "rope.scale_linear",
-                                                 "rope.scaling.attn_factor", "rope.scaling.finetuned"};
+constexpr std::array<std::string_view, 6> others{
+    "attention.sliding_window_pattern", "attention.value_length", "rope.dimension_count", "rope.scale_linear",
+    "rope.scaling.attn_factor",         "rope.scaling.finetuned"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
-constexpr std::array<std::string_view, 6> required{"attention.head_count", "attention.layer_norm_rms_epsilon",
-                                                   "block_count",          "context_length",
-                                                   "embedding_length",     "feed_forward_length"};
+constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",
+                                                   "embedding_length", "feed_forward_length"};
 
 constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors of the rotary frequencies
+// The same for texts within the trained context, and for longer ones; "longrope".
+constexpr std::string_view short_factors = "rope_factors_short.weight", long_factors = "rope_factors_long.weight";
 
 // Notes of converters and quantizers, and the tokenizer.
 bool says_nothing_of_layers(std::string_view key) {
@@ -38,30 +40,46 @@ bool says_nothing_of_layers(std::string_view key) {
 class Reader {
   public:
     explicit Reader(const std::filesystem::path &file)
-        : gguf_(model::open_gguf(file)), type_(gguf_.metadata.at("general.architecture").string()) {}
+        : gguf_(model::open_gguf(file)), type_(gguf_.metadata.at("general.architecture").string()),
+          place_(file.string() + ": metadata") {
+        const JsonText document(Json{{"model_type", type_}}.in_one_line(), place_);
+        try {
+            architecture_ = &architecture_of_gguf(type_, Config(document.root()));
+        } catch (const Error &error) {
+            throw Error(error.code(), in_gguf_names(error.what(), {}));
+        }
+    }
 
-    [[nodiscard]] const std::string &model_type() const { return type_; }
+    [[nodiscard]] const Architecture &architecture() const { return *architecture_; }
+    [[nodiscard]] const std::string &place() const { return place_; }
     [[nodiscard]] const model::GgufMetadata &metadata() const { return gguf_.metadata; }
     [[nodiscard]] std::span<const std::byte> metadata_bytes() const { return gguf_.metadata_bytes; }
 
     // The equivalent config.json. It has all settings whose defaults differ in llama.cpp (llama-model.cpp), which is
     // what such a file is meant for.
     [[nodiscard]] std::string config() const {
-        Json out{{"model_type", type_}};
-        for (const std::string_view key : required)
-            if (find(key) == nullptr) refuse("the metadata lack the key " + in_quotes(type_ + "." + std::string(key)));
-        for (const auto &[theirs, ours] : gguf_settings)
-            if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
+        const GgufKind &kind = architecture_->gguf;
+        Json out{{"model_type", std::string(architecture_->model_type)}};
+        for (const std::string_view key : required) require(key);
+        const ConfigKeys *known = ConfigKeys::of_model(architecture_->model_type);
+        const bool has_rms = known == nullptr || known->find("rms_norm_eps") != nullptr;
+        require(has_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
+        for (const std::span<const SettingName> settings : {std::span<const SettingName>(gguf_settings), kind.settings})
+            for (const auto &[theirs, ours] : settings)
+                if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
+        for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
         if (const auto table = gguf_.weights.entries().find("token_embd.weight");
             find("vocab_size") == nullptr && table != gguf_.weights.entries().end() &&
             !table->second.type.shape.empty())
             out["vocab_size"] = table->second.type.shape.front();
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
-        if (find("attention.sliding_window") == nullptr) out["sliding_window"] = nullptr;
+        if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
+            out["sliding_window"] = nullptr;
         if (find("attention.head_count_kv") == nullptr)
             out["num_key_value_heads"] = json(*find("attention.head_count"));
         out["head_dim"] = depth_of_heads("attention.key_length");
+        if (const GgufValue *pattern = find("attention.sliding_window_pattern")) add_pattern(*pattern, out);
         if (const int64_t values = depth_of_heads("attention.value_length"),
             keys = depth_of_heads("attention.key_length");
             values != keys)
@@ -69,6 +87,7 @@ class Reader {
                    std::to_string(keys) + " are not supported: see " + in_quotes(type_ + ".attention.key_length") +
                    " and " + in_quotes(type_ + ".attention.value_length"));
         add_rope_scaling(out);
+        add_longrope(out);
         refuse_unknown();
         return out.in_one_line();
     }
@@ -77,26 +96,64 @@ class Reader {
     [[nodiscard]] GgufRotary rotary() const {
         GgufRotary out;
         const auto divisors = gguf_.weights.entries().find(frequency_factors);
-        if (divides_frequencies() && divisors != gguf_.weights.entries().end()) out.divisors = values(divisors->second);
-        if (const GgufValue *factor = find("rope.scaling.attn_factor")) out.magnitude = factor->number();
+        if (architecture_->gguf.divided_frequencies && divisors != gguf_.weights.entries().end())
+            out.divisors = values(divisors->second);
+        if (const GgufValue *factor = find("rope.scaling.attn_factor"); factor != nullptr && !has_longrope())
+            out.magnitude = factor->number();
         if (const GgufValue *turned = find("rope.dimension_count")) out.channels = turned->integer(1, INT32_MAX);
         return out;
     }
 
-    [[nodiscard]] model::Weights weights(std::span<const TensorName> names) const {
+    [[nodiscard]] model::Weights weights() const {
+        const std::span<const TensorName> names = architecture_->gguf.tensors;
         model::Weights out(gguf_.weights.file());
+        const auto is_read = [&](const std::string &name) { // here, and by no layer
+            return (name == frequency_factors && architecture_->gguf.divided_frequencies) ||
+                   (has_longrope() && (name == short_factors || name == long_factors));
+        };
         for (const auto &[name, weight] : gguf_.weights.entries())
-            if (name != frequency_factors || !divides_frequencies()) out.add(hugging_face_name(name, names), weight);
+            if (!is_read(name)) out.add(hugging_face_name(name, names), weight);
         for (const auto &[name, dtype] : gguf_.weights.others()) out.add_other(hugging_face_name(name, names), dtype);
         return out;
     }
 
   private:
     model::Gguf gguf_;
-    std::string type_;
+    std::string type_, place_;
+    const Architecture *architecture_ = nullptr;
 
-    // In the files of other architectures, llama.cpp refuses the tensor.
-    [[nodiscard]] bool divides_frequencies() const { return type_ == "llama"; }
+    void require(std::string_view key) const {
+        if (find(key) == nullptr) refuse("the metadata lack the key " + in_quotes(type_ + "." + std::string(key)));
+    }
+
+    // Which layers have a window: a number, or a list with a flag for each.
+    static void add_pattern(const GgufValue &pattern, Json &config) {
+        if (!pattern.is_list()) {
+            config["sliding_window_pattern"] = pattern.integer(1, INT32_MAX);
+            return;
+        }
+        config["layer_types"] = Json::array();
+        for (const bool slides : pattern.booleans())
+            config["layer_types"].push_back(slides ? "sliding_attention" : "full_attention");
+    }
+
+    [[nodiscard]] bool has_longrope() const {
+        const auto &entries = gguf_.weights.entries();
+        return entries.contains(short_factors) && entries.contains(long_factors);
+    }
+    void add_longrope(Json &config) const {
+        if (!has_longrope()) return;
+        const auto &entries = gguf_.weights.entries();
+        const GgufValue *factor = find("rope.scaling.attn_factor");
+        Json scaling{{"rope_type", "longrope"}, {"attention_factor", factor != nullptr ? factor->number() : 1.0}};
+        if (const GgufValue *length = find("rope.scaling.original_context_length"))
+            scaling["original_max_position_embeddings"] = length->integer();
+        for (const auto &[key, tensor] : {std::pair{"short_factor", short_factors}, {"long_factor", long_factors}}) {
+            scaling[key] = Json::array();
+            for (const float value : values(entries.find(tensor)->second)) scaling[key].push_back(value);
+        }
+        config["rope_scaling"] = scaling;
+    }
 
     [[nodiscard]] const GgufValue *find(std::string_view key) const {
         const std::string full = type_ + "." + std::string(key);
@@ -164,6 +221,7 @@ class Reader {
                 key.starts_with(type_ + ".") ? std::string_view(key).substr(type_.size() + 1) : "";
             const auto is_it = [&](const SettingName &name) { return name.gguf == setting; };
             if (std::ranges::none_of(gguf_settings, is_it) && std::ranges::none_of(gguf_scaling, is_it) &&
+                std::ranges::none_of(architecture_->gguf.settings, is_it) &&
                 std::ranges::find(others, setting) == others.end())
                 value.fail("unknown key (its value is " + value.description() +
                            "): Lamina cannot tell whether it changes what the model computes");
@@ -184,26 +242,23 @@ void refuse_unused(const Draft &draft) {
 
 std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file) {
     const Reader reader(file);
-    std::span<const TensorName> names;
+    const Architecture &architecture = reader.architecture();
     try {
-        const std::string place = file.string() + ": metadata";
-        const JsonText kind(Json{{"model_type", reader.model_type()}}.in_one_line(), place);
-        names = tensor_names(reader.model_type(), Config(kind.root())); // other architectures have other keys
-        const JsonText document(reader.config(), place);
+        const JsonText document(reader.config(), reader.place());
         const Config config = Config::of_model(document.root());
-        model::Weights weights = reader.weights(names);
+        model::Weights weights = reader.weights();
         Draft draft{.config = config,
                     .weights = weights,
                     .generation = config,
                     .gguf = true,
                     .rotary = reader.rotary(),
                     .texts = read_text_settings(reader.metadata(), config)};
-        auto model = assemble(draft, reader.model_type(), file);
+        auto model = assemble(draft, std::string(architecture.model_type), file);
         refuse_unused(draft);
         let_go(reader.metadata_bytes()); // the vocabulary, most of all
         return model;
     } catch (const Error &error) {
-        throw Error(error.code(), in_gguf_names(error.what(), reader.model_type(), names));
+        throw Error(error.code(), in_gguf_names(error.what(), architecture.gguf));
     }
 }
 

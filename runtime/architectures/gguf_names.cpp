@@ -57,7 +57,8 @@ std::string hugging_face_name(const std::string &tensor, std::span<const TensorN
     return tensor;
 }
 
-std::string in_gguf_names(std::string message, const std::string &architecture, std::span<const TensorName> names) {
+std::string in_gguf_names(std::string message, const GgufKind &kind) {
+    const std::string architecture(kind.architecture);
     const auto rename = [&](const std::string &path, std::string_view key) {
         const std::string ours = in_quotes(architecture + "." + std::string(key));
         replace_all(message, "metadata: /" + path + ":", "metadata " + ours + ":");
@@ -65,13 +66,14 @@ std::string in_gguf_names(std::string message, const std::string &architecture, 
     };
     for (const SettingName &setting : gguf_scaling)
         rename("rope_scaling/" + std::string(setting.hugging_face), setting.gguf);
-    for (const SettingName &setting : gguf_settings) {
-        rename(std::string(setting.hugging_face), setting.gguf);
-        replace_all(message, in_quotes(std::string(setting.hugging_face)),
-                    in_quotes(architecture + "." + std::string(setting.gguf)));
-    }
+    for (const std::span<const SettingName> settings : {kind.settings, std::span<const SettingName>(gguf_settings)})
+        for (const SettingName &setting : settings) {
+            rename(std::string(setting.hugging_face), setting.gguf);
+            replace_all(message, in_quotes(std::string(setting.hugging_face)),
+                        in_quotes(architecture + "." + std::string(setting.gguf)));
+        }
     replace_all(message, "metadata: /model_type:", "metadata 'general.architecture':");
-    rename_tensors(message, names);
+    rename_tensors(message, kind.tensors);
     replace_all(message, "according to config.json", "according to its metadata");
     return message;
 }

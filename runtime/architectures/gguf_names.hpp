@@ -10,12 +10,8 @@
 
 namespace lamina::architectures {
 
-// A key of the metadata, after "ARCHITECTURE.", and one of config.json (github.com/ggml-org/ggml, docs/gguf.md).
-struct SettingName {
-    std::string_view gguf, hugging_face;
-};
-
-inline constexpr std::array<SettingName, 14> gguf_settings{{
+// Settings of all architectures (github.com/ggml-org/ggml, docs/gguf.md).
+inline constexpr std::array<SettingName, 15> gguf_settings{{
     {"attention.head_count", "num_attention_heads"},
     {"attention.head_count_kv", "num_key_value_heads"},
     {"attention.key_length", "head_dim"},
@@ -29,6 +25,7 @@ inline constexpr std::array<SettingName, 14> gguf_settings{{
     {"feed_forward_length", "intermediate_size"},
     {"final_logit_softcapping", "final_logit_softcapping"},
     {"rope.freq_base", "rope_theta"},
+    {"rope.freq_base_swa", "rope_local_base_freq"},
     {"vocab_size", "vocab_size"},
 }};
 
@@ -45,7 +42,6 @@ inline constexpr std::array<SettingName, 5> gguf_scaling{{
 [[nodiscard]] std::string hugging_face_name(const std::string &tensor, std::span<const TensorName> names);
 
 // A message about the equivalent Hugging Face folder, with the names that the GGUF file has.
-[[nodiscard]] std::string in_gguf_names(std::string message, const std::string &architecture,
-                                        std::span<const TensorName> names);
+[[nodiscard]] std::string in_gguf_names(std::string message, const GgufKind &kind);
 
 } // namespace lamina::architectures

@@ -203,6 +203,23 @@ def more_decoders():
     decoder("gpt_neo_inner", T.GPTNeoForCausalLM, T.GPTNeoConfig(**neo, intermediate_size=44, tie_word_embeddings=False))
 
 
+def for_gguf():
+    """What make_gguf.py makes GGUF files of: without settings that these cannot express. Gemma's norms stay as exact."""
+    T, plain = transformers, torch.float32
+    decoder("gemma_plain", T.GemmaForCausalLM, T.GemmaConfig(**llama_like(head_dim=8)), dtype=plain)
+    decoder("gemma2_plain", T.Gemma2ForCausalLM, T.Gemma2Config(
+        **llama_like(head_dim=8, query_pre_attn_scalar=8, sliding_window=4, attn_logit_softcapping=5.0,
+                     final_logit_softcapping=3.0)), dtype=plain)
+    decoder("gemma3_plain", T.Gemma3ForCausalLM, T.Gemma3TextConfig(**llama_like(
+        head_dim=8, query_pre_attn_scalar=8, sliding_window=4, num_hidden_layers=6)), dtype=plain)
+    decoder("cohere2_plain", T.Cohere2ForCausalLM, T.Cohere2Config(**llama_like(
+        num_hidden_layers=4, sliding_window=4, rotary_pct=1.0)))
+    decoder("phi_plain", T.PhiForCausalLM, T.PhiConfig(**llama_like(
+        hidden_size=48, intermediate_size=192, num_key_value_heads=6, partial_rotary_factor=0.5)))
+    decoder("smollm3_plain", T.SmolLM3ForCausalLM, T.SmolLM3Config(**llama_like(num_hidden_layers=4)))
+    decoder("starcoder2_plain", T.Starcoder2ForCausalLM, T.Starcoder2Config(**llama_like(norm_epsilon=1e-3)))
+
+
 # ---- GGUF ----
 
 gguf_names = {  # github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py
@@ -536,6 +553,7 @@ def whispers():
 if __name__ == "__main__":
     torch.manual_seed(7)
     decoders()
+    for_gguf()
     encoders()
     encoder_decoders()
     for name, source in {"gguf_llama": "llama", "gguf_llama3": "llama_llama3", "gguf_qwen2": "qwen2_full",

@@ -27,14 +27,15 @@ std::vector<bool> sliding_layers(const Config &config, int64_t layers, Version v
     return out;
 }
 
-// The files store a norm's weight minus 1.
-GraphWriter::RmsNorm norm(double eps, const Tensor &residual = {}) {
-    return {.eps = eps, .weight_offset = 1, .residual = residual};
-}
-
-// Of products of queries and keys; 0: the usual one.
-double scale_of(const Config &config, Version version) {
+// Of products of queries and keys; 0: the usual one. GGUF files do not say it: 27 B has another than other sizes
+// (llama.cpp, models/gemma2.cpp and gemma3.cpp).
+double scale_of(const Config &config, Version version, bool of_gguf) {
     if (version == Version::one) return 0;
+    if (of_gguf) {
+        const bool large = config.layers("num_hidden_layers") == (version == Version::two ? 46 : 62);
+        const int64_t width = config.positive("hidden_size") / config.positive("num_attention_heads");
+        return large ? 1 / std::sqrt(static_cast<double>(width)) : 0;
+    }
     const double scalar = config.real("query_pre_attn_scalar");
     if (!(scalar > 0)) config.fail("query_pre_attn_scalar", "expected a number above 0");
     return 1 / std::sqrt(scalar);
@@ -54,7 +55,7 @@ void build(Draft &draft, Version version) {
     const int64_t head_dim = config.positive("head_dim");
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const bool normed_after = version != Version::one;
-    const double eps = config.real("rms_norm_eps"), scale = scale_of(config, version);
+    const double eps = config.real("rms_norm_eps"), scale = scale_of(config, version, draft.gguf);
     const auto cap_of = [&](const char *key) { return config.reads(key) ? config.real(key, 0) : 0; };
     const double softcap = cap_of("attn_logit_softcapping"), cap = cap_of("final_logit_softcapping");
     const bool biased = config.flag("attention_bias");
@@ -76,8 +77,13 @@ void build(Draft &draft, Version version) {
                               false);
     if (std::ranges::find(sliding_layer, false) == sliding_layer.end()) draft.unused.insert("model.rotary.full");
     if (!any_slides) draft.unused.insert("model.rotary.sliding");
+    // Hugging Face's files store a norm's weight minus 1.
+    const double offset = draft.gguf ? 0 : 1;
+    const auto norm = [&](double epsilon, const Tensor &residual = {}) {
+        return GraphWriter::RmsNorm{.eps = epsilon, .weight_offset = offset, .residual = residual};
+    };
     const auto head_norm = [&](const std::string &module, const Tensor &heads_of, int64_t count) {
-        return graph.rms_norm(module, heads_of, {.eps = eps, .weight_offset = 1, .groups = count});
+        return graph.rms_norm(module, heads_of, {.eps = eps, .weight_offset = offset, .groups = count});
     };
     Tensor x = graph.embedding("model.embed_tokens", decoder.ids(),
                                {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))});
@@ -113,15 +119,48 @@ void build(Draft &draft, Version version) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = "model.embed_tokens.weight", .softcap = cap});
 }
 
+// Norms have other names from Gemma 2 on.
+constexpr std::array<TensorName, 11> tensors{{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
+    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
+    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
+    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
+    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
+}};
+constexpr std::array<TensorName, 16> later_tensors{{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
+    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
+    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
+    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
+    {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_norm"},
+    {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_norm"},
+    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+    {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_norm", "model.layers.{i}.pre_feedforward_layernorm"},
+    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
+    {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_feedforward_layernorm"},
+}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> gemma() {
     static constexpr std::array<Architecture, 3> kinds{{
-        {"gemma", [](Draft &draft) { build(draft, Version::one); }, {}, "model"},
-        {"gemma2", [](Draft &draft) { build(draft, Version::two); }, {}, "model"},
-        {"gemma3_text", [](Draft &draft) { build(draft, Version::three); }, {}, "model"},
+        {"gemma", [](Draft &draft) { build(draft, Version::one); }, {"gemma", tensors}, "model"},
+        {"gemma2", [](Draft &draft) { build(draft, Version::two); }, {"gemma2", later_tensors}, "model"},
+        {"gemma3_text", [](Draft &draft) { build(draft, Version::three); }, {"gemma3", later_tensors}, "model"},
     }};
     return kinds;
 }

@@ -73,15 +73,16 @@ std::vector<int64_t> windows(const Config &config, const Kind &kind, const std::
 struct Factors {
     double embedding = 1, residual = 1, attention = 0, logits = 1;
 
-    static Factors of(const Config &config) {
+    static Factors of(const Config &config, bool of_gguf) {
         if (!config.reads("residual_multiplier")) return {};
         const auto factor = [&](const char *key) {
             const double value = config.real(key);
             if (!(value > 0)) config.fail(key, "expected a number above 0");
             return value;
         };
-        return {factor("embedding_multiplier"), factor("residual_multiplier"), factor("attention_multiplier"),
-                1 / factor("logits_scaling")};
+        const bool usual = of_gguf && !config.has("attention_multiplier");
+        return {factor("embedding_multiplier"), factor("residual_multiplier"),
+                usual ? 0 : factor("attention_multiplier"), 1 / factor("logits_scaling")};
     }
 };
 
@@ -99,7 +100,7 @@ void build(Draft &draft, const Kind &kind) {
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const std::vector<bool> turns = rotary_layers(config, static_cast<size_t>(layers));
     const std::vector<int64_t> window = windows(config, kind, turns);
-    const Factors factor = Factors::of(config);
+    const Factors factor = Factors::of(config, draft.gguf);
     const double eps = config.real("rms_norm_eps") / (factor.residual * factor.residual);
     if (eps > 1) config.fail("residual_multiplier", "so small a number is not supported with this rms_norm_eps");
 
@@ -154,7 +155,7 @@ void build(Draft &draft, const Kind &kind) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 14> gguf{{
+constexpr std::array<TensorName, 14> tensors{{
     {"token_embd", "model.embed_tokens"},
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
@@ -171,25 +172,63 @@ constexpr std::array<TensorName, 14> gguf{{
     {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
 }};
 
+constexpr std::array<TensorName, 9> fused_tensors{{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
+    {"blk.{i}.attn_qkv", "model.layers.{i}.self_attn.qkv_proj"},
+    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
+}};
+constexpr std::array<SettingName, 4> granite_settings{{
+    {"attention.scale", "attention_multiplier"},
+    {"embedding_scale", "embedding_multiplier"},
+    {"logit_scale", "logits_scaling"},
+    {"residual_scale", "residual_multiplier"},
+}};
+constexpr std::array<SettingName, 1> phi3_settings{{
+    {"rope.scaling.original_context_length", "original_max_position_embeddings"},
+}};
+constexpr std::array<TensorFlag, 1> all_biases{{{"use_bias", "blk.0.attn_q.bias"}}};
+constexpr std::array<TensorFlag, 2> biases{{
+    {"attention_bias", "blk.0.attn_q.bias"},
+    {"mlp_bias", "blk.0.ffn_up.bias"},
+}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> llama() {
     static constexpr std::array<Architecture, 8> kinds{{
-        {"ernie4_5", [](Draft &draft) { build(draft, {.interleaved = true}); }, {}, "model"},
-        {"granite", [](Draft &draft) { build(draft, {}); }, {}, "model"},
-        {"llama", [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); }, gguf, "model"},
-        {"mistral", [](Draft &draft) { build(draft, {}); }, gguf, "model"},
+        {"ernie4_5",
+         [](Draft &draft) { build(draft, {.interleaved = true}); },
+         {"ernie4_5", tensors, {}, all_biases},
+         "model"},
+        {"granite",
+         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
+         {"granite", tensors, granite_settings, biases},
+         "model"},
+        {"llama",
+         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
+         {.architecture = "llama", .tensors = tensors, .divided_frequencies = true},
+         "model"},
+        {"mistral", [](Draft &draft) { build(draft, {}); }, {}, "model"},
         {"phi3",
          [](Draft &draft) {
              build(draft, {.fused = true, .one_window = true, .rotary = {.part = 1, .old_longrope = true}});
          },
-         {},
+         {"phi3", fused_tensors, phi3_settings},
          "model"},
-        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, gguf, "model"},
-        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, gguf, "model"},
-        {"smollm3", [](Draft &draft) { build(draft, {}); }, {}, "model"},
+        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2", tensors}, "model"},
+        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, {"qwen3", tensors}, "model"},
+        {"smollm3",
+         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
+         {"smollm3", tensors, {}, biases},
+         "model"},
     }};
     return kinds;
 }

@@ -68,12 +68,13 @@ void build_olmo(Draft &draft) {
 }
 
 // The attention window of each layer of EXAONE 4; 0: unlimited.
-std::vector<int64_t> windows(const Config &config, size_t layers) {
+std::vector<int64_t> windows(const Config &config, size_t layers, bool of_gguf) {
     const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
     const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(layers));
     std::vector<int64_t> out(layers, 0);
     if (!types.empty()) config.ignore({"sliding_window_pattern"});
-    if (types.empty() && window == 0) config.fail("layer_types", "is missing, which a model without a window needs");
+    if (types.empty() && window == 0 && !of_gguf)
+        config.fail("layer_types", "is missing, which a model without a window needs");
     const size_t pattern =
         types.empty() && window != 0 ? static_cast<size_t>(config.positive("sliding_window_pattern")) : 1;
     for (size_t i = 0; i < layers; ++i) {
@@ -92,7 +93,7 @@ void build_normed_after(Draft &draft, bool exaone) {
     const Sizes sizes(config);
     const double eps = config.real("rms_norm_eps");
     const bool biased = !exaone && config.flag("attention_bias");
-    const std::vector<int64_t> window = exaone ? windows(config, static_cast<size_t>(sizes.layers))
+    const std::vector<int64_t> window = exaone ? windows(config, static_cast<size_t>(sizes.layers), draft.gguf)
                                                : std::vector<int64_t>(static_cast<size_t>(sizes.layers));
     const bool turned_everywhere = !exaone || !config.find("sliding_window");
 
@@ -127,15 +128,35 @@ void build_normed_after(Draft &draft, bool exaone) {
                         {.vocabulary = sizes.vocabulary, .table = "model.embed_tokens.weight"});
 }
 
+constexpr std::array<TensorName, 14> tensors{{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
+    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
+    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
+    {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_norm"},
+    {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_norm"},
+    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+    {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
+    {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_feedforward_layernorm"},
+}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> olmo() {
     static constexpr std::array<Architecture, 3> kinds{{
-        {"exaone4", [](Draft &draft) { build_normed_after(draft, true); }, {}, "model"},
+        {"exaone4",
+         [](Draft &draft) { build_normed_after(draft, true); },
+         {.architecture = "exaone4", .tensors = tensors, .divided_frequencies = true},
+         "model"},
         {"olmo", build_olmo, {}, "model"},
-        {"olmo2", [](Draft &draft) { build_normed_after(draft, false); }, {}, "model"},
+        {"olmo2", [](Draft &draft) { build_normed_after(draft, false); }, {"olmo2", tensors}, "model"},
     }};
     return kinds;
 }

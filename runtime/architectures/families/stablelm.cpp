@@ -29,6 +29,7 @@ void build(Draft &draft, const Kind &kind, const Biases &biased, bool parallel) 
     if (width % heads != 0)
         config.fail("num_attention_heads", "expected a divisor of hidden_size, " + std::to_string(width));
     const int64_t head_dim = width / heads;
+    if (draft.gguf) config.expect("head_dim", static_cast<double>(head_dim));
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const std::string activation = config.activation("hidden_act");
     const double eps = config.real(kind.eps);
@@ -80,15 +81,59 @@ void build_starcoder(Draft &draft) {
     build(draft, starcoder_kind, {biased, biased, biased}, false);
 }
 
+constexpr std::array<TensorName, 12> stablelm_tensors{{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
+    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
+    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
+    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
+    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
+}};
+constexpr std::array<TensorName, 10> phi_tensors{{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.final_layernorm"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
+    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
+    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
+    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
+    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.dense"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.fc1"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.fc2"},
+}};
+constexpr std::array<TensorName, 11> starcoder_tensors{{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
+    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
+    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
+    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
+    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.c_fc"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.c_proj"},
+}};
+constexpr std::array<SettingName, 1> stablelm_settings{{{"use_parallel_residual", "use_parallel_residual"}}};
+constexpr std::array<SettingName, 1> starcoder_settings{{{"attention.layer_norm_epsilon", "norm_epsilon"}}};
+constexpr std::array<TensorFlag, 1> head_biases{{{"use_qkv_bias", "blk.0.attn_q.bias"}}};
+constexpr std::array<TensorFlag, 1> all_biases{{{"use_bias", "blk.0.attn_q.bias"}}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> stablelm() {
     static constexpr std::array<Architecture, 3> kinds{{
-        {"phi", build_phi, {}, "model"},
-        {"stablelm", build_stablelm, {}, "model"},
-        {"starcoder2", build_starcoder, {}, "model"},
+        {"phi", build_phi, {"phi2", phi_tensors}, "model"},
+        {"stablelm", build_stablelm, {"stablelm", stablelm_tensors, stablelm_settings, head_biases}, "model"},
+        {"starcoder2", build_starcoder, {"starcoder2", starcoder_tensors, starcoder_settings, all_biases}, "model"},
     }};
     return kinds;
 }

@@ -1,0 +1,49 @@
+"""Writes GGUF files of the tiny models in models/ with llama.cpp's own converter, as models/gguf_NAME.
+
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors gguf
+    venv/bin/pip download --no-binary :all: --no-deps llama-cpp-python && tar xzf llama_cpp_python-*.tar.gz
+    venv/bin/python tests/architectures/make_gguf.py llama_cpp_python-*/vendor/llama.cpp           writes all of them
+    venv/bin/python tests/architectures/make_gguf.py llama_cpp_python-*/vendor/llama.cpp gemma     writes some
+
+The results of transformers for the original, golden.safetensors, are those of the GGUF file, too. The files have no
+tokenizer, because the originals have none.
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+
+here = pathlib.Path(__file__).parent / "models"
+SOURCES = ["cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4",
+           "granite", "olmo2", "phi3", "phi3_longrope", "phi_plain", "smollm3_plain", "stablelm", "stablelm_parallel",
+           "starcoder2_plain"]
+
+
+def main():
+    sys.path[1:1] = [sys.argv[1], sys.argv[1] + "/gguf-py"]
+    import gguf
+    import torch
+    from conversion import ModelBase, get_model_class
+    for source in SOURCES:
+        if len(sys.argv) > 2 and source not in sys.argv[2:]:
+            continue
+        target = here / ("gguf_" + source)
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        shutil.copy(here / source / "golden.safetensors", target)
+        settings = ModelBase.load_hparams(here / source, False)
+        model_class = get_model_class(settings["architectures"][0])
+        model_class.set_vocab = lambda self: None
+        exact = gguf.LlamaFileType.ALL_F32 if settings.get("dtype") == "float32" else gguf.LlamaFileType.MOSTLY_F16
+        words = {f"w{i}": i for i in range(settings["vocab_size"])}  # which the converter of Gemma 3 counts
+        with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(shutil.copytree(here / source, pathlib.Path(folder) / source))
+            (copy / "tokenizer.json").write_text(json.dumps({"model": {"vocab": words}, "added_tokens": []}))
+            model_class(copy, exact, target / "model.gguf", hparams=settings).write()
+        print(source, model_class.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()
