@@ -18,7 +18,7 @@ constexpr uint64_t most_bytes_of_parts = uint64_t{1} << 31; // a vocabulary of 2
 
 constexpr std::string_view blank_mark = "\xE2\x96\x81"; // U+2581, which stands for a space in SentencePiece's tokens
 
-// ---- How text is split into words, by the name in the file ----
+// ---- How text is split into words, by the name in the file (llama.cpp, llama-vocab.cpp) ----
 constexpr auto gpt2_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr auto one_digit = R"(\p{N})";
 constexpr auto llama3_words =
@@ -42,11 +42,35 @@ struct WordSplit {
 const std::vector<WordSplit> &word_splits() {
     static const std::vector<WordSplit> all{
         {"gpt-2", {gpt2_words}},
+        {"exaone4", {gpt2_words}},
+        {"gigachat", {gpt2_words}},
+        {"granite-docling", {gpt2_words}},
+        {"jais", {gpt2_words}},
+        {"mellum", {gpt2_words}},
+        {"mpt", {gpt2_words}},
+        {"olmo", {gpt2_words}},
+        {"phi-2", {gpt2_words}},
+        {"trillion", {gpt2_words}},
+        {"codeshell", {one_digit, gpt2_words}},
+        {"command-r", {one_digit, gpt2_words}},
+        {"exaone", {one_digit, gpt2_words}},
+        {"minerva-7b", {one_digit, gpt2_words}},
+        {"refact", {one_digit, gpt2_words}},
         {"smollm", {one_digit, gpt2_words}},
         {"starcoder", {one_digit, gpt2_words}},
+        {"llama3", {llama3_words}, false, true, true},
+        {"llama-v3", {llama3_words}, false, true, true},
         {"llama-bpe", {llama3_words}, false, true, true},
+        {"falcon3", {llama3_words}, false, true, true},
+        {"pixtral", {llama3_words}, false, true, true},
+        {"chatglm-bpe", {llama3_words}},
+        {"dbrx", {llama3_words}},
+        {"glm4", {llama3_words}, false, true},
+        {"smaug-bpe", {llama3_words}},
         {"qwen2", {qwen2_words}, true},
         {"deepseek-r1-qwen", {qwen2_words}, true},
+        {"megrez", {qwen2_words}},
+        {"stablelm2", {qwen2_words}},
         {"deepseek-v3", {three_digits, deepseek_cjk, deepseek_words}},
     };
     return all;
