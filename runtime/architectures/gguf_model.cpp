@@ -231,11 +231,13 @@ class Reader {
 
 // Here, where tensors can still be called what the file calls them.
 void refuse_unused(const Draft &draft) {
-    for (const auto &[name, weight] : draft.weights.entries())
+    for (const auto &entry : draft.weights.entries()) {
+        const std::string &name = entry.first;
         if (!draft.unused.contains(name) &&
             std::ranges::none_of(draft.graphs, [&](const auto &graph) { return graph.second.names(name); }))
             throw Error(ErrorCode::input, draft.weights.file().string() + ": no layer of the model uses the tensor " +
                                               in_quotes(name) + "; is the file of another architecture or version?");
+    }
 }
 
 } // namespace

@@ -146,7 +146,7 @@ class Bart {
     [[nodiscard]] lamina::Tensor fairseq_sinusoids() const {
         const int64_t half = width_ / 2, first = config_.integer("pad_token_id") + 1;
         if (width_ % 2 != 0 || half < 2) config_.fail("d_model", "expected an even number, 4 or more");
-        const float step = static_cast<float>(std::log(10000.0) / static_cast<double>(half - 1));
+        const auto step = static_cast<float>(std::log(10000.0) / static_cast<double>(half - 1));
         lamina::Tensor out(TensorType{DType::f32, {positions_, width_}});
         for (int64_t row = 0; row < positions_; ++row)
             for (int64_t i = 0; i < half; ++i) {
