@@ -88,6 +88,10 @@ class Reader {
                    " and " + in_quotes(type_ + ".attention.value_length"));
         add_rope_scaling(out);
         add_longrope(out);
+        // Granite's key for models in which positions do not count.
+        if (const GgufValue *turned = find("rope.scaling.finetuned");
+            type_ == "granite" && turned != nullptr && !turned->boolean())
+            turned->fail("false is not supported for this architecture; expected true");
         refuse_unknown();
         return out.in_one_line();
     }
