@@ -417,6 +417,21 @@ def reading_decoders():
     encoder("qwen3_headless", T.Qwen3Model(T.Qwen3Config(**llama_like(head_dim=8))), hidden)
     gemma = llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=4, num_labels=2)
     encoder("gemma3_texts", T.Gemma3TextForSequenceClassification(T.Gemma3TextConfig(**gemma)), logits)
+    granite = T.GraniteConfig(**llama_like(residual_multiplier=0.4, logits_scaling=2.5))
+    encoder("granite_headless", T.GraniteModel(granite), hidden)
+    encoder("phi3_tokens", T.Phi3ForTokenClassification(T.Phi3Config(**llama_like(
+        hidden_size=48, num_labels=3, original_max_position_embeddings=64))), logits)
+    encoder("cohere2_headless", T.Cohere2Model(T.Cohere2Config(**llama_like(sliding_window=4))), hidden)
+    neox = T.GPTNeoXConfig(vocab_size=vocabulary, hidden_size=48, intermediate_size=44, num_hidden_layers=2,
+                           num_attention_heads=3, max_position_embeddings=64, pad_token_id=0, num_labels=3)
+    encoder("gpt_neox_texts", T.GPTNeoXForSequenceClassification(neox), logits)
+    encoder("gpt_neox_tokens", T.GPTNeoXForTokenClassification(neox), logits)
+    bloom = dict(vocab_size=vocabulary, hidden_size=36, n_layer=2, n_head=3, pad_token_id=0, num_labels=3)
+    encoder("bloom_texts", T.BloomForSequenceClassification(T.BloomConfig(**bloom)), logits)
+    encoder("bloom_tokens", T.BloomForTokenClassification(T.BloomConfig(**bloom)), logits)
+    encoder("falcon_tokens", T.FalconForTokenClassification(T.FalconConfig(
+        vocab_size=vocabulary, hidden_size=48, num_hidden_layers=2, num_attention_heads=6, pad_token_id=0, num_labels=3)),
+        logits)
     encoder("t5_encoder", T.T5EncoderModel(T.T5Config(
         vocab_size=vocabulary, d_model=36, d_kv=10, d_ff=44, num_layers=2, num_heads=3, pad_token_id=0,
         relative_attention_num_buckets=8, relative_attention_max_distance=6)), hidden)
