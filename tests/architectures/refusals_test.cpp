@@ -169,3 +169,30 @@ TEST_CASE("architectures: a config that contradicts the weights is refused") {
     CHECK_THAT(refusal("whisper", "num_mel_bins", 8), contains("conv1"));
     CHECK_THAT(refusal("whisper", "max_source_positions", 12), contains("embed_positions"));
 }
+
+TEST_CASE("architectures: settings that would compute something else are named, and sizes that would need all memory") {
+    using matchers::contains;
+    CHECK_THAT(refusal("cohere", "use_qk_norm", true), contains("/use_qk_norm"));
+    CHECK_THAT(refusal("stablelm", "qk_layernorm", true), contains("/qk_layernorm"));
+    CHECK_THAT(refusal("falcon", "alibi", true), contains("/alibi") && contains("expected false"));
+    CHECK_THAT(refusal("falcon_new", "parallel_attn", false), contains("/parallel_attn"));
+    CHECK_THAT(refusal("olmo", "clip_qkv", 8.0), contains("/clip_qkv"));
+    CHECK_THAT(refusal("phi3", [](nlohmann::json &c) { c["rope_parameters"]["partial_rotary_factor"] = 0.4; }),
+               contains("partial_rotary_factor") && contains("pairs"));
+    CHECK_THAT(refusal("granite", "residual_multiplier", 0.0), contains("/residual_multiplier") && contains("above 0"));
+    CHECK_THAT(refusal("gptj", "rotary_dim", 7), contains("/rotary_dim") && contains("even number"));
+    CHECK_THAT(refusal("gpt_neo", "window_size", 0), contains("/window_size"));
+    CHECK_THAT(refusal("mpt", [](nlohmann::json &c) { c["attn_config"]["alibi"] = false; }),
+               contains("/attn_config/alibi") && contains("expected true"));
+    CHECK_THAT(refusal("gpt_neo",
+                       [](nlohmann::json &c) {
+                           c.erase("attention_layers");
+                           c["attention_types"] = nlohmann::json::parse(R"([[["global", "local"], 1000]])");
+                       }),
+               contains("/attention_types"));
+    CHECK_THAT(refusal("gpt_neo", [](nlohmann::json &c) { c["attention_layers"].push_back("local"); }),
+               contains("/attention_layers") && contains("found more"));
+    CHECK_THAT(refusal("m2m_100", "max_position_embeddings", 2000000000), contains("/max_position_embeddings"));
+    CHECK_THAT(refusal("bloom", [](nlohmann::json &c) { c["hidden_size"] = c["n_head"] = 2000000000; }),
+               contains("word_embeddings.weight") && contains("has the shape"));
+}

@@ -146,6 +146,10 @@ class Bart {
     [[nodiscard]] lamina::Tensor fairseq_sinusoids() const {
         const int64_t half = width_ / 2, first = config_.integer("pad_token_id") + 1;
         if (width_ % 2 != 0 || half < 2) config_.fail("d_model", "expected an even number, 4 or more");
+        constexpr int64_t most_values = 64 << 20; // so that a bad file cannot exhaust memory
+        if (positions_ > most_values / width_)
+            config_.fail("max_position_embeddings",
+                         "expected at most " + std::to_string(most_values / width_) + " with this d_model");
         const auto step = static_cast<float>(std::log(10000.0) / static_cast<double>(half - 1));
         lamina::Tensor out(TensorType{DType::f32, {positions_, width_}});
         for (int64_t row = 0; row < positions_; ++row)

@@ -43,8 +43,8 @@ void build_bloom(Draft &draft) {
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    draft.weights.add("transformer.slopes", slopes(heads));
     Tensor x = graph.embedding("transformer.word_embeddings", decoder.ids(), {.rows = vocabulary, .channels = width});
+    draft.weights.add("transformer.slopes", slopes(heads)); // as many as the file has channels, at most
     x = graph.layer_norm("transformer.word_embeddings_layernorm", x, {.eps = eps});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.h." + std::to_string(i), self = layer + ".self_attention";
@@ -106,8 +106,8 @@ void build_mpt(Draft &draft) {
     const auto norm = [&](const std::string &module, const Tensor &x) {
         return graph.layer_norm(module, x, {.eps = eps, .biased = false});
     };
-    draft.weights.add("transformer.slopes", slopes(heads));
     Tensor x = graph.embedding("transformer.wte", decoder.ids(), {.rows = vocabulary, .channels = width});
+    draft.weights.add("transformer.slopes", slopes(heads));
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.blocks." + std::to_string(i), self = layer + ".attn";
         split(draft, graph, self + ".Wqkv",

@@ -4,6 +4,7 @@
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -76,7 +77,8 @@ void build_gptj(Draft &draft) {
     const std::string activation = config.activation("activation_function");
     const double eps = config.real("layer_norm_epsilon");
     const int64_t turned = config.positive("rotary_dim"), positions = config.positive("n_positions");
-    if (turned % 2 != 0 || turned > head_dim)
+    constexpr int64_t most_channels = 65536; // so that a bad file cannot exhaust memory
+    if (turned % 2 != 0 || turned > std::min(head_dim, most_channels))
         config.fail("rotary_dim",
                     "expected an even number, at most the channels of a head, " + std::to_string(head_dim));
     Rotary rotary;
@@ -113,6 +115,8 @@ std::vector<bool> local_layers(const Config &config, int64_t layers) {
     std::vector<bool> out;
     const auto add = [&](JsonView kind) {
         if (kind.string() != "global" && kind.string() != "local") kind.fail("expected global or local");
+        if (out.size() == static_cast<size_t>(layers))
+            kind.fail("expected kinds of " + std::to_string(layers) + " layers, found more");
         out.push_back(kind.string() == "local");
     };
     if (config.is_null("attention_layers")) config.fail("attention_layers", "expected kinds of layers, found null");
