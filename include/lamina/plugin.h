@@ -314,9 +314,9 @@ typedef struct lamina_cpu_kernel {
     lamina_status (*run)(const lamina_call *, const lamina_host *); /* LAMINA_UNSUPPORTED: the reference runs instead */
     /* Since 1.1: weights of these dtypes are passed as they are stored, without alignment; 0: all are widened. */
     uint32_t stored_dtypes;
-    /* Since 1.2, as in lamina_variant; 0 is LAMINA_F32. A layer may have a kernel for each, the first of which should be
-     * F32. One that is less exact runs only if a weight has one of stored_dtypes and the contract has a tolerance for
-     * it. */
+    /* Since 1.2, as in lamina_variant; 0 is LAMINA_F32. A layer may have a kernel for each, the first of which should
+     * be F32. One that is less exact runs only if a weight has one of stored_dtypes and the contract has a tolerance
+     * for it. */
     uint32_t arithmetic;
 } lamina_cpu_kernel;
 

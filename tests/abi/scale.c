@@ -1,6 +1,6 @@
 /* A layer in C11 against one version of plugin.h and nothing else of Lamina: y = x * factor + bias. Built against the
- * headers of 1.0 and 1.1 and against a later one, whose new fields it sets, reads where the host has them, and may not do
- * without when NEEDS_LATER is defined. */
+ * headers of 1.0 and 1.1 and against a later one, whose new fields it sets, reads where the host has them, and may not
+ * do without when NEEDS_LATER is defined. */
 #include <lamina/plugin.h>
 
 #include "scale.spv.h"
