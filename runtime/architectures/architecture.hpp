@@ -89,7 +89,7 @@ struct TensorFlag {
 struct GgufKind {
     std::string_view architecture; // "general.architecture"; empty: not read from GGUF
     std::span<const TensorName> tensors = {};
-    std::span<const SettingName> settings = {}; // beside those of gguf_names.hpp, before which they come
+    std::span<const SettingName> settings = {}; // beside those of gguf_names.hpp, or instead
     std::span<const TensorFlag> flags = {};
     bool divided_frequencies = false; // rope_freqs.weight has divisors of the rotary frequencies
 };

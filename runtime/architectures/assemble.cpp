@@ -29,6 +29,12 @@ bool of_another_head(const Draft &draft, std::string_view base, const std::strin
     return std::ranges::none_of(draft.graphs, [&](const auto &graph) { return graph.second.names(weight); });
 }
 
+[[noreturn]] void refuse(const Config &config, const std::string &name, const std::set<std::string_view> &supported) {
+    std::string list;
+    for (const std::string_view each : supported) list += (list.empty() ? "" : ", ") + std::string(each);
+    config.fail("model_type", "the architecture " + in_quotes(name) + " is not supported; supported: " + list);
+}
+
 // The weights without the unused ones.
 model::Weights used(const Draft &draft, std::string_view base) {
     model::Weights out(draft.weights.file());
@@ -41,13 +47,12 @@ model::Weights used(const Draft &draft, std::string_view base) {
 } // namespace
 
 const Architecture &architecture_of(const std::string &model_type, const Config &config) {
-    std::string list;
+    std::set<std::string_view> supported;
     for (const Architecture &a : all()) {
         if (a.model_type == model_type) return a;
-        list += (list.empty() ? "" : ", ") + std::string(a.model_type);
+        supported.insert(a.model_type);
     }
-    config.fail("model_type",
-                "the architecture " + in_quotes(model_type) + " is not supported" + "; supported: " + list);
+    refuse(config, model_type, supported);
 }
 
 std::string Draft::first_of(std::initializer_list<std::string> names) const {
@@ -78,16 +83,16 @@ void refuse_unsupported(const Config &config) {
 }
 
 const Architecture &architecture_of_gguf(const std::string &name, const Config &config) {
-    std::string list;
+    std::set<std::string_view> supported;
     for (const Architecture &a : all()) {
         if (a.gguf.architecture.empty()) continue;
         if (a.gguf.architecture == name) return a;
-        list += (list.empty() ? "" : ", ") + std::string(a.gguf.architecture);
+        supported.insert(a.gguf.architecture);
     }
     const auto is_it = [&](const Architecture &a) { return a.model_type == name; };
     if (std::ranges::any_of(all(), is_it))
         config.fail("model_type", in_quotes(name) + " is read from Hugging Face folders only, not from GGUF");
-    config.fail("model_type", "the architecture " + in_quotes(name) + " is not supported; supported: " + list);
+    refuse(config, name, supported);
 }
 
 std::shared_ptr<const model::Model> assemble(Draft &draft, const std::string &model_type,

@@ -55,9 +55,8 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                                                           .position = position_,
                                                           .key_lengths = lengths_,
                                                           .slopes = options.slopes});
-    const int64_t width = options.width != 0 ? options.width : graph.channels(x);
     return graph.linear(module + "." + options.out, attended,
-                        {.outputs = width, .residual = options.residual, .biased = options.out_biased});
+                        {.outputs = graph.channels(x), .residual = options.residual, .biased = options.out_biased});
 }
 
 void DecoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads) const {

@@ -43,7 +43,6 @@ class DecoderGraph {
         int64_t window = 0;
         std::string slopes = {};
         GraphWriter::Tensor residual = {};
-        int64_t width = 0; // channels of the output, if there is no residual; 0: as x
     };
     [[nodiscard]] GraphWriter::Tensor self_attention(const std::string &module, const GraphWriter::Tensor &x,
                                                      const SelfAttention &options) const;

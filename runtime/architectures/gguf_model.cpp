@@ -65,8 +65,13 @@ class Reader {
         const bool has_rms = known == nullptr || known->find("rms_norm_eps") != nullptr;
         require(has_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
         for (const std::span<const SettingName> settings : {std::span<const SettingName>(gguf_settings), kind.settings})
-            for (const auto &[theirs, ours] : settings)
-                if (const GgufValue *value = find(theirs)) out[ours] = json(*value);
+            for (const auto &[theirs, ours] : settings) {
+                const GgufValue *value = find(theirs);
+                const bool replaced =
+                    settings.data() != kind.settings.data() &&
+                    std::ranges::find(kind.settings, theirs, &SettingName::gguf) != kind.settings.end();
+                if (value != nullptr && !replaced) out[ours] = json(*value);
+            }
         for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
         if (const auto table = gguf_.weights.entries().find("token_embd.weight");
             find("vocab_size") == nullptr && table != gguf_.weights.entries().end() &&
@@ -88,10 +93,6 @@ class Reader {
                    " and " + in_quotes(type_ + ".attention.value_length"));
         add_rope_scaling(out);
         add_longrope(out);
-        // Granite's key for models in which positions do not count.
-        if (const GgufValue *turned = find("rope.scaling.finetuned");
-            type_ == "granite" && turned != nullptr && !turned->boolean())
-            turned->fail("false is not supported for this architecture; expected true");
         refuse_unknown();
         return out.in_one_line();
     }

@@ -60,7 +60,6 @@ class GraphWriter {
     struct LayerNorm {
         double eps = 1e-5;
         bool biased = true;
-        Tensor residual = {};
         std::string module = {}; // whose weights it has, if they are another's
     };
     Tensor layer_norm(const std::string &module, const Tensor &x, const LayerNorm &options);

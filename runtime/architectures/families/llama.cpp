@@ -101,6 +101,7 @@ void build(Draft &draft, const Kind &kind) {
     const std::vector<bool> turns = rotary_layers(config, static_cast<size_t>(layers));
     const std::vector<int64_t> window = windows(config, kind, turns);
     const Factors factor = Factors::of(config, draft.gguf);
+    if (draft.gguf) config.expect("positions_count", true);
     const double eps = config.real("rms_norm_eps") / (factor.residual * factor.residual);
     if (eps > 1) config.fail("residual_multiplier", "so small a number is not supported with this rms_norm_eps");
 
@@ -183,11 +184,12 @@ constexpr std::array<TensorName, 9> fused_tensors{{
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
     {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
 }};
-constexpr std::array<SettingName, 4> granite_settings{{
+constexpr std::array<SettingName, 5> granite_settings{{
     {"attention.scale", "attention_multiplier"},
     {"embedding_scale", "embedding_multiplier"},
     {"logit_scale", "logits_scaling"},
     {"residual_scale", "residual_multiplier"},
+    {"rope.scaling.finetuned", "positions_count"}, // false in hybrids
 }};
 constexpr std::array<SettingName, 1> phi3_settings{{
     {"rope.scaling.original_context_length", "original_max_position_embeddings"},
