@@ -70,7 +70,8 @@ enum {
     LAMINA_OPTIONAL = 1,      /* lamina_port.flags: may be left out */
     LAMINA_SEQUENCE = 2,      /* lamina_port.flags: axes 0 and 1 are swapped if the parameter batch_first is 0 */
     LAMINA_PROBABILITIES = 4, /* lamina_port.flags, of outputs: every row holds probabilities that add up to 1 */
-    LAMINA_BY_ROWS = 8 /* since 1.1; lamina_port.flags, of outputs: the reference computes only lamina_call.rows */
+    LAMINA_BY_ROWS = 8, /* since 1.1; lamina_port.flags, of outputs: the reference computes only lamina_call.rows */
+    LAMINA_MARGIN = 16  /* since 1.2; lamina_port.flags, of outputs: see lamina_port.follows */
 };
 enum { LAMINA_STANDS_IN = 1 }; /* lamina_tensor.flags: left out; the tensor is that of the port it follows */
 /* lamina_ref.role */
@@ -115,12 +116,22 @@ typedef struct lamina_param {
  * the contract. Every name must be determined by the inputs, the weights and the parameters.
  *
  * `values`, for I32 inputs: "LO HI", two such expressions; LO <= value < HI. The host refuses other values before it
- * dispatches anything, so kernels may use them as indices. NULL: any value.
+ * dispatches anything, so kernels may use them as indices. NULL: any value. For I32 outputs, since 1.2: the values that
+ * the layer computes, whatever its inputs; conformance holds every variant to them. A layer may then take the output as
+ * an input with these values.
  *
  * `follows`: if this optional port is left out, the earlier port of the same list named here stands in for it (the
  * values of attention may be its keys), and the plugin sees that tensor. For a state: the optional input that it
  * belongs to. If a model leaves that input out, the host does not provide the state: without the position of its rows,
  * a layer has no use for those of earlier steps.
+ *
+ * For an I32 output, since 1.2: what each row holds is a choice of distinct indices, the best by some score, and
+ * `follows` names an optional input like it. If a model or the host gives that input, it is the choice, and the layer
+ * computes everything for it. Where scores are nearly equal, rounding decides, and devices may rightly choose
+ * otherwise. The layer says how clear a choice is in the F32 output with LAMINA_MARGIN, one value per row: the least
+ * score of what is chosen, minus the greatest of what is not, divided by the greater magnitude of both; 2 if all is
+ * chosen, negative if something better is not. The host compares kernels with what the reference computes for the
+ * kernel's own choice, if that is as good as the reference's within the tolerance.
  *
  * `capacity`, for states: the name in `dims` whose size the host chooses, such as the number of positions that a cache
  * has room for. No other port may determine it. NULL: the other ports determine the state's shape. */

@@ -130,6 +130,17 @@ std::vector<lamina_tensor> tensors_of(const LayerCall &call, PortList list, cons
     return out;
 }
 
+std::optional<LayerCall::Range> known_range(const OpenCall &call, PortList list, uint32_t port, const Solver &solver) {
+    const auto &range = call.range(list, port);
+    if (!range) return std::nullopt;
+    const auto low = solver.resolve(range->first).number(), high = solver.resolve(range->second).number();
+    if (!low || !high)
+        throw Error(ErrorCode::plugin, call.place(list, port) +
+                                           ": expected a contract that determines the range of values, found " +
+                                           solver.text(OpenShape{range->first, range->second}));
+    return std::pair(*low, *high);
+}
+
 } // namespace
 
 BoundCall::BoundCall(const LayerCall &call, const LayerCall::Data *data, const lamina_device *device,
@@ -176,25 +187,16 @@ LayerCall::LayerCall(const OpenCall &call, const Solver &solver)
     for (const PortList list : port_lists) {
         List &own = lists_[static_cast<size_t>(list)];
         own.bound = call.bound(list);
-        for (uint32_t i = 0; i < own.bound.size(); ++i)
+        for (uint32_t i = 0; i < own.bound.size(); ++i) {
             own.types.push_back(
                 located([&] { return call.place(list, i); }, [&] { return call.types(list)[i].known(solver); }));
+            own.ranges.push_back(known_range(call, list, i, solver));
+        }
     }
     for (const auto &[name, size] : call.dims().names())
         if (const auto number = solver.resolve(size).number()) sizes_.emplace_hint(sizes_.end(), name, *number);
     if (const auto &axes = call.dims().leading()) // of a known shape
         for (const Size &size : *axes) leading_.push_back(solver.resolve(size).number().value());
-    for (uint32_t i = 0; i < call.ranges().size(); ++i) {
-        ranges_.emplace_back();
-        const auto &range = call.ranges()[i];
-        if (!range) continue;
-        const auto low = solver.resolve(range->first).number(), high = solver.resolve(range->second).number();
-        if (!low || !high)
-            throw Error(ErrorCode::plugin, call.place(PortList::in, i) +
-                                               ": expected a contract that determines the range of values, found " +
-                                               solver.text(OpenShape{range->first, range->second}));
-        ranges_.back() = {*low, *high};
-    }
 }
 
 void LayerCall::check() const {
@@ -221,6 +223,15 @@ bool LayerCall::by_rows() const {
     const lamina_layer &contract = *layer_->contract;
     return std::all_of(contract.outputs, contract.outputs + contract.n_outputs,
                        [](const lamina_port &port) { return (port.flags & LAMINA_BY_ROWS) != 0; });
+}
+
+LayerCall LayerCall::with(uint32_t input, uint32_t output) const {
+    LayerCall out = *this;
+    List &in = out.lists_[static_cast<size_t>(PortList::in)];
+    in.types[input] = types(PortList::out)[output];
+    in.ranges[input] = values(PortList::out, output);
+    in.bound[input] = input;
+    return out;
 }
 
 void LayerCall::reference(const Data &data, std::span<const int64_t> rows) const {

@@ -48,9 +48,12 @@ class LayerCall {
     [[nodiscard]] int64_t rows() const;                             // of the longest output
     [[nodiscard]] bool by_rows() const; // whether the reference can compute a sample of the rows of every output
 
-    // The values that an I32 input may hold: [lo, hi). Nothing if any value is allowed, or the input was left out.
+    // The values that an I32 input may hold, or that an output holds: [lo, hi). Nothing if any value is allowed, if the
+    // input was left out, and for other lists.
     using Range = std::pair<int64_t, int64_t>;
-    [[nodiscard]] const std::optional<Range> &values(uint32_t input) const { return ranges_[input]; }
+    [[nodiscard]] const std::optional<Range> &values(PortList list, uint32_t port) const {
+        return of(list).ranges[port];
+    }
 
     // Host memory for each port in the contract's order; null if the port was left out. Floating-point data is F32,
     // except for weights that a kernel takes as they are stored.
@@ -59,6 +62,9 @@ class LayerCall {
     };
     // As BoundCall's, for a call that is made once.
     void reference(const Data &data, std::span<const int64_t> rows = {}) const;
+
+    // The same call with one more input, which is like that output.
+    [[nodiscard]] LayerCall with(uint32_t input, uint32_t output) const;
 
     // Calls the plugin's plan(), which emits to the callbacks. Returns false, and the reason, for UNSUPPORTED.
     struct PlanSink {
@@ -75,6 +81,7 @@ class LayerCall {
     struct List {
         std::vector<TensorType> types;
         std::vector<uint32_t> bound;
+        std::vector<std::optional<Range>> ranges;
     };
     const Layer *layer_;
     std::string where_;
@@ -82,7 +89,6 @@ class LayerCall {
     std::array<List, port_lists.size()> lists_;
     std::map<std::string, int64_t, std::less<>> sizes_;
     Shape leading_;
-    std::vector<std::optional<Range>> ranges_;
 
     friend class BoundCall;
 

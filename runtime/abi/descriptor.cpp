@@ -83,12 +83,14 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
             return name + ": only weights are stored in blocks";
         if (p.follows != nullptr && !(stand_in ? seen : leaders).contains(p.follows))
             return name + " follows '" + p.follows + "', which " +
-                   (std::string_view(list) == "state" ? "is not an optional input" : "is not listed before it");
+                   (stand_in ? "is not listed before it" : "is not an optional input");
         if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": only I32 ports may declare values";
         if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
             return name + ": only outputs may be probabilities";
         if ((p.flags & LAMINA_BY_ROWS) != 0 && std::string_view(list) != "output")
             return name + ": only outputs are computed by rows";
+        if ((p.flags & LAMINA_MARGIN) != 0 && (std::string_view(list) != "output" || p.dtypes != LAMINA_F32))
+            return name + ": only F32 outputs say how clear a choice is";
         if (p.capacity != nullptr && std::string_view(list) != "state")
             return name + ": only states may have a capacity";
         if (!seen.insert(p.name).second) return name + " appears twice";
@@ -122,6 +124,30 @@ std::string fault_of_capacities(const lamina_layer &layer) {
                 if (names(port.dims, state.capacity))
                     return name + " is determined by '" + port.name + "', so the host cannot choose it";
     }
+    return "";
+}
+
+// An output that follows an input is a choice, which the input replaces, and the layer says how clear it is.
+std::string fault_of_choices(const lamina_layer &layer) {
+    const auto outputs = ports_of(layer, PortList::out).ports, inputs = ports_of(layer, PortList::in).ports;
+    const auto margins =
+        std::ranges::count_if(outputs, [](const lamina_port &port) { return (port.flags & LAMINA_MARGIN) != 0; });
+    int64_t choices = 0;
+    for (const lamina_port &port : outputs) {
+        if (port.follows == nullptr) continue;
+        ++choices;
+        const std::string name = std::string("output '") + port.name + "'";
+        const lamina_port &given = inputs[place_of_name(inputs.data(), layer.n_inputs, port.follows)];
+        const auto same = [](const char *a, const char *b) {
+            return a != nullptr && b != nullptr && std::string_view(a) == b;
+        };
+        if (port.dtypes != LAMINA_I32 || given.dtypes != LAMINA_I32 || !same(port.dims, given.dims) ||
+            !same(port.values, given.values))
+            return name + " follows '" + port.follows + "': expected I32 with the same dims and values in both";
+    }
+    if (choices != margins || choices > 1)
+        return "expected one output that says how clear the choice is (LAMINA_MARGIN) if an output follows an input, "
+               "and else none";
     return "";
 }
 
@@ -228,12 +254,13 @@ std::string fault_of(const lamina_layer &layer) {
     for (const std::string &fault :
          {fault_of_params(layer), fault_of_ports(layer.inputs, layer.n_inputs, "input", true),
           fault_of_ports(layer.weights, layer.n_weights, "weight", true),
-          fault_of_ports(layer.outputs, layer.n_outputs, "output", false),
+          fault_of_ports(layer.outputs, layer.n_outputs, "output", false, optional_inputs(layer)),
           fault_of_ports(layer.states, layer.n_states, "state", false, optional_inputs(layer)), fault_of_kernels(layer),
           fault_of_tolerances(layer)})
         if (!fault.empty()) return fault;
-    const std::string fault = fault_of_capacities(layer); // needs sound ports, as the next
-    return fault.empty() ? fault_of_work(layer) : fault;
+    for (const auto &fault_of_more : {fault_of_capacities, fault_of_choices, fault_of_work}) // need sound ports
+        if (const std::string fault = fault_of_more(layer); !fault.empty()) return fault;
+    return "";
 }
 
 std::string fault_of(const lamina_executor &executor) {

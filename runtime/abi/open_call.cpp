@@ -55,7 +55,7 @@ OpenCall::OpenCall(const Layer &layer, const Params &params, const OpenTypes &ty
     for (const PortList list : {PortList::in, PortList::weight, PortList::state}) unify(list);
     if (types.host_states.capacity) infer_states(types);
     for (uint32_t i = 0; i < contract.n_outputs; ++i) infer(PortList::out, i, DType::f32);
-    infer_ranges();
+    for (const PortList list : port_lists) infer_ranges(list);
 }
 
 std::string OpenCall::place(PortList list, uint32_t port) const {
@@ -144,19 +144,20 @@ void OpenCall::infer_states(const OpenTypes &types) {
     }
 }
 
-void OpenCall::infer_ranges() {
-    const auto inputs = ports_of(*layer_->contract, PortList::in).ports;
-    for (uint32_t i = 0; i < inputs.size(); ++i) {
-        ranges_.emplace_back();
-        if (inputs[i].values == nullptr || types(PortList::in)[i].shape.empty()) continue;
-        const std::string_view text = inputs[i].values; // "LO HI"
-        const auto at = [&] { return place(PortList::in, i); };
+void OpenCall::infer_ranges(PortList which) {
+    const auto ports = ports_of(*layer_->contract, which).ports;
+    List &list = lists_[static_cast<size_t>(which)];
+    for (uint32_t i = 0; i < ports.size(); ++i) {
+        list.ranges.emplace_back();
+        if (ports[i].values == nullptr || list.types[i].shape.empty()) continue;
+        const std::string_view text = ports[i].values; // "LO HI"
+        const auto at = [&] { return place(which, i); };
         const auto low = located(at, [&] { return dims_.evaluate(text.substr(0, text.find(' '))); });
         const auto high = located(at, [&] { return dims_.evaluate(text.substr(text.rfind(' ') + 1)); });
         if (!low || !high)
             throw Error(ErrorCode::plugin,
                         at() + ": the contract's values \"" + std::string(text) + "\" contain an unknown name");
-        ranges_.back() = {*low, *high};
+        list.ranges.back() = {*low, *high};
     }
 }
 

@@ -75,28 +75,31 @@ class OpenCall {
     // "WHERE: input 'query'".
     [[nodiscard]] std::string place(PortList list, uint32_t port) const;
 
-    // The values that each input may hold: [lo, hi). Nothing if any value is allowed.
+    // The values that each input may hold, and each output does: [lo, hi). Nothing if any value is allowed, and for
+    // other lists.
     using Range = std::pair<Size, Size>;
-    [[nodiscard]] const std::vector<std::optional<Range>> &ranges() const { return ranges_; }
+    [[nodiscard]] const std::optional<Range> &range(PortList list, uint32_t port) const {
+        return of(list).ranges[port];
+    }
 
   private:
     struct List {
         std::vector<OpenType> types;
         std::vector<uint32_t> bound;
+        std::vector<std::optional<Range>> ranges;
     };
     const Layer *layer_;
     std::string where_;
     std::vector<double> params_;
     Dims dims_;
     std::array<List, 4> lists_;
-    std::vector<std::optional<Range>> ranges_;
 
     [[nodiscard]] const List &of(PortList list) const { return lists_[static_cast<size_t>(list)]; }
     void resolve(PortList which, const std::map<std::string, OpenType, std::less<>> &given, const Solver &solver);
     void unify(PortList which);
     void infer(PortList which, uint32_t port, DType wanted); // F32 if the contract does not allow that dtype
     void infer_states(const OpenTypes &types);
-    void infer_ranges();
+    void infer_ranges(PortList which);
 };
 
 } // namespace lamina::abi

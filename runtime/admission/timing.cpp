@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds short_time{2};
 Tensor busy_values(const plan::Step &step, size_t port) {
     Tensor t(step.call.types(abi::PortList::in)[port]);
     if (t.dtype() == DType::i32) {
-        const auto range = step.call.values(static_cast<uint32_t>(port));
+        const auto range = step.call.values(abi::PortList::in, static_cast<uint32_t>(port));
         const int64_t high = range ? std::min<int64_t>(range->second - 1, INT32_MAX) : 0;
         std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
     } else {

@@ -155,7 +155,7 @@ class Generator {
     // Whether each given input has at least as many indices as they have values, unless these are too many.
     [[nodiscard]] bool reaches_all(const abi::LayerCall &call) const {
         for (uint32_t i = 0; i < contract_.n_inputs; ++i)
-            if (const auto range = call.values(i))
+            if (const auto range = call.values(abi::PortList::in, i))
                 if (const int64_t width = range->second - range->first; width <= wide_range)
                     if (element_count(call.types(abi::PortList::in)[i].shape) < width) return false;
         return true;
@@ -210,7 +210,7 @@ class Generator {
         try {
             const abi::LayerCall call = call_of(layer_, c);
             for (uint32_t i = 0; i < contract_.n_inputs; ++i)
-                if (const auto range = call.values(i); range && range->first >= range->second)
+                if (const auto range = call.values(abi::PortList::in, i); range && range->first >= range->second)
                     return ++out_.refused, false;
             if (work(call) <= most_work) return true;
             ++out_.too_large;

@@ -131,7 +131,7 @@ CaseGraph make_case_graph(const abi::Layer &layer, const Case &c) {
                               : type.dtype == DType::i32 ? Values::uniform
                                                          : Values::normal;
         Range range;
-        if (const auto declared = list == abi::PortList::in ? call.values(i) : std::nullopt)
+        if (const auto declared = list == abi::PortList::in ? call.values(abi::PortList::in, i) : std::nullopt)
             range = {declared->first, declared->second, capacity_of(call)};
         return make_values(type, values, list == abi::PortList::weight, range, c.seed, port.name);
     });

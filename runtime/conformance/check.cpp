@@ -5,6 +5,7 @@
 #include "base/shell.hpp"
 #include "conformance/case_generator.hpp"
 #include "conformance/case_graph.hpp"
+#include "conformance/choice.hpp"
 #include "conformance/kernel_cases.hpp"
 #include "conformance/long_loops.hpp"
 #include "conformance/replay.hpp"
@@ -76,9 +77,10 @@ class CaseCheck {
     // `text`: the case as shown in results. `named` and `option`: the arguments of `lamina check` that run it again.
     CaseCheck(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target, const abi::Layer &layer,
               CaseGraph graph, std::string text, std::string named, std::string option, size_t soak)
-        : target_(target), layer_(layer), text_(std::move(text)), named_(std::move(named)), option_(std::move(option)),
-          soak_(soak), graph_(std::move(graph)), expected_(reference_of(plugins, graph_, graph_.rows)),
-          fault_of_reference_(fault_of_reference(plugins)), sensitivity_(graph_.overflows ? sensitivity(plugins) : 0) {}
+        : plugins_(plugins), target_(target), layer_(layer), text_(std::move(text)), named_(std::move(named)),
+          option_(std::move(option)), soak_(soak), graph_(std::move(graph)),
+          expected_(reference_of(plugins, graph_, graph_.rows)), fault_of_reference_(fault_of_reference()),
+          sensitivity_(graph_.overflows ? sensitivity() : 0) {}
 
     CaseResult run(const CheckVariant &variant) const {
         CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}, false};
@@ -106,13 +108,17 @@ class CaseCheck {
     }
 
   private:
-    // A reference that claims to compute rows alone must give them the same bits as among all others.
-    [[nodiscard]] std::string fault_of_reference(const std::shared_ptr<const abi::Registry> &plugins) const {
+    // A reference must keep to the ranges that its contract declares, and if it claims to compute rows alone, give them
+    // the same bits as among all others.
+    [[nodiscard]] std::string fault_of_reference() const {
         const abi::LayerCall &call = graph_.plan.steps.front().call;
+        if (graph_.rows.empty())
+            if (const std::string fault = fault_of_indices(call, expected_); !fault.empty())
+                return "the reference is wrong: " + fault;
         if (!call.by_rows() || !graph_.rows.empty()) return {};
         const int64_t some = std::clamp<int64_t>(call.rows() / 2, 1, 8);
         const std::vector<int64_t> rows = sample_of(call, static_cast<size_t>(some));
-        const std::vector<Tensor> alone = reference_of(plugins, graph_, rows);
+        const std::vector<Tensor> alone = reference_of(plugins_, graph_, rows);
         for (size_t i = 0; i < alone.size(); ++i) {
             const bool same = is_output(i) ? std::ranges::equal(pick_rows(alone[i], rows).bytes(),
                                                                 pick_rows(expected_[i], rows).bytes())
@@ -125,9 +131,9 @@ class CaseCheck {
     }
 
     // How far rounding the inputs moves the results, as a multiple of the strictest tolerance.
-    [[nodiscard]] double sensitivity(const std::shared_ptr<const abi::Registry> &plugins) const {
+    [[nodiscard]] double sensitivity() const {
         const double ratio =
-            verdict_on(reference_of(plugins, rounded(graph_), graph_.rows), tolerance_of(*layer_.contract, LAMINA_F32))
+            verdict_on(reference_of(plugins_, rounded(graph_), graph_.rows), tolerance_of(*layer_.contract, LAMINA_F32))
                 .ratio;
         return std::isfinite(ratio) ? ratio : 0;
     }
@@ -156,6 +162,8 @@ class CaseCheck {
         const lamina_tolerance tolerance = allowed(variant);
         verdict = verdict_on(first, tolerance);
         if (!verdict.passed) return verdict.text();
+        if (const std::string fault = fault_of_indices(graph_.plan.steps.front().call, first); !fault.empty())
+            return fault;
         if (const std::string name = program->overrun(); !name.empty()) return "it wrote outside " + name;
         const size_t runs = (target_.strict ? 1 : 2) + soak_;
         for (size_t again = 2; again <= runs; ++again) {
@@ -204,15 +212,24 @@ class CaseCheck {
     }
 
     Verdict verdict_on(const std::vector<Tensor> &results, const lamina_tolerance &tolerance) const {
+        const Verdict verdict = verdict_against(expected_, results, tolerance);
+        if (verdict.passed) return verdict;
+        const auto expected = reference_for_choice(plugins_, graph_, results, graph_.rows, tolerance);
+        return expected ? verdict_against(*expected, results, tolerance) : verdict;
+    }
+
+    [[nodiscard]] Verdict verdict_against(const std::vector<Tensor> &expected, const std::vector<Tensor> &results,
+                                          const lamina_tolerance &tolerance) const {
         Verdict verdict;
         for (size_t i = 0; i < results.size(); ++i) {
             const bool sampled = !graph_.rows.empty() && is_output(i);
-            add(verdict, sampled ? compare_rows(results[i], expected_[i], graph_.rows, tolerance, name_of_result(i))
-                                 : compare(results[i], expected_[i], tolerance, name_of_result(i)));
+            add(verdict, sampled ? compare_rows(results[i], expected[i], graph_.rows, tolerance, name_of_result(i))
+                                 : compare(results[i], expected[i], tolerance, name_of_result(i)));
         }
         return verdict;
     }
 
+    const std::shared_ptr<const abi::Registry> plugins_;
     const CheckTarget &target_;
     const abi::Layer &layer_;
     const std::string text_, named_, option_;

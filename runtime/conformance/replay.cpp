@@ -129,7 +129,7 @@ Replay read_replay(const std::filesystem::path &given, const abi::Registry &plug
                                  : list == abi::PortList::weight ? std::string("weight.") + contract.weights[port].name
                                                                  : std::string("state.") + contract.states[port].name;
         Tensor value = copy_of(file.weights.entries().at(name));
-        const auto range = list == abi::PortList::in ? shapes.values(port) : std::nullopt;
+        const auto range = list == abi::PortList::in ? shapes.values(abi::PortList::in, port) : std::nullopt;
         if (range)
             for (const int32_t v : value.i32())
                 if (v < range->first || v >= range->second)

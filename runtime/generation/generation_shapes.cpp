@@ -59,7 +59,7 @@ int64_t end_of_values(const plan::GraphPlan &plan, const std::string &input) {
     int64_t end = INT32_MAX;
     for (const plan::Step &step : plan.steps)
         for (uint32_t port = 0; port < step.in.size(); ++port)
-            if (const auto range = step.in[port] == tensor ? step.call.values(port) : std::nullopt)
+            if (const auto range = step.in[port] == tensor ? step.call.values(abi::PortList::in, port) : std::nullopt)
                 end = std::min(end, range->second);
     return end;
 }

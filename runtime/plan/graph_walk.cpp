@@ -101,6 +101,7 @@ std::optional<WalkedStep> GraphWalk::next() {
     for (uint32_t i = 0; i < contract.n_outputs; ++i) {
         const std::string name = i == 0 ? node.name : node.name + "." + contract.outputs[i].name;
         step.out.push_back(index_[name] = add(name, step.call.types(abi::PortList::out)[i], Kind::activation));
+        tensors_.back().range = step.call.range(abi::PortList::out, i);
     }
     for (uint32_t i = 0; i < contract.n_states; ++i) {
         const abi::OpenType &type = step.call.types(abi::PortList::state)[i];
@@ -151,15 +152,28 @@ std::string GraphWalk::no_tensor(const std::string &name) const {
     return file.string() + " holds no tensor '" + name + "'";
 }
 
+// Kernels index with such values. Those of the graph's inputs are checked before every run, and a layer that computes
+// them is proved to keep the range that its contract declares.
 void GraphWalk::expect_values_of_inputs(const WalkedStep &step) const {
+    const auto at_most = [&](const abi::Size &a, const abi::Size &b) {
+        const abi::Size left = solver_.resolve(a), right = solver_.resolve(b);
+        return left == right || (left.is_known() && right.is_known() && left.number() <= right.number());
+    };
+    const auto text = [&](const abi::OpenCall::Range &range) {
+        return "from " + solver_.text(range.first) + " to " + solver_.text(range.second - 1);
+    };
     for (uint32_t i = 0; i < step.in.size(); ++i) {
-        if (step.in[i] == none || !step.call.ranges()[i]) continue;
+        const auto &wanted = step.call.range(abi::PortList::in, i);
+        if (step.in[i] == none || !wanted) continue;
         const WalkedTensor &tensor = tensors_[static_cast<size_t>(step.in[i])];
-        if (tensor.kind != Kind::input)
-            throw Error(ErrorCode::input, step.call.place(abi::PortList::in, i) +
-                                              ": expected an input of the graph, whose values are checked before a "
-                                              "kernel indexes with them; found '" +
-                                              tensor.name + "', which a layer computes");
+        if (tensor.kind == Kind::input) continue;
+        if (tensor.range && at_most(wanted->first, tensor.range->first) &&
+            at_most(tensor.range->second, wanted->second))
+            continue;
+        throw Error(ErrorCode::input, step.call.place(abi::PortList::in, i) + ": expected values " + text(*wanted) +
+                                          ", found '" + tensor.name + "', which a layer computes, with " +
+                                          (tensor.range ? "values " + text(*tensor.range)
+                                                        : std::string("no range of values in its contract")));
     }
 }
 

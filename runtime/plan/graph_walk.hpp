@@ -11,6 +11,7 @@ struct WalkedTensor {
     std::string name; // as PlannedTensor's
     abi::OpenType type;
     PlannedTensor::Kind kind = PlannedTensor::Kind::activation;
+    std::optional<abi::OpenCall::Range> range{}; // of the values that a layer computes, if its contract says it
 };
 
 struct WalkedStep {

@@ -168,7 +168,7 @@ void Program::expect_in_range(int32_t index, std::span<const std::byte> bytes) c
     for (const Step &step : plan_.steps) {
         for (uint32_t port = 0; port < step.in.size(); ++port) {
             if (step.in[port] != index) continue;
-            const auto range = step.call.values(port);
+            const auto range = step.call.values(abi::PortList::in, port);
             if (!range) continue;
             for (size_t i = 0; i * sizeof(int32_t) < bytes.size(); ++i) {
                 int32_t value = 0;

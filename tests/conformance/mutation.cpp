@@ -182,7 +182,7 @@ class Trial {
         const plan::Step &step = graph_.plan.steps.front();
         for (uint32_t i = 0; i < contract_.n_inputs; ++i) {
             const int32_t tensor = step.in[i];
-            const auto range = step.call.values(i);
+            const auto range = step.call.values(abi::PortList::in, i);
             if (tensor == plan::none || !range || graph_.values.at(tensor).dtype() != DType::i32) continue;
             CaseGraph wrong = graph_;
             for (int32_t &v : wrong.values.at(tensor).i32())

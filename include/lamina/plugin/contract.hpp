@@ -71,6 +71,17 @@ constexpr lamina_port by_rows(lamina_port output) {
     return output;
 }
 
+// A choice of indices, which the optional input `given` replaces, and the output that says how clear it is: see
+// lamina_port.follows.
+constexpr lamina_port chosen(lamina_port indices, const char *given) {
+    indices.follows = given;
+    return indices;
+}
+constexpr lamina_port margin(lamina_port output) {
+    output.flags |= LAMINA_MARGIN;
+    return output;
+}
+
 constexpr lamina_port optional(lamina_port p) {
     p.flags |= LAMINA_OPTIONAL;
     return p;

@@ -170,8 +170,8 @@ TEST_CASE("the range of an I32 input follows from the dims") {
     types.in["source"] = f32({2, 9, 8});
     types.in["lengths"] = {DType::i32, {2}};
     const LayerCall call = call_of(layer, {}, types);
-    CHECK(call.values(2) == std::optional(std::pair<int64_t, int64_t>(0, 10)));
-    CHECK_FALSE(call.values(0).has_value());
+    CHECK(call.values(abi::PortList::in, 2) == std::optional(std::pair<int64_t, int64_t>(0, 10)));
+    CHECK_FALSE(call.values(abi::PortList::in, 0).has_value());
 }
 
 TEST_CASE("an error of a plugin's own check is reported in its words, after the layer's name") {
