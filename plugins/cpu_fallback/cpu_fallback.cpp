@@ -19,6 +19,13 @@ struct CpuFallback {
         "linear", "x: ... K, residual?: ... N; weight: N K, bias?: N -> y: ... N", XDigits == 3 ? stored : block_dtypes,
         arithmetic<XDigits>);
     template <int XDigits>
+    static constexpr auto experts = cpu_kernel<cpu_fallback::experts<XDigits>>(
+        "experts",
+        "activation=relu|gelu|gelu_tanh|silu|tanh alpha limit offset; x: ... C, experts: i32 ... K, shares: ... K, "
+        "residual?: ... C; up_weight: E H C, up_bias?: E H, gate_weight?: E H C, gate_bias?: E H, down_weight: E C H, "
+        "down_bias?: E C -> y: ... C",
+        XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
+    template <int XDigits>
     static constexpr auto feed_forward = cpu_kernel<cpu_fallback::feed_forward<XDigits>>(
         "feed_forward",
         "activation=relu|gelu|gelu_tanh|silu|tanh; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
@@ -39,6 +46,9 @@ struct CpuFallback {
                       "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
         cpu_kernel<cpu_fallback::embedding>(
             "embedding", "scale; ids: i32 ..., residual?: ... C; table: V C -> y: ... C", weight_dtypes),
+        experts<3>,
+        experts<2>,
+        experts<1>,
         feed_forward<3>,
         feed_forward<2>,
         feed_forward<1>,

@@ -22,11 +22,6 @@ constexpr int64_t streamed_values = 1 << 18;
 
 int64_t padded(int64_t values) { return ceil_div(values, group) * group; } // to whole groups
 
-WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end) {
-    return {weight.dtype,   weight.first + first * weight.step, end - first, weight.values, weight.step, weight.strips,
-            weight.x_digits};
-}
-
 // The strips of some rows: those that there are, and others that are made of rows as they are stored.
 class Strips {
   public:
@@ -124,11 +119,16 @@ void multiply_panels(const PackedRows &x, const WeightRows &tile, bool add, Sums
 
 } // namespace
 
+WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end) {
+    return {weight.dtype,   weight.first + first * weight.step, end - first, weight.values, weight.step, weight.strips,
+            weight.x_digits};
+}
+
 WeightRows weight_rows(const Call &call, std::string_view name, int x_digits) {
     const Tensor weight = call.weight(name);
     WeightRows rows{weight.dtype(), weight.stored_row(0), weight.rows(), weight.cols(), weight.row_bytes(), false,
                     x_digits};
-    if (!in_strips(rows.dtype)) return rows;
+    if (!in_strips(rows.dtype) || (weight.rank() > 2 && weight.dim(1) % strip_rows != 0)) return rows;
     const auto fill = [&](std::byte *out) {
         in_ranges(ceil_div(rows.rows, strip_rows), part_values / (strip_rows * rows.values) + 1,
                   [&](int64_t first, int64_t end) {

@@ -14,8 +14,11 @@
 namespace lamina::plugin::cpu_fallback {
 
 // A weight of a call, as products read it: in strips if its dtype has them and the host has memory for that, else as it
-// is stored. x_digits: how exactly strips are multiplied (strips.hpp).
+// is stored. x_digits: how exactly strips are multiplied (strips.hpp). A stack of matrices (E, N, K) is E * N rows, and
+// no strip has rows of two matrices.
 WeightRows weight_rows(const Call &call, std::string_view name, int x_digits);
+// Rows [first, end), where a strip begins.
+WeightRows part_of(const WeightRows &weight, int64_t first, int64_t end);
 
 // y (rows, N) = x (rows, K) * transpose(weight (N, K)) + bias (N) + residual (rows, N); both may be left out. Neither x
 // nor the residual may overlap y. f32 must be aligned.

@@ -54,6 +54,7 @@ struct FeedForward {
         "B=1 T=3 C=32 H=96 activation=gelu +down_bias weights=q4_1",
         "B=1 T=9 C=64 H=96 activation=silu +gate_weight weights=q4_0 gate_weight=q5_0 down_weight=q5_1",
         "B=1 T=9 C=256 H=256 activation=silu +gate_weight weights=q4_k gate_weight=q5_k down_weight=q6_k",
+        "C=4352 H=256 activation=silu +gate_weight +gate_bias weights=f32 gate_weight=q4_k", // parts of few rows
         "B=1 T=67 C=68 H=130 activation=gelu +gate_weight +down_bias +residual weights=f16", // tiles of 128 x 128
         "B=1 T=66 C=96 H=96 weights=q8_0",
         "B=1 T=9 C=36 H=516 activation=gelu_tanh +up_bias +down_bias +residual", // K in parts for the second product,

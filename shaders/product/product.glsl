@@ -4,12 +4,13 @@
 // W may be a window of a larger matrix; its results then start at column first_col of Y. Sums are fp32.
 //
 // This file declares the operands and finishes each sum. The kernels differ in how they compute the sums:
-//     product_registers.comp   a tile of sums per invocation; no shared memory and no barriers, so it runs anywhere
-//     product_tiled.comp       a tile of sums per workgroup; X and W go through shared memory
-//     product_few_rows.comp    invocations share the work along K, for a handful of rows
+//     registers.glsl           a tile of sums per invocation; no shared memory and no barriers, so it runs anywhere
+//     tiled.glsl               a tile of sums per workgroup; X and W go through shared memory
+//     few_rows.glsl            invocations share the work along K, for a handful of rows
 //     product_matrix.comp      64 x 64 sums per workgroup, with cooperative matrices
 //     product_packed.comp      as product_registers.comp, with fewer and wider loads of rearranged operands
-// product_tiled.comp and product_few_rows.comp may split K into parts, which product_join.comp adds.
+// tiled.glsl and few_rows.glsl may split K into parts, which product_join.comp adds. With CHOSEN defined, W is one of a
+// stack of matrices: see experts/chosen.glsl.
 // lamina::plugin::plan_product() in <lamina/plugin/product.hpp> plans the dispatches.
 
 #ifndef LAMINA_PRODUCT_GLSL
@@ -29,6 +30,9 @@ layout(push_constant) uniform Push {
     uint y_cols;
     uint part_inner; // values along K in a part; inner if K is not split
     uint combine;    // not a specialization constant, so that products which differ in it share a pipeline
+#ifdef CHOSEN
+    CHOSEN_PUSH
+#endif
 #ifdef BUILT_ONCE    // for all of these, because the kernel takes drivers long to compile
     uint activation;
 #endif
@@ -40,11 +44,25 @@ layout(push_constant) uniform Push {
 layout(constant_id = LAMINA_OF_ACTIVATION) const uint ACTIVATION = LAMINA_NONE;
 #endif
 
+uint part = 0u; // which part of K a workgroup computes
+
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 WEIGHT_OR_BLOCKS(weight, 1, LAMINA_OF_WEIGHT)
 WEIGHT(bias, 2, LAMINA_OF_BIAS)
 layout(std430, set = 0, binding = 3) readonly buffer Z { float z[]; };
 layout(std430, set = 0, binding = 4) writeonly buffer Y { float y[]; };
+
+#ifdef CHOSEN
+#include "experts/chosen.glsl"
+#else
+#define ROWS_END rows
+#define FINISHED(sum) activate(ACTIVATION, sum)
+uint x_row(uint row) { return min(row, rows - 1u); } // rows and columns beyond the edge repeat the last one
+uint w_row(uint col) { return min(col, cols - 1u); }
+uint y_row(uint row) { return part * rows + row; }
+uint z_row(uint row) { return row; }
+float bias_at(uint n) { return bias(n); }
+#endif
 
 // How many values along K are read at a time: one, or four with VEC4 and BLOCKS, where K is a multiple of 4. This is
 // not a specialization constant, because SwiftShader would be three times slower.
@@ -85,12 +103,14 @@ vec4 w_four(uint row, uint k) {
 struct Tile {
     uint row, col, begin, end;
 };
-uint part = 0u; // which part of K that is
-
 // False for the workgroups beyond the last tile of the last part.
 bool find_tile(uint tile_rows, uint tile_cols, out Tile tile) {
     const uint down = (rows + tile_rows - 1u) / tile_rows, across = (cols + tile_cols - 1u) / tile_cols;
     const uint n = workgroup_number();
+#ifdef CHOSEN
+    tile.col = n % across * tile_cols, tile.begin = 0u, tile.end = inner;
+    return find_rows(n / across, tile.row);
+#endif
     part = n / across / down;
     tile.row = n / across % down * tile_rows, tile.col = n % across * tile_cols;
     tile.begin = part * part_inner, tile.end = min(tile.begin + part_inner, inner);
@@ -99,33 +119,32 @@ bool find_tile(uint tile_rows, uint tile_cols, out Tile tile) {
 
 // Kernels ask for it once per column. In finish() it would be loaded for each row: compilers must assume that writing Y
 // may change it.
-float bias_of(uint col) { return bias(first_col + min(col, cols - 1u)); }
+float bias_of(uint col) { return bias_at(first_col + min(col, cols - 1u)); }
 vec4 biases_of(uint col) { return vec4(bias_of(col), bias_of(col + 1u), bias_of(col + 2u), bias_of(col + 3u)); }
 
 // Finishes the sum at (row, col), which includes the bias, and writes it to Y. Drops sums outside the matrix, from
 // tiles that extend beyond its edges. If K is split, Y has rows for each part.
 void finish(uint row, uint col, float sum) {
-    if (row >= rows || col >= cols) return;
+    if (row >= ROWS_END || col >= cols) return;
     const uint n = first_col + col;
-    float v = activate(ACTIVATION, sum);
-    if (combine == LAMINA_ADD) v += z[row * y_cols + n];
-    if (combine == LAMINA_MULTIPLY) v *= z[row * y_cols + n];
-    y[(part * rows + row) * y_cols + n] = v;
+    float v = FINISHED(sum);
+    if (combine == LAMINA_ADD) v += z[z_row(row) * y_cols + n];
+    if (combine == LAMINA_MULTIPLY) v *= z[z_row(row) * y_cols + n];
+    y[y_row(row) * y_cols + n] = v;
 }
 
 // The same for four adjacent columns. Their values of Z are on their way at the same time.
 void finish_four(uint row, uint first_col_of_four, vec4 sums) {
-    if (row >= rows) return;
+    if (row >= ROWS_END) return;
     const uvec4 col = first_col_of_four + uvec4(0u, 1u, 2u, 3u);
     const uvec4 n = first_col + min(col, uvec4(cols - 1u));
-    vec4 v = vec4(activate(ACTIVATION, sums.x), activate(ACTIVATION, sums.y), activate(ACTIVATION, sums.z),
-                  activate(ACTIVATION, sums.w));
+    vec4 v = vec4(FINISHED(sums.x), FINISHED(sums.y), FINISHED(sums.z), FINISHED(sums.w));
     if (combine != LAMINA_NONE) {
-        const uvec4 at = row * y_cols + n;
+        const uvec4 at = z_row(row) * y_cols + n;
         const vec4 others = vec4(z[at.x], z[at.y], z[at.z], z[at.w]);
         v = combine == LAMINA_ADD ? v + others : v * others;
     }
-    const uvec4 at = (part * rows + row) * y_cols + n;
+    const uvec4 at = y_row(row) * y_cols + n;
     if (col.x < cols) y[at.x] = v.x;
     if (col.y < cols) y[at.y] = v.y;
     if (col.z < cols) y[at.z] = v.z;

@@ -47,7 +47,7 @@ TEST_CASE(
     const auto driver = test::driver();
     if (!driver || driver->name != "lavapipe") return; // the others show nothing more
     const auto plugins = abi::Registry::discover({LAMINA_FAULTY_PLUGINS});
-    std::map<std::string, size_t> failed = failures_of("experts", check_target(plugins, driver->device), plugins);
+    std::map<std::string, size_t> failed = failures_of("mixture", check_target(plugins, driver->device), plugins);
     for (const char *fault : {"window", "overflow", "ties", "many"}) {
         INFO(fault);
         CHECK(failed[fault] != 0);

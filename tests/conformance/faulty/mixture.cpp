@@ -2,7 +2,7 @@
 // fault that only some cases show; the layer declares a single case, which shows none.
 #include <lamina/plugin.hpp>
 
-#include "experts.kernels.hpp"
+#include "mixture.kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 namespace {
 using namespace lamina::plugin;
 
-struct Experts {
-    static constexpr auto id = "experts", source = "";
+struct Mixture {
+    static constexpr auto id = "mixture", source = "";
     static constexpr auto summary = "the sum of the chosen experts' products, weighted with softmax(gate)";
     static constexpr std::array params{required(integer("experts", "how many there are", 1, 1, 4096))};
     static constexpr std::array inputs{
@@ -74,7 +74,7 @@ struct Experts {
             const struct {
                 uint32_t rows, cols, outputs, chosen, first, count;
             } push{u32(x.rows()), u32(x.cols()), u32(y.cols()), u32(ids.cols()), u32(w.first), u32(w.count)};
-            plan.dispatch(lamina_kernels::experts, plan.spread(ceil_div(y.size(), 8)),
+            plan.dispatch(lamina_kernels::mixture, plan.spread(ceil_div(y.size(), 8)),
                           {plan.in("x"), plan.in("gate"), plan.in("ids"), w.ref, plan.out("y"), plan.out("best")}, push,
                           {{0, dtype_of(weight)}, {1, plan.variant}});
         }
@@ -93,4 +93,4 @@ struct Experts {
 
 } // namespace
 
-LAMINA_PLUGIN(Experts)
+LAMINA_PLUGIN(Mixture)
