@@ -50,6 +50,8 @@ Json as_json(const Comparison &comparison) {
                           {"token", layer.step ? Json(*layer.step) : Json()},
                           {"rows", layer.rows},
                           {"compared_rows", layer.compared_rows},
+                          {"other_choices", layer.other_choices},
+                          {"least_margin", layer.least_margin},
                           {"own", as_json(layer.own)},
                           {"accumulated", as_json(layer.accumulated)}});
     return {{"device",
@@ -64,11 +66,15 @@ Json as_json(const Comparison &comparison) {
             {"layers", layers}};
 }
 
-// "agrees in 14 of 80 rows", "WRONG"
+// "agrees in 14 of 80 rows", "agrees, 2 near ties", "WRONG"
 std::string verdict_of(const LayerComparison &layer) {
     if (!layer.agrees()) return "WRONG";
-    if (layer.compared_rows == layer.rows) return "agrees";
-    return "agrees in " + std::to_string(layer.compared_rows) + " of " + std::to_string(layer.rows) + " rows";
+    std::string out = "agrees";
+    if (layer.compared_rows != layer.rows)
+        out += " in " + std::to_string(layer.compared_rows) + " of " + std::to_string(layer.rows) + " rows";
+    if (layer.other_choices == 0) return out;
+    return out + ", " + std::to_string(layer.other_choices) + " rows chose otherwise (" +
+           significant(-100 * layer.least_margin, 2) + " % worse)";
 }
 
 std::string as_text(const Comparison &comparison, const Output &output) {

@@ -87,6 +87,9 @@ void add_compare(nb::module_ &m) {
         .def_ro("step", &LayerComparison::step, "The token that `own` is about.")
         .def_ro("rows", &LayerComparison::rows, "Of the layer's outputs, in all steps.")
         .def_ro("compared_rows", &LayerComparison::compared_rows, "How many of them the reference computed.")
+        .def_ro("other_choices", &LayerComparison::other_choices,
+                "Rows for which the running model chose other indices than the reference would have.")
+        .def_ro("least_margin", &LayerComparison::least_margin, "Of those choices: -0.01 is up to 1 % worse.")
         .def_prop_ro("agrees", &LayerComparison::agrees)
         .def("__repr__", [](const LayerComparison &l) {
             return "<lamina.LayerComparison " + l.layer + (l.agrees() ? ": agrees>" : ": wrong>");

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 
 namespace lamina::comparison {
@@ -124,7 +125,9 @@ bool GraphComparison::step(const TensorMap &inputs) {
         device_.runtime->working();
         run.step(inputs);
     };
-    take(truth_), take(running_), take(whole_);
+    take(running_), take(whole_);
+    device_.runtime->working();
+    truth_.step(inputs, running_);
     bool agrees = true;
     for (size_t s = 0; s < layers_.size(); ++s) agrees = compare_layer(s) && agrees;
     for (const auto &[name, index] : whole_.plan().outputs)
@@ -165,6 +168,10 @@ bool GraphComparison::compare_layer(size_t s) {
     const std::vector<Tensor> by_itself = alone.read(results_of(alone.plan().steps[0])),
                               in_graph = running_.read(results_of(running_.plan().steps[s]));
     const Expected expected = truth_.expected(s, by_itself, tolerance);
+    const std::optional<Tensor> margins = truth_.margins(s);
+    std::vector<Tensor> of_choice; // for the choice of the running model
+    if (margins) of_choice = truth_.run().read(results_of(step));
+    const std::vector<Tensor> &followed = margins ? of_choice : expected.results;
     const auto rows = static_cast<size_t>(step.call.rows());
     layer.rows += rows;
     layer.compared_rows += expected.sampled ? expected.rows.size() : rows;
@@ -174,10 +181,13 @@ bool GraphComparison::compare_layer(size_t s) {
             if (conformance::add(layer.own, *own)) layer.step = first_ + steps_;
             agrees = agrees && own->passed;
         }
-        const Verdict accumulated = lamina::compare(in_graph[i], expected.results[i], tolerance, names[i]);
+        const Verdict accumulated = lamina::compare(in_graph[i], followed[i], tolerance, names[i]);
         conformance::add(layer.accumulated, accumulated);
         agrees = agrees && std::isfinite(accumulated.error);
     }
+    if (margins)
+        for (const float margin : margins->f32())
+            if (margin < 0) ++layer.other_choices, layer.least_margin = std::min<double>(layer.least_margin, margin);
     if (!agrees && !layer.own.passed && !replay_folder_.empty() && replay_.empty()) write_replay(s, expected);
     alone.forget_states();
     return agrees;

@@ -36,7 +36,7 @@ class GraphComparison {
     void keep_states() { alone_.clear(); }
 
   private:
-    [[nodiscard]] const plan::GraphPlan &plan() const { return truth_.plan(); }
+    [[nodiscard]] const plan::GraphPlan &plan() const { return running_.plan(); }
     void repeat_whole();
     bool compare_layer(size_t s);
     void write_replay(size_t s, const Expected &expected);

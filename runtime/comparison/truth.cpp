@@ -52,6 +52,8 @@ Truth::Truth(detail::SessionState &session, const GraphSteps &graph, const Compa
              std::set<std::string> &unproven)
     : session_(session), run_([&] {
           plan::GraphPlan plan = plan_of(session, graph);
+          free_ = plan;
+          give_choices(plan);
           const bool references = options.against == "reference";
           samples_.resize(plan.steps.size());
           if (references && !options.all_rows) samples_ = samples_of(plan, graph.inputs.size());
@@ -66,13 +68,61 @@ Truth::Truth(detail::SessionState &session, const GraphSteps &graph, const Compa
         if (run_.variant(s) == "reference") samples_[s].clear(); // there is no kernel: all rows are right
 }
 
-void Truth::step(const TensorMap &inputs) {
-    run_.step(inputs);
+void Truth::give_choices(plan::GraphPlan &plan) {
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+        plan::Step &step = plan.steps[s];
+        const auto choice = conformance::choice_of(step.call);
+        if (!choice) continue;
+        const std::string name = step.name + "." + step.call.layer().contract->inputs[choice->given].name;
+        const auto tensor = static_cast<int32_t>(plan.tensors.size());
+        plan.tensors.push_back(
+            {name, step.call.types(abi::PortList::out)[choice->indices], plan::PlannedTensor::Kind::input, false});
+        plan.inputs[name] = step.in[choice->given] = tensor;
+        step.call = step.call.with(choice->given, choice->indices);
+        chosen_.emplace(s, Chosen{*choice, name});
+    }
+}
+
+void Truth::step(const TensorMap &inputs, const Run &device) {
+    TensorMap all = inputs;
+    for (const auto &[s, chosen] : chosen_) {
+        const plan::Step &step = free_.steps[s];
+        std::vector<Tensor> found = device.read(step.out);
+        Tensor &indices = found[chosen.ports.indices];
+        // No choice at all: the layer is wrong by itself, and what later layers take does not matter.
+        if (!conformance::fault_of_indices(step.call, found).empty() || conformance::has_twins(indices))
+            for (size_t i = 0; i < static_cast<size_t>(indices.size()); ++i)
+                indices.i32()[i] = static_cast<int32_t>(i % static_cast<size_t>(indices.shape().back()));
+        all.insert_or_assign(chosen.input, std::move(indices));
+    }
+    run_.step(all);
     ++steps_;
+}
+
+std::optional<Tensor> Truth::margins(size_t layer) const {
+    const auto chosen = chosen_.find(layer);
+    if (chosen == chosen_.end()) return std::nullopt;
+    return run_.read(free_.steps[layer].out[chosen->second.ports.margin]);
+}
+
+// What the layer computes by itself, or for the choice that a device made by itself, if that is as good.
+std::vector<Tensor> Truth::expected_of_choice(size_t layer, const std::vector<Tensor> &found,
+                                              const lamina_tolerance &tolerance) const {
+    conformance::CaseGraph graph{.plan = plan::isolate(free_, layer),
+                                 .weights = session_.model->weights,
+                                 .values = {},
+                                 .results = {},
+                                 .rows = {}};
+    for (const auto &[name, tensor] : graph.plan.inputs)
+        graph.values.emplace(tensor, run_.read(run_.plan().tensor(name)));
+    graph.results = results_of(graph.plan.steps.front());
+    auto out = conformance::reference_for_choice(session_.runtime->plugins, graph, found, {}, tolerance);
+    return out ? std::move(*out) : conformance::reference_of(session_.runtime->plugins, graph, {});
 }
 
 Expected Truth::expected(size_t layer, const std::vector<Tensor> &found, const lamina_tolerance &tolerance) {
     const plan::Step &step = plan().steps[layer];
+    if (chosen_.contains(layer)) return {expected_of_choice(layer, found, tolerance), step.out.size()};
     Expected out{run_.read(results_of(step)), step.out.size()};
     if (!sampled(layer)) return out;
     out.sampled = true;

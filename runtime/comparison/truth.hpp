@@ -2,10 +2,12 @@
 #pragma once
 
 #include "comparison/run.hpp"
+#include "conformance/choice.hpp"
 #include "session/state.hpp"
 
 #include <lamina/proof.hpp>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,7 +33,8 @@ struct Expected {
 
 // Runs a graph with the references of its layers. Where a reference would take long, the CPU's kernel computes what
 // later layers take, and the reference only some rows of it: a sample over all steps, and those rows in which the
-// device's result and that of the CPU's kernel differ.
+// device's result and that of the CPU's kernel differ. Where a layer chooses indices, it takes the device's choice:
+// near ties may rightly come out otherwise there, and all later layers depend on them.
 class Truth {
   public:
     // `session` is on the CPU. `graph` says how many steps there will be.
@@ -40,17 +43,30 @@ class Truth {
 
     void begin() { run_.begin(); }
     void continue_from(const Truth &before) { run_.continue_from(before.run_); }
-    void step(const TensorMap &inputs);
+    // `device`: the last step of the same graph there.
+    void step(const TensorMap &inputs, const Run &device);
 
     [[nodiscard]] const Run &run() const { return run_; }
     [[nodiscard]] const plan::GraphPlan &plan() const { return run_.plan(); }
     // The results of a layer in the last step. `found`: the device's, given the same inputs.
     [[nodiscard]] Expected expected(size_t layer, const std::vector<Tensor> &found, const lamina_tolerance &tolerance);
+    // The margins of a layer's choices, which are those of the device; none for a layer that chooses nothing.
+    [[nodiscard]] std::optional<Tensor> margins(size_t layer) const;
 
   private:
+    // A layer whose choice is given.
+    struct Chosen {
+        conformance::Choice ports;
+        std::string input; // of the graph
+    };
+    void give_choices(plan::GraphPlan &plan);
+    [[nodiscard]] std::vector<Tensor> expected_of_choice(size_t layer, const std::vector<Tensor> &found,
+                                                         const lamina_tolerance &tolerance) const;
     [[nodiscard]] bool sampled(size_t layer) const { return !samples_[layer].empty(); }
 
     detail::SessionState &session_;
+    std::map<size_t, Chosen> chosen_;                        // by layer
+    plan::GraphPlan free_;                                   // in which layers choose
     std::vector<std::vector<std::vector<int64_t>>> samples_; // by layer and step: rows; empty if all are computed
     Run run_;
     size_t steps_ = 0; // done

@@ -287,22 +287,3 @@ TEST_CASE("a variant whose result depends on the previous contents of memory is 
         return n.find("'unbound' is barred") != std::string::npos && n.find("breaks its contract") != std::string::npos;
     }));
 }
-
-TEST_CASE("the output of a layer cannot be an index into a table, because its range is not checked") {
-    const TemporaryFolder cache;
-    std::vector<std::string> notices;
-    const Runtime runtime = runtime_with(cache, notices);
-    const std::string refusal = message_of([&] {
-        (void)runtime.load(
-            ModelDescription{.name = "chosen",
-                             .json = R"({"format": "lamina/1", "name": "chosen", "summary": "", "graphs": {"run": {
-                "inputs": {"x": {"dtype": "f32", "dims": "B T"}},
-                "layers": [{"name": "ids", "type": "index_of", "inputs": {"x": "x"}},
-                           {"name": "found", "type": "embedding"}],
-                "outputs": {"y": "found"}}}})",
-                             .weights = {{"found.table", Tensor({DType::f32, {5, 8}})}},
-                             .vocabularies = {}});
-    });
-    CHECK_THAT(refusal, matchers::contains("layer 'found'") && matchers::contains("an input of the graph"));
-    CHECK_THAT(refusal, matchers::contains("'ids', which a layer computes"));
-}
