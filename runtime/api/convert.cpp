@@ -104,7 +104,7 @@ Tensor narrowed_rows(const model::Weight &weight, ConvertedWeight &report) {
     double squares = 0, changes = 0, most = 0;
     for (int64_t r = 0; r < rows; ++r) {
         std::byte *row = out.bytes().data() + r * to.row_bytes(columns);
-        from.widen(weight.bytes.data() + r * from.row_bytes(columns), columns / from.block_values, values.data());
+        from.widen(weight.bytes().data() + r * from.row_bytes(columns), columns / from.block_values, values.data());
         to.narrow(values.data(), columns / to.block_values, row);
         to.widen(row, columns / to.block_values, narrowed.data());
         for (size_t i = 0; i < values.size(); ++i) {
@@ -125,7 +125,7 @@ Tensor narrowed_rows(const model::Weight &weight, ConvertedWeight &report) {
 
 Tensor copy_of(const model::Weight &weight) {
     Tensor out(weight.type);
-    std::ranges::copy(weight.bytes, out.bytes().begin());
+    std::ranges::copy(weight.bytes(), out.bytes().begin());
     return out;
 }
 

@@ -66,7 +66,7 @@ std::string Draft::tied(const std::string &name, const std::string &source) {
     if (name == source || !entries.contains(name)) return source;
     if (!entries.contains(source)) return name;
     const model::Weight &own = weights.at(name), &shared = weights.at(source);
-    if (own.type != shared.type || !std::ranges::equal(own.bytes, shared.bytes)) return name;
+    if (own.type != shared.type || !std::ranges::equal(own.bytes(), shared.bytes())) return name;
     unused.insert(name);
     return source;
 }

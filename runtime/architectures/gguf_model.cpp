@@ -214,8 +214,8 @@ class Reader {
     static std::vector<float> values(const model::Weight &weight) {
         if (weight.type.dtype != DType::f32)
             throw Error(ErrorCode::input, std::string(frequency_factors) + ": expected f32");
-        std::vector<float> out(weight.bytes.size() / sizeof(float));
-        std::memcpy(out.data(), weight.bytes.data(), weight.bytes.size());
+        std::vector<float> out(weight.bytes().size() / sizeof(float));
+        std::memcpy(out.data(), weight.bytes().data(), weight.bytes().size());
         return out;
     }
 

@@ -55,7 +55,7 @@ void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module,
             std::byte *to = out.bytes().data();
             for (int64_t g = 0; g < groups; ++g) {
                 const model::Weight part = tensor.rows(g * group + first, g * group + first + each);
-                to = std::ranges::copy(part.bytes, to).out;
+                to = std::ranges::copy(part.bytes(), to).out;
             }
             draft.weights.add(name + kind, model::Weight::of(std::move(out)));
             first += each;

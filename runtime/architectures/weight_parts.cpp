@@ -27,7 +27,7 @@ model::Weight transposed_columns(const model::Weight &matrix, int64_t part, int6
     std::byte *to = out.bytes().data();
     for (int64_t c = 0; c < columns; ++c)
         for (int64_t r = 0; r < rows; ++r, to += value)
-            std::memcpy(to, matrix.bytes.data() + static_cast<size_t>(r * shape[1] + part * columns + c) * value,
+            std::memcpy(to, matrix.bytes().data() + static_cast<size_t>(r * shape[1] + part * columns + c) * value,
                         value);
     return model::Weight::of(std::move(out));
 }
@@ -48,7 +48,7 @@ model::Weight as_vector(model::Weight row) {
 model::Weight scaled(const model::Weight &weight, double factor) {
     const auto &storage = storage_of(weight.type.dtype);
     Tensor out(TensorType{DType::f32, weight.type.shape});
-    storage.widen(weight.bytes.data(), element_count(weight.type.shape) / storage.block_values, out.f32().data());
+    storage.widen(weight.bytes().data(), element_count(weight.type.shape) / storage.block_values, out.f32().data());
     for (float &value : out.f32()) value = static_cast<float>(value * factor);
     return model::Weight::of(std::move(out));
 }

@@ -14,7 +14,7 @@ namespace {
 
 Tensor copy_of(const model::Weight &weight) {
     Tensor out(weight.type);
-    std::ranges::copy(weight.bytes, out.bytes().begin());
+    std::ranges::copy(weight.bytes(), out.bytes().begin());
     return out;
 }
 

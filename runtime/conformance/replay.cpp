@@ -16,7 +16,7 @@ using Params = std::map<std::string, abi::ParamValue, std::less<>>;
 
 Tensor copy_of(const model::Weight &entry) {
     Tensor out(entry.type);
-    std::memcpy(out.bytes().data(), entry.bytes.data(), entry.bytes.size());
+    std::memcpy(out.bytes().data(), entry.bytes().data(), entry.bytes().size());
     return out;
 }
 

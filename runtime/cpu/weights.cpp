@@ -17,7 +17,7 @@ constexpr uint64_t most_spare = uint64_t{1} << 26;
 
 bool lies_in_words(const model::Weight &weight) {
     const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
-    return words && reinterpret_cast<uintptr_t>(weight.bytes.data()) % alignof(float) == 0;
+    return words && reinterpret_cast<uintptr_t>(weight.bytes().data()) % alignof(float) == 0;
 }
 
 uint64_t values_of(const model::Weight &weight) { return static_cast<uint64_t>(element_count(weight.type.shape)); }
@@ -42,7 +42,7 @@ void Weights::count(int64_t bytes) {
 
 const void *Weights::words(const std::string &name) {
     const model::Weight &weight = at(name);
-    if (lies_in_words(weight)) return weight.bytes.data();
+    if (lies_in_words(weight)) return weight.bytes().data();
     auto found = kept_.find(name);
     if (found == kept_.end()) {
         Memory memory(values_of(weight) * sizeof(float));

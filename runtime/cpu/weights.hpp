@@ -20,7 +20,7 @@ class Weights {
     void expect_whole() const { stored_.expect_whole(); }
 
     // The weight as it is stored, without alignment.
-    [[nodiscard]] const std::byte *stored(const std::string &name) const { return at(name).bytes.data(); }
+    [[nodiscard]] const std::byte *stored(const std::string &name) const { return at(name).bytes().data(); }
     // What words() would add to the memory that is taken.
     [[nodiscard]] uint64_t bytes_to_widen(const std::string &name) const;
     // The weight as F32 or I32: the file's own bytes if they have this dtype and are aligned, else a copy, made once.

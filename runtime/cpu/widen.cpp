@@ -52,12 +52,13 @@ Widen widening_of(DType dtype) {
 
 void widen(const model::Weight &weight, float *out, size_t threads) {
     const plugin::StorageType &type = storage_of(weight.type.dtype);
+    const std::span<const std::byte> bytes = weight.bytes();
     const Widen widen = widening_of(weight.type.dtype);
     const int64_t blocks = element_count(weight.type.shape) / type.block_values;
     const int64_t part = std::max<int64_t>(1, values_of_a_piece / type.block_values);
     in_parallel(static_cast<size_t>((blocks + part - 1) / part), threads, [&](size_t piece, size_t) {
         const int64_t first = static_cast<int64_t>(piece) * part;
-        widen(weight.bytes.data() + first * type.block_bytes, std::min(part, blocks - first),
+        widen(bytes.data() + first * type.block_bytes, std::min(part, blocks - first),
               out + first * type.block_values);
     });
 }

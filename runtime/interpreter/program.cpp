@@ -78,7 +78,7 @@ void InterpretedProgram::place_tensors() {
             tensors_.push_back(kept[next_state++]);
         } else if (t.kind == Kind::weight) {
             std::shared_ptr<Memory> &weight = shared_->weights[t.name];
-            if (weight == nullptr) weight = made_of(shared_->file.at(t.name).bytes);
+            if (weight == nullptr) weight = made_of(shared_->file.at(t.name).bytes());
             tensors_.push_back(weight);
         } else {
             tensors_.push_back(std::make_shared<Memory>(made(t.type.bytes(), t.kind == Kind::input)));

@@ -3,7 +3,60 @@
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 
+#include <algorithm>
+#include <mutex>
+
 namespace lamina::model {
+
+// Tensors that become one when they are needed: a file of experts may be larger than memory, and not all is used.
+class Stack {
+  public:
+    explicit Stack(std::vector<Weight> parts) : parts_(std::move(parts)) {}
+
+    [[nodiscard]] std::span<const std::byte> bytes(const TensorType &type) const {
+        std::call_once(once_, [&] {
+            whole_ = Tensor(type);
+            std::byte *to = whole_.bytes().data();
+            for (Weight &part : parts_) {
+                to = std::ranges::copy(part.bytes(), to).out;
+                part.let_go();
+            }
+        });
+        return std::as_const(whole_).bytes();
+    }
+
+  private:
+    mutable std::vector<Weight> parts_;
+    mutable std::once_flag once_;
+    mutable Tensor whole_;
+};
+
+std::span<const std::byte> Weight::bytes() const { return stack != nullptr ? stack->bytes(type) : stored; }
+
+Weight Weight::stacked(const std::vector<Weight> &parts) {
+    Weight out = parts.front();
+    bool adjacent = true;
+    for (const Weight &part : parts) {
+        if (part.type != out.type)
+            throw Error(ErrorCode::input, "tensors of shapes " + to_string(out.type.shape) + " and " +
+                                              to_string(part.type.shape) + " and of dtypes " + name_of(out.type.dtype) +
+                                              " and " + name_of(part.type.dtype) + " cannot be stacked");
+        adjacent = adjacent && part.stack == nullptr && part.owner == out.owner &&
+                   part.stored.data() == out.stored.data() + (&part - parts.data()) * part.stored.size();
+    }
+    out.type.shape.insert(out.type.shape.begin(), static_cast<int64_t>(parts.size()));
+    if (adjacent)
+        out.stored = {out.stored.data(), out.stored.size() * parts.size()};
+    else
+        out.stored = {}, out.owner = nullptr, out.stack = std::make_shared<const Stack>(parts);
+    return out;
+}
+
+Weight Weight::entry(int64_t i) const {
+    Weight out = rows(i, i + 1);
+    out.type.shape.erase(out.type.shape.begin());
+    return out;
+}
 
 Weight Weight::of(Tensor tensor) {
     const auto owner = std::make_shared<const Tensor>(std::move(tensor));
@@ -18,13 +71,15 @@ Weight Weight::rows(int64_t begin, int64_t end) const {
                                           " of a tensor of shape " + to_string(type.shape));
     Weight out = *this;
     out.type.shape.front() = end - begin;
-    const size_t row = all == 0 ? 0 : bytes.size() / static_cast<size_t>(all);
-    out.bytes = bytes.subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(end - begin) * row);
+    const std::span<const std::byte> whole = bytes();
+    const size_t row = all == 0 ? 0 : whole.size() / static_cast<size_t>(all);
+    out.stored = whole.subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(end - begin) * row);
+    if (stack != nullptr) out.owner = std::exchange(out.stack, nullptr);
     return out;
 }
 
 void Weight::let_go() const {
-    if (mapping_of(bytes) != nullptr) lamina::let_go(bytes);
+    if (mapping_of(stored) != nullptr) lamina::let_go(stored);
 }
 
 Weights Weights::of(std::map<std::string, Tensor, std::less<>> tensors) {
@@ -40,7 +95,7 @@ void Weights::expect_new(const std::string &name) const {
 
 void Weights::add(const std::string &name, Weight weight) {
     expect_new(name);
-    if (const Mapping *mapping = mapping_of(weight.bytes)) mappings_.insert(mapping);
+    if (const Mapping *mapping = mapping_of(weight.stored)) mappings_.insert(mapping);
     entries_.emplace(name, std::move(weight));
 }
 

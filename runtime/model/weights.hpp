@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lamina::model {
 
@@ -19,10 +20,17 @@ namespace lamina::model {
 // unaligned, because a tensor may begin at any offset of a file.
 struct Weight {
     TensorType type;
-    std::span<const std::byte> bytes;
+    std::span<const std::byte> stored; // empty for a stack
     std::shared_ptr<const void> owner;
+    std::shared_ptr<const class Stack> stack{};
 
     static Weight of(Tensor tensor);
+    // Tensors of the same type as one, along a new first axis. If they follow each other in memory, this shares their
+    // bytes; otherwise bytes() copies them when it is first called. Throws Error(input) if their types differ.
+    static Weight stacked(const std::vector<Weight> &parts);
+    [[nodiscard]] std::span<const std::byte> bytes() const;
+    // Entry `i` of the outermost axis, without that axis, which shares these bytes.
+    [[nodiscard]] Weight entry(int64_t i) const;
     // Rows [begin, end) of the outermost axis, which share these bytes.
     // Throws Error(input) for rows that do not exist.
     [[nodiscard]] Weight rows(int64_t begin, int64_t end) const;

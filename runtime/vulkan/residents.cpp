@@ -36,8 +36,8 @@ std::map<std::string, Region> Residents::weights(const std::set<std::string> &na
         const auto entry = file_.entries().find(name);
         if (entry == file_.entries().end())
             throw Error(ErrorCode::input, file_.file().string() + " has no tensor '" + name + "'");
-        requests.push_back({"'" + name + "'", padded(entry->second.bytes.size()) + guard});
-        data.push_back(entry->second.bytes);
+        requests.push_back({"'" + name + "'", padded(entry->second.type.bytes()) + guard});
+        data.push_back(entry->second.bytes());
         missing.push_back(&region);
     }
     if (requests.empty()) return out;

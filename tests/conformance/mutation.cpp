@@ -197,7 +197,7 @@ class Trial {
             std::map<std::string, Tensor, std::less<>> weights;
             for (const auto &[other, e] : graph_.weights.entries()) {
                 Tensor &copy = weights[other] = Tensor(e.type);
-                std::ranges::copy(e.bytes, copy.bytes().begin());
+                std::ranges::copy(e.bytes(), copy.bytes().begin());
             }
             const std::span<std::byte> bytes = weights.at(name).bytes();
             std::swap_ranges(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2),

@@ -56,7 +56,7 @@ std::string contents(const model::Model &model) {
     uint64_t sum = 0xcbf29ce484222325;
     std::string out;
     for (const auto &[name, weight] : model.weights.entries()) {
-        for (const std::byte byte : weight.bytes) sum = (sum ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
+        for (const std::byte byte : weight.bytes()) sum = (sum ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
         out += name + to_string(weight.type.shape) + std::to_string(sum);
     }
     return out + Json::parse(model.json)["graphs"].dump();

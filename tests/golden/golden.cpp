@@ -61,9 +61,9 @@ std::map<std::string, TensorType, std::less<>> types_of(const Entries &entries, 
 Tensor widened(const model::Weight &entry) {
     Tensor tensor({entry.type.dtype == DType::i32 ? DType::i32 : DType::f32, entry.type.shape});
     if (entry.type.dtype == DType::i32)
-        std::ranges::copy(entry.bytes, tensor.bytes().begin());
+        std::ranges::copy(entry.bytes(), tensor.bytes().begin());
     else
-        widen(entry.type.dtype, entry.bytes, tensor.f32());
+        widen(entry.type.dtype, entry.bytes(), tensor.f32());
     return tensor;
 }
 

@@ -61,8 +61,8 @@ bool opens(const TemporaryFolder &folder, const std::string &bytes) {
         const Gguf gguf = open_gguf(path);
         size_t sum = 0;
         for (const auto &[name, weight] : gguf.weights.entries()) {
-            REQUIRE(weight.bytes.size() == weight.type.bytes());
-            for (const std::byte b : weight.bytes) sum += static_cast<size_t>(b);
+            REQUIRE(weight.bytes().size() == weight.type.bytes());
+            for (const std::byte b : weight.bytes()) sum += static_cast<size_t>(b);
         }
         for (const auto &[key, value] : gguf.metadata.values()) {
             sum += value.description().size();

@@ -52,8 +52,8 @@ bool loads(const TemporaryFolder &folder) {
         const auto model = Model::load(folder.path());
         unsigned sum = 0;
         for (const auto &[name, entry] : model->weights.entries()) {
-            REQUIRE(entry.bytes.size() == entry.type.bytes());
-            for (const std::byte b : entry.bytes) sum += static_cast<unsigned>(b);
+            REQUIRE(entry.bytes().size() == entry.type.bytes());
+            for (const std::byte b : entry.bytes()) sum += static_cast<unsigned>(b);
         }
         CHECK(sum < 1u << 31);
         for (const auto &[name, graph] : model->graphs) CHECK_FALSE(graph.nodes.empty());

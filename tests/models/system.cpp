@@ -36,7 +36,7 @@ Expected read_expected(const std::filesystem::path &file) {
     const auto opened = model::open_safetensors(file).weights;
     for (const auto &[name, entry] : opened.entries()) {
         Tensor tensor(entry.type);
-        std::ranges::copy(entry.bytes, tensor.bytes().begin());
+        std::ranges::copy(entry.bytes(), tensor.bytes().begin());
         const size_t dot = name.find('.');
         const std::string role = name.substr(0, dot);
         TensorMap &map = role == "in"            ? out.in

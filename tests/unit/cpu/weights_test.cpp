@@ -110,7 +110,7 @@ TEST_CASE("cpu: a kernel that takes a dtype as it is stored is given the file's 
     Fixture fixture(ramp(DType::q8_0));
     fixture.run();
     CHECK(kernel_saw.dtype == LAMINA_Q8_0);
-    CHECK(kernel_saw.data == fixture.weight().bytes.data());
+    CHECK(kernel_saw.data == fixture.weight().bytes().data());
     CHECK(reference_saw.data == nullptr);
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("cpu: a weight in f32 is read where the file is mapped, not copied") {
     kernel_hands_back = false;
     Fixture fixture(ramp(DType::f32));
     fixture.run();
-    CHECK(kernel_saw.data == fixture.weight().bytes.data());
+    CHECK(kernel_saw.data == fixture.weight().bytes().data());
 }
 
 namespace {

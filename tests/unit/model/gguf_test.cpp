@@ -41,10 +41,10 @@ TEST_CASE("gguf: tensors have row-major shapes, their bytes, and the dtypes that
     CHECK(entries.at("q").type == TensorType{DType::q8_0, {3, 64}});
     for (const auto &[name, weight] : entries) {
         CAPTURE(name);
-        CHECK(weight.bytes.size() == weight.type.bytes());
+        CHECK(weight.bytes().size() == weight.type.bytes());
     }
-    CHECK(entries.at("b").bytes.front() == std::byte{3});
-    CHECK(entries.at("q").bytes.back() == std::byte{5});
+    CHECK(entries.at("b").bytes().front() == std::byte{3});
+    CHECK(entries.at("q").bytes().back() == std::byte{5});
 }
 
 TEST_CASE("gguf: tensors of unsupported types are listed separately") {
@@ -133,7 +133,7 @@ TEST_CASE("gguf: version 2 is read as version 3, and the file may set its alignm
         file.alignment = 64;
         file.metadata("general.alignment", 64);
         file.tensor("a", {1}, ggml_f32, "abcd").tensor("b", {1}, ggml_f32, "efgh");
-        CHECK(opened(file).weights.entries().at("b").bytes.front() == std::byte{'e'});
+        CHECK(opened(file).weights.entries().at("b").bytes().front() == std::byte{'e'});
     }
 }
 

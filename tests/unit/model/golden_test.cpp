@@ -20,7 +20,7 @@ model::Weights golden() {
 
 Tensor copy_of(const model::Weight &weight) {
     Tensor out(weight.type);
-    std::ranges::copy(weight.bytes, out.bytes().begin());
+    std::ranges::copy(weight.bytes(), out.bytes().begin());
     return out;
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("blocks: widening makes GGML's values, bit for bit") {
         INFO(type.name);
         const Tensor blocks = copy_of(file.at(type.name));
         REQUIRE(blocks.dtype() == DType{type.dtype});
-        CHECK(std::ranges::equal(widened(blocks).bytes(), file.at(std::string(type.name) + ".widened").bytes));
+        CHECK(std::ranges::equal(widened(blocks).bytes(), file.at(std::string(type.name) + ".widened").bytes()));
     }
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("blocks: narrowing makes GGML's bytes, where its package narrows") {
     for (const char *name : {"q8_0", "q4_0", "q4_1", "q5_0", "q5_1"}) {
         INFO(name);
         const model::Weight &blocks = file.at(name);
-        CHECK(std::ranges::equal(narrowed(values, blocks.type.dtype).bytes(), blocks.bytes));
+        CHECK(std::ranges::equal(narrowed(values, blocks.type.dtype).bytes(), blocks.bytes()));
     }
 }
 

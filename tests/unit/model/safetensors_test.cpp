@@ -61,12 +61,12 @@ TEST_CASE("safetensors: what is written is read back") {
         CAPTURE(name);
         const auto &entry = read.weights.entries().at(name);
         CHECK(entry.type == tensor.type());
-        CHECK(std::equal(entry.bytes.begin(), entry.bytes.end(), tensor.bytes().begin(), tensor.bytes().end()));
+        CHECK(std::equal(entry.bytes().begin(), entry.bytes().end(), tensor.bytes().begin(), tensor.bytes().end()));
     }
     CHECK(read.metadata.at("made by") == "a test");
     CHECK(read.weights.others().empty());
-    CHECK(read.weights.entries().at("a.f32").bytes.data() != nullptr);
-    CHECK(reinterpret_cast<uintptr_t>(read.weights.entries().at("a.f32").bytes.data()) % 4 == 0);
+    CHECK(read.weights.entries().at("a.f32").bytes().data() != nullptr);
+    CHECK(reinterpret_cast<uintptr_t>(read.weights.entries().at("a.f32").bytes().data()) % 4 == 0);
 }
 
 TEST_CASE("safetensors: weights in blocks are stored as bytes, and the metadata gives their format") {
@@ -124,7 +124,7 @@ TEST_CASE("safetensors: the file stays mapped for as long as a copy lives") {
         copy = open_safetensors(folder.path() / "w").weights;
     }
     int32_t value = 0;
-    std::memcpy(&value, copy.entries().at("t").bytes.data(), sizeof value);
+    std::memcpy(&value, copy.entries().at("t").bytes().data(), sizeof value);
     CHECK(value == 42);
 }
 
@@ -134,8 +134,8 @@ TEST_CASE("safetensors: tensors may be in any order and at odd offsets") {
         "b": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},
         "none": {"dtype": "F32", "shape": [0], "data_offsets": [5, 5]}}   )";
     const Safetensors read = open_safetensors(folder.write("w", file_of(header, 5)));
-    CHECK(read.weights.entries().at("z").bytes.size() == 4);
-    CHECK(read.weights.entries().at("none").bytes.empty());
+    CHECK(read.weights.entries().at("z").bytes().size() == 4);
+    CHECK(read.weights.entries().at("none").bytes().empty());
 }
 
 TEST_CASE("safetensors: tensors of unsupported dtypes are listed separately") {

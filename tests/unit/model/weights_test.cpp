@@ -3,6 +3,7 @@
 #include "catch.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 using namespace lamina;
@@ -22,22 +23,22 @@ TEST_CASE("weights: rows() shares the bytes of a tensor and may outlive it") {
     {
         const Weight whole = Weight::of(counted({4, 3, 2}));
         part = whole.rows(1, 3);
-        CHECK(part.bytes.data() == whole.bytes.data() + 6 * sizeof(float));
+        CHECK(part.bytes().data() == whole.bytes().data() + 6 * sizeof(float));
     }
     CHECK(part.type == TensorType{DType::f32, {2, 3, 2}});
     const Tensor all = counted({4, 3, 2});
-    CHECK(std::ranges::equal(part.bytes, all.bytes().subspan(6 * sizeof(float), 12 * sizeof(float))));
+    CHECK(std::ranges::equal(part.bytes(), all.bytes().subspan(6 * sizeof(float), 12 * sizeof(float))));
 }
 
 TEST_CASE("weights: rows of blocks are whole rows") {
     const Weight part = Weight::of(Tensor({DType::q8_0, {3, 64}})).rows(2, 3);
     CHECK(part.type == TensorType{DType::q8_0, {1, 64}});
-    CHECK(part.bytes.size() == 68);
+    CHECK(part.bytes().size() == 68);
 }
 
 TEST_CASE("weights: rows out of range are refused; a vector has one row per value") {
     const Weight weight = Weight::of(counted({4, 2}));
-    CHECK(weight.rows(4, 4).bytes.empty());
+    CHECK(weight.rows(4, 4).bytes().empty());
     for (const auto &[begin, end] : {std::pair{-1, 2}, {3, 2}, {0, 5}})
         CHECK_THAT(message_of([&, b = begin, e = end] { (void)weight.rows(b, e); }),
                    contains("of a tensor of shape (4, 2)"));
@@ -50,7 +51,7 @@ TEST_CASE("weights: a tensor may have two names, but a name has only one tensor"
     weights.add("table", Weight::of(counted({2, 2})));
     weights.add("head.weight", weights.at("table"));
     weights.add_other("mask", "BOOL");
-    CHECK(weights.at("head.weight").bytes.data() == weights.at("table").bytes.data());
+    CHECK(weights.at("head.weight").bytes().data() == weights.at("table").bytes().data());
     for (const char *name : {"table", "mask"}) {
         CHECK_THAT(message_of([&] { weights.add(name, Weight::of(counted({1}))); }),
                    contains("file: a second tensor is called '" + std::string(name) + "'"));
@@ -58,4 +59,27 @@ TEST_CASE("weights: a tensor may have two names, but a name has only one tensor"
     }
     CHECK_THAT(message_of([&] { (void)weights.at("tabel"); }),
                contains("file: no tensor 'tabel'; did you mean 'table'?"));
+}
+
+TEST_CASE("stacked tensors share the bytes of those that follow each other, and otherwise become one when read") {
+    const Weight whole = Weight::of(counted({4, 2}));
+    const Weight there = Weight::stacked({whole.rows(0, 2), whole.rows(2, 4)});
+    CHECK(there.type.shape == Shape{2, 2, 2});
+    CHECK(there.bytes().data() == whole.bytes().data());
+    CHECK(there.bytes().size() == whole.bytes().size());
+
+    const Weight apart = Weight::stacked({whole.rows(2, 4), whole.rows(0, 2)});
+    CHECK(apart.type.shape == Shape{2, 2, 2});
+    const auto value = [](const Weight &weight, size_t i) {
+        float out = 0;
+        std::memcpy(&out, weight.bytes().data() + i * sizeof out, sizeof out);
+        return out;
+    };
+    for (size_t i = 0; i < 8; ++i) CHECK(value(apart, i) == static_cast<float>((i + 4) % 8));
+    const Weight second = apart.entry(1);
+    CHECK(second.type.shape == Shape{2, 2});
+    CHECK(value(second, 3) == 3);
+
+    CHECK_THROWS_AS(Weight::stacked({whole, Weight::of(Tensor({DType::f32, {4, 3}}))}), Error);
+    CHECK_THROWS_AS(Weight::stacked({whole, Weight::of(Tensor({DType::f16, {4, 2}}))}), Error);
 }
