@@ -34,11 +34,12 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "cohere", "cohere2", "distilbert", "electra", "ernie4_5",
-               "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gptj",
-               "granite", "gte", "llama", "m2m_100", "marian", "mbart", "mistral", "modernbert", "mpnet", "mpt", "mt5",
-               "nomic_bert", "olmo", "olmo2", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen3", "roberta", "smollm3",
-               "stablelm", "starcoder2", "t5", "whisper", "xlm-roberta"]
+MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "cohere", "cohere2", "distilbert", "electra",
+               "ernie4_5", "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo",
+               "gpt_neox", "gptj", "granite", "granitemoe", "gte", "llama", "m2m_100", "marian", "mbart", "mistral",
+               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
+               "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "roberta", "smollm3", "stablelm",
+               "starcoder2", "t5", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
@@ -57,8 +58,8 @@ NO_EFFECT = {
         "classifier_dropout", "classifier_dropout_prob", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop",
         "embed_dropout", "embedding_dropout", "encoder_layerdrop", "gradient_checkpointing", "hidden_dropout",
         "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks", "mask_feature_prob",
-        "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout", "qa_dropout", "resid_dropout",
-        "resid_pdrop", "residual_dropout", "seq_classif_dropout", "sparse_pred_ignore_index", "sparse_prediction",
+        "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout", "output_router_logits", "qa_dropout",
+        "resid_dropout", "resid_pdrop", "residual_dropout", "router_aux_loss_coef", "router_jitter_noise", "seq_classif_dropout", "sparse_pred_ignore_index", "sparse_prediction",
         "summary_first_dropout"],
     "first values of weights, which a file replaces": [
         "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "sinusoidal_pos_embds"],

@@ -92,6 +92,7 @@ struct GgufKind {
     std::span<const SettingName> settings = {}; // beside those of gguf_names.hpp, or instead
     std::span<const TensorFlag> flags = {};
     bool divided_frequencies = false; // rope_freqs.weight has divisors of the rotary frequencies
+    bool experts = false;             // it is that of files with "expert_count", where others share the architecture
 };
 
 struct Architecture {

@@ -82,13 +82,15 @@ void refuse_unsupported(const Config &config) {
     (void)architecture_of(config.text("model_type"), config);
 }
 
-const Architecture &architecture_of_gguf(const std::string &name, const Config &config) {
+const Architecture &architecture_of_gguf(const std::string &name, bool experts, const Config &config) {
     std::set<std::string_view> supported;
+    const Architecture *found = nullptr;
     for (const Architecture &a : all()) {
         if (a.gguf.architecture.empty()) continue;
-        if (a.gguf.architecture == name) return a;
+        if (a.gguf.architecture == name && (found == nullptr || a.gguf.experts == experts)) found = &a;
         supported.insert(a.gguf.architecture);
     }
+    if (found != nullptr) return *found;
     const auto is_it = [&](const Architecture &a) { return a.model_type == name; };
     if (std::ranges::any_of(all(), is_it))
         config.fail("model_type", in_quotes(name) + " is read from Hugging Face folders only, not from GGUF");

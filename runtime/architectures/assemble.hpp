@@ -15,7 +15,7 @@ namespace lamina::architectures {
 void refuse_unsupported(const Config &config);
 
 // The architecture that GGUF files call `name`. Throws Error(input) if none is read from GGUF; `config`: for its place.
-[[nodiscard]] const Architecture &architecture_of_gguf(const std::string &name, const Config &config);
+[[nodiscard]] const Architecture &architecture_of_gguf(const std::string &name, bool experts, const Config &config);
 
 // Throws Error(input) for an unknown architecture.
 [[nodiscard]] const Architecture &architecture_of(const std::string &model_type, const Config &config);

@@ -44,7 +44,7 @@ class Reader {
           place_(file.string() + ": metadata") {
         const JsonText document(Json{{"model_type", type_}}.in_one_line(), place_);
         try {
-            architecture_ = &architecture_of_gguf(type_, Config(document.root()));
+            architecture_ = &architecture_of_gguf(type_, find("expert_count") != nullptr, Config(document.root()));
         } catch (const Error &error) {
             throw Error(error.code(), in_gguf_names(error.what(), {}));
         }

@@ -142,6 +142,27 @@ GraphWriter::Tensor GraphWriter::feed_forward(const std::string &module, const T
                  {{"x", x}, {"residual", options.residual}}, {{"activation", options.activation}}, weights);
 }
 
+GraphWriter::Tensor GraphWriter::mixture(const std::string &module, const std::string &name, const Tensor &x,
+                                         const Mixture &options) {
+    const int64_t width = channels(x);
+    Json weights;
+    for (const char *part : {"up", "gate", "down"}) {
+        const std::string weight = name + "." + part + "_proj.weight";
+        const bool down = std::string_view(part) == "down";
+        require(weight, {options.experts, down ? width : options.hidden, down ? options.hidden : width});
+        weights[std::string(part) + "_weight"] = weight;
+    }
+    const Tensor scores = linear(module + "." + options.router, x,
+                                 {.outputs = options.experts, .biased = false, .weight = options.router_weight});
+    Json choice{{"k", options.chosen}};
+    if (const auto *members = options.choice.members())
+        for (const Json::Member &member : *members) choice[member.key] = member.value;
+    const Tensor chosen = layer(name + ".router", "router", {{"x", scores}}, choice);
+    return layer(name, "experts",
+                 {{"x", x}, {"experts", chosen}, {"shares", chosen + ".weights"}, {"residual", options.residual}},
+                 {{"activation", options.activation}}, weights);
+}
+
 GraphWriter::Tensor GraphWriter::activated(const std::string &activation, const Tensor &x) {
     return layer(x + ".activation", "activation", {{"x", x}}, {{"activation", activation}});
 }

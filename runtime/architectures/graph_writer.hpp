@@ -90,6 +90,18 @@ class GraphWriter {
     };
     Tensor feed_forward(const std::string &module, const Tensor &x, const FeedForward &options);
 
+    // A mixture of gated feed-forward layers: the product MODULE.ROUTER, the choice NAME.router, and the layer NAME, of
+    // the stacks NAME.up_proj, .gate_proj and .down_proj.
+    struct Mixture {
+        int64_t experts, chosen, hidden;
+        std::string activation;
+        std::string router = "gate";
+        std::string router_weight = {}; // if it is not MODULE.ROUTER.weight
+        Json choice = {};               // parameters of the layer `router` beside k
+        Tensor residual = {};
+    };
+    Tensor mixture(const std::string &module, const std::string &name, const Tensor &x, const Mixture &options);
+
     Tensor activated(const std::string &activation, const Tensor &x);
 
     struct Attention {

@@ -63,6 +63,22 @@ void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module,
     });
 }
 
+void stack(Draft &draft, GraphWriter &graph, const std::string &name, const std::vector<std::string> &tensors,
+           const Shape &shape) {
+    std::vector<model::Weight> parts;
+    for (const std::string &tensor : tensors) {
+        graph.require(tensor, shape);
+        parts.push_back(draft.weights.at(tensor));
+        if (parts.back().type.dtype != parts.front().type.dtype)
+            throw Error(ErrorCode::input, draft.weights.file().string() + ": the tensor '" + tensor + "' is " +
+                                              name_of(parts.back().type.dtype) + " and '" + tensors.front() + "' is " +
+                                              name_of(parts.front().type.dtype) +
+                                              ": expected the same dtype for all experts of a layer");
+        draft.unused.insert(tensor);
+    }
+    draft.weights.add(name, model::Weight::stacked(parts));
+}
+
 std::string scaled_norm(Draft &draft, GraphWriter &graph, const std::string &module, int64_t width, double factor) {
     const std::string weight = module + ".weight", out = module + ".scaled";
     graph.require(weight, {width});

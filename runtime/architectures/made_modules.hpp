@@ -23,6 +23,11 @@ void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fu
 // those of the second and so on. Copies them.
 void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups);
 
+// Makes tensors of this shape, in this order, one: NAME (number of tensors, shape...). Nothing is copied before it is
+// read.
+void stack(Draft &draft, GraphWriter &graph, const std::string &name, const std::vector<std::string> &tensors,
+           const Shape &shape);
+
 // A norm with MODULE.weight times `factor`, which scales what it computes; returns its name.
 [[nodiscard]] std::string scaled_norm(Draft &draft, GraphWriter &graph, const std::string &module, int64_t width,
                                       double factor);

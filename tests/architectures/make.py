@@ -69,6 +69,7 @@ def ids(batch, length):
 def decoder(name, model_class, config, length=13, dtype=torch.float16):
     tokens = ids(2, length)
     config._attn_implementation = "eager"  # the other implementations ignore the soft cap
+    config._experts_implementation = "eager"  # the other implementations do not compute in float64
     save(name, model_class(config), {"decode": ({"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)},
                                                 lambda m: {"logits": m(input_ids=tokens).logits})}, dtype)
 
@@ -201,6 +202,30 @@ def more_decoders():
                attention_types=[[["global", "local"], 1], [["local"], 1]], window_size=4)
     decoder("gpt_neo", T.GPTNeoForCausalLM, T.GPTNeoConfig(**neo))
     decoder("gpt_neo_inner", T.GPTNeoForCausalLM, T.GPTNeoConfig(**neo, intermediate_size=44, tie_word_embeddings=False))
+
+
+def mixtures():
+    """Of experts. The routers are wide enough that no choice is a near tie."""
+    T = transformers
+    moe = {"num_experts_per_tok": 2, "moe_intermediate_size": 20}
+    decoder("mixtral", T.MixtralForCausalLM, T.MixtralConfig(**llama_like(
+        head_dim=10, num_local_experts=4, num_experts_per_tok=2, sliding_window=4, tie_word_embeddings=False)))
+    decoder("mixtral_plain", T.MixtralForCausalLM, T.MixtralConfig(**llama_like(num_local_experts=3)))
+    decoder("qwen2_moe", T.Qwen2MoeForCausalLM, T.Qwen2MoeConfig(**llama_like(
+        num_hidden_layers=3, num_experts=6, shared_expert_intermediate_size=28, mlp_only_layers=[1], norm_topk_prob=True,
+        qkv_bias=False, use_sliding_window=True, sliding_window=4, max_window_layers=1, **moe)))
+    decoder("qwen2_moe_plain", T.Qwen2MoeForCausalLM, T.Qwen2MoeConfig(**llama_like(
+        num_experts=5, shared_expert_intermediate_size=24, tie_word_embeddings=False, **moe)))
+    decoder("qwen3_moe", T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig(**llama_like(
+        head_dim=8, num_hidden_layers=3, num_experts=6, decoder_sparse_step=2, attention_bias=True, **moe)))
+    decoder("qwen3_moe_plain", T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig(**llama_like(
+        head_dim=8, num_experts=8, norm_topk_prob=True, **(moe | {"num_experts_per_tok": 3}))))
+    decoder("olmoe", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(num_experts=6, num_experts_per_tok=3)))
+    decoder("olmoe_normalized", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(
+        num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, attention_bias=True, tie_word_embeddings=False)))
+    decoder("granitemoe", T.GraniteMoeForCausalLM, T.GraniteMoeConfig(**llama_like(
+        num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=3.0, residual_multiplier=0.4,
+        attention_multiplier=0.3, logits_scaling=2.5)))
 
 
 def for_gguf():
@@ -568,6 +593,7 @@ def whispers():
 if __name__ == "__main__":
     torch.manual_seed(7)
     decoders()
+    mixtures()
     for_gguf()
     encoders()
     encoder_decoders()

@@ -1,11 +1,14 @@
 // Llama (Touvron et al., arXiv:2302.13971; Grattafiori et al., arXiv:2407.21783) and models that differ from it only in
-// a few settings: SmolLM2, Mistral, Qwen2, Qwen3, SmolLM3, ERNIE 4.5, Phi-3 (Abdin et al., arXiv:2404.14219), Granite.
+// a few settings: SmolLM2, Mistral, Qwen2, Qwen3, SmolLM3, ERNIE 4.5, Phi-3 (Abdin et al., arXiv:2404.14219), Granite;
+// and their mixtures of experts: Mixtral (Jiang et al., arXiv:2401.04088), Qwen MoE, OLMoE, Granite MoE.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
+#include "architectures/mixture.hpp"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace lamina::architectures {
 namespace {
@@ -14,11 +17,13 @@ namespace {
 struct Kind {
     bool biased_heads = false;        // queries, keys and values have biases; the output projection has none
     bool normed_heads = false;        // queries and keys are normalized per head
+    bool normed_whole = false;        // or all heads of them together
     bool interleaved = false;         // rotary pairs are neighbours
     bool interleaved_in_gguf = false; // GGUF permutes the rows of queries and keys for interleaved rotary pairs
     bool fused = false;               // one matrix for queries, keys and values, and one for gate and up
     bool one_window = false;          // all layers have it, whatever layer_types says
     RotaryKind rotary = {};
+    const MixtureKind *mixture = nullptr;
 };
 
 // Which layers turn queries and keys by their positions. SmolLM3 leaves out every fourth.
@@ -45,7 +50,11 @@ std::vector<int64_t> windows(const Config &config, const Kind &kind, const std::
     std::vector<int64_t> out(turns.size(), 0);
     if (!config.reads("sliding_window")) return out;
     if (kind.one_window) return std::vector<int64_t>(turns.size(), common_window(config));
-    const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
+    const auto given = config.find("sliding_window");
+    // transformers writes 0 for Qwen MoE where no layer has one.
+    const bool none = config.reads("use_sliding_window") && !config.flag("use_sliding_window") && given &&
+                      given->is_number() && given->number() == 0;
+    const int64_t window = given && !none ? config.positive("sliding_window") : 0;
     // mistral has the same window everywhere; with layer_types, transformers takes it for ministral, which has not.
     const bool everywhere = !config.reads("use_sliding_window");
     const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(turns.size()));
@@ -95,6 +104,8 @@ void build(Draft &draft, const Kind &kind) {
     if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
     const std::string activation = config.activation("hidden_act");
     const auto adds_bias = [&](const char *key) { return config.reads(key) && config.flag(key); };
+    for (const char *key : {"clip_qkv", "sliding_window"})
+        if (kind.normed_whole && config.reads(key) && config.find(key)) config.fail(key, "is not supported here");
     const bool all_biased = adds_bias("use_bias"), mlp_biased = adds_bias("mlp_bias") || all_biased,
                attention_bias = adds_bias("attention_bias") || all_biased;
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
@@ -111,8 +122,10 @@ void build(Draft &draft, const Kind &kind) {
                                    kind.interleaved || (draft.gguf && kind.interleaved_in_gguf));
     if (std::ranges::find(turns, true) == turns.end()) draft.unused.insert("model.rotary.frequencies");
     const auto head_norm = [&](const std::string &module, const std::string &x, int64_t count) {
-        return graph.rms_norm(module, x, {.eps = eps, .groups = count});
+        return graph.rms_norm(module, x, {.eps = eps, .groups = kind.normed_whole ? 1 : count});
     };
+    std::optional<Mixture> mixture;
+    if (kind.mixture != nullptr) mixture.emplace(draft, *kind.mixture);
     const std::string table = "model.embed_tokens";
     const double scale = factor.embedding / factor.residual;
     std::string x =
@@ -130,18 +143,24 @@ void build(Draft &draft, const Kind &kind) {
             split(draft, graph, mlp + ".gate_up_proj",
                   {.inputs = width, .parts = {{mlp + ".gate_proj", hidden}, {mlp + ".up_proj", hidden}}});
         }
-        x = decoder.self_attention(self, graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps}),
-                                   {.heads = heads,
-                                    .kv_heads = kv_heads,
-                                    .head_dim = head_dim,
-                                    .biased = kind.biased_heads || attention_bias,
-                                    .out_biased = attention_bias,
-                                    .norm = kind.normed_heads ? head_norm : DecoderGraph::HeadNorm(),
-                                    .rotary = turns[static_cast<size_t>(i)] ? &rotary_layer : nullptr,
-                                    .scale = factor.attention,
-                                    .window = window[static_cast<size_t>(i)],
-                                    .residual = x});
-        x = graph.feed_forward(mlp, graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps}),
+        x = decoder.self_attention(
+            self, graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps}),
+            {.heads = heads,
+             .kv_heads = kv_heads,
+             .head_dim = head_dim,
+             .biased = kind.biased_heads || attention_bias || adds_bias("qkv_bias"),
+             .out_biased = attention_bias,
+             .norm = kind.normed_heads || kind.normed_whole ? head_norm : DecoderGraph::HeadNorm(),
+             .rotary = turns[static_cast<size_t>(i)] ? &rotary_layer : nullptr,
+             .scale = factor.attention,
+             .window = window[static_cast<size_t>(i)],
+             .residual = x});
+        const std::string normed = graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
+        if (mixture && mixture->is_in(i)) {
+            x = (*mixture)(layer, graph, normed, x);
+            continue;
+        }
+        x = graph.feed_forward(mlp, normed,
                                {.hidden = hidden,
                                 .activation = activation,
                                 .up = "up_proj",
@@ -200,12 +219,76 @@ constexpr std::array<TensorFlag, 2> biases{{
     {"mlp_bias", "blk.0.ffn_up.bias"},
 }};
 
+constexpr std::array<TensorFlag, 1> qkv_biases{{{"qkv_bias", "blk.0.attn_q.bias"}}};
+
+// ---- Mixtures of experts ----
+
+template <class Name, size_t A, size_t B>
+constexpr std::array<Name, A + B> with(const std::array<Name, A> &first, const std::array<Name, B> &second) {
+    std::array<Name, A + B> out{};
+    std::ranges::copy(second, std::ranges::copy(first, out.begin()).out);
+    return out;
+}
+
+constexpr auto moe_tensors =
+    with(tensors, std::array<TensorName, 8>{{
+                      {"blk.{i}.ffn_gate_inp", "model.layers.{i}.mlp.gate"},
+                      {"blk.{i}.ffn_gate_exps", "model.layers.{i}.mlp.experts.gate_proj"},
+                      {"blk.{i}.ffn_up_exps", "model.layers.{i}.mlp.experts.up_proj"},
+                      {"blk.{i}.ffn_down_exps", "model.layers.{i}.mlp.experts.down_proj"},
+                      {"blk.{i}.ffn_gate_inp_shexp", "model.layers.{i}.mlp.shared_expert_gate"},
+                      {"blk.{i}.ffn_gate_shexp", "model.layers.{i}.mlp.shared_expert.gate_proj"},
+                      {"blk.{i}.ffn_up_shexp", "model.layers.{i}.mlp.shared_expert.up_proj"},
+                      {"blk.{i}.ffn_down_shexp", "model.layers.{i}.mlp.shared_expert.down_proj"},
+                  }});
+constexpr std::array<TensorName, 3> sparse_experts{{
+    {"blk.{i}.ffn_gate_exps", "model.layers.{i}.block_sparse_moe.experts.gate_proj"},
+    {"blk.{i}.ffn_up_exps", "model.layers.{i}.block_sparse_moe.experts.up_proj"},
+    {"blk.{i}.ffn_down_exps", "model.layers.{i}.block_sparse_moe.experts.down_proj"},
+}};
+constexpr auto mixtral_tensors =
+    with(with(tensors, sparse_experts),
+         std::array<TensorName, 1>{{{"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.gate"}}});
+constexpr auto granitemoe_tensors =
+    with(with(tensors, sparse_experts),
+         std::array<TensorName, 1>{{{"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.router.layer"}}});
+
+constexpr std::array<SettingName, 4> moe_settings{{
+    {"expert_count", "num_experts"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"},
+    {"expert_used_count", "num_experts_per_tok"},
+}};
+constexpr std::array<SettingName, 2> mixtral_settings{{
+    {"expert_count", "num_local_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
+}};
+constexpr auto qwen3moe_settings =
+    with(mixtral_settings, std::array<SettingName, 1>{{{"expert_feed_forward_length", "moe_intermediate_size"}}});
+constexpr auto granitemoe_settings = with(granite_settings, mixtral_settings);
+
+constexpr MixtureKind granitemoe{.block = "block_sparse_moe",
+                                 .router = "router.layer",
+                                 .experts = "num_local_experts",
+                                 .hidden = "intermediate_size",
+                                 .inputs = "input_linear",
+                                 .outputs = "output_linear"};
+constexpr MixtureKind mixtral{.block = "block_sparse_moe",
+                              .experts = "num_local_experts",
+                              .hidden = "intermediate_size",
+                              .up = "w3",
+                              .gate = "w1",
+                              .down = "w2"};
+constexpr MixtureKind olmoe{.hidden = "intermediate_size", .normalized = false};
+constexpr MixtureKind qwen2_moe{.normalized = false, .shared = true};
+constexpr MixtureKind qwen3_moe{.experts = "num_local_experts"};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> llama() {
-    static constexpr std::array<Architecture, 8> kinds{{
+    static constexpr std::array<Architecture, 13> kinds{{
         {"ernie4_5",
          [](Draft &draft) { build(draft, {.interleaved = true}); },
          {"ernie4_5", tensors, {}, all_biases},
@@ -214,11 +297,27 @@ std::span<const Architecture> llama() {
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
          {"granite", tensors, granite_settings, biases},
          "model"},
+        {"granitemoe",
+         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true, .mixture = &granitemoe}); },
+         {"granitemoe", granitemoe_tensors, granitemoe_settings, biases},
+         "model"},
         {"llama",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
          {.architecture = "llama", .tensors = tensors, .divided_frequencies = true},
          "model"},
         {"mistral", [](Draft &draft) { build(draft, {}); }, {}, "model"},
+        {"mixtral",
+         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true, .mixture = &mixtral}); },
+         {.architecture = "llama",
+          .tensors = mixtral_tensors,
+          .settings = mixtral_settings,
+          .divided_frequencies = true,
+          .experts = true},
+         "model"},
+        {"olmoe",
+         [](Draft &draft) { build(draft, {.normed_whole = true, .mixture = &olmoe}); },
+         {"olmoe", moe_tensors, moe_settings},
+         "model"},
         {"phi3",
          [](Draft &draft) {
              build(draft, {.fused = true, .one_window = true, .rotary = {.part = 1, .old_longrope = true}});
@@ -226,7 +325,15 @@ std::span<const Architecture> llama() {
          {"phi3", fused_tensors, phi3_settings},
          "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2", tensors}, "model"},
+        {"qwen2_moe",
+         [](Draft &draft) { build(draft, {.mixture = &qwen2_moe}); },
+         {"qwen2moe", moe_tensors, moe_settings, qkv_biases},
+         "model"},
         {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, {"qwen3", tensors}, "model"},
+        {"qwen3_moe",
+         [](Draft &draft) { build(draft, {.normed_heads = true, .mixture = &qwen3_moe}); },
+         {"qwen3moe", moe_tensors, qwen3moe_settings},
+         "model"},
         {"smollm3",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
          {"smollm3", tensors, {}, biases},

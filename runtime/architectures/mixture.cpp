@@ -1,0 +1,109 @@
+#include "architectures/mixture.hpp"
+
+#include "architectures/made_modules.hpp"
+
+namespace lamina::architectures {
+namespace {
+
+// Every how manieth layer has experts, and which have none all the same.
+std::vector<bool> layers_with_experts(const Config &config) {
+    std::vector<bool> out(static_cast<size_t>(config.layers("num_hidden_layers")), true);
+    if (!config.reads("decoder_sparse_step")) return out;
+    const auto step = static_cast<size_t>(config.positive("decoder_sparse_step"));
+    for (size_t i = 0; i < out.size(); ++i) out[i] = (i + 1) % step == 0;
+    if (const auto plain = config.find("mlp_only_layers"))
+        for (const JsonView item : plain->items())
+            if (const int64_t layer =
+                    item.integer(INT32_MIN, INT32_MAX); // transformers ignores those that are not there
+                layer >= 0 && layer < static_cast<int64_t>(out.size()))
+                out[static_cast<size_t>(layer)] = false;
+    return out;
+}
+
+} // namespace
+
+Mixture::Mixture(Draft &draft, const MixtureKind &kind)
+    : draft_(&draft), kind_(&kind), experts_(draft.config.positive(kind.experts)),
+      chosen_(draft.config.positive("num_experts_per_tok")), hidden_(draft.config.positive(kind.hidden)),
+      activation_(draft.config.activation("hidden_act")), is_in_(layers_with_experts(draft.config)) {
+    const Config &config = draft.config;
+    const bool given = config.reads("norm_topk_prob") && !draft.gguf;
+    if (!(given ? config.flag("norm_topk_prob") : kind.normalized)) choice_["normalize"] = false;
+    if (chosen_ > experts_)
+        config.fail("num_experts_per_tok", "expected at most the " + std::to_string(experts_) + " experts");
+}
+
+void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64_t width) const {
+    const std::string experts = module + ".experts", up = experts + ".up_proj.weight",
+                      gate = experts + ".gate_proj.weight", down = experts + ".down_proj.weight";
+    if (kind_->inputs != nullptr) {
+        const std::string inputs = module + "." + kind_->inputs + ".weight",
+                          outputs = module + "." + kind_->outputs + ".weight";
+        graph.require(inputs, {experts_, 2 * hidden_, width});
+        graph.require(outputs, {experts_, width, hidden_});
+        std::vector<model::Weight> gates, ups;
+        for (int64_t e = 0; e < experts_; ++e) {
+            const model::Weight both = draft_->weights.at(inputs).entry(e);
+            gates.push_back(both.rows(0, hidden_)), ups.push_back(both.rows(hidden_, 2 * hidden_));
+        }
+        draft_->weights.add(gate, model::Weight::stacked(gates));
+        draft_->weights.add(up, model::Weight::stacked(ups));
+        draft_->weights.add(down, draft_->weights.at(outputs));
+        draft_->unused.insert({inputs, outputs});
+        return;
+    }
+    const auto stack_one = [&](const std::string &name, const char *part, const Shape &shape) {
+        std::vector<std::string> tensors;
+        for (int64_t e = 0; e < experts_; ++e) {
+            tensors.push_back(experts + "." + std::to_string(e) + "." + part + ".weight");
+            graph.require(tensors.back(), shape); // before there are as many as config.json says
+        }
+        stack(*draft_, graph, name, tensors, shape);
+    };
+    stack_one(up, kind_->up, {hidden_, width});
+    stack_one(gate, kind_->gate, {hidden_, width});
+    stack_one(down, kind_->down, {width, hidden_});
+}
+
+// An expert that every token takes, and its share: the sigmoid of a product.
+GraphWriter::Tensor Mixture::shared(const std::string &module, GraphWriter &graph, const GraphWriter::Tensor &x,
+                                    const GraphWriter::Tensor &residual) const {
+    const std::string name = module + ".shared_expert", score = module + ".shared_expert_gate";
+    const int64_t width = graph.channels(x), hidden = draft_->config.positive("shared_expert_intermediate_size");
+    for (const char *part : {".up_proj.weight", ".gate_proj.weight", ".down_proj.weight"}) {
+        const bool down = std::string_view(part).starts_with(".down");
+        stack(*draft_, graph, module + ".shared_experts" + part, {name + part},
+              {down ? width : hidden, down ? hidden : width});
+    }
+    GraphWriter::Mixture options{.experts = 1,
+                                 .chosen = 1,
+                                 .hidden = hidden,
+                                 .activation = activation_,
+                                 .router = "shared_expert_gate",
+                                 .choice = {{"scoring", "sigmoid"}, {"normalize", false}},
+                                 .residual = residual};
+    const auto found = draft_->weights.entries().find(score + ".weight");
+    if (draft_->gguf && found != draft_->weights.entries().end() && found->second.type.shape.size() == 1) {
+        // llama.cpp's converter wrote a matrix of one row as a vector once
+        options.router_weight = score + ".matrix";
+        stack(*draft_, graph, options.router_weight, {score + ".weight"}, {width});
+    }
+    return graph.mixture(module, module + ".shared_experts", x, options);
+}
+
+GraphWriter::Tensor Mixture::operator()(const std::string &layer, GraphWriter &graph, const GraphWriter::Tensor &x,
+                                        const GraphWriter::Tensor &residual) const {
+    const std::string module = layer + "." + kind_->block;
+    if (!draft_->gguf) stack_experts(module, graph, graph.channels(x));
+    const GraphWriter::Tensor out = graph.mixture(module, module + ".experts", x,
+                                                  {.experts = experts_,
+                                                   .chosen = chosen_,
+                                                   .hidden = hidden_,
+                                                   .activation = activation_,
+                                                   .router = kind_->router,
+                                                   .choice = choice_,
+                                                   .residual = residual});
+    return kind_->shared ? shared(module, graph, x, out) : out;
+}
+
+} // namespace lamina::architectures
