@@ -327,11 +327,18 @@ def has_effect(model_type, key):
     return f"-{model_type}.{key}" in names or not {key, f"{model_type}.{key}"} & names
 
 
+def aliases_of(config_class):
+    """{another name: key}. A key is a field of the class, on whichever side its map of attributes has it."""
+    fields = {field.name for field in dataclasses.fields(config_class)}
+    swapped = lambda name, key: (key, name) if name in fields and key not in fields else (name, key)
+    return dict(sorted(swapped(*item) for item in config_class.attribute_map.items()))
+
+
 def keys_of(model_type):
     """{key: default}"""
     config_class = CONFIG_MAPPING[model_type]
     config, fields = config_class(), {field.name: field.default for field in dataclasses.fields(config_class)}
-    classes = model_classes(config_class)
+    classes, aliases = model_classes(config_class), aliases_of(config_class)
     found = [*taken_by_class(config_class), *read_while_loading()]
     for definition in definitions_used(classes[0].__module__, [c.__name__ for c in classes]):
         found += reads(definition, is_configuration)
@@ -341,7 +348,7 @@ def keys_of(model_type):
 
     defaults = RELEASE_4.get(model_type, {}) | ELSEWHERE.get(model_type, {})
     for key, default in found:
-        key = config_class.attribute_map.get(key, key)
+        key = aliases.get(key, key)
         if not is_key(config_class, key) or not has_effect(model_type, key):
             continue
         value = fields[key] if key in fields else value_of(default, config) if default is not None else UNKNOWN
@@ -374,7 +381,7 @@ def without_effect():
 def table():
     models = {}
     for model_type in MODEL_TYPES:
-        models[model_type] = {"aliases": dict(sorted(CONFIG_MAPPING[model_type].attribute_map.items())),
+        models[model_type] = {"aliases": aliases_of(CONFIG_MAPPING[model_type]),
                               "keys": keys_of(model_type), "types": types_of(CONFIG_MAPPING[model_type])}
     return {"release": "transformers " + importlib.metadata.version("transformers"),
             "no_effect": without_effect(),

@@ -15,10 +15,14 @@ Task task_of(const Draft &draft, bool tied) {
 
 int64_t common_window(const Config &config) {
     if (config.find("sliding_window")) return config.positive("sliding_window");
-    const std::vector<std::string> types = config.texts("layer_types");
-    if (std::ranges::find(types, "sliding_attention") != types.end()) // transformers cannot make a cache for these
-        config.fail("layer_types", "has sliding_attention, which needs a number as \"sliding_window\"");
+    refuse_sliding_layers(config);
     return 0;
+}
+
+void refuse_sliding_layers(const Config &config) {
+    const std::vector<std::string> types = config.texts("layer_types");
+    if (std::ranges::find(types, "sliding_attention") != types.end())
+        config.fail("layer_types", "has sliding_attention, which needs a number as \"sliding_window\"");
 }
 
 DecoderGraph::DecoderGraph(Draft &draft)

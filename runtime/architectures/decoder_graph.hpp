@@ -10,6 +10,9 @@ namespace lamina::architectures {
 
 // "sliding_window" of a model whose layers all have it, whatever "layer_types" says; 0: none.
 [[nodiscard]] int64_t common_window(const Config &config);
+// For a model without a window: transformers cannot make a cache for "layer_types" with sliding_attention, even where
+// nothing else reads them.
+void refuse_sliding_layers(const Config &config);
 
 class DecoderGraph {
   public:

@@ -93,9 +93,12 @@ void main() {
         is_chosen[e] = 0u;
     }
     barrier();
-    if (GIVEN && lane < k) {
-        list[lane] = uint(chosen[row * k + lane]);
-        is_chosen[list[lane]] = 1u;
+    if (GIVEN) {
+        if (lane < k) list[lane] = uint(chosen[row * k + lane]);
+        barrier();
+        for (uint e = lane; e < experts; e += lanes)
+            for (uint i = 0u; i < k; ++i)
+                if (list[i] == e) is_chosen[e] = 1u;
     }
     barrier();
 

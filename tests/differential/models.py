@@ -105,7 +105,35 @@ def plain(model_class, config, **sizes):
     """What save_pretrained() writes, with these settings."""
     out = config(**sizes).to_diff_dict() | sizes  # every setting that this model states
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
-    return Base(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"})
+    kind = Mixture if "num_experts_per_tok" in sizes else Base
+    return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"})
+
+
+class Mixture(Base):
+    """With experts, whose matrices transformers keeps together and files have apart, or under other names."""
+
+    @functools.cached_property
+    def shapes(self):
+        out = {}
+        for name, shape in Base.shapes.func(self).items():
+            if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                out[name.replace("block_sparse_moe.router.", "block_sparse_moe.router.layer.")
+                    if self.family == "granitemoe" else self.published(name)] = shape
+            elif self.family == "granitemoe":
+                ours = "input_linear" if name.endswith("gate_up_proj") else "output_linear"
+                out[name.rpartition(".experts.")[0] + f".{ours}.weight"] = shape
+            else:
+                mixtral = self.family == "mixtral"
+                parts = (("w1", "w3") if mixtral else ("gate_proj", "up_proj")) if name.endswith("gate_up_proj") else (
+                    ("w2",) if mixtral else ("down_proj",))
+                for e in range(shape[0]):
+                    for part in parts:
+                        out[f"{self.published(name.rpartition('.')[0])}.{e}.{part}.weight"] = [
+                            shape[1] // len(parts), shape[2]]
+        return out
+
+    def published(self, name):
+        return name.replace(".mlp.", ".block_sparse_moe.") if self.family == "mixtral" else name
 
 
 ENCODER = dict(vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20,
@@ -193,6 +221,16 @@ def more_decoders(decoder, rope):
     yield plain(T.Ernie4_5ForCausalLM, T.Ernie4_5Config, **decoder, head_dim=8, use_bias=False)
     yield plain(T.GraniteForCausalLM, T.GraniteConfig, **decoder, attention_bias=False, mlp_bias=False,
                 embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3, logits_scaling=2.5)
+    moe = decoder | dict(num_experts_per_tok=2)
+    yield plain(T.MixtralForCausalLM, T.MixtralConfig, **moe, num_local_experts=4, sliding_window=5, head_dim=8)
+    yield plain(T.GraniteMoeForCausalLM, T.GraniteMoeConfig, **moe, num_local_experts=4, attention_bias=False,
+                embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3, logits_scaling=2.5)
+    yield plain(T.OlmoeForCausalLM, T.OlmoeConfig, **moe, num_experts=4, norm_topk_prob=False, attention_bias=False)
+    moe |= dict(num_experts=4, moe_intermediate_size=12, decoder_sparse_step=1, mlp_only_layers=[], norm_topk_prob=True)
+    yield plain(T.Qwen2MoeForCausalLM, T.Qwen2MoeConfig, **moe, shared_expert_intermediate_size=16, qkv_bias=True,
+                use_sliding_window=True, sliding_window=5, max_window_layers=1)
+    yield plain(T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig, **moe, head_dim=8, attention_bias=False,
+                use_sliding_window=True, sliding_window=5)
     yield plain(T.Phi3ForCausalLM, T.Phi3Config, **decoder | dict(num_attention_heads=3, num_key_value_heads=1,
                                                                   rope_parameters=part),
                 sliding_window=5, original_max_position_embeddings=POSITIONS)

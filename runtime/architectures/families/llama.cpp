@@ -22,6 +22,7 @@ struct Kind {
     bool interleaved_in_gguf = false; // GGUF permutes the rows of queries and keys for interleaved rotary pairs
     bool fused = false;               // one matrix for queries, keys and values, and one for gate and up
     bool one_window = false;          // all layers have it, whatever layer_types says
+    bool alternating = false;         // of the first max_window_layers every other one has it, beginning with the first
     RotaryKind rotary = {};
     const MixtureKind *mixture = nullptr;
 };
@@ -57,17 +58,24 @@ std::vector<int64_t> windows(const Config &config, const Kind &kind, const std::
     const int64_t window = given && !none ? config.positive("sliding_window") : 0;
     // mistral has the same window everywhere; with layer_types, transformers takes it for ministral, which has not.
     const bool everywhere = !config.reads("use_sliding_window");
-    const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(turns.size()));
+    const bool listed = kind.mixture == nullptr || config.reads("layer_types");
+    const std::vector<std::string> types =
+        listed ? config.layer_types(static_cast<int64_t>(turns.size())) : std::vector<std::string>();
+    if (!listed && (window == 0 || (!everywhere && !config.flag("use_sliding_window")))) refuse_sliding_layers(config);
     if (everywhere && types.empty()) return std::vector<int64_t>(turns.size(), window);
     if (everywhere && !config.has("head_dim")) config.fail("head_dim", "is missing, which layer_types need here");
     const bool slides = everywhere || config.flag("use_sliding_window");
     // So many at the start have none; in SmolLM3 those that turn queries and keys have none.
     const auto full = config.reads("max_window_layers") ? static_cast<size_t>(config.integer("max_window_layers")) : 0;
     const bool by_turns = config.reads("no_rope_layers");
+    if (kind.alternating && slides && types.empty() && window == 0)
+        config.fail("sliding_window", "expected a number, which \"use_sliding_window\": true needs");
+    const auto has_none = [&](size_t i) {
+        if (by_turns) return window == 0 || turns[i];
+        return kind.alternating ? i % 2 != 0 || i >= full : i < full;
+    };
     for (size_t i = 0; i < turns.size(); ++i) {
-        if (types.empty() ? !slides || (by_turns ? window == 0 || turns[i] : i < full)
-                          : types[i] != "sliding_attention")
-            continue;
+        if (types.empty() ? !slides || has_none(i) : types[i] != "sliding_attention") continue;
         if (!types.empty() && (!slides || window == 0))
             config.fail("layer_types",
                         "has sliding_attention, which needs \"use_sliding_window\": true and a number as "
@@ -263,8 +271,6 @@ constexpr std::array<SettingName, 2> mixtral_settings{{
     {"expert_count", "num_local_experts"},
     {"expert_used_count", "num_experts_per_tok"},
 }};
-constexpr auto qwen3moe_settings =
-    with(mixtral_settings, std::array<SettingName, 1>{{{"expert_feed_forward_length", "moe_intermediate_size"}}});
 constexpr auto granitemoe_settings = with(granite_settings, mixtral_settings);
 
 constexpr MixtureKind granitemoe{.block = "block_sparse_moe",
@@ -281,7 +287,7 @@ constexpr MixtureKind mixtral{.block = "block_sparse_moe",
                               .down = "w2"};
 constexpr MixtureKind olmoe{.hidden = "intermediate_size", .normalized = false};
 constexpr MixtureKind qwen2_moe{.normalized = false, .shared = true};
-constexpr MixtureKind qwen3_moe{.experts = "num_local_experts"};
+constexpr MixtureKind qwen3_moe{};
 
 } // namespace
 
@@ -326,13 +332,13 @@ std::span<const Architecture> llama() {
          "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2", tensors}, "model"},
         {"qwen2_moe",
-         [](Draft &draft) { build(draft, {.mixture = &qwen2_moe}); },
+         [](Draft &draft) { build(draft, {.alternating = true, .mixture = &qwen2_moe}); },
          {"qwen2moe", moe_tensors, moe_settings, qkv_biases},
          "model"},
         {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, {"qwen3", tensors}, "model"},
         {"qwen3_moe",
          [](Draft &draft) { build(draft, {.normed_heads = true, .mixture = &qwen3_moe}); },
-         {"qwen3moe", moe_tensors, qwen3moe_settings},
+         {"qwen3moe", moe_tensors, moe_settings},
          "model"},
         {"smollm3",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
