@@ -92,7 +92,6 @@ void main() {
             value[e] = finite((sigmoid != 0u ? sigmoid_of(v) : falling_exp(v - maximum) / sum) + bias(e));
         is_chosen[e] = 0u;
     }
-    barrier();
     if (GIVEN) {
         if (lane < k) list[lane] = uint(chosen[row * k + lane]);
         barrier();

@@ -128,6 +128,28 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
 }
 
+TEST_CASE("architectures: mixtures of experts that are not supported, or are not what config.json says, are named") {
+    using matchers::contains;
+    CHECK_THAT(refusal("olmoe", "clip_qkv", 8.0), contains("/clip_qkv") && contains("not supported"));
+    CHECK_THAT(refusal("olmoe", "sliding_window", 4), contains("/sliding_window") && contains("not supported"));
+    CHECK_THAT(refusal("mixtral", "num_experts_per_tok", 5),
+               contains("/num_experts_per_tok") && contains("at most the 4 experts"));
+    CHECK_THAT(refusal("mixtral", "num_experts_per_tok", 0), contains("/num_experts_per_tok"));
+    for (const char *name : {"mixtral", "qwen3_moe", "granitemoe"}) // no memory for that
+        CHECK_THAT(refusal(name, "num_local_experts", 2'000'000'000), contains("according to config.json"));
+    CHECK_THAT(refusal("qwen2_moe", "shared_expert_intermediate_size", 30), contains("shared_expert"));
+    CHECK_THAT(refusal("qwen3_moe", "decoder_sparse_step", 0), contains("/decoder_sparse_step"));
+    CHECK_THAT(refusal("qwen3_moe", "mlp_only_layers", {"first"}), contains("/mlp_only_layers"));
+    CHECK_THAT(refusal("qwen3_moe", "mlp_only_layers", {1}), contains("there is no tensor 'model.layers.1.mlp."));
+    CHECK_THAT(refusal("qwen2_moe_plain",
+                       [](nlohmann::json &c) {
+                           c["use_sliding_window"] = true;
+                           c["sliding_window"] = nullptr;
+                           c.erase("layer_types");
+                       }),
+               contains("/sliding_window"));
+}
+
 TEST_CASE("architectures: values have the types that transformers takes, also of keys that change nothing") {
     using matchers::contains;
     CHECK_THAT(refusal("llama", "rms_norm_eps", 1),
