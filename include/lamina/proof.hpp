@@ -149,9 +149,10 @@ struct LayerComparison {
     // The rows of the layer's outputs in all steps (a row is what the last axis holds), and how many of them the
     // reference computed, so that `own` is about them: see CompareOptions::all_rows.
     size_t rows = 0, compared_rows = 0;
-    // For a layer that chooses indices by scores, such as a router: the rows for which the running model chose otherwise
-    // than the reference would have, given what it computed, and the least margin of their choices there: -0.01 says
-    // that what was chosen is up to 1 % worse. The references of later layers follow the running model's choice.
+    // For a layer that chooses indices by scores, such as a router: the rows for which the running model chose
+    // otherwise than the reference would have, given what it computed, and the least margin of their choices there:
+    // -0.01 says that what was chosen is up to 1 % worse. The references of later layers follow the running model's
+    // choice.
     size_t other_choices = 0;
     double least_margin = 0;
     // Whether `own` passed, all runs gave the same bits, and the running model has no NaN or infinity that the

@@ -120,7 +120,8 @@ std::vector<std::string> positions_of(const abi::LayerCall &step) {
     const lamina_layer &layer = *step.layer().contract;
     std::vector<std::string> out;
     for (uint32_t i = 0; i < layer.n_inputs; ++i) {
-        const auto range = step.types(abi::PortList::in)[i].shape.empty() ? std::nullopt : step.values(abi::PortList::in, i);
+        const auto range =
+            step.types(abi::PortList::in)[i].shape.empty() ? std::nullopt : step.values(abi::PortList::in, i);
         if (range && range->second - range->first > conformance::wide_range) out.emplace_back(layer.inputs[i].name);
     }
     return out;

@@ -58,8 +58,7 @@ void widen(const model::Weight &weight, float *out, size_t threads) {
     const int64_t part = std::max<int64_t>(1, values_of_a_piece / type.block_values);
     in_parallel(static_cast<size_t>((blocks + part - 1) / part), threads, [&](size_t piece, size_t) {
         const int64_t first = static_cast<int64_t>(piece) * part;
-        widen(bytes.data() + first * type.block_bytes, std::min(part, blocks - first),
-              out + first * type.block_values);
+        widen(bytes.data() + first * type.block_bytes, std::min(part, blocks - first), out + first * type.block_values);
     });
 }
 
