@@ -217,10 +217,10 @@ struct Router {
                 given ? std::vector<size_t>(given.i32().begin() + static_cast<std::ptrdiff_t>(at),
                                             given.i32().begin() + static_cast<std::ptrdiff_t>(at + k))
                       : row.choice();
-            const std::vector<double> weights = row.weights(chosen);
+            const std::vector<double> counts = row.weights(chosen);
             for (size_t i = 0; i < k; ++i) {
                 experts[at + i] = static_cast<int32_t>(chosen[i]);
-                call.out("weights").row(r)[i] = static_cast<float>(weights[i]);
+                call.out("weights").row(r)[i] = static_cast<float>(counts[i]);
             }
             margin.row(r)[0] = static_cast<float>(row.margin(chosen));
         }

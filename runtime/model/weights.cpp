@@ -37,13 +37,14 @@ std::span<const std::byte> Weight::bytes() const { return stack != nullptr ? sta
 Weight Weight::stacked(const std::vector<Weight> &parts) {
     Weight out = parts.front();
     bool adjacent = true;
+    const std::byte *next = out.stored.data();
     for (const Weight &part : parts) {
         if (part.type != out.type)
             throw Error(ErrorCode::input, "tensors of shapes " + to_string(out.type.shape) + " and " +
                                               to_string(part.type.shape) + " and of dtypes " + name_of(out.type.dtype) +
                                               " and " + name_of(part.type.dtype) + " cannot be stacked");
-        adjacent = adjacent && part.stack == nullptr && part.owner == out.owner &&
-                   part.stored.data() == out.stored.data() + (&part - parts.data()) * part.stored.size();
+        adjacent = adjacent && part.stack == nullptr && part.owner == out.owner && part.stored.data() == next;
+        if (adjacent) next += part.stored.size();
     }
     out.type.shape.insert(out.type.shape.begin(), static_cast<int64_t>(parts.size()));
     if (adjacent)

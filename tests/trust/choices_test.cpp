@@ -83,7 +83,10 @@ TEST_CASE("compare follows the choice of the running model, and says where it is
     const auto device = first_vulkan(runtime);
     if (!device) return;
     Tensor table({DType::f32, {6, 8}}); // another choice changes everything
-    for (size_t i = 0; i < table.f32().size(); ++i) table.f32()[i] = static_cast<float>(1 + i / 8);
+    for (size_t i = 0; i < table.f32().size(); ++i) {
+        const size_t row = i / 8;
+        table.f32()[i] = static_cast<float>(row + 1);
+    }
     ModelDescription description = model_with(
         chooser + R"({"name": "y", "type": "embedding", "inputs": {"ids": "ids"}})", "y", {{"y.table", table}});
     description.json.replace(description.json.find("B T"), 3, "B 6");
