@@ -91,6 +91,32 @@ TEST_CASE("a port may follow one of its own list, and a state an optional input"
                matchers::contains("follows 'source', which is not listed before it"));
 }
 
+TEST_CASE("a choice follows an optional input like it, and comes with a margin") {
+    namespace plugin = lamina::plugin;
+    const auto fault = [](const lamina_port &given, const lamina_port &chosen, bool margin) {
+        return fault_after([&](TestLayer &l) {
+            l.inputs.push_back(given);
+            l.outputs.push_back(chosen);
+            if (margin) l.outputs.push_back(plugin::margin(plugin::output("margin", "B T 1", "")));
+        });
+    };
+    const lamina_port given = plugin::optional(plugin::indices("given", "B T heads", "0 S", ""));
+    const lamina_port best = plugin::chosen(plugin::indices("best", "B T heads", "0 S", ""), "given");
+    CHECK(fault(given, best, true).empty());
+    CHECK_THAT(fault(given, best, false), matchers::contains("says how clear the choice is"));
+    CHECK_THAT(fault(given, plugin::indices("best", "B T heads", "0 S", ""), true),
+               matchers::contains("says how clear the choice is"));
+    CHECK_THAT(fault(plugin::indices("given", "B T heads", "0 S", ""), best, true),
+               matchers::contains("follows 'given', which is not an optional input"));
+    for (const lamina_port &other :
+         {plugin::indices("given", "B T heads", "0 T", ""), plugin::indices("given", "B heads", "0 S", ""),
+          plugin::input("given", "B T heads", "")})
+        CHECK_THAT(fault(plugin::optional(other), best, true),
+                   matchers::contains("expected I32 with the same dims and values in both"));
+    CHECK_THAT(fault_after([](TestLayer &l) { l.inputs[0].flags |= LAMINA_MARGIN; }),
+               matchers::contains("only F32 outputs say how clear a choice is"));
+}
+
 TEST_CASE("parameters need a valid kind, choices, range and default") {
     CHECK_THAT(fault_after([](auto &l) { l.params[0].kind = 9; }), matchers::contains("unknown kind 9"));
     CHECK_THAT(fault_after([](auto &l) { l.params[3].choices = nullptr; }), matchers::contains("choices"));
