@@ -66,15 +66,15 @@ Json as_json(const Comparison &comparison) {
             {"layers", layers}};
 }
 
-// "agrees in 14 of 80 rows", "agrees, 2 near ties", "WRONG"
+// "agrees in 14 of 80 rows", "agrees; chose otherwise in 2 of 80 rows, up to 0.01 % worse", "WRONG"
 std::string verdict_of(const LayerComparison &layer) {
     if (!layer.agrees()) return "WRONG";
     std::string out = "agrees";
     if (layer.compared_rows != layer.rows)
         out += " in " + std::to_string(layer.compared_rows) + " of " + std::to_string(layer.rows) + " rows";
     if (layer.other_choices == 0) return out;
-    return out + ", " + std::to_string(layer.other_choices) + " rows chose otherwise (" +
-           significant(-100 * layer.least_margin, 2) + " % worse)";
+    return out + "; chose otherwise in " + std::to_string(layer.other_choices) + " of " + std::to_string(layer.rows) +
+           " rows, up to " + significant(-100 * layer.least_margin, 2) + " % worse";
 }
 
 std::string as_text(const Comparison &comparison, const Output &output) {

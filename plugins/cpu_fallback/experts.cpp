@@ -3,7 +3,6 @@
 #include "kernels.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 namespace lamina::plugin::cpu_fallback {

@@ -5,7 +5,7 @@
 namespace lamina::architectures {
 namespace {
 
-// Every how manieth layer has experts, and which have none all the same.
+// With decoder_sparse_step 2, every second layer has experts; those in mlp_only_layers have none.
 std::vector<bool> layers_with_experts(const Config &config) {
     std::vector<bool> out(static_cast<size_t>(config.layers("num_hidden_layers")), true);
     if (!config.reads("decoder_sparse_step")) return out;

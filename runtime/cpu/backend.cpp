@@ -189,6 +189,8 @@ class CpuBackend final : public plan::Backend {
                         kernel != nullptr && (static_cast<uint32_t>(weight.type.dtype) & kernel->stored_dtypes) != 0;
                     const uint64_t bytes = stored ? 0 : weights_->bytes_to_widen(weight.name);
                     if (bytes != 0 && widened.emplace(weight.name, bytes).second) sum += bytes;
+                    if (const uint64_t copied = weights_->bytes_to_copy(weight.name))
+                        kept.emplace(weight.name + ", its tensors together", copied);
                 }
             if (kernel != nullptr || !options.references.give_back)
                 kept.merge(widened);

@@ -17,7 +17,8 @@ constexpr uint64_t most_spare = uint64_t{1} << 26;
 
 bool lies_in_words(const model::Weight &weight) {
     const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
-    return words && reinterpret_cast<uintptr_t>(weight.bytes().data()) % alignof(float) == 0;
+    if (!words || weight.stack != nullptr) return words; // a stack is aligned when it is made
+    return reinterpret_cast<uintptr_t>(weight.stored.data()) % alignof(float) == 0;
 }
 
 uint64_t values_of(const model::Weight &weight) { return static_cast<uint64_t>(element_count(weight.type.shape)); }

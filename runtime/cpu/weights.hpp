@@ -19,6 +19,8 @@ class Weights {
 
     void expect_whole() const { stored_.expect_whole(); }
 
+    // What reading the weight would add to the memory that is taken: nothing but a stack that has not been read.
+    [[nodiscard]] uint64_t bytes_to_copy(const std::string &name) const { return at(name).bytes_to_copy(); }
     // The weight as it is stored, without alignment.
     [[nodiscard]] const std::byte *stored(const std::string &name) const { return at(name).bytes().data(); }
     // What words() would add to the memory that is taken.

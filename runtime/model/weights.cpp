@@ -4,6 +4,7 @@
 #include "base/utf8.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -16,9 +17,9 @@ class Stack {
 
     [[nodiscard]] std::span<const std::byte> bytes(const TensorType &type) const {
         std::call_once(once_, [&] {
-            whole_ = Tensor(type);
+            whole_ = Tensor(type), made_ = true;
             std::byte *to = whole_.bytes().data();
-            for (Weight &part : parts_) {
+            for (const Weight &part : parts_) {
                 to = std::ranges::copy(part.bytes(), to).out;
                 part.let_go();
             }
@@ -26,13 +27,19 @@ class Stack {
         return std::as_const(whole_).bytes();
     }
 
+    [[nodiscard]] bool is_made() const { return made_; }
+    [[nodiscard]] const std::vector<Weight> &parts() const { return parts_; }
+
   private:
-    mutable std::vector<Weight> parts_;
+    mutable std::atomic<bool> made_ = false;
+    std::vector<Weight> parts_;
     mutable std::once_flag once_;
     mutable Tensor whole_;
 };
 
 std::span<const std::byte> Weight::bytes() const { return stack != nullptr ? stack->bytes(type) : stored; }
+
+uint64_t Weight::bytes_to_copy() const { return stack != nullptr && !stack->is_made() ? type.bytes() : 0; }
 
 Weight Weight::stacked(const std::vector<Weight> &parts) {
     Weight out = parts.front();
@@ -97,8 +104,14 @@ void Weights::expect_new(const std::string &name) const {
 
 void Weights::add(const std::string &name, Weight weight) {
     expect_new(name);
-    if (const Mapping *mapping = mapping_of(weight.stored)) mappings_.insert(mapping);
+    add_mappings(weight);
     entries_.emplace(name, std::move(weight));
+}
+
+void Weights::add_mappings(const Weight &weight) {
+    if (const Mapping *mapping = mapping_of(weight.stored)) mappings_.insert(mapping);
+    if (weight.stack != nullptr)
+        for (const Weight &part : weight.stack->parts()) add_mappings(part);
 }
 
 void Weights::let_go() const {

@@ -6,6 +6,7 @@
 #include <lamina/tensor.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -29,6 +30,8 @@ struct Weight {
     // bytes; otherwise bytes() copies them when it is first called. Throws Error(input) if their types differ.
     static Weight stacked(const std::vector<Weight> &parts);
     [[nodiscard]] std::span<const std::byte> bytes() const;
+    // What bytes() would copy: nothing but a stack that has not been read.
+    [[nodiscard]] uint64_t bytes_to_copy() const;
     // Entry `i` of the outermost axis, without that axis, which shares these bytes.
     [[nodiscard]] Weight entry(int64_t i) const;
     // Rows [begin, end) of the outermost axis, which share these bytes.
@@ -67,6 +70,7 @@ class Weights {
 
   private:
     void expect_new(const std::string &name) const;
+    void add_mappings(const Weight &weight);
 
     std::filesystem::path file_;
     std::map<std::string, Weight, std::less<>> entries_;

@@ -67,15 +67,18 @@ TEST_CASE("stacked tensors share the bytes of those that follow each other, and 
     CHECK(there.type.shape == Shape{2, 2, 2});
     CHECK(there.bytes().data() == whole.bytes().data());
     CHECK(there.bytes().size() == whole.bytes().size());
+    CHECK(there.bytes_to_copy() == 0);
 
     const Weight apart = Weight::stacked({whole.rows(2, 4), whole.rows(0, 2)});
     CHECK(apart.type.shape == Shape{2, 2, 2});
+    CHECK(apart.bytes_to_copy() == whole.bytes().size());
     const auto value = [](const Weight &weight, size_t i) {
         float out = 0;
         std::memcpy(&out, weight.bytes().data() + i * sizeof out, sizeof out);
         return out;
     };
     for (size_t i = 0; i < 8; ++i) CHECK(value(apart, i) == static_cast<float>((i + 4) % 8));
+    CHECK(apart.bytes_to_copy() == 0);
     const Weight second = apart.entry(1);
     CHECK(second.type.shape == Shape{2, 2});
     CHECK(value(second, 3) == 3);
