@@ -4,6 +4,7 @@
 #include "bench_model.hpp"
 #include "bench_report.hpp"
 #include "command.hpp"
+#include "limits.hpp"
 #include "model_arguments.hpp"
 
 #include "base/file.hpp"
@@ -63,7 +64,7 @@ void check_usage(const Targets &targets, const BenchOptions &options, const Argu
     if (targets.models.empty())
         refuse_given(app,
                      {"--prompt-tokens", "--tokens", "--batch", "--rounds", "--text", "--cache", "--precision",
-                      "--input", "--graph", "--perplexity", "--window"},
+                      "--input", "--graph", "--perplexity", "--window", "--split", "--max-memory"},
                      "is about models: name one");
     if (options.models.perplexity.empty())
         refuse_given(app, {"--window"}, "is about --perplexity");
@@ -80,25 +81,15 @@ Json name_as_json(const Device &device) {
     return {{"id", device.id}, {"name", device.name}, {"driver", device.driver}};
 }
 
-Json limits_as_json(const Limits &limits) {
-    return {{"bytes_per_second", limits.bytes_per_second},
-            {"operations_per_second", limits.operations_per_second},
-            {"memory", limits.memory},
-            {"product", limits.product}};
-}
-
-std::string limits_as_text(const Limits &limits) {
-    return "the limit: " + significant(limits.bytes_per_second * 1e-9, 3) + " GB/s (" + limits.memory + "), " +
-           significant(limits.operations_per_second * 1e-9, 3) + " GFLOP/s (" + limits.product + ")";
-}
-
-// All but the variants: each device has its own.
+// All but what is about one device, or several.
 SessionOptions on_another_device(SessionOptions options) {
     options.variants.clear();
+    options.split.clear();
+    options.max_memory.clear();
     return options;
 }
 
-Sheet bench_models(const Runtime &runtime, const Device &device, const Limits &limits,
+Sheet bench_models(const Runtime &runtime, const Device &device, const DeviceLimits &limits,
                    const std::vector<std::string> &models, const BenchOptions &options, Output &output) {
     const SessionOptions here = session_options(options.session, runtime, device);
     const SessionOptions there = on_another_device(here);
@@ -115,14 +106,14 @@ Sheet bench_models(const Runtime &runtime, const Device &device, const Limits &l
     return model_sheet(figures, beside, options.layers.beside ? options.layers.beside->id : "");
 }
 
-void print(const Sheet &sheet, const Device &device, const Limits &limits, const std::string &format, Output &output) {
+void print(const Sheet &sheet, const Device &device, const Json &limits, const std::string &note,
+           const std::string &format, Output &output) {
     if (output.json()) {
-        output.print_json(
-            {{"device", name_as_json(device)}, {"limits", limits_as_json(limits)}, {"results", sheet.json()}});
+        output.print_json({{"device", name_as_json(device)}, {"limits", limits}, {"results", sheet.json()}});
         return;
     }
     output.print(sheet.str(format_named(format), output));
-    output.note(limits_as_text(limits));
+    output.note(note);
 }
 
 // On the device, and on the one to compare with.
@@ -162,6 +153,13 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
     }
 
     output.progress("measuring what the device can do", 0, 0);
+    if (!targets.models.empty()) {
+        const DeviceLimits limits(runtime, device);
+        output.clear_progress();
+        const Sheet sheet = bench_models(runtime, device, limits, targets.models, options, output);
+        print(sheet, device, limits.json(), limits.text(), options.format, output);
+        return 0;
+    }
     const Limits limits = measure_limits(runtime, device);
     output.clear_progress();
     if (!options.report.empty()) {
@@ -173,13 +171,8 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
         output.note("wrote " + options.report.string() + " and " + chart.string());
         return 0;
     }
-    if (!targets.models.empty()) {
-        const Sheet sheet = bench_models(runtime, device, limits, targets.models, options, output);
-        print(sheet, device, limits, options.format, output);
-        return 0;
-    }
     const LayerResults found = bench_layers(runtime, device, limits, targets.layers, options.layers, named, output);
-    print(found.sheet, device, limits, options.format, output);
+    print(found.sheet, device, limits_as_json(limits), "the limit: " + limits_as_text(limits), options.format, output);
     if (!options.svg.empty()) write_file(options.svg, draw(found.measured));
     return 0;
 }

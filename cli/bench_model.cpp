@@ -19,11 +19,11 @@ constexpr size_t most_text = size_t{64} << 20; // bytes whose perplexity is meas
 using Least = std::array<double, 2>;
 
 Least find_least(const Runtime &runtime, const Model &model, const Device &device, SessionOptions session,
-                 const Limits &limits, const Workload &work) {
+                 const DeviceLimits &limits, const Workload &work) {
     Least out{};
     bool answers = false;
     session.profile = [&](const GraphTimes &times) {
-        for (const LayerTime &layer : times.layers) out[answers ? 1 : 0] += limits.least_seconds(layer.cost);
+        for (const LayerTime &layer : times.layers) out[answers ? 1 : 0] += limits.least_seconds(layer);
     };
     Session reporting = runtime.session(model, device, session);
     (void)work.run(reporting, [&] { answers = true; });
@@ -56,7 +56,7 @@ Entry rounded(double value) { return {Json(value), significant(value, 4)}; }
 } // namespace
 
 std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model, const Device &device,
-                                     const SessionOptions &session, const Limits *limits, const ModelBench &how,
+                                     const SessionOptions &session, const DeviceLimits *limits, const ModelBench &how,
                                      Output &output) {
     reset_peak_memory();
     const Workload work(model, how.work);

@@ -1,6 +1,7 @@
 // lamina bench MODEL: how fast a model answers.
 #pragma once
 
+#include "limits.hpp"
 #include "sheet.hpp"
 #include "workload.hpp"
 
@@ -27,9 +28,9 @@ struct ModelFigure {
     double share_of_limit = 0; // 0: there is no limit to compare with
 };
 
-// `limits`: of the device; null if no share of them is wanted.
+// `limits`: of the devices; null if no share of them is wanted.
 [[nodiscard]] std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model, const Device &device,
-                                                   const SessionOptions &session, const Limits *limits,
+                                                   const SessionOptions &session, const DeviceLimits *limits,
                                                    const ModelBench &how, Output &output);
 
 // How well the model foresees how.perplexity.

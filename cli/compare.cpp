@@ -185,6 +185,8 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     how.precision = session.precision;
     how.cache = session.cache;
     how.variants = session.variants;
+    how.split = session.split;
+    how.max_memory = session.max_memory;
     how.replay_folder = options.replay;
     how.repeat = options.repeat;
     how.all_rows = options.all_rows;

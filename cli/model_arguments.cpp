@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <functional>
 #include <sstream>
 
@@ -17,11 +18,42 @@ namespace {
 
 std::vector<std::string> variant_names(const LayerContract &layer, const Device &device) {
     std::vector<std::string> names;
+    for (const Device &part : device.parts)
+        for (const std::string &name : variant_names(layer, part))
+            if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    if (!device.parts.empty()) return names;
     if (device.kind == "cpu") names.emplace_back("reference");
     if (device.id != "reference")
         for (const LayerVariant &variant : device.kind == "cpu" ? layer.cpu_variants : layer.variants)
             names.push_back(variant.name);
     return names;
+}
+
+// "12,20"
+std::vector<size_t> numbers_of_layers(const std::string &text) {
+    std::vector<size_t> out;
+    for (size_t begin = 0; begin <= text.size();) {
+        const size_t end = std::min(text.find(',', begin), text.size());
+        size_t number = 0;
+        const auto read = std::from_chars(text.data() + begin, text.data() + end, number);
+        if (read.ec != std::errc() || read.ptr != text.data() + end)
+            throw Error(ErrorCode::usage,
+                        "--split: expected auto, or numbers of layers as in 12,20; found '" + text + "'");
+        out.push_back(number);
+        begin = end + 1;
+    }
+    return out;
+}
+
+// "6GiB", "512MiB"
+uint64_t bytes_of(const std::string &text) {
+    double number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view unit(read.ptr, static_cast<size_t>(text.data() + text.size() - read.ptr));
+    const double scale = unit == "KiB" ? 0x1p10 : unit == "MiB" ? 0x1p20 : unit == "GiB" ? 0x1p30 : 0;
+    if (read.ec != std::errc() || scale == 0 || !(number >= 0 && number * scale < 0x1p63))
+        throw Error(ErrorCode::usage, "--max-memory: expected sizes as in 6GiB or 512MiB; found '" + text + "'");
+    return static_cast<uint64_t>(number * scale);
 }
 
 } // namespace
@@ -71,6 +103,13 @@ void add_session_options(const Arguments &app, SessionArguments &session, const 
                "layer has kernels for them")
         .shows_default();
     app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+    app.option("--split", session.split, "auto|LAYERS,...",
+               "with several devices: how many of the model's layers each has; auto: as many as it has memory for, in "
+               "the order of --device")
+        .shows_default();
+    app.option("--max-memory", session.max_memory, "SIZE,...",
+               "with --split auto: how much of each device's memory may be filled so, as in 6GiB,2GiB")
+        .separated_by(',');
 }
 
 SessionOptions session_options(const SessionArguments &session, const Runtime &runtime, const Device &device) {
@@ -78,6 +117,8 @@ SessionOptions session_options(const SessionArguments &session, const Runtime &r
     out.cache = session.cache == "f16" ? DType::f16 : DType::f32;
     out.precision = precision_named(session.precision);
     out.variants = variants(session.variants, runtime, device);
+    if (session.split != "auto") out.split = numbers_of_layers(session.split);
+    for (const std::string &size : session.max_memory) out.max_memory.push_back(bytes_of(size));
     return out;
 }
 

@@ -26,10 +26,11 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 // have on this device: the CPU has its own.
 [[nodiscard]] Assignments variants(const std::vector<std::string> &given, const Runtime &runtime, const Device &device);
 
-// --cache, --precision and --variant.
+// --cache, --precision, --variant, --split and --max-memory.
 struct SessionArguments {
     std::vector<std::string> variants;
-    std::string cache = "f32", precision = "full";
+    std::string cache = "f32", precision = "full", split = "auto";
+    std::vector<std::string> max_memory;
 };
 void add_session_options(const Arguments &app, SessionArguments &session,
                          const std::vector<std::string> &caches = {"f32", "f16"});

@@ -1,6 +1,7 @@
 // lamina profile: where the time of a model goes, layer by layer and dispatch by dispatch.
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "limits.hpp"
 #include "model_arguments.hpp"
 #include "sheet.hpp"
 #include "trace.hpp"
@@ -25,7 +26,7 @@ struct ProfileOptions {
 
 // A line of the table: all dispatches that --by puts together.
 struct Portion {
-    std::vector<std::string> names; // graph, layer, type, variant, kernel; "" for those that --by leaves out
+    std::vector<std::string> names; // graph, device, layer, type, variant, kernel; "" for those that --by leaves out
     size_t calls = 0;
     double seconds = 0, least = 0; // least: what the limits allow
     bool part = false;             // of a layer, whose cost is that of all its dispatches
@@ -33,7 +34,7 @@ struct Portion {
 
 class Profile {
   public:
-    Profile(std::string by, const Limits &limits) : by_(std::move(by)), limits_(limits) {}
+    Profile(std::string by, const DeviceLimits &limits) : by_(std::move(by)), limits_(limits) {}
 
     void add(const GraphTimes &run) {
         double inside = 0;
@@ -41,10 +42,10 @@ class Profile {
             const std::string name = by_ == "type" ? "" : layer.layer;
             if (by_ == "dispatch") {
                 for (const DispatchTime &d : layer.dispatches)
-                    add({run.graph, name, layer.type, layer.variant, d.kernel}, d.seconds, layer,
+                    add({run.graph, layer.device, name, layer.type, layer.variant, d.kernel}, d.seconds, layer,
                         layer.dispatches.size() != 1);
             } else {
-                add({run.graph, name, layer.type, layer.variant, ""}, layer.seconds(), layer, false);
+                add({run.graph, layer.device, name, layer.type, layer.variant, ""}, layer.seconds(), layer, false);
             }
             inside += layer.seconds();
         }
@@ -57,8 +58,8 @@ class Profile {
     [[nodiscard]] std::vector<Portion> lines(double all) const {
         std::vector<Portion> out;
         for (const auto &[names, line] : lines_) out.push_back(line);
-        out.push_back({{"", "", "copies, submitting, waiting", "", ""}, 0, between_, 0, true});
-        out.push_back({{"", "", "everything else on the host", "", ""}, 0, std::max(0.0, all - graphs_), 0, true});
+        out.push_back({{"", "", "", "copies, submitting, waiting", "", ""}, 0, between_, 0, true});
+        out.push_back({{"", "", "", "everything else on the host", "", ""}, 0, std::max(0.0, all - graphs_), 0, true});
         std::stable_sort(out.begin(), out.end(),
                          [](const Portion &a, const Portion &b) { return a.seconds > b.seconds; });
         return out;
@@ -69,18 +70,19 @@ class Profile {
         Portion &line = lines_.try_emplace(names, Portion{names}).first->second;
         ++line.calls;
         line.seconds += seconds;
-        line.least += limits_.least_seconds(layer.cost);
+        line.least += limits_.least_seconds(layer);
         line.part |= part;
     }
 
     std::string by_;
-    const Limits &limits_;
+    const DeviceLimits &limits_;
     std::map<std::vector<std::string>, Portion> lines_;
     double between_ = 0, graphs_ = 0;
 };
 
-Sheet sheet_of(const std::vector<Portion> &lines, double all, const std::string &by) {
+Sheet sheet_of(const std::vector<Portion> &lines, double all, const std::string &by, const Device &device) {
     Sheet sheet({{"graph", "GRAPH"},
+                 {"device", device.parts.empty() ? "" : "DEVICE"},
                  {"layer", by == "type" ? "" : "LAYER"},
                  {"type", "TYPE"},
                  {"variant", "VARIANT"},
@@ -114,7 +116,7 @@ int profile(const ProfileOptions &options, const Arguments &app, const GlobalOpt
     note_device(device, output);
     const Workload work(model, options.work);
     SessionOptions how = session_options(options.session, runtime, device);
-    const Limits limits = measure_limits(runtime, device);
+    const DeviceLimits limits(runtime, device);
 
     std::vector<GraphTimes> runs;
     how.profile = [&](const GraphTimes &times) {
@@ -129,7 +131,7 @@ int profile(const ProfileOptions &options, const Arguments &app, const GlobalOpt
 
     Profile profile(options.by, limits);
     for (const GraphTimes &run : runs) profile.add(run);
-    const Sheet sheet = sheet_of(profile.lines(all), all, options.by);
+    const Sheet sheet = sheet_of(profile.lines(all), all, options.by, device);
     if (output.json()) {
         output.print_json({{"model", model.name()},
                            {"device", {{"id", device.id}, {"name", device.name}, {"driver", device.driver}}},

@@ -60,6 +60,7 @@ struct Device {
     uint64_t memory_bytes = 0;
     std::vector<std::string> unusable; // why it cannot be used; empty if it can
     std::string reason;                // why device() chose it
+    std::vector<Device> parts{};       // of several devices, those that stand in for one: then `kind` is "several"
 };
 
 namespace detail {
@@ -101,6 +102,10 @@ struct SessionOptions {
     Precision precision = Precision::full;                    // every layer keeps the tolerance that it declares for it
     bool keep_all = false;                                    // run() can return any tensor; takes more memory
     DType cache = DType::f32; // of keys and values of earlier tokens; f16 takes half the memory, if the layer offers it
+    // How many of the model's layers each device has, of several; empty: each as many as it has memory for, in order.
+    // Session::parts() says what came of it.
+    std::vector<size_t> split{};
+    std::vector<uint64_t> max_memory{}; // bytes of each device that may be filled so, if not all that is free
     // Called after every run of a graph with the times of its layers. Measuring takes time, too.
     std::function<void(const GraphTimes &)> profile{};
 };
@@ -191,6 +196,17 @@ class Session {
 
     [[nodiscard]] const Device &device() const;
 
+    // What a device has of the model.
+    struct Part {
+        Device device;
+        size_t layers = 0;              // that repeat in the model; 0 if it has nothing
+        std::string first, last;        // their names, such as "model.layers.0"
+        uint64_t weights = 0;           // bytes
+        std::optional<uint64_t> room{}; // bytes that were free for them; none: it was told how many layers to take
+    };
+    // Of several devices; empty if there is one.
+    [[nodiscard]] std::vector<Part> parts() const;
+
   private:
     friend class Runtime;
     friend struct detail::Access;
@@ -209,7 +225,9 @@ class Runtime {
     [[nodiscard]] std::vector<Device> devices() const;
     // "auto", "cpu", "vulkan:N", "uuid:...", "reference" (only the layers' references) or "interpreter" (only for
     // check() of proof.hpp). "auto" prefers a discrete GPU, then an integrated or virtual one, then the CPU, and never
-    // takes a software Vulkan driver. Throws Error(no_device) if the device is absent or unusable.
+    // takes a software Vulkan driver. Several devices, for the layers of one model: their ids with commas between them,
+    // "vulkan:0,vulkan:1,cpu". Throws Error(no_device) if a device is absent or unusable, Error(usage) for one that is
+    // given twice or cannot be one of several.
     [[nodiscard]] Device device(const std::string &id = "auto") const;
     // Why there is no Vulkan device; empty if there is one.
     [[nodiscard]] std::string no_vulkan() const;

@@ -110,7 +110,7 @@ struct DispatchTime {
 };
 
 struct LayerTime {
-    std::string layer, type, variant;
+    std::string layer, type, variant, device; // device: its id
     // Without the caches of earlier tokens, of which only the host's plan is known, and with no operations for a layer
     // that reads them.
     Cost cost;

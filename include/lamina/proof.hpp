@@ -192,8 +192,10 @@ struct CompareOptions {
     std::string graph{};                                        // for inputs; "": the only one
     std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant
-    Precision precision = Precision::full;                      // as in SessionOptions, also the next one
+    Precision precision = Precision::full;                      // as in SessionOptions, also the next three
     DType cache = DType::f32;
+    std::vector<size_t> split{};
+    std::vector<uint64_t> max_memory{};
     size_t repeat = 1; // run each layer and each graph so often; all runs must give the same bits
     // The folder in which the first wrong layer is saved with its inputs, weights and results, for
     // CheckOptions::replay. It is created if needed. Empty: nothing is saved.

@@ -96,6 +96,30 @@ Device choose(const std::vector<Device> &all, const std::string &no_vulkan) {
     return cpu;
 }
 
+// "vulkan:0,cpu"
+Device several(const Runtime &runtime, const std::string &ids) {
+    Device out;
+    out.kind = "several";
+    for (size_t begin = 0; begin <= ids.size();) {
+        const size_t end = std::min(ids.find(',', begin), ids.size());
+        const std::string id = ids.substr(begin, end - begin);
+        begin = end + 1;
+        if (id.empty() || id == "auto" || id == "reference" || id == "interpreter")
+            throw Error(ErrorCode::usage, "devices '" + ids + "': expected cpu, vulkan:N or uuid:... between commas, " +
+                                              "found '" + id + "'");
+        Device one = runtime.device(id);
+        for (const Device &other : out.parts)
+            if (other.id == one.id)
+                throw Error(ErrorCode::usage, "devices '" + ids + "': " + one.id + " is given twice");
+        out.id += (out.id.empty() ? "" : ",") + one.id;
+        out.name += (out.name.empty() ? "" : " and ") + one.name;
+        out.driver += (out.driver.empty() ? "" : " and ") + one.driver;
+        out.memory_bytes += one.memory_bytes;
+        out.parts.push_back(std::move(one));
+    }
+    return out;
+}
+
 // The function, called by one thread at a time.
 std::function<void(const std::string &)> in_turn(std::function<void(const std::string &)> call,
                                                  const std::shared_ptr<std::mutex> &turn) {
@@ -161,6 +185,7 @@ std::vector<Device> Runtime::devices() const {
 std::string Runtime::no_vulkan() const { return state_->no_vulkan(); }
 
 Device Runtime::device(const std::string &id) const {
+    if (id.find(',') != std::string::npos) return several(*this, id);
     if (id == "reference") return describe_reference();
     if (id == "interpreter") return describe_interpreter();
     if (id == "cpu") {
@@ -198,6 +223,14 @@ Session Runtime::session(const Model &model, const Device &device, const Session
     session.state_->model = detail::Access::model(model);
     session.state_->device = device;
     session.state_->options = options;
+    if (device.parts.empty()) session.state_->places.push_back({device, {}, {}, {}, false});
+    for (const Device &part : device.parts) session.state_->places.push_back({part, {}, {}, {}, false});
+    if (device.parts.empty() && (!options.split.empty() || !options.max_memory.empty()))
+        throw Error(ErrorCode::usage,
+                    "a model is split among several devices, such as vulkan:0,cpu; found " + device.id);
+    if (options.max_memory.size() > device.parts.size())
+        throw Error(ErrorCode::usage, std::to_string(options.max_memory.size()) + " amounts of memory for " +
+                                          std::to_string(device.parts.size()) + " devices");
     session.state_->surviving_loss([&] { session.state_->connect(); });
     return session;
 }

@@ -7,6 +7,21 @@ namespace lamina {
 
 const Device &Session::device() const { return state_->device; }
 
+std::vector<Session::Part> Session::parts() const {
+    const std::scoped_lock turn(state_->turn);
+    state_->connect();
+    std::vector<Part> out;
+    if (!state_->split) return out;
+    const split::Layers &layers = state_->split->layers();
+    const split::Division &division = state_->split->division();
+    for (size_t i = 0, first = 0; i < division.counts.size(); first += division.counts[i++]) {
+        Part part{state_->places[i].device, division.counts[i], {}, {}, division.weights[i], division.rooms[i]};
+        if (part.layers != 0) part.first = layers.all[first].name, part.last = layers.all[first + part.layers - 1].name;
+        out.push_back(std::move(part));
+    }
+    return out;
+}
+
 namespace {
 
 void expect_graph(const model::Model &model, const std::string &graph) {

@@ -57,7 +57,7 @@ std::unique_ptr<plan::Program> compile(detail::SessionState &session, const std:
     plan::GraphPlan plan =
         plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, wanted);
-    return session.backend->compile(std::move(plan), options);
+    return session.backend().compile(std::move(plan), options);
 }
 
 // One layer alone, by one variant.
@@ -67,7 +67,7 @@ std::unique_ptr<plan::Program> compile_alone(detail::SessionState &session, cons
     options.poison = plan::other_poison[0]; // running_ has NaN there
     options.variants = {variant};
     options.working = session.runtime->options.working;
-    return session.backend->compile(plan::isolate(plan, step), options);
+    return session.backend().compile(plan::isolate(plan, step), options);
 }
 
 // The ports of results_of().
@@ -196,6 +196,7 @@ bool GraphComparison::compare_layer(size_t s) {
 void GraphComparison::write_replay(size_t s, const Expected &expected) {
     const plan::Step &step = plan().steps[s];
     const std::vector<int32_t> results = results_of(step);
+    const Device &device = device_.places[device_.places_of(plan())[s]].device;
     const conformance::ReplaySource source{
         step,
         plan(),
@@ -211,9 +212,9 @@ void GraphComparison::write_replay(size_t s, const Expected &expected) {
             return alone_[s].read(alone.tensor(plan().tensors[static_cast<size_t>(t)].name));
         },
         layers_[s].variant,
-        device_.device.name + ", " + device_.device.driver};
+        device.name + ", " + device.driver};
     replay_ = conformance::write_replay(replay_folder_, source);
-    replay_command_ = "lamina check --replay " + shell_word(replay_.string()) + " --device " + device_.device.id +
+    replay_command_ = "lamina check --replay " + shell_word(replay_.string()) + " --device " + device.id +
                       " --variant " + layers_[s].variant + conformance::plugin_option(step.call.layer());
 }
 

@@ -62,7 +62,7 @@ Truth::Truth(detail::SessionState &session, const GraphSteps &graph, const Compa
           const std::vector<std::string> own = kernels ? session.variants(plan, &unproven) : variants;
           for (size_t s = 0; s < own.size(); ++s)
               if (!references || sampled(s)) variants[s] = own[s];
-          return Run(session.backend->compile(std::move(plan), with_references(session, std::move(variants))), true);
+          return Run(session.backend().compile(std::move(plan), with_references(session, std::move(variants))), true);
       }()) {
     for (size_t s = 0; s < samples_.size(); ++s)
         if (run_.variant(s) == "reference") samples_[s].clear(); // there is no kernel: all rows are right
@@ -140,7 +140,7 @@ Expected Truth::expected(size_t layer, const std::vector<Tensor> &found, const l
 
     plan::ProgramOptions options = with_references(session_, {"reference"});
     options.references.rows = out.rows;
-    Run reference(session_.backend->compile(plan::isolate(plan(), layer), options), true);
+    Run reference(session_.backend().compile(plan::isolate(plan(), layer), options), true);
     reference.step_within(run_);
     const std::vector<Tensor> right = reference.read(results_of(reference.plan().steps[0]));
     for (size_t i = 0; i < right.size(); ++i)

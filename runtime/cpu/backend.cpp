@@ -157,7 +157,7 @@ class CpuBackend final : public plan::Backend {
         throw Error(ErrorCode::memory, what + " does not fit into the memory that this process may have. " + advice);
     }
 
-    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override { return need(plan, {}); }
+    [[nodiscard]] std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override { return {need(plan, {})}; }
 
     [[nodiscard]] const std::shared_ptr<Weights> &weights() const { return weights_; }
 
@@ -198,6 +198,7 @@ class CpuBackend final : public plan::Backend {
                 most_lent = sum, lent = std::move(widened);
         }
         kept.merge(lent);
+        out.mapped = plan::total_bytes(out.weights);
         out.weights.clear();
         for (const auto &[name, bytes] : kept) out.weights.push_back({name, bytes});
         std::erase_if(out.states,

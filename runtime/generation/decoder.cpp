@@ -68,13 +68,16 @@ void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates>
     const plan::GraphPlan plan = plan::plan_graph(*session_.model, session_.model->graphs.at(model_.decode),
                                                   *session_.runtime->plugins, longest);
     const auto expect = [&] {
-        plan::MemoryNeed need = session_.backend->need(plan);
-        if (session_.roomy != 0) need.weights.clear(); // they are there, as they are or as variants rearrange them
-        plan::expect_room(need,
-                          std::string("decoding ") + (rows_ == 1 ? "a text" : std::to_string(rows_) + " texts") +
-                              " of up to " + std::to_string(capacity) + " tokens",
-                          session_.device.id + " (" + session_.device.name + ")",
-                          "Take " + smaller + ", smaller weights ('lamina convert --weights q8_0') or another device.");
+        for (plan::MemoryNeed &need : session_.backend().need(plan)) {
+            if (session_.roomy != 0) need.weights.clear(); // they are there, as they are or as variants rearrange them
+            const Device &device = session_.places[need.place].device;
+            plan::expect_room(need,
+                              std::string("decoding ") + (rows_ == 1 ? "a text" : std::to_string(rows_) + " texts") +
+                                  " of up to " + std::to_string(capacity) + " tokens",
+                              device.id + " (" + device.name + ")",
+                              "Take " + smaller +
+                                  ", smaller weights ('lamina convert --weights q8_0') or another device.");
+        }
     };
     try {
         expect();

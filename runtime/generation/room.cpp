@@ -26,19 +26,26 @@ Need need_of(detail::SessionState &session, size_t texts, size_t length, uint64_
     };
     const size_t rows = rounded_rows(texts);
     const plan::GraphPlan step = plan(rows, 1);
-    const plan::MemoryNeed of_step = session.backend->need(step),
-                           of_block = session.backend->need(plan(1, std::min(longest_block, length)));
-    double weights = bytes_of(of_step.weights);
-    // Those that are read where they are mapped could be read again, at every step: they are to stay.
-    if (session.device.kind == "cpu") weights += bytes_of(plan::need_of(step).weights);
-    // When caches grow, those of half the length are still there; a prompt that joins others has one of its own.
-    const double caches = bytes_of(of_step.states),
-                 beside = caches / 2 + (rows == 1 ? 0 : caches / static_cast<double>(rows));
-    // A block of prompts may have as many tokens again, of rows that only rest.
-    const double all =
-        weights + caches + beside + bytes_of(of_step.others) + 2 * bytes_of(of_block.others) + double(promised);
-    constexpr double usable = 0.9; // of what is free: variants need scratch, and others memory
-    return {plan::total_bytes(of_step.states), !of_step.free || all <= usable * static_cast<double>(*of_step.free)};
+    const std::vector<plan::MemoryNeed> of_step = session.backend().need(step),
+                                        of_block = session.backend().need(plan(1, std::min(longest_block, length)));
+    Need out{0, true};
+    for (size_t i = 0; i < of_step.size(); ++i) {
+        const plan::MemoryNeed &here = of_step[i];
+        // Weights that are read where they are mapped could be read again, at every step: they are to stay.
+        const double weights = bytes_of(here.weights) + static_cast<double>(here.mapped);
+        // When caches grow, those of half the length are still there; a prompt that joins others has one of its own.
+        const double caches = bytes_of(here.states),
+                     beside = caches / 2 + (rows == 1 ? 0 : caches / static_cast<double>(rows));
+        // A block of prompts may have as many tokens again, of rows that only rest.
+        const auto block = std::ranges::find(of_block, here.place, &plan::MemoryNeed::place);
+        const double blocks = block == of_block.end() ? 0 : 2 * bytes_of(block->others);
+        // What is promised to others is spread over the devices as caches are: no more than all of it is on one.
+        const double all = weights + caches + beside + bytes_of(here.others) + blocks + static_cast<double>(promised);
+        constexpr double usable = 0.9; // of what is free: variants need scratch, and others memory
+        out.caches += plan::total_bytes(here.states);
+        out.fits = out.fits && (!here.free || all <= usable * static_cast<double>(*here.free));
+    }
+    return out;
 }
 
 } // namespace

@@ -18,10 +18,10 @@ class InterpreterBackend final : public plan::Backend {
         return std::make_unique<InterpretedProgram>(std::move(plan), options, shared_);
     }
 
-    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override {
+    [[nodiscard]] std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override {
         plan::MemoryNeed out = plan::need_of(plan);
         out.free = available_memory();
-        return out;
+        return {std::move(out)};
     }
 
   private:

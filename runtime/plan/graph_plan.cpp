@@ -49,7 +49,7 @@ class Excerpt {
 
     int32_t tensor(int32_t t) {
         const auto [it, fresh] = moved_.try_emplace(t, static_cast<int32_t>(out_.tensors.size()));
-        if (fresh) out_.tensors.push_back(from_.tensors[static_cast<size_t>(t)]);
+        if (fresh) out_.tensors.push_back(from_.tensors[static_cast<size_t>(t)]), tensors_.push_back(t);
         return it->second;
     }
     void step(Step step) {
@@ -59,10 +59,12 @@ class Excerpt {
         out_.steps.push_back(std::move(step));
     }
     [[nodiscard]] GraphPlan take() { return std::move(out_); }
+    [[nodiscard]] const std::vector<int32_t> &tensors() const { return tensors_; } // of the plan, by tensor of this one
 
   private:
     const GraphPlan &from_;
     GraphPlan out_;
+    std::vector<int32_t> tensors_;
     std::map<int32_t, int32_t> moved_;
 };
 
@@ -133,6 +135,34 @@ GraphPlan isolate(const GraphPlan &plan, size_t step) {
             const PlannedTensor &tensor = out.tensors[static_cast<size_t>(t)];
             (tensor.kind == PlannedTensor::Kind::input ? out.inputs : out.outputs)[tensor.name] = t;
         }
+    return out;
+}
+
+Section section(const GraphPlan &plan, size_t first, size_t last) {
+    std::vector<bool> made(plan.tensors.size()), taken_later(plan.tensors.size());
+    const auto mark = [](std::vector<bool> &marks, const std::vector<int32_t> &tensors) {
+        for (const int32_t t : tensors)
+            if (t != none) marks[static_cast<size_t>(t)] = true;
+    };
+    for (size_t s = first; s < last; ++s) mark(made, plan.steps[s].out);
+    for (size_t s = last; s < plan.steps.size(); ++s) mark(taken_later, plan.steps[s].in);
+
+    Excerpt excerpt(plan, plan.graph, last - first);
+    for (size_t s = first; s < last; ++s) excerpt.step(plan.steps[s]);
+    Section out{excerpt.take(), excerpt.tensors()};
+    out.plan.sequences = plan.sequences;
+    for (size_t t = 0; t < out.tensors.size(); ++t) {
+        const auto whole = static_cast<size_t>(out.tensors[t]);
+        PlannedTensor &tensor = out.plan.tensors[t];
+        if (tensor.kind == PlannedTensor::Kind::activation && !made[whole]) tensor.kind = PlannedTensor::Kind::input;
+        if (tensor.kind == PlannedTensor::Kind::input) {
+            tensor.output = false;
+            out.plan.inputs[tensor.name] = static_cast<int32_t>(t);
+        }
+        if (tensor.kind != PlannedTensor::Kind::activation) continue;
+        if (taken_later[whole]) tensor.output = true, tensor.stays = false;
+        if (tensor.output) out.plan.outputs[tensor.name] = static_cast<int32_t>(t);
+    }
     return out;
 }
 

@@ -72,6 +72,14 @@ struct GraphShapes {
 // One step of a plan as a separate plan. Tensors from other steps become inputs; its results become outputs.
 [[nodiscard]] GraphPlan isolate(const GraphPlan &plan, size_t step);
 
+// Steps first to last - 1 of a plan as a separate plan, which runs between the others. Tensors from earlier steps
+// become inputs; results that later steps take become outputs.
+struct Section {
+    GraphPlan plan;
+    std::vector<int32_t> tensors; // of the whole plan: by tensor of this one
+};
+[[nodiscard]] Section section(const GraphPlan &plan, size_t first, size_t last);
+
 // The names of weights that no layer of any graph uses. Without this check, a misspelt optional weight would count as
 // left out.
 [[nodiscard]] std::vector<std::string> unused_weights(const model::Model &model, const abi::Registry &plugins);

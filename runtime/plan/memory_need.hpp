@@ -14,10 +14,13 @@ namespace lamina::plan {
 struct GraphPlan;
 struct ProgramOptions;
 
-// What a program takes beside what is there already, and what is free for it.
+// What a program takes on a device beside what is there already, and what is free for it.
 struct MemoryNeed {
     std::vector<MemoryRequest> weights, states, others; // by tensor; others: inputs, outputs and activations
-    std::optional<uint64_t> free;                       // none: the device does not say
+    std::optional<uint64_t> free{};                     // none: the device does not say
+    // Of weights that are read where their file is mapped. The system may take this memory back, and read them again.
+    uint64_t mapped = 0;
+    size_t place = 0; // of the device among several
 };
 
 // All tensors of a plan, each once, without the scratch of variants.

@@ -99,6 +99,14 @@ class Program {
     virtual void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) = 0;
     virtual void copy_states(Program &from, std::span<const StateCopy> copies) = 0;
 
+    // For a program that is made of others: their parts, without the checks, which were made of the whole.
+    static void get_from(Program &part, int32_t tensor, uint64_t offset, std::span<std::byte> bytes) {
+        part.get(tensor, offset, bytes);
+    }
+    static void copy_between(Program &from, Program &to, std::span<const StateCopy> copies) {
+        to.copy_states(from, copies);
+    }
+
     [[nodiscard]] const PlannedTensor &tensor(int32_t index) const {
         return plan_.tensors.at(static_cast<size_t>(index));
     }
@@ -164,13 +172,13 @@ struct ProgramOptions {
 [[nodiscard]] std::vector<std::string>
 variants_by_layer(const GraphPlan &plan, const std::map<std::string, std::string, std::less<>> &variants);
 
-// A device with the weights of one model. Programs of a backend share weights and states by name.
+// A device, or several, with the weights of one model. Programs of a backend share weights and states by name.
 class Backend {
   public:
     virtual ~Backend() = default;
     [[nodiscard]] virtual std::unique_ptr<Program> compile(GraphPlan plan, const ProgramOptions &options) = 0;
-    // What a program of this plan would take beside what others hold.
-    [[nodiscard]] virtual MemoryNeed need(const GraphPlan &plan) = 0;
+    // What a program of this plan would take beside what others hold, on each device that it would run on.
+    [[nodiscard]] virtual std::vector<MemoryNeed> need(const GraphPlan &plan) = 0;
 };
 
 } // namespace lamina::plan

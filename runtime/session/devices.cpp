@@ -15,6 +15,8 @@ namespace {
 // A Device is plain data that anyone can fill in, so its id may be invalid.
 std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std::string &id,
                                            const std::string &no_vulkan) {
+    if (id.find(',') != std::string::npos)
+        throw Error(ErrorCode::usage, "'" + id + "' are several devices; here, one is expected");
     if (id == "interpreter")
         throw Error(ErrorCode::usage, "the device 'interpreter' is for 'lamina check' only: it is too slow for models");
     constexpr std::string_view prefix = "vulkan:";
@@ -90,6 +92,14 @@ std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &devi
     }
     known_device = opened;
     return admission;
+}
+
+void RuntimeState::notify_once(const std::string &line) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!told_.insert(line).second) return;
+    }
+    if (options.notify) options.notify(line);
 }
 
 // Sessions share an open device, and each notices by itself that it was lost. The first one forgets it here; the others

@@ -1,40 +1,105 @@
-// A session on a device that was lost: reopens the device and rebuilds everything that was on it.
+// The devices of a session: opened, divided among, and reopened after they were lost.
 #include "session/state.hpp"
 
+#include "base/binary_size.hpp"
+
+#include <algorithm>
 #include <utility>
 
 namespace lamina::detail {
+namespace {
+
+// "model.layers.0 to model.layers.11 on vulkan:0 (1.2 GiB of weights, 2.0 GiB free), ..."
+std::string text_of(const split::Layers &layers, const split::Division &division, const std::vector<Place> &places) {
+    std::string out;
+    for (size_t i = 0, first = 0; i < places.size(); first += division.counts[i++]) {
+        const size_t count = division.counts[i];
+        out += i == 0 ? "" : "; ";
+        if (count == 0) {
+            out += "nothing";
+        } else {
+            out += layers.all[first].name;
+            if (count > 1) out += " to " + layers.all[first + count - 1].name;
+        }
+        out += " on " + places[i].device.id + " (";
+        out += binary_size(division.weights[i]) + " of weights";
+        if (division.caches[i] != 0)
+            out +=
+                ", " + binary_size(division.caches[i]) + " of caches for " + std::to_string(layers.tokens) + " tokens";
+        if (division.rooms[i]) out += "; it has room for " + binary_size(*division.rooms[i]);
+        out += ")";
+    }
+    return out;
+}
+
+} // namespace
 
 void SessionState::connect() {
-    if (backend != nullptr) return;
-    if (device.kind == "cpu") {
-        admission = runtime->admission(device);
-        backend = runtime->cpu_backend(device, model->weights);
+    for (Place &place : places)
+        if (place.backend == nullptr) connect(place);
+    if (places.size() > 1 && split == nullptr) divide();
+}
+
+void SessionState::connect(Place &place) {
+    if (place.device.kind == "cpu") {
+        place.admission = runtime->admission(place.device);
+        place.backend = runtime->cpu_backend(place.device, model->weights);
         return;
     }
     try {
-        opened = runtime->open(device);
-        admission = runtime->admission(device);
-        backend = opened->backend(runtime->plugins, model->weights);
+        place.opened = runtime->open(place.device);
+        place.admission = runtime->admission(place.device);
+        place.backend = place.opened->backend(runtime->plugins, model->weights);
     } catch (const Error &e) {
-        if (e.code() == ErrorCode::device_lost) let_go();
+        place.lost = e.code() == ErrorCode::device_lost;
+        if (place.lost) let_go();
         throw;
     }
 }
 
+// Which layers are on which device stays the same when a device is reopened.
+void SessionState::divide() {
+    split::Layers layers = split::layers_of(*model, *runtime->plugins, options.cache);
+    if (!division_ && !options.split.empty()) division_ = split::divide(layers, options.split, places.size());
+    if (!division_) {
+        std::vector<std::optional<uint64_t>> rooms;
+        for (size_t i = 0; i < places.size(); ++i) {
+            rooms.push_back(places[i].backend->need(plan::GraphPlan()).front().free);
+            if (i < options.max_memory.size())
+                rooms.back() = std::min(rooms.back().value_or(UINT64_MAX), options.max_memory[i]);
+        }
+        division_ = split::fill(layers, rooms);
+    }
+    runtime->notify_once(text_of(layers, *division_, places));
+    std::vector<plan::Backend *> backends;
+    for (const Place &place : places) backends.push_back(place.backend.get());
+    split = std::make_unique<split::SplitBackend>(std::move(backends), std::move(layers), *division_);
+}
+
 void SessionState::let_go() {
+    if (split && split->lost()) places[*split->lost()].lost = true;
+    const bool known = std::ranges::any_of(places, &Place::lost);
     programs = {};
     cached = {};
     decoding = nullptr;
     roomy = 0;
-    backend.reset();
-    admission.reset();
-    runtime->forget(device, std::exchange(opened, nullptr));
+    split.reset();
+    for (Place &place : places) {
+        if (known && !std::exchange(place.lost, false)) continue;
+        place.backend.reset();
+        place.admission.reset();
+        runtime->forget(place.device, std::exchange(place.opened, nullptr));
+    }
 }
 
 void SessionState::recover(const Error &lost) {
+    if (split && split->lost()) places[*split->lost()].lost = true;
+    std::string which;
+    for (const Place &place : places)
+        if (place.lost) which += (which.empty() ? "" : ", ") + place.device.id;
     if (const auto &notify = runtime->options.notify)
-        notify(device.id + " was lost; Lamina reopens it and restarts the work (" + lost.what() + ")");
+        notify((which.empty() ? device.id : which) + " was lost; Lamina reopens it and restarts the work (" +
+               lost.what() + ")");
     let_go();
     try {
         connect();

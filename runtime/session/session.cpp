@@ -7,6 +7,9 @@
 #include "base/nearest.hpp"
 #include "base/wildcard.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace lamina::detail {
 namespace {
 
@@ -95,14 +98,14 @@ std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, p
         plan::ProgramOptions program_options;
         program_options.keep_all = options.keep_all;
         if (options.profile)
-            program_options.timed = [report = options.profile](const plan::Program &program,
-                                                               const plan::RunTimes &times) {
-                report(graph_times(program, times));
+            program_options.timed = [this, report = options.profile](const plan::Program &program,
+                                                                     const plan::RunTimes &times) {
+                report(graph_times(program, times, *this));
             };
         plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
         program_options.variants = variants(plan);
         const uint64_t bytes = plan::total_bytes(plan::need_of(plan, program_options).others);
-        ProgramCache::Made out{backend->compile(std::move(plan), program_options), bytes};
+        ProgramCache::Made out{backend().compile(std::move(plan), program_options), bytes};
         give_back_freed_memory(); // planning makes and frees much that is small
         return out;
     });
@@ -113,8 +116,26 @@ void SessionState::forget(const std::string &graph, int64_t state_length) {
 }
 
 std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std::set<std::string> *unproven) {
-    return admission ? admission->choose(plan, *backend, {options.variants, options.precision}, unproven)
-                     : plan::variants_by_layer(plan, options.variants);
+    const auto at = [&](Place &place, const plan::GraphPlan &part) {
+        try {
+            return place.admission
+                       ? place.admission->choose(part, *place.backend, {options.variants, options.precision}, unproven)
+                       : plan::variants_by_layer(part, options.variants);
+        } catch (const Error &e) {
+            place.lost = e.code() == ErrorCode::device_lost;
+            throw;
+        }
+    };
+    if (!split) return at(places.front(), plan);
+    split->wait();
+    std::vector<std::string> out;
+    for (const split::SplitBackend::Part &part : split->parts_of(plan))
+        std::ranges::move(at(places[part.device], part.section.plan), std::back_inserter(out));
+    return out;
+}
+
+std::vector<size_t> SessionState::places_of(const plan::GraphPlan &plan) const {
+    return split ? split->devices_of(plan) : std::vector<size_t>(plan.steps.size());
 }
 
 TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {

@@ -6,6 +6,7 @@
 #include "model/model.hpp"
 #include "plan/program.hpp"
 #include "session/exclusive.hpp"
+#include "split/backend.hpp"
 #include "vulkan/device.hpp"
 
 #include <lamina/lamina.hpp>
@@ -14,8 +15,10 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace lamina::detail {
 
@@ -39,9 +42,12 @@ struct RuntimeState {
     void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);
     // Decides what may run on a device; null for "reference", which everything else is compared with.
     [[nodiscard]] std::shared_ptr<admission::Admission> admission(const Device &device);
+    // Notifies the user, unless they have heard this before.
+    void notify_once(const std::string &line);
 
   private:
-    std::mutex mutex_; // of the two maps
+    std::mutex mutex_; // of the next three
+    std::set<std::string> told_;
     std::map<std::string, std::shared_ptr<vulkan::Device>> open_;
     struct Admitted {
         std::shared_ptr<vulkan::Device> device; // null: the CPU
@@ -82,14 +88,22 @@ struct CachedTexts {
     std::vector<std::vector<int32_t>> rows;
 };
 
+// A device of a session, with the weights of its part of the model.
+struct Place {
+    Device device;
+    std::shared_ptr<vulkan::Device> opened;          // null on the CPU
+    std::unique_ptr<plan::Backend> backend;          // null until it is connected
+    std::shared_ptr<admission::Admission> admission; // null for "reference"
+    bool lost = false;
+};
+
 struct SessionState {
     std::shared_ptr<RuntimeState> runtime;
     std::shared_ptr<const model::Model> model;
-    Device device;
+    Device device; // which stands for all of them, if there are several
     SessionOptions options;
-    std::shared_ptr<vulkan::Device> opened; // null on the CPU
-    std::unique_ptr<plan::Backend> backend;
-    std::shared_ptr<admission::Admission> admission; // null for "reference"
+    std::vector<Place> places;
+    std::unique_ptr<split::SplitBackend> split; // over all places; null if there is one
     ProgramCache programs;
     Exclusive turn;                 // held by whoever uses the session
     CachedTexts cached;             // while nothing is being decoded
@@ -107,7 +121,14 @@ struct SessionState {
     [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan,
                                                     std::set<std::string> *unproven = nullptr);
 
-    // Opens the device, unless a session has it open, and makes the backend on it. Does nothing if that is done.
+    // After connect().
+    [[nodiscard]] plan::Backend &backend() const {
+        return split ? static_cast<plan::Backend &>(*split) : *places.front().backend;
+    }
+    // The place of each step of a plan, in `places`.
+    [[nodiscard]] std::vector<size_t> places_of(const plan::GraphPlan &plan) const;
+
+    // Opens the devices, unless a session has them open, and makes the backends on them. Does nothing if that is done.
     void connect();
     // Returns work(). If the device is lost meanwhile, it is reopened and `work` starts again from its beginning,
     // because everything on the device is gone, including key-value caches. A second loss is thrown.
@@ -127,8 +148,13 @@ struct SessionState {
     }
 
   private:
-    void let_go(); // releases everything on the device; program() connects again
+    void connect(Place &place);
+    void divide();
+    // Releases everything on the devices that were lost, or on all, if it is not known which; program() connects again.
+    void let_go();
     void recover(const Error &lost);
+
+    std::optional<split::Division> division_; // found once: proofs and caches depend on it
 };
 
 } // namespace lamina::detail

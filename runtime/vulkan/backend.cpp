@@ -31,13 +31,13 @@ std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, cons
                                            pipelines.run, std::move(prepared), options);
 }
 
-plan::MemoryNeed VulkanBackend::need(const plan::GraphPlan &plan) {
+std::vector<plan::MemoryNeed> VulkanBackend::need(const plan::GraphPlan &plan) {
     const std::lock_guard lock(mutex_);
     plan::MemoryNeed out = plan::need_of(plan);
     out.free = free_bytes(*device_);
     std::erase_if(out.weights, [&](const MemoryRequest &r) { return residents_.has_weight(r.name); });
     std::erase_if(out.states, [&](const MemoryRequest &r) { return residents_.has_state(r.name, r.bytes); });
-    return out;
+    return {std::move(out)};
 }
 
 const plan::Kernels &VulkanBackend::kernels_of(const abi::Layer &layer) {

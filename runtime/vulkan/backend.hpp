@@ -21,7 +21,7 @@ class VulkanBackend final : public plan::Backend {
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override;
-    [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan) override;
+    [[nodiscard]] std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override;
 
   private:
     [[nodiscard]] const plan::Kernels &kernels_of(const abi::Layer &layer); // reflected once

@@ -71,7 +71,7 @@ class ChangedProgram final : public plan::Program {
 };
 
 struct ChangedBackend final : plan::Backend {
-    plan::MemoryNeed need(const plan::GraphPlan &plan) override { return inner->need(plan); }
+    std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override { return inner->need(plan); }
     std::unique_ptr<plan::Backend> inner;
     ChangedProgram::Change change;
     std::string overrun;
