@@ -98,9 +98,9 @@ inline constexpr std::array<std::string_view, 3> precision_names{"full", "half",
 [[nodiscard]] Precision precision_named(std::string_view name); // throws Error(usage) for another name
 
 struct SessionOptions {
-    std::map<std::string, std::string, std::less<>> variants; // layer id -> variant; for others, the fastest
-    Precision precision = Precision::full;                    // every layer keeps the tolerance that it declares for it
-    bool keep_all = false;                                    // run() can return any tensor; takes more memory
+    std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant; for others, the fastest
+    Precision precision = Precision::full; // every layer keeps the tolerance that it declares for it
+    bool keep_all = false;                 // run() can return any tensor; takes more memory
     DType cache = DType::f32; // of keys and values of earlier tokens; f16 takes half the memory, if the layer offers it
     // How many of the model's layers each device has, of several; empty: each as many as it has memory for, in order.
     // Session::parts() says what came of it.

@@ -114,7 +114,8 @@ void add_compare(nb::module_ &m) {
         [](const Runtime &runtime, const Model &model, const Device &device, const std::vector<std::string> &texts,
            const Arrays &inputs, const std::string &graph, const std::string &against,
            const std::map<std::string, std::string> &variants, const std::string &precision,
-           const std::string &kv_cache, size_t repeat, const std::filesystem::path &replay_folder, bool all_rows) {
+           const std::string &kv_cache, const std::vector<size_t> &split, const std::vector<uint64_t> &max_memory,
+           size_t repeat, const std::filesystem::path &replay_folder, bool all_rows) {
             CompareOptions options;
             options.texts = texts;
             options.inputs = tensors_of(inputs);
@@ -123,14 +124,16 @@ void add_compare(nb::module_ &m) {
             options.variants.insert(variants.begin(), variants.end());
             options.precision = precision_named(precision);
             options.cache = dtype_named(kv_cache);
+            options.split = split;
+            options.max_memory = max_memory;
             options.repeat = repeat;
             options.replay_folder = replay_folder;
             options.all_rows = all_rows;
             return unlocked([&] { return compare(runtime, model, device, options); });
         },
         nb::arg("runtime"), nb::arg("model"), nb::arg("device"), nb::arg("texts"), nb::arg("inputs"), nb::arg("graph"),
-        nb::arg("against"), nb::arg("variants"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("repeat"),
-        nb::arg("replay_folder"), nb::arg("all_rows"));
+        nb::arg("against"), nb::arg("variants"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"),
+        nb::arg("max_memory"), nb::arg("repeat"), nb::arg("replay_folder"), nb::arg("all_rows"));
 }
 
 void add_compare_with_record(nb::module_ &m) {

@@ -6,6 +6,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <lamina/inspect.hpp>
@@ -28,12 +29,15 @@ Runtime make_runtime(const std::vector<std::filesystem::path> &plugin_folders, b
 }
 
 Session make_session(const Runtime &runtime, const Model &model, const Device &device, const Names &variants,
-                     bool keep_all, const std::string &precision, const std::string &kv_cache) {
+                     bool keep_all, const std::string &precision, const std::string &kv_cache,
+                     const std::vector<size_t> &split, const std::vector<uint64_t> &max_memory) {
     SessionOptions options;
     options.variants.insert(variants.begin(), variants.end());
     options.keep_all = keep_all;
     options.precision = precision_named(precision);
     options.cache = dtype_named(kv_cache);
+    options.split = split;
+    options.max_memory = max_memory;
     return unlocked([&] { return runtime.session(model, device, options); });
 }
 
@@ -93,6 +97,13 @@ void add_runtime(nb::module_ &m) {
 
     nb::class_<Session>(m, "Session")
         .def_prop_ro("device", &Session::device)
+        .def_prop_ro("parts",
+                     [](const Session &session) {
+                         std::vector<std::tuple<Device, size_t, std::string, std::string>> out;
+                         for (const Session::Part &part : unlocked([&] { return session.parts(); }))
+                             out.emplace_back(part.device, part.layers, part.first, part.last);
+                         return out;
+                     })
         .def("run", &run, nb::arg("graph"), nb::arg("inputs"), nb::arg("taps"));
 
     nb::class_<Runtime>(m, "Runtime")
@@ -115,7 +126,7 @@ void add_runtime(nb::module_ &m) {
             },
             nb::arg("path"))
         .def("session", &make_session, nb::arg("model"), nb::arg("device"), nb::arg("variants"), nb::arg("keep_all"),
-             nb::arg("precision"), nb::arg("kv_cache"));
+             nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"), nb::arg("max_memory"));
 }
 
 } // namespace lamina::python

@@ -42,7 +42,7 @@ from ._lamina import (
     Verdict,
     read_audio,
 )
-from ._model import Model, load
+from ._model import Model, Part, load
 from ._options import AnswerOptions, GenerateOptions, ReadOptions
 from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
@@ -71,6 +71,7 @@ __all__ = [
     "ModelTensor",
     "NoDeviceError",
     "OutOfMemoryError",
+    "Part",
     "PluginError",
     "ReadOptions",
     "RecordComparison",

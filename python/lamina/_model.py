@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ def load(
     variants: Mapping[str, str] = {},
     precision: str = "full",
     kv_cache: str = "f32",
+    split: Sequence[int] = (),
+    max_memory: Sequence[int] = (),
     cache: bool = True,
     validation: bool = False,
 ) -> Model:
@@ -41,6 +43,7 @@ def load(
 
     device
         "auto", "cpu", "vulkan:0", "uuid:..." or "reference". "auto" prefers a GPU, and never takes a software driver.
+        "vulkan:0,vulkan:1,cpu": several, for the layers of one model.
     plugin_folders
         Where else to look for layers, before $LAMINA_PLUGIN_PATH and those that come with Lamina.
     variants
@@ -50,13 +53,40 @@ def load(
         faster where a layer has kernels for them.
     kv_cache
         "f32" or "f16": the numbers in which keys and values of earlier tokens are kept.
+    split
+        How many of the model's layers each of several devices has; if empty, each as many as it has memory for, in
+        their order. `Model.parts` says what came of it.
+    max_memory
+        How many bytes of each device may be filled so, if not all that is free.
     cache
         Remember in ~/.cache/lamina which kernels have been proved on a device, and how fast they are.
     validation
         Run under Vulkan's validation layers; their messages go to the logger "lamina".
     """
     shared = runtime(plugin_folders, cache, validation)
-    return Model(shared, shared.load(os.fspath(path)), shared.device(device), (dict(variants), precision, kv_cache))
+    how = How(dict(variants), precision, kv_cache, list(split), list(max_memory))
+    return Model(shared, shared.load(os.fspath(path)), shared.device(device), how)
+
+
+class Part(NamedTuple):
+    """What a device has of a model."""
+
+    device: Device
+    layers: int
+    """How many of the layers that repeat in the model."""
+    first: str
+    """The name of the first of them, such as "model.layers.0"; "" if there is none."""
+    last: str
+
+
+class How(NamedTuple):
+    """What sessions of a model are made with."""
+
+    variants: Dict[str, str]
+    precision: str
+    kv_cache: str
+    split: List[int]
+    max_memory: List[int]
 
 
 class Model:
@@ -65,18 +95,18 @@ class Model:
     Threads that use the same model take turns. While the device works, other threads of Python run.
     """
 
-    def __init__(
-        self, shared: _lamina.Runtime, model: _lamina.Model, device: Device, how: Tuple[Dict[str, str], str, str]
-    ) -> None:
+    def __init__(self, shared: _lamina.Runtime, model: _lamina.Model, device: Device, how: How) -> None:
         self._runtime, self._model, self._device = shared, model, device
-        self._how = how  # variants, precision, kv_cache
+        self._how = how
         self._turn = threading.RLock()
         self._session = self._open(keep_all=False)
         self._tapped: Optional[_lamina.Session] = None  # the session that keeps all tensors
 
     def _open(self, keep_all: bool) -> _lamina.Session:
-        variants, precision, kv_cache = self._how
-        return self._runtime.session(self._model, self._device, variants, keep_all, precision, kv_cache)
+        how = self._how
+        return self._runtime.session(
+            self._model, self._device, how.variants, keep_all, how.precision, how.kv_cache, how.split, how.max_memory
+        )
 
     @property
     def name(self) -> str:
@@ -90,6 +120,11 @@ class Model:
     def device(self) -> Device:
         """The device it runs on."""
         return self._device
+
+    @property
+    def parts(self) -> List[Part]:
+        """What each of several devices has of the model; empty if there is one."""
+        return [Part(*part) for part in self._session.parts]
 
     @property
     def graphs(self) -> Dict[str, Graph]:

@@ -10,7 +10,7 @@ from . import _lamina, _tables
 from ._arrays import as_input
 from ._errors import ToleranceError
 from ._lamina import CaseResult, Device, LayerComparison, RecordComparison
-from ._model import Model
+from ._model import How, Model
 from ._options import filled
 from ._runtime import Path, runtime
 from ._tables import Number
@@ -231,10 +231,12 @@ def compare(
         a sample of them: see `LayerComparison.compared_rows`.
     """
     if isinstance(model, Model):
-        shared, content, (_, precision, kv_cache) = model._runtime, model._model, model._how
+        shared, content, how = model._runtime, model._model, model._how
         found = model.device if device is None else shared.device(device)
+        if device is not None:  # where the model may not be split
+            how = how._replace(split=[], max_memory=[])
     else:
-        shared, precision, kv_cache = runtime(plugin_folders), "full", "f32"
+        shared, how = runtime(plugin_folders), How({}, "full", "f32", [], [])
         content, found = shared.load(os.fspath(model)), shared.device(device or "auto")
     given = {name: as_input(name, value) for name, value in inputs.items()}
     words = [texts] if isinstance(texts, str) else list(texts)
@@ -248,8 +250,10 @@ def compare(
             graph=graph,
             against=against,
             variants=dict(variants),
-            precision=precision,
-            kv_cache=kv_cache,
+            precision=how.precision,
+            kv_cache=how.kv_cache,
+            split=how.split,
+            max_memory=how.max_memory,
             repeat=repeat,
             replay_folder=os.fspath(replay_folder),
             all_rows=all_rows,

@@ -9,7 +9,7 @@ const Device &Session::device() const { return state_->device; }
 
 std::vector<Session::Part> Session::parts() const {
     const std::scoped_lock turn(state_->turn);
-    state_->connect();
+    state_->surviving_loss([&] { state_->connect(); });
     std::vector<Part> out;
     if (!state_->split) return out;
     const split::Layers &layers = state_->split->layers();

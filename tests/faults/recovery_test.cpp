@@ -24,6 +24,11 @@ class Subject {
     Subject() : runtime_(options()), model_(runtime_.load(LAMINA_SOURCE_DIR "/models/g2p")) {}
 
     [[nodiscard]] Session session() const { return runtime_.session(model_, runtime_.device("vulkan:0")); }
+    [[nodiscard]] Session session_on(const std::string &devices, const std::vector<size_t> &split) const {
+        SessionOptions how;
+        how.split = split;
+        return runtime_.session(model_, runtime_.device(devices), how);
+    }
     [[nodiscard]] std::vector<std::string> truth() const {
         return runtime_.session(model_, runtime_.device("cpu")).generate(words);
     }
@@ -235,5 +240,29 @@ TEST_CASE("recovery: a check that loses the device reports it, and the next chec
     CHECK(test::thrown_by([&] { (void)subject.check(); }).is(ErrorCode::device_lost));
     CHECK(subject.check().passed());
     CHECK(session.generate(words) == subject.truth());
+    CHECK(subject.messages() == "");
+}
+
+TEST_CASE("recovery: of several devices, only the one that was lost is reopened") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    Subject subject;
+    const auto truth = subject.truth();
+    for (const auto &[devices, gpu] : {std::pair("vulkan:0,cpu", size_t{0}), {"cpu,vulkan:0", size_t{1}}})
+        for (const char *function : {"vkWaitForFences", "vkQueueSubmit"}) {
+            INFO(devices << ", " << function);
+            Session session = subject.session_on(devices, {6, 2});
+            const auto generate = [&] { CHECK(session.generate(words) == truth); };
+            generate();
+            const std::vector<detail::Place> &places = detail::Access::state(session).places;
+            const auto *const kept = places[1 - gpu].backend.get();
+            const uint64_t all = test::calls_of(*faults, function, generate);
+            for (const uint64_t n : {uint64_t{1}, all / 2, all}) {
+                test::fail(*faults, function, n, VK_ERROR_DEVICE_LOST);
+                generate();
+                CHECK(subject.losses() == 1);
+                CHECK(places[1 - gpu].backend.get() == kept);
+            }
+        }
     CHECK(subject.messages() == "");
 }
