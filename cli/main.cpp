@@ -23,7 +23,8 @@ constexpr auto footer =
 void add_global_options(const Arguments &lamina, GlobalOptions &global) {
     lamina
         .option("-d,--device", global.device, "ID",
-                "where to run: auto, cpu, vulkan:N, uuid:... or reference; for check also interpreter")
+                "where to run: auto, cpu, vulkan:N, uuid:... or reference; several for the layers of one model, as in "
+                "vulkan:0,cpu; for check also interpreter")
         .shows_default();
     lamina
         .option("--plugin-dir", global.plugin_folders, "DIR",

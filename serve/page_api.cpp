@@ -13,6 +13,7 @@ Json proved_as_json(const std::vector<AdmittedVariant> &variants) {
     Json out = Json::array();
     for (const AdmittedVariant &v : variants)
         out.push_back({{"layer", v.layer},
+                       {"device", v.device},
                        {"variant", v.variant},
                        {"passed", v.passed},
                        {"tried", v.tried},

@@ -117,6 +117,7 @@ struct AdmittedVariant {
     size_t tried = 0;     // how many of the declared cases ran or were skipped so far
     size_t cases = 0;     // how many the layer declares
     size_t of_models = 0; // how many cases like the steps of models have passed
+    std::string device{}; // its id
 };
 
 // Proves from scratch which variants of these layers (all, if empty) may run on a device. It runs every case
@@ -131,7 +132,7 @@ std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
 
 // What is known of the variants of these layers (all, if empty) on a device, without proving anything: what sessions
 // and admit() have found so far, in this process and in earlier ones. Does not wait for a proof that is running. A
-// layer that runs its reference there has no variants. Throws as admit() does.
+// layer that runs its reference there has no variants. Of several devices, on each. Throws as admit() does.
 [[nodiscard]] std::vector<AdmittedVariant> proved(const Runtime &runtime, const Device &device,
                                                   const std::vector<std::string> &layers = {});
 

@@ -3,7 +3,9 @@
 
 #include "api/access.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 
 namespace lamina {
 namespace {
@@ -16,11 +18,12 @@ std::shared_ptr<admission::Admission> admission_on(const Runtime &runtime, const
     return admission;
 }
 
-AdmittedVariant as_public(const admission::Admission::Proof &proof) {
+AdmittedVariant as_public(const admission::Admission::Proof &proof, const Device &device) {
     const admission::Verdicts::Verdict &verdict = proof.verdict;
     AdmittedVariant out;
     out.layer = proof.layer;
     out.variant = proof.variant;
+    out.device = device.id;
     out.passed = verdict.passed;
     out.admitted = verdict.complete();
     out.why = verdict.why + (verdict.replay.empty() ? "" : "; replay: " + verdict.replay);
@@ -36,7 +39,7 @@ std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
                                    const std::function<void(const AdmittedVariant &)> &progress) {
     std::vector<AdmittedVariant> out;
     (void)admission_on(runtime, device)->redo(layers, [&](const admission::Admission::Proof &proof) {
-        out.push_back(as_public(proof));
+        out.push_back(as_public(proof, device));
         if (progress) progress(out.back());
     });
     return out;
@@ -45,8 +48,10 @@ std::vector<AdmittedVariant> admit(const Runtime &runtime, const Device &device,
 std::vector<AdmittedVariant> proved(const Runtime &runtime, const Device &device,
                                     const std::vector<std::string> &layers) {
     std::vector<AdmittedVariant> out;
+    for (const Device &part : device.parts) std::ranges::move(proved(runtime, part, layers), std::back_inserter(out));
+    if (!device.parts.empty()) return out;
     for (const admission::Admission::Proof &proof : admission_on(runtime, device)->known(layers))
-        out.push_back(as_public(proof));
+        out.push_back(as_public(proof, device));
     return out;
 }
 

@@ -76,7 +76,8 @@ void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates>
                                   " of up to " + std::to_string(capacity) + " tokens",
                               device.id + " (" + device.name + ")",
                               "Take " + smaller +
-                                  ", smaller weights ('lamina convert --weights q8_0') or another device.");
+                                  ", smaller weights ('lamina convert --weights q8_0'), another device or "
+                "several (--device vulkan:0,cpu).");
         }
     };
     try {

@@ -14,15 +14,11 @@ std::string text_of(const split::Layers &layers, const split::Division &division
     std::string out;
     for (size_t i = 0, first = 0; i < places.size(); first += division.counts[i++]) {
         const size_t count = division.counts[i];
-        out += i == 0 ? "" : "; ";
-        if (count == 0) {
-            out += "nothing";
-        } else {
-            out += layers.all[first].name;
-            if (count > 1) out += " to " + layers.all[first + count - 1].name;
-        }
-        out += " on " + places[i].device.id + " (";
-        out += binary_size(division.weights[i]) + " of weights";
+        out += (i == 0 ? "" : "; ") + (count == 0 ? "nothing" : layers.all[first].name);
+        if (count > 1) out += " to " + layers.all[first + count - 1].name;
+        out += " on " + places[i].device.id;
+        if (count == 0) continue;
+        out += " (" + binary_size(division.weights[i]) + " of weights";
         if (division.caches[i] != 0)
             out +=
                 ", " + binary_size(division.caches[i]) + " of caches for " + std::to_string(layers.tokens) + " tokens";

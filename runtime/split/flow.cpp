@@ -19,9 +19,7 @@ void Flow::begin(size_t device, Work work, size_t most) {
 
 void Flow::go_on(size_t device, Work work) {
     const std::lock_guard lock(mutex_);
-    if (error_ == nullptr) return add(device, std::move(work));
-    --running_; // the run of an error ends, and those behind it
-    ended_.notify_all();
+    add(device, std::move(work));
 }
 
 void Flow::end(Work report) {
