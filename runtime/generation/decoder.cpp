@@ -77,7 +77,7 @@ void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates>
                               device.id + " (" + device.name + ")",
                               "Take " + smaller +
                                   ", smaller weights ('lamina convert --weights q8_0'), another device or "
-                "several (--device vulkan:0,cpu).");
+                                  "several (--device vulkan:0,cpu).");
         }
     };
     try {
