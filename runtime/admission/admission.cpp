@@ -51,7 +51,7 @@ std::string title_of(const Trial &trial) {
 }
 
 // Whether a variant may be used in a session of this precision. Less exact arithmetic has a greater value in the ABI.
-bool exact_enough(const conformance::CheckVariant &variant, Precision precision) {
+bool exact_enough(const plan::Variant &variant, Precision precision) {
     const uint32_t least = precision == Precision::full   ? LAMINA_F32
                            : precision == Precision::half ? LAMINA_BF16
                                                           : LAMINA_Q8_0;
@@ -64,23 +64,22 @@ std::chrono::seconds usual_proving_time(std::string_view kind, bool kept) {
     return std::chrono::seconds(kept && kind != "cpu" && kind != "software" ? 20 : 0);
 }
 
-Admission::Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
-                     const std::filesystem::path &file, const RuntimeOptions &options)
-    : plugins_(std::move(plugins)), target_(std::move(target)), trials_(std::make_unique<Trials>(plugins_, target_)),
-      options_(options),
+Admission::Admission(std::shared_ptr<plan::Device> device, const std::filesystem::path &file,
+                     const RuntimeOptions &options)
+    : device_(std::move(device)), trials_(std::make_unique<Trials>(device_)), options_(options),
       proving_time_(std::chrono::duration_cast<Clock::duration>(options.proving_time.value_or(Clock::duration{}))),
-      findings_(file, options, target_.name) {
-    for (const auto &[id, layer] : plugins_->layers())
-        for (const conformance::CheckVariant &v : target_.variants(layer)) variants_.emplace_back(&layer, v.name);
+      findings_(file, options, device_->name()) {
+    for (const auto &[id, layer] : device_->plugins()->layers())
+        for (const plan::Variant &v : device_->variants(layer)) variants_.emplace_back(&layer, v.name);
     // What is proved in the background is of use to later processes, which read it from the file.
-    if (target_.another && !file.empty())
+    if (device_->parallel() && !file.empty())
         background_ = std::make_unique<Background>([this](const Trial &trial) { try_in_background(trial); });
 }
 
-void Admission::move_to(conformance::CheckTarget target) {
+void Admission::move_to(std::shared_ptr<plan::Device> device) {
     const std::lock_guard lock(mutex_);
-    target_ = std::move(target);
-    trials_ = std::make_unique<Trials>(plugins_, target_);
+    device_ = std::move(device);
+    trials_ = std::make_unique<Trials>(device_);
     background_trials_.reset();
 }
 
@@ -105,7 +104,7 @@ void Admission::try_in_background(const Trial &trial) {
     std::shared_ptr<Trials> trials;
     {
         const std::lock_guard lock(mutex_);
-        if (background_trials_ == nullptr) background_trials_ = std::make_shared<Trials>(plugins_, target_.another());
+        if (background_trials_ == nullptr) background_trials_ = std::make_shared<Trials>(device_->another());
         trials = background_trials_;
     }
     Trials::Caller caller;
@@ -136,7 +135,7 @@ void Admission::finish() {
 // variant.
 std::string Admission::why_not_fit(const plan::Step &step, const std::string &variant) {
     try {
-        return target_.why_not(step.call, variant).why;
+        return device_->why_not(step.call, variant).why;
     } catch (const Error &e) {
         if (e.code() != ErrorCode::plugin) throw;
         findings_.bar(step.call.layer(), variant, e.what());
@@ -146,11 +145,11 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
 
 // The cases like a step, for one variant: a smaller case must run all the pipelines that the step runs.
 StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
-    conformance::CheckTarget::Limits limits = target_.limits;
+    plan::Device::Limits limits = device_->limits();
     limits.values = std::min(limits.values, room_);
-    const std::set<std::string> of_step = target_.pipelines(step.call, variant);
+    const std::set<std::string> of_step = device_->pipelines(step.call, variant);
     return cases_like(step.call, limits, [&](const abi::LayerCall &call) {
-        const std::set<std::string> of_call = target_.pipelines(call, variant);
+        const std::set<std::string> of_call = device_->pipelines(call, variant);
         return std::includes(of_call.begin(), of_call.end(), of_step.begin(), of_step.end());
     });
 }
@@ -189,17 +188,17 @@ void Admission::prove(const plan::Step &step, const std::string &variant, bool d
 
 // The variants that this device has for a step, as far as they are exact enough. Those that are less exact are likely
 // to be faster, and come first, but for the baseline.
-std::vector<conformance::CheckVariant> Admission::variants_for(const plan::Step &step, Precision precision) {
-    std::vector<conformance::CheckVariant> out = target_.variants(step.call.layer());
-    std::erase_if(out, [&](const conformance::CheckVariant &v) { return !exact_enough(v, precision); });
-    std::ranges::stable_sort(out, [](const conformance::CheckVariant &a, const conformance::CheckVariant &b) {
+std::vector<plan::Variant> Admission::variants_for(const plan::Step &step, Precision precision) {
+    std::vector<plan::Variant> out = device_->variants(step.call.layer());
+    std::erase_if(out, [&](const plan::Variant &v) { return !exact_enough(v, precision); });
+    std::ranges::stable_sort(out, [](const plan::Variant &a, const plan::Variant &b) {
         return a.baseline != b.baseline ? a.baseline : !b.baseline && a.arithmetic > b.arithmetic;
     });
     return out;
 }
 
 // Whether the cases like a step are enough for this variant to run it. They are for the baseline.
-bool Admission::may_begin(const plan::Step &step, const conformance::CheckVariant &variant) const {
+bool Admission::may_begin(const plan::Step &step, const plan::Variant &variant) const {
     return variant.baseline && cases_of(step, variant.name).alike;
 }
 
@@ -210,11 +209,11 @@ void Admission::prove_first_variants(const std::vector<const plan::Step *> &step
     std::vector<std::pair<size_t, Trial>> sized;
     for (const plan::Step *step : steps) {
         if (wanted.variants.contains(step->call.layer().id())) continue;
-        for (const conformance::CheckVariant &variant : variants_for(*step, wanted.precision)) {
+        for (const plan::Variant &variant : variants_for(*step, wanted.precision)) {
             if (!why_not_fit(*step, variant.name).empty()) continue;
             for (Trial &trial : missing(*step, variant.name, !may_begin(*step, variant)))
                 if (listed.insert(trial).second)
-                    sized.emplace_back(target_.code_size(step->call, variant.name), std::move(trial));
+                    sized.emplace_back(device_->code_size(step->call, variant.name), std::move(trial));
             break;
         }
     }
@@ -238,7 +237,7 @@ void Admission::prove_other_variants(const std::vector<const plan::Step *> &step
     std::vector<Trial> trials;
     for (const plan::Step *step : steps) {
         if (wanted.variants.contains(step->call.layer().id())) continue;
-        for (const conformance::CheckVariant &variant : variants_for(*step, wanted.precision))
+        for (const plan::Variant &variant : variants_for(*step, wanted.precision))
             if (why_not_fit(*step, variant.name).empty())
                 for (Trial &trial : missing(*step, variant.name, true))
                     if (listed.insert(trial).second) trials.push_back(std::move(trial));
@@ -253,7 +252,7 @@ void Admission::prove_other_variants(const std::vector<const plan::Step *> &step
 
 // Whether a variant may run this step. If the cases like the step are enough, it need not have passed the declared
 // ones. A variant that is `needed`, because there is no other, is proved however long it takes.
-bool Admission::proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed) {
+bool Admission::proved(const plan::Step &step, const plan::Variant &variant, bool needed) {
     const bool may_begin = this->may_begin(step, variant);
     if (variant.baseline || needed) prove(step, variant.name, !may_begin, [] { return true; });
     const auto began = Clock::now();
@@ -269,11 +268,11 @@ Error Admission::failed_proof(const plan::Step &step, const std::string &who, co
     const abi::Layer &layer = step.call.layer();
     const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
     std::string text =
-        step.call.where() + ": " + who + " may not run on " + target_.name + ", because variant '" + variant + "' " +
+        step.call.where() + ": " + who + " may not run on " + device_->name() + ", because variant '" + variant + "' " +
         (verdict.barred() ? "failed its proof:\n  " + verdict.why : "can run no case that would prove it");
     if (!verdict.replay.empty()) text += "\n  to see it: " + verdict.replay;
     return {ErrorCode::unproven, text + "\n  to prove it again: lamina check " + std::string(layer.id()) +
-                                     " --admit --device " + target_.device + conformance::plugin_option(layer)};
+                                     " --admit --device " + device_->id() + conformance::plugin_option(layer)};
 }
 
 // Throws if a requested variant may not run this step.
@@ -292,7 +291,7 @@ std::vector<std::string> Admission::candidates(const plan::Step &step, Precision
     const std::string id(layer.id());
     std::vector<std::string> out, failed, fit;
     std::string reasons;
-    for (const conformance::CheckVariant &variant : variants_for(step, precision)) {
+    for (const plan::Variant &variant : variants_for(step, precision)) {
         const std::string misfit = why_not_fit(step, variant.name);
         if (misfit.empty()) fit.push_back(variant.name);
         if (misfit.empty() && proved(step, variant, out.empty())) out.push_back(variant.name);
@@ -300,12 +299,12 @@ std::vector<std::string> Admission::candidates(const plan::Step &step, Precision
             failed.push_back(variant.name);
         reasons += "; " + variant.name + ": " + misfit;
     }
-    if (out.empty() && !target_.fallback.empty()) out.push_back(target_.fallback);
+    if (out.empty() && !device_->fallback().empty()) out.push_back(device_->fallback());
     if (out.empty() && unproven != nullptr && !fit.empty()) out.push_back(fit.front()), unproven->insert(id);
     if (out.empty() && !failed.empty()) throw failed_proof(step, "'" + id + "'", failed.front());
     if (out.empty())
         throw Error(ErrorCode::no_device,
-                    step.call.where() + ": no variant of '" + id + "' can run on " + target_.name + reasons);
+                    step.call.where() + ": no variant of '" + id + "' can run on " + device_->name() + reasons);
     findings_.tell_barred(layer);
     return out;
 }
@@ -331,7 +330,7 @@ void Admission::prove_rest_in_background(const std::vector<const plan::Step *> &
     if (background_ == nullptr) return;
     for (const bool baseline : {false, true})
         for (const plan::Step *step : steps)
-            for (const conformance::CheckVariant &v : variants_for(*step, precision))
+            for (const plan::Variant &v : variants_for(*step, precision))
                 if (v.baseline == baseline && why_not_fit(*step, v.name).empty())
                     background_->add(missing(*step, v.name, true));
 }
@@ -343,8 +342,8 @@ std::string Admission::variant_for(const plan::GraphPlan &plan, size_t s, plan::
     const auto named = wanted.variants.find(step.call.layer().id());
     if (named == wanted.variants.end())
         return fastest(plan, s, backend, wanted.precision, candidates(step, wanted.precision, unproven));
-    const auto variants = target_.variants(step.call.layer());
-    if (std::ranges::find(variants, named->second, &conformance::CheckVariant::name) != variants.end())
+    const auto variants = device_->variants(step.call.layer());
+    if (std::ranges::find(variants, named->second, &plan::Variant::name) != variants.end())
         expect_proved(step, named->second); // for other names, compile() throws and lists the variants
     return named->second;
 }
@@ -374,12 +373,12 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
                                               const std::function<void(const Proof &)> &progress) {
     const std::lock_guard lock(mutex_);
     const AtEnd finished([&] { finish(); });
-    for (const std::string &id : layers) (void)plugins_->layer(id); // throws if there is none
+    for (const std::string &id : layers) (void)device_->plugins()->layer(id); // throws if there is none
     std::vector<Proof> out;
-    for (const auto &[id, layer] : plugins_->layers()) {
+    for (const auto &[id, layer] : device_->plugins()->layers()) {
         if (!layers.empty() && std::find(layers.begin(), layers.end(), id) == layers.end()) continue;
         std::vector<std::vector<Trial>> of_variants;
-        for (const conformance::CheckVariant &v : target_.variants(layer)) {
+        for (const plan::Variant &v : device_->variants(layer)) {
             std::vector<Trial> &trials = of_variants.emplace_back();
             for (const char *text : std::span(layer.contract->cases, layer.contract->n_cases))
                 trials.push_back({&layer, v.name, text, true});
@@ -400,7 +399,7 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
 }
 
 std::vector<Admission::Proof> Admission::known(const std::vector<std::string> &layers) const {
-    for (const std::string &id : layers) (void)plugins_->layer(id); // throws if there is none
+    for (const std::string &id : layers) (void)device_->plugins()->layer(id); // throws if there is none
     std::vector<Proof> out;
     for (const auto &[layer, variant] : variants_) {
         const std::string id(layer->id());

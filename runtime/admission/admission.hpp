@@ -6,7 +6,7 @@
 #include "admission/findings.hpp"
 #include "admission/step_case.hpp"
 #include "admission/trials.hpp"
-#include "conformance/target.hpp"
+#include "plan/device.hpp"
 #include "plan/graph_plan.hpp"
 #include "plan/program.hpp"
 
@@ -44,8 +44,7 @@ namespace lamina::admission {
 class Admission {
   public:
     // file: where verdicts are kept; empty: nowhere. Uses the options `notify`, `proving` and `proving_time`.
-    Admission(std::shared_ptr<const abi::Registry> plugins, conformance::CheckTarget target,
-              const std::filesystem::path &file, const RuntimeOptions &options);
+    Admission(std::shared_ptr<plan::Device> device, const std::filesystem::path &file, const RuntimeOptions &options);
 
     // What a caller of choose() asks for.
     struct Wanted {
@@ -60,7 +59,7 @@ class Admission {
                                                   const Wanted &wanted, std::set<std::string> *unproven = nullptr);
 
     // Continues on the same device after it was lost and reopened. What was proved stays proved.
-    void move_to(conformance::CheckTarget target);
+    void move_to(std::shared_ptr<plan::Device> device);
 
     // Proves every variant of these layers (all, if empty) from scratch, on all their cases and those like the steps of
     // models that were run here, however long it takes.
@@ -82,14 +81,14 @@ class Admission {
     void try_in_background(const Trial &trial);
     [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared) const;
     void prove(const plan::Step &step, const std::string &variant, bool declared, const std::function<bool()> &go_on);
-    [[nodiscard]] bool may_begin(const plan::Step &step, const conformance::CheckVariant &variant) const;
-    [[nodiscard]] std::vector<conformance::CheckVariant> variants_for(const plan::Step &step, Precision precision);
+    [[nodiscard]] bool may_begin(const plan::Step &step, const plan::Variant &variant) const;
+    [[nodiscard]] std::vector<plan::Variant> variants_for(const plan::Step &step, Precision precision);
     void prove_first_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted);
     void prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted);
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
     void prove_rest_in_background(const std::vector<const plan::Step *> &steps, Precision precision);
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
-    [[nodiscard]] bool proved(const plan::Step &step, const conformance::CheckVariant &variant, bool needed);
+    [[nodiscard]] bool proved(const plan::Step &step, const plan::Variant &variant, bool needed);
     void expect_proved(const plan::Step &step, const std::string &variant);
     [[nodiscard]] Error failed_proof(const plan::Step &step, const std::string &who, const std::string &variant) const;
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step, Precision precision,
@@ -99,12 +98,11 @@ class Admission {
     [[nodiscard]] std::string variant_for(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                           const Wanted &wanted, std::set<std::string> *unproven);
 
-    const std::shared_ptr<const abi::Registry> plugins_;
     std::vector<std::pair<const abi::Layer *, std::string>> variants_; // all that the device has; never changes
 
     std::mutex mutex_; // guards all below but the findings
-    conformance::CheckTarget target_;
-    std::unique_ptr<Trials> trials_;            // on the target
+    std::shared_ptr<plan::Device> device_;
+    std::unique_ptr<Trials> trials_;            // on the device
     std::shared_ptr<Trials> background_trials_; // on another, from when the first one runs
     const RuntimeOptions options_;
     const Clock::duration proving_time_;

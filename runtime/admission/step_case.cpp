@@ -12,7 +12,7 @@ namespace lamina::admission {
 namespace {
 
 using conformance::Case, conformance::Values;
-using Limits = conformance::CheckTarget::Limits;
+using Limits = plan::Device::Limits;
 
 abi::ParamValue value_of(const lamina_param &param, double number) {
     if (param.kind == LAMINA_BOOL) return number != 0;
@@ -129,7 +129,7 @@ std::vector<std::string> positions_of(const abi::LayerCall &step) {
 
 } // namespace
 
-StepCases cases_like(const abi::LayerCall &step, const conformance::CheckTarget::Limits &most, const Alike &alike) {
+StepCases cases_like(const abi::LayerCall &step, const plan::Device::Limits &most, const Alike &alike) {
     const abi::Layer &layer = step.layer();
     const std::set<std::string, std::less<>> columns = columns_of(step);
     const auto any = [](const abi::LayerCall &) { return true; };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conformance/case.hpp"
-#include "conformance/target.hpp"
+#include "plan/device.hpp"
 
 #include <functional>
 #include <vector>
@@ -22,7 +22,6 @@ struct StepCases {
 // if the tensors have more values than the limit, dims are halved, rows before columns, as long as the case stays
 // alike. If that is not possible, it may take ten times as much; beyond that, dims are halved although it is no longer
 // alike. There are no cases if the layer accepts none that is small enough.
-[[nodiscard]] StepCases cases_like(const abi::LayerCall &step, const conformance::CheckTarget::Limits &most,
-                                   const Alike &alike);
+[[nodiscard]] StepCases cases_like(const abi::LayerCall &step, const plan::Device::Limits &most, const Alike &alike);
 
 } // namespace lamina::admission

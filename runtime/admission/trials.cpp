@@ -52,13 +52,12 @@ double bytes_of(const Trial &trial) {
 
 } // namespace
 
-Trials::Trials(std::shared_ptr<const abi::Registry> plugins, const conformance::CheckTarget &target)
-    : plugins_(std::move(plugins)), lanes_{target} {}
+Trials::Trials(std::shared_ptr<plan::Device> device) : lanes_{std::move(device)} {}
 
-const conformance::CheckTarget &Trials::lane(size_t thread) {
+plan::Device &Trials::lane(size_t thread) {
     const std::lock_guard lock(mutex_);
-    while (lanes_.size() <= thread) lanes_.push_back(lanes_.front().another());
-    return lanes_[thread]; // a deque's elements stay where they are
+    while (lanes_.size() <= thread) lanes_.push_back(lanes_.front()->another());
+    return *lanes_[thread];
 }
 
 void Trials::run(const std::vector<Trial> &trials, const Caller &caller) {
@@ -75,7 +74,7 @@ void Trials::run(const std::vector<Trial> &trials, const Caller &caller) {
         options.layers = {std::string(trial.layer->id())};
         options.variants = {trial.variant};
         options.case_text = trial.text;
-        return conformance::check(plugins_, lane(thread), options).results.front();
+        return conformance::check(lane(thread), options).results.front();
     };
     Memory memory;
     const auto try_one = [&](size_t i, size_t thread) {
@@ -102,7 +101,7 @@ void Trials::run(const std::vector<Trial> &trials, const Caller &caller) {
         end_in_order();
         if (failure) std::rethrow_exception(failure);
     };
-    in_parallel(trials.size(), lanes_.front().another ? cores() : 1, try_one);
+    in_parallel(trials.size(), lanes_.front()->parallel() ? cores() : 1, try_one);
 }
 
 } // namespace lamina::admission

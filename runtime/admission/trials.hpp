@@ -2,12 +2,11 @@
 #pragma once
 
 #include "abi/library.hpp"
-#include "conformance/target.hpp"
+#include "plan/device.hpp"
 
 #include <lamina/proof.hpp>
 
 #include <compare>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,7 +27,7 @@ struct Trial {
 // Runs trials on one device.
 class Trials {
   public:
-    Trials(std::shared_ptr<const abi::Registry> plugins, const conformance::CheckTarget &target);
+    explicit Trials(std::shared_ptr<plan::Device> device);
 
     // What a caller does with trials. Calls are made one at a time, from any thread.
     struct Caller {
@@ -42,11 +41,10 @@ class Trials {
     void run(const std::vector<Trial> &trials, const Caller &caller);
 
   private:
-    [[nodiscard]] const conformance::CheckTarget &lane(size_t thread);
+    [[nodiscard]] plan::Device &lane(size_t thread);
 
-    std::shared_ptr<const abi::Registry> plugins_;
     std::mutex mutex_;
-    std::deque<conformance::CheckTarget> lanes_; // one for each thread that has run a trial
+    std::vector<std::shared_ptr<plan::Device>> lanes_; // one for each thread that has run a trial
 };
 
 } // namespace lamina::admission

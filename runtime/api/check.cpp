@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "conformance/check.hpp"
+#include "interpreter/device.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -62,13 +63,10 @@ CheckReport check(const Runtime &runtime, const Device &device, const CheckOptio
         state.working();
         if (wanted.begin) wanted.begin(what, done, all);
     };
-    if (device.kind == "interpreter")
-        return conformance::check(state.plugins, conformance::interpreted(state.plugins), options, progress);
-    if (device.kind == "cpu")
-        return conformance::check(state.plugins, conformance::check_target(state.plugins), options, progress);
-    const std::shared_ptr<vulkan::Device> opened = state.open(device);
+    const std::shared_ptr<plan::Device> opened =
+        device.kind == "interpreter" ? interpreter::make_device(state.plugins) : state.open(device);
     try {
-        return conformance::check(state.plugins, conformance::check_target(state.plugins, opened), options, progress);
+        return conformance::check(*opened, options, progress);
     } catch (const Error &e) {
         if (e.code() == ErrorCode::device_lost) state.forget(device, opened); // the next check opens it again
         throw;

@@ -12,7 +12,7 @@ namespace {
 // Returns work(state). A device that is lost meanwhile is opened again by whoever uses it next.
 template <class Work> auto on_device(const Runtime &runtime, const Device &device, const Work &work) {
     detail::RuntimeState &state = *detail::Access::state(runtime);
-    const auto opened = device.kind == "cpu" ? nullptr : state.open(device);
+    const auto opened = state.open(device);
     try {
         return work(state);
     } catch (const Error &e) {

@@ -32,19 +32,19 @@ std::vector<const abi::Layer *> layers_of(const abi::Registry &plugins, const st
     return out;
 }
 
-bool wanted(const CheckVariant &variant, const std::vector<std::string> &names) {
+bool wanted(const plan::Variant &variant, const std::vector<std::string> &names) {
     return names.empty() || std::find(names.begin(), names.end(), variant.name) != names.end();
 }
 
-void refuse_unknown_variants(const std::vector<const abi::Layer *> &layers, const CheckTarget &target,
+void refuse_unknown_variants(const std::vector<const abi::Layer *> &layers, plan::Device &device,
                              const std::vector<std::string> &names) {
     std::set<std::string> known;
     for (const abi::Layer *layer : layers)
-        for (const CheckVariant &v : target.variants(*layer)) known.insert(v.name);
+        for (const plan::Variant &v : device.variants(*layer)) known.insert(v.name);
     for (const std::string &name : names)
         if (!known.contains(name))
-            throw Error(ErrorCode::usage, "no layer has a variant '" + name + "' on " + target.device +
-                                              instead_of(name, names_of(known)));
+            throw Error(ErrorCode::usage,
+                        "no layer has a variant '" + name + "' on " + device.id() + instead_of(name, names_of(known)));
 }
 
 bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
@@ -53,13 +53,13 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
 }
 
 // The kernels that no variant dispatches in any case. Those that the build left out go to `left_out`.
-void add_unreached_kernels(const abi::Layer &layer, const CheckTarget &target, const std::vector<Case> &cases,
+void add_unreached_kernels(const abi::Layer &layer, plan::Device &device, const std::vector<Case> &cases,
                            std::vector<std::string> &out, std::set<std::string> &left_out) {
     std::set<unsigned long> reached;
     for (const Case &c : cases) {
         const abi::LayerCall call = call_of(layer, c);
-        for (const CheckVariant &variant : target.variants(layer))
-            for (const std::string &pipeline : target.pipelines(call, variant.name))
+        for (const plan::Variant &variant : device.variants(layer))
+            for (const std::string &pipeline : device.pipelines(call, variant.name))
                 reached.insert(std::stoul(pipeline)); // it begins with the kernel's number
     }
     for (uint32_t k = 0; k < layer.contract->n_kernels; ++k) {
@@ -75,21 +75,20 @@ void add_unreached_kernels(const abi::Layer &layer, const CheckTarget &target, c
 class CaseCheck {
   public:
     // `text`: the case as shown in results. `named` and `option`: the arguments of `lamina check` that run it again.
-    CaseCheck(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target, const abi::Layer &layer,
-              CaseGraph graph, std::string text, std::string named, std::string option, size_t soak)
-        : plugins_(plugins), target_(target), layer_(layer), text_(std::move(text)), named_(std::move(named)),
-          option_(std::move(option)), soak_(soak), graph_(std::move(graph)),
-          expected_(reference_of(plugins, graph_, graph_.rows)), fault_of_reference_(fault_of_reference()),
-          sensitivity_(graph_.overflows ? sensitivity() : 0) {}
+    CaseCheck(plan::Device &device, const abi::Layer &layer, CaseGraph graph, std::string text, std::string named,
+              std::string option, size_t soak)
+        : device_(device), layer_(layer), text_(std::move(text)), named_(std::move(named)), option_(std::move(option)),
+          soak_(soak), graph_(std::move(graph)), expected_(reference_of(device.plugins(), graph_, graph_.rows)),
+          fault_of_reference_(fault_of_reference()), sensitivity_(graph_.overflows ? sensitivity() : 0) {}
 
-    CaseResult run(const CheckVariant &variant) const {
+    CaseResult run(const plan::Variant &variant) const {
         CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}, false};
-        result.replay = "lamina check" + named_ + " --device " + target_.device + " --variant " + variant.name +
-                        option_ + plugin_option(layer_);
+        result.replay = "lamina check" + named_ + " --device " + device_.id() + " --variant " + variant.name + option_ +
+                        plugin_option(layer_);
         result.why = fault_of_reference_;
         if (!result.why.empty()) return result;
         try {
-            const plan::Refusal refusal = target_.why_not(graph_.plan.steps.front().call, variant.name);
+            const plan::Refusal refusal = device_.why_not(graph_.plan.steps.front().call, variant.name);
             if (refusal.why.empty()) {
                 result.why = fault_of(variant, result.verdict);
                 result.status = result.why.empty() ? Status::passed : Status::failed;
@@ -118,7 +117,7 @@ class CaseCheck {
         if (!call.by_rows() || !graph_.rows.empty()) return {};
         const int64_t some = std::clamp<int64_t>(call.rows() / 2, 1, 8);
         const std::vector<int64_t> rows = sample_of(call, static_cast<size_t>(some));
-        const std::vector<Tensor> alone = reference_of(plugins_, graph_, rows);
+        const std::vector<Tensor> alone = reference_of(device_.plugins(), graph_, rows);
         for (size_t i = 0; i < alone.size(); ++i) {
             const bool same = is_output(i) ? std::ranges::equal(pick_rows(alone[i], rows).bytes(),
                                                                 pick_rows(expected_[i], rows).bytes())
@@ -132,14 +131,14 @@ class CaseCheck {
 
     // How far rounding the inputs moves the results, as a multiple of the strictest tolerance.
     [[nodiscard]] double sensitivity() const {
-        const double ratio =
-            verdict_on(reference_of(plugins_, rounded(graph_), graph_.rows), tolerance_of(*layer_.contract, LAMINA_F32))
-                .ratio;
+        const double ratio = verdict_on(reference_of(device_.plugins(), rounded(graph_), graph_.rows),
+                                        tolerance_of(*layer_.contract, LAMINA_F32))
+                                 .ratio;
         return std::isfinite(ratio) ? ratio : 0;
     }
 
     // What the results may differ by from the reference's.
-    [[nodiscard]] lamina_tolerance allowed(const CheckVariant &variant) const {
+    [[nodiscard]] lamina_tolerance allowed(const plan::Variant &variant) const {
         lamina_tolerance out = tolerance_of(*layer_.contract, variant.arithmetic);
         if (sensitivity_ > 0.25) out.rtol *= 1 + 2 * sensitivity_, out.atol *= 1 + 2 * sensitivity_;
         return out;
@@ -151,8 +150,8 @@ class CaseCheck {
     }
 
     // What is wrong with the variant's results; empty if nothing is.
-    std::string fault_of(const CheckVariant &variant, Verdict &verdict) const {
-        const auto backend = target_.backend(graph_.weights);
+    std::string fault_of(const plan::Variant &variant, Verdict &verdict) const {
+        const auto backend = device_.backend(graph_.weights);
         plan::ProgramOptions options;
         options.guard = true;
         options.variants = {variant.name};
@@ -165,7 +164,7 @@ class CaseCheck {
         if (const std::string fault = fault_of_indices(graph_.plan.steps.front().call, first); !fault.empty())
             return fault;
         if (const std::string name = program->overrun(); !name.empty()) return "it wrote outside " + name;
-        const size_t runs = (target_.strict ? 1 : 2) + soak_;
+        const size_t runs = (device_.strict() ? 1 : 2) + soak_;
         for (size_t again = 2; again <= runs; ++again) {
             restore_states(*program, graph_);
             if (!same_bits(first, run_case(*program, graph_)))
@@ -173,9 +172,9 @@ class CaseCheck {
         }
         const abi::LayerCall &call = graph_.plan.steps.front().call;
         options.poison = plan::other_poison[0];
-        options.in_parts = target_.binds_parts && target_.binds_parts(call, variant.name);
+        options.in_parts = device_.binds_parts(call, variant.name);
         std::string fault;
-        if (!target_.strict || options.in_parts)
+        if (!device_.strict() || options.in_parts)
             fault = fault_of_plan(*backend, options, options.in_parts, "with weights bound in parts: ", variant, first);
         options.poison = plan::other_poison[1];
         options.in_parts = false;
@@ -188,7 +187,7 @@ class CaseCheck {
     // What is wrong with a run over memory with other contents. `change`, one of the options, may have changed its
     // plan.
     std::string fault_of_plan(plan::Backend &backend, plan::ProgramOptions &options, bool &change, const char *when,
-                              const CheckVariant &variant, const std::vector<Tensor> &first) const {
+                              const plan::Variant &variant, const std::vector<Tensor> &first) const {
         std::vector<Tensor> found;
         try {
             found = results_of(backend, options);
@@ -214,7 +213,7 @@ class CaseCheck {
     Verdict verdict_on(const std::vector<Tensor> &results, const lamina_tolerance &tolerance) const {
         const Verdict verdict = verdict_against(expected_, results, tolerance);
         if (verdict.passed) return verdict;
-        const auto expected = reference_for_choice(plugins_, graph_, results, graph_.rows, tolerance);
+        const auto expected = reference_for_choice(device_.plugins(), graph_, results, graph_.rows, tolerance);
         return expected ? verdict_against(*expected, results, tolerance) : verdict;
     }
 
@@ -229,8 +228,7 @@ class CaseCheck {
         return verdict;
     }
 
-    const std::shared_ptr<const abi::Registry> plugins_;
-    const CheckTarget &target_;
+    plan::Device &device_;
     const abi::Layer &layer_;
     const std::string text_, named_, option_;
     const size_t soak_;
@@ -267,27 +265,28 @@ LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {
     return out;
 }
 
-std::vector<CaseResult> check_case(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
-                                   const abi::Layer &layer, const Case &c, const std::vector<CheckVariant> &variants) {
+std::vector<CaseResult> check_case(plan::Device &device, const abi::Layer &layer, const Case &c,
+                                   const std::vector<plan::Variant> &variants) {
     const std::string text = to_string(c);
-    const CaseCheck one(plugins, target, layer, make_case_graph(layer, c), text, " " + std::string(layer.id()),
+    const CaseCheck one(device, layer, make_case_graph(layer, c), text, " " + std::string(layer.id()),
                         " --case " + shell_word(text), 0);
     std::vector<CaseResult> out;
-    for (const CheckVariant &variant : variants) out.push_back(one.run(variant));
+    for (const plan::Variant &variant : variants) out.push_back(one.run(variant));
     return out;
 }
 
-CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
-                  const CheckOptions &options, const std::function<void(const CaseResult &)> &progress) {
+CheckReport check(plan::Device &device, const CheckOptions &options,
+                  const std::function<void(const CaseResult &)> &progress) {
+    const std::shared_ptr<const abi::Registry> &plugins = device.plugins();
     CheckReport report;
     const auto variants_of = [&](const abi::Layer &layer) {
-        std::vector<CheckVariant> out = target.variants(layer);
-        std::erase_if(out, [&](const CheckVariant &v) { return !wanted(v, options.variants); });
+        std::vector<plan::Variant> out = device.variants(layer);
+        std::erase_if(out, [&](const plan::Variant &v) { return !wanted(v, options.variants); });
         return out;
     };
     size_t all = 1;
-    const auto run = [&](const CaseCheck &one, const abi::Layer &layer, const std::vector<CheckVariant> &variants) {
-        for (const CheckVariant &variant : variants) {
+    const auto run = [&](const CaseCheck &one, const abi::Layer &layer, const std::vector<plan::Variant> &variants) {
+        for (const plan::Variant &variant : variants) {
             if (options.begin) options.begin(std::string(layer.id()) + ", " + variant.name, report.results.size(), all);
             report.results.push_back(one.run(variant));
             if (progress) progress(report.results.back());
@@ -295,15 +294,15 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
     };
     if (!options.replay.empty()) {
         Replay replay = read_replay(options.replay, *plugins);
-        refuse_unknown_variants({replay.layer}, target, options.variants);
+        refuse_unknown_variants({replay.layer}, device, options.variants);
         all = variants_of(*replay.layer).size();
-        run(CaseCheck(plugins, target, *replay.layer, std::move(replay.graph), options.replay.string(), "",
+        run(CaseCheck(device, *replay.layer, std::move(replay.graph), options.replay.string(), "",
                       " --replay " + shell_word(options.replay.string()), options.soak),
             *replay.layer, variants_of(*replay.layer));
         return report;
     }
     const std::vector<const abi::Layer *> layers = layers_of(*plugins, options.layers);
-    refuse_unknown_variants(layers, target, options.variants);
+    refuse_unknown_variants(layers, device, options.variants);
     struct Work {
         std::vector<Case> cases;         // for all variants
         std::vector<KernelCase> kernels; // for one each
@@ -314,15 +313,15 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
     const bool complete = options.case_text.empty() && !options.own_cases_only && options.variants.empty();
     for (const abi::Layer *layer : layers) {
         work.emplace_back();
-        if (target.variants(*layer).empty() && options.case_text.empty()) continue; // a given case is still validated
+        if (device.variants(*layer).empty() && options.case_text.empty()) continue; // a given case is still validated
         LayerCases of_layer = cases_of(*layer, options);
-        if (complete && target.has_kernels) {
-            LongLoops loops = long_loops(plugins, *layer, target.variants(*layer), options.seed);
+        if (complete && device.has_kernels()) {
+            LongLoops loops = long_loops(plugins, *layer, device.variants(*layer), options.seed);
             std::ranges::move(loops.cases, std::back_inserter(of_layer.cases));
             for (const std::string &what : loops.out_of_reach)
                 report.unreached.push_back(std::string(layer->id()) + ": " + what);
-            add_unreached_kernels(*layer, target, of_layer.cases, report.unreached, left_out);
-            work.back().kernels = kernel_cases(*layer, target, of_layer.cases);
+            add_unreached_kernels(*layer, device, of_layer.cases, report.unreached, left_out);
+            work.back().kernels = kernel_cases(*layer, device, of_layer.cases);
         }
         report.refused += of_layer.refused;
         all += of_layer.cases.size() * variants_of(*layer).size() + work.back().kernels.size();
@@ -333,9 +332,9 @@ CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const Che
                                    joined({left_out.begin(), left_out.end()}));
     for (size_t i = 0; i < layers.size(); ++i) {
         const abi::Layer &layer = *layers[i];
-        const auto run_case = [&](const Case &c, const std::vector<CheckVariant> &variants) {
-            run(CaseCheck(plugins, target, layer, make_case_graph(layer, c), to_string(c),
-                          " " + std::string(layer.id()), " --case " + shell_word(to_string(c)), options.soak),
+        const auto run_case = [&](const Case &c, const std::vector<plan::Variant> &variants) {
+            run(CaseCheck(device, layer, make_case_graph(layer, c), to_string(c), " " + std::string(layer.id()),
+                          " --case " + shell_word(to_string(c)), options.soak),
                 layer, variants);
         };
         for (const Case &c : work[i].cases) run_case(c, variants_of(layer));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conformance/case.hpp"
-#include "conformance/target.hpp"
+#include "plan/device.hpp"
 
 #include <lamina/proof.hpp>
 
@@ -12,15 +12,13 @@
 
 namespace lamina::conformance {
 
-// lamina::check() of proof.hpp, on a target.
-[[nodiscard]] CheckReport check(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
-                                const CheckOptions &options,
+// lamina::check() of proof.hpp, on a device.
+[[nodiscard]] CheckReport check(plan::Device &device, const CheckOptions &options,
                                 const std::function<void(const CaseResult &)> &progress = {});
 
 // One case of a layer, for some of its variants. The layer may be one that no plugin provides.
-[[nodiscard]] std::vector<CaseResult> check_case(const std::shared_ptr<const abi::Registry> &plugins,
-                                                 const CheckTarget &target, const abi::Layer &layer, const Case &c,
-                                                 const std::vector<CheckVariant> &variants);
+[[nodiscard]] std::vector<CaseResult> check_case(plan::Device &device, const abi::Layer &layer, const Case &c,
+                                                 const std::vector<plan::Variant> &variants);
 
 // " --plugin-dir DIR" if the command does not find this layer by itself.
 [[nodiscard]] std::string plugin_option(const abi::Layer &layer);

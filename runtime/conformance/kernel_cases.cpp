@@ -124,8 +124,8 @@ using Pipelines = std::map<unsigned long, std::set<std::string>>; // by kernel
 
 class Maker {
   public:
-    Maker(const abi::Layer &layer, const CheckTarget &target, const std::vector<Case> &cases)
-        : layer_(layer), target_(target), traits_(*layer.contract), variants_(target.variants(layer)) {
+    Maker(const abi::Layer &layer, plan::Device &device, const std::vector<Case> &cases)
+        : layer_(layer), device_(device), traits_(*layer.contract), variants_(device.variants(layer)) {
         for (const Case &c : cases) {
             const double work = work_of(call_of(layer, c));
             for (size_t v = 0; v < variants_.size(); ++v)
@@ -158,7 +158,7 @@ class Maker {
     [[nodiscard]] Pipelines pipelines_of(const Case &c, size_t variant) const {
         Pipelines out;
         try {
-            for (const std::string &pipeline : target_.pipelines(call_of(layer_, c), variants_[variant].name))
+            for (const std::string &pipeline : device_.pipelines(call_of(layer_, c), variants_[variant].name))
                 out[std::stoul(pipeline)].insert(pipeline); // it begins with the kernel's number
         } catch (const Error &) {
         }
@@ -236,9 +236,9 @@ class Maker {
     }
 
     const abi::Layer &layer_;
-    const CheckTarget &target_;
+    plan::Device &device_;
     const Traits traits_;
-    const std::vector<CheckVariant> variants_;
+    const std::vector<plan::Variant> variants_;
     std::map<unsigned long, std::map<size_t, Use>> uses_;
     std::map<unsigned long, std::set<std::string>> specialized_; // for which choices, in some case
     std::vector<KernelCase> out_;
@@ -246,9 +246,8 @@ class Maker {
 
 } // namespace
 
-std::vector<KernelCase> kernel_cases(const abi::Layer &layer, const CheckTarget &target,
-                                     const std::vector<Case> &cases) {
-    return Maker(layer, target, cases).run();
+std::vector<KernelCase> kernel_cases(const abi::Layer &layer, plan::Device &device, const std::vector<Case> &cases) {
+    return Maker(layer, device, cases).run();
 }
 
 } // namespace lamina::conformance

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "conformance/case.hpp"
-#include "conformance/target.hpp"
+#include "plan/device.hpp"
 
 #include <vector>
 
@@ -11,13 +11,13 @@ namespace lamina::conformance {
 
 struct KernelCase {
     Case c;
-    CheckVariant variant; // the one that dispatches the kernel
+    plan::Variant variant; // the one that dispatches the kernel
 };
 
-// For each kernel that the target's variants dispatch in some of the cases: more cases in which it meets every choice,
+// For each kernel that the device's variants dispatch in some of the cases: more cases in which it meets every choice,
 // every dtype of weights and of states, and 1 as every size and every integer parameter, as far as it does so in none
 // of them. They are small changes of the smallest cases that dispatch the kernel, and kept only if they still do.
-[[nodiscard]] std::vector<KernelCase> kernel_cases(const abi::Layer &layer, const CheckTarget &target,
+[[nodiscard]] std::vector<KernelCase> kernel_cases(const abi::Layer &layer, plan::Device &device,
                                                    const std::vector<Case> &cases);
 
 } // namespace lamina::conformance

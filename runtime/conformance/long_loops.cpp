@@ -2,7 +2,7 @@
 
 #include "conformance/case_generator.hpp"
 #include "conformance/case_graph.hpp"
-#include "interpreter/backend.hpp"
+#include "interpreter/device.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -23,7 +23,7 @@ interpreter::Rounds rounds_of(const std::shared_ptr<const abi::Registry> &plugin
         const CaseGraph graph = make_case_graph(layer, c);
         plan::ProgramOptions options;
         options.variants = {variant};
-        const auto backend = interpreter::make_backend(plugins, graph.weights, subgroup, &rounds);
+        const auto backend = interpreter::make_device(plugins, subgroup, &rounds)->backend(graph.weights);
         const auto program = backend->compile(graph.plan, options);
         write_values(*program, graph);
         program->run();
@@ -66,11 +66,11 @@ std::optional<abi::LayerCall> accepted(const abi::Layer &layer, const Case &c) {
 } // namespace
 
 LongLoops long_loops(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer,
-                     const std::vector<CheckVariant> &variants, uint64_t seed) {
+                     const std::vector<plan::Variant> &variants, uint64_t seed) {
     LongLoops out;
     for (auto &[dim, c] : small_cases(layer, seed)) {
         std::optional<Limit> least;
-        for (const CheckVariant &variant : variants)
+        for (const plan::Variant &variant : variants)
             if (const auto limit = limit_of(plugins, layer, c, dim, variant.name))
                 if (!least || limit->size < least->size) least = limit;
         if (!least || least->size > largest) continue;

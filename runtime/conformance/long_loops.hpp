@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conformance/case.hpp"
-#include "conformance/target.hpp"
+#include "plan/device.hpp"
 
 #include <memory>
 #include <string>
@@ -20,6 +20,6 @@ struct LongLoops {
 // Interprets small cases of two sizes of each dim, and counts. What the rounds grow by from one to the other, they grow
 // by again and again: a kernel whose loops grow otherwise is not foreseen.
 [[nodiscard]] LongLoops long_loops(const std::shared_ptr<const abi::Registry> &plugins, const abi::Layer &layer,
-                                   const std::vector<CheckVariant> &variants, uint64_t seed);
+                                   const std::vector<plan::Variant> &variants, uint64_t seed);
 
 } // namespace lamina::conformance

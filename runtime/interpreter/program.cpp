@@ -1,6 +1,6 @@
 #include "interpreter/program.hpp"
 
-#include "interpreter/backend.hpp"
+#include "interpreter/device.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -39,28 +39,13 @@ const std::vector<int32_t> &ports_of(const plan::Step &step, uint32_t role) {
 
 InterpretedProgram::InterpretedProgram(plan::GraphPlan graph, const plan::ProgramOptions &options,
                                        std::shared_ptr<Shared> shared)
-    : Program(std::move(graph), options), shared_(std::move(shared)), poison_(options.poisoned_with()) {
+    : Program(std::move(graph), options), shared_(std::move(shared)), poison_(options.poisoned_with()),
+      steps_(plan::choose_variants(plan_, *shared_->planner, options)) {
     zeros_.words.resize(4);
-    choose_variants(options);
     place_tensors();
     place_parts_of_plans();
     for (size_t s = 0; s < steps_.size(); ++s)
-        for (const plan::Dispatch &d : steps_[s].plan.preparation.dispatches) run(s, d);
-}
-
-void InterpretedProgram::choose_variants(const plan::ProgramOptions &options) {
-    const lamina_device device = capabilities(shared_->subgroup);
-    for (size_t s = 0; s < plan_.steps.size(); ++s) {
-        const plan::Step &step = plan_.steps[s];
-        const lamina_layer *contract = step.call.layer().contract;
-        const plan::Kernels &kernels = shared_->kernels.try_emplace(contract, step.call.layer()).first->second;
-        const std::string wanted = s < options.variants.size() ? options.variants[s] : "";
-        steps_.push_back(plan::choose_variant(step, kernels, device, wanted));
-        if (options.folded) steps_.back() = plan::folded(step, kernels, device, std::move(steps_.back()));
-        if (options.in_parts)
-            if (auto parts = plan::in_parts(step.call, kernels, device, steps_.back()))
-                steps_.back() = std::move(*parts);
-    }
+        for (const plan::Dispatch &d : steps_[s].plan->preparation.dispatches) run(s, d);
 }
 
 void InterpretedProgram::place_tensors() {
@@ -93,8 +78,8 @@ void InterpretedProgram::place_parts_of_plans() {
         return out;
     };
     for (const plan::ChosenVariant &step : steps_) {
-        StepMemory memory{blocks(step.plan.scratch), {}, blocks(step.plan.preparation.memory)};
-        for (const auto &constant : step.plan.constants) memory.constants.push_back(made_of(constant));
+        StepMemory memory{blocks(step.plan->scratch), {}, blocks(step.plan->preparation.memory)};
+        for (const auto &constant : step.plan->constants) memory.constants.push_back(made_of(constant));
         parts_.push_back(std::move(memory));
     }
 }
@@ -122,7 +107,7 @@ void InterpretedProgram::execute() {
     for (const StepMemory &step : parts_)
         for (const auto &block : step.scratch) forget(*block);
     for (size_t s = 0; s < steps_.size(); ++s)
-        for (const plan::Dispatch &d : steps_[s].plan.dispatches) run(s, d);
+        for (const plan::Dispatch &d : steps_[s].plan->dispatches) run(s, d);
 }
 
 void InterpretedProgram::run(size_t step, const plan::Dispatch &d) {

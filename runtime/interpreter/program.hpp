@@ -1,7 +1,7 @@
 // A graph whose kernels are interpreted.
 #pragma once
 
-#include "interpreter/backend.hpp"
+#include "interpreter/device.hpp"
 #include "interpreter/workgroup.hpp"
 #include "model/weights.hpp"
 #include "plan/program.hpp"
@@ -17,12 +17,11 @@ namespace lamina::interpreter {
 
 // What the programs of a backend share.
 struct Shared {
-    std::shared_ptr<const abi::Registry> plugins; // keeps the layers' contracts alive
+    std::shared_ptr<plan::Planner> planner; // keeps the layers' contracts alive
     model::Weights file;
     uint32_t subgroup;
     Rounds *rounds = nullptr; // to fill in, if given
     uint32_t epoch = 0;       // barriers of all programs so far: see Access
-    std::map<const lamina_layer *, plan::Kernels> kernels{};
     std::map<std::string, std::shared_ptr<Memory>> weights{};
     plan::StateCache<Memory> states{};
 };
@@ -46,7 +45,6 @@ class InterpretedProgram final : public plan::Program {
     void get(int32_t tensor, uint64_t offset, std::span<std::byte> bytes) override;
     void copy_states(plan::Program &from, std::span<const plan::StateCopy> copies) override;
 
-    void choose_variants(const plan::ProgramOptions &options);
     void place_tensors();
     void place_parts_of_plans();
     void run(size_t step, const plan::Dispatch &dispatch);

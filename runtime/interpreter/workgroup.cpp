@@ -1,6 +1,6 @@
 #include "interpreter/workgroup.hpp"
 
-#include "interpreter/backend.hpp"
+#include "interpreter/device.hpp"
 
 #include <spirv_cross/spirv.h>
 

@@ -1,7 +1,6 @@
 #include "measure/layer.hpp"
 
 #include "conformance/case_graph.hpp"
-#include "conformance/target.hpp"
 #include "measure/openblas.hpp"
 #include "measure/repeat.hpp"
 #include "plan/cost.hpp"
@@ -35,42 +34,22 @@ void give_full_work(const lamina_layer &contract, Case &c) {
             c.values.try_emplace(port.name, conformance::Values::max);
 }
 
-// Where a device's programs come from, and what it has to choose from.
-struct Place {
-    std::unique_ptr<plan::Backend> backend;
-    std::vector<std::string> variants; // of the layer
-    std::function<std::string(const abi::LayerCall &, const std::string &variant)> why_not;
-};
-
-Place place_of(detail::RuntimeState &runtime, const Device &device, const abi::Layer &layer,
-               const model::Weights &weights) {
-    if (device.kind == "cpu") {
-        const conformance::CheckTarget target = conformance::check_target(runtime.plugins);
-        Place out{runtime.cpu_backend(device, weights), {}, [target](const auto &call, const std::string &variant) {
-                      return target.why_not(call, variant).why;
-                  }};
-        if (device.id != "reference")
-            for (const auto &v : target.variants(layer)) out.variants.push_back(v.name);
-        out.variants.emplace_back("reference");
-        return out;
-    }
-    const std::shared_ptr<vulkan::Device> opened = runtime.open(device);
-    const conformance::CheckTarget target = conformance::check_target(runtime.plugins, opened);
-    Place out{target.backend(weights), {}, [target](const abi::LayerCall &call, const std::string &variant) {
-                  return target.why_not(call, variant).why;
-              }};
-    for (const auto &v : target.variants(layer)) out.variants.push_back(v.name);
+// All that a device has of a layer, and on the CPU its reference.
+std::vector<std::string> all_variants(const plan::Device &device, const abi::Layer &layer) {
+    std::vector<std::string> out;
+    for (const plan::Variant &v : device.variants(layer)) out.push_back(v.name);
+    if (const std::string reference = device.fallback(); !reference.empty()) out.push_back(reference);
     return out;
 }
 
 // What is to be measured: all variants, the named one, or the one that a session would use.
 std::vector<std::string> wanted_variants(detail::RuntimeState &runtime, const Device &device,
-                                         const conformance::CaseGraph &graph, Place &place,
+                                         const conformance::CaseGraph &graph, plan::Backend &backend,
                                          const MeasureOptions &options) {
     if (!options.variant.empty()) return {options.variant}; // compile() throws if there is no such
-    if (options.all_variants) return place.variants;
+    if (options.all_variants) return all_variants(*runtime.open(device), graph.plan.steps.front().call.layer());
     const std::shared_ptr<admission::Admission> admission = runtime.admission(device);
-    return admission == nullptr ? std::vector<std::string>{""} : admission->choose(graph.plan, *place.backend, {});
+    return admission == nullptr ? std::vector<std::string>{""} : admission->choose(graph.plan, backend, {});
 }
 
 void time_variant(plan::Backend &backend, const conformance::CaseGraph &graph, const std::string &variant,
@@ -112,13 +91,14 @@ std::vector<LayerMeasurement> measure_layer(detail::RuntimeState &runtime, const
     give_full_work(*layer.contract, c);
     const conformance::CaseGraph graph = conformance::make_case_graph(layer, c);
     const abi::LayerCall &call = graph.plan.steps.front().call;
-    Place place = place_of(runtime, device, layer, graph.weights);
+    const std::shared_ptr<plan::Device> opened = runtime.open(device);
+    const std::unique_ptr<plan::Backend> backend = opened->backend(graph.weights);
     const Cost cost = plan::cost_of(call);
     std::vector<LayerMeasurement> out;
-    for (const std::string &variant : wanted_variants(runtime, device, graph, place, options)) {
+    for (const std::string &variant : wanted_variants(runtime, device, graph, *backend, options)) {
         LayerMeasurement one{id, variant, text, {}, {}, cost, false, {}};
-        if (options.all_variants) one.why_not = place.why_not(call, variant);
-        if (one.why_not.empty()) time_variant(*place.backend, graph, variant, options.seconds, one);
+        if (options.all_variants) one.why_not = opened->why_not(call, variant).why;
+        if (one.why_not.empty()) time_variant(*backend, graph, variant, options.seconds, one);
         out.push_back(std::move(one));
     }
     if (!options.yardstick) return out;

@@ -2,42 +2,22 @@
 #include "session/state.hpp"
 
 #include "base/cache_folder.hpp"
-#include "base/processor.hpp"
-#include "cpu/backend.hpp"
+#include "cpu/device.hpp"
 
 #include <charconv>
-#include <functional>
-#include <sstream>
+#include <optional>
 
 namespace lamina::detail {
 namespace {
 
-// A Device is plain data that anyone can fill in, so its id may be invalid.
-std::shared_ptr<vulkan::Device> open_by_id(vulkan::Instance *instance, const std::string &id,
-                                           const std::string &no_vulkan) {
-    if (id.find(',') != std::string::npos)
-        throw Error(ErrorCode::usage, "'" + id + "' are several devices; here, one is expected");
-    if (id == "interpreter")
-        throw Error(ErrorCode::usage, "the device 'interpreter' is for 'lamina check' only: it is too slow for models");
+// The N of "vulkan:N".
+std::optional<uint32_t> vulkan_index(const std::string &id) {
     constexpr std::string_view prefix = "vulkan:";
     uint32_t index = 0;
     const char *end = id.data() + id.size();
     const bool is_index = id.starts_with(prefix) &&
                           std::from_chars(id.data() + prefix.size(), end, index) == std::from_chars_result{end, {}};
-    if (!is_index)
-        throw Error(ErrorCode::no_device,
-                    "there is no device '" + id +
-                        "': expected cpu, reference or vulkan:N, as Runtime::devices() lists them");
-    if (instance == nullptr) throw Error(ErrorCode::no_device, "no device " + id + ": " + no_vulkan);
-    return instance->open(index);
-}
-
-// The key of verdicts about the executor's kernels: its bytes, and the processor, for which they choose their
-// instructions.
-std::string cpu_key(const abi::Executor &executor) {
-    std::ostringstream out;
-    out << "cpu-" << std::hex << executor.hash << '-' << std::hash<std::string>()(processor_name());
-    return out.str();
+    return is_index ? std::optional(index) : std::nullopt;
 }
 
 } // namespace
@@ -59,36 +39,44 @@ const std::string &RuntimeState::no_vulkan() {
     return no_vulkan_;
 }
 
-std::unique_ptr<plan::Backend> RuntimeState::cpu_backend(const Device &device, const model::Weights &weights) {
-    return cpu::make_backend(plugins, weights, device.id == "reference" ? nullptr : plugins->executor());
+// A Device is plain data that anyone can fill in, so its id may be invalid.
+std::shared_ptr<plan::Device> RuntimeState::make(const std::string &id) {
+    if (id == "reference" || id == "cpu") return cpu::make_device(plugins, id == "cpu" ? plugins->executor() : nullptr);
+    if (id == "interpreter")
+        throw Error(ErrorCode::usage, "the device 'interpreter' is for 'lamina check' only: it is too slow for models");
+    if (id.find(',') != std::string::npos)
+        throw Error(ErrorCode::usage, "'" + id + "' are several devices; here, one is expected");
+    const std::optional<uint32_t> index = vulkan_index(id);
+    if (!index)
+        throw Error(ErrorCode::no_device,
+                    "there is no device '" + id +
+                        "': expected cpu, reference or vulkan:N, as Runtime::devices() lists them");
+    if (vulkan() == nullptr) throw Error(ErrorCode::no_device, "no device " + id + ": " + no_vulkan());
+    return vulkan()->open(*index, plugins);
 }
 
-std::shared_ptr<vulkan::Device> RuntimeState::open(const Device &device) {
+std::shared_ptr<plan::Device> RuntimeState::open(const Device &device) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<vulkan::Device> &opened = open_[device.id];
-    if (opened == nullptr) opened = open_by_id(vulkan(), device.id, no_vulkan());
+    std::shared_ptr<plan::Device> &opened = open_[device.id];
+    if (opened == nullptr) opened = make(device.id);
     return opened;
 }
 
 std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &device) {
-    const bool cpu = device.kind == "cpu";
-    if (device.id == "reference" || (cpu && plugins->executor() == nullptr)) return nullptr;
-    const std::shared_ptr<vulkan::Device> opened = cpu ? nullptr : open(device);
+    if (device.id == "reference" || (device.kind == "cpu" && plugins->executor() == nullptr)) return nullptr;
+    const std::shared_ptr<plan::Device> opened = open(device);
     const std::lock_guard lock(mutex_);
     auto &[known_device, admission] = admissions_[device.id];
     if (admission != nullptr && known_device == opened) return admission;
-    conformance::CheckTarget target =
-        cpu ? conformance::check_target(plugins) : conformance::check_target(plugins, opened);
     if (admission == nullptr) {
         std::filesystem::path file;
         if (const auto folder = options.cache ? cache_folder() : std::nullopt)
-            file =
-                *folder / ("verdicts-" + (cpu ? cpu_key(*plugins->executor()) : opened->info().cache_key()) + ".json");
+            file = *folder / ("verdicts-" + opened->cache_key() + ".json");
         RuntimeOptions of_device = options;
         if (!of_device.proving_time) of_device.proving_time = admission::usual_proving_time(device.kind, !file.empty());
-        admission = std::make_shared<admission::Admission>(plugins, std::move(target), file, of_device);
+        admission = std::make_shared<admission::Admission>(opened, file, of_device);
     } else {
-        admission->move_to(std::move(target));
+        admission->move_to(opened);
     }
     known_device = opened;
     return admission;
@@ -104,7 +92,7 @@ void RuntimeState::notify_once(const std::string &line) {
 
 // Sessions share an open device, and each notices by itself that it was lost. The first one forgets it here; the others
 // then find a new one.
-void RuntimeState::forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost) {
+void RuntimeState::forget(const Device &device, const std::shared_ptr<plan::Device> &lost) {
     const std::lock_guard lock(mutex_);
     if (const auto found = open_.find(device.id); found != open_.end() && found->second == lost) open_.erase(found);
 }

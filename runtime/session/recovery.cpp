@@ -37,15 +37,10 @@ void SessionState::connect() {
 }
 
 void SessionState::connect(Place &place) {
-    if (place.device.kind == "cpu") {
-        place.admission = runtime->admission(place.device);
-        place.backend = runtime->cpu_backend(place.device, model->weights);
-        return;
-    }
     try {
         place.opened = runtime->open(place.device);
         place.admission = runtime->admission(place.device);
-        place.backend = place.opened->backend(runtime->plugins, model->weights);
+        place.backend = place.opened->backend(model->weights);
     } catch (const Error &e) {
         place.lost = e.code() == ErrorCode::device_lost;
         if (place.lost) let_go();

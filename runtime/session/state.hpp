@@ -35,11 +35,9 @@ struct RuntimeState {
     [[nodiscard]] vulkan::Instance *vulkan();
     [[nodiscard]] const std::string &no_vulkan(); // why vulkan() is null
 
-    // A backend with the weights of a model on "cpu" or "reference".
-    [[nodiscard]] std::unique_ptr<plan::Backend> cpu_backend(const Device &device, const model::Weights &weights);
-    // A Vulkan device of Runtime::device(). It is opened once, and again each time after it was lost.
-    [[nodiscard]] std::shared_ptr<vulkan::Device> open(const Device &device);
-    void forget(const Device &device, const std::shared_ptr<vulkan::Device> &lost);
+    // A device of Runtime::device(). It is opened once, and again each time after it was lost.
+    [[nodiscard]] std::shared_ptr<plan::Device> open(const Device &device);
+    void forget(const Device &device, const std::shared_ptr<plan::Device> &lost);
     // Decides what may run on a device; null for "reference", which everything else is compared with.
     [[nodiscard]] std::shared_ptr<admission::Admission> admission(const Device &device);
     // Notifies the user, unless they have heard this before.
@@ -48,9 +46,9 @@ struct RuntimeState {
   private:
     std::mutex mutex_; // of the next three
     std::set<std::string> told_;
-    std::map<std::string, std::shared_ptr<vulkan::Device>> open_;
+    std::map<std::string, std::shared_ptr<plan::Device>> open_;
     struct Admitted {
-        std::shared_ptr<vulkan::Device> device; // null: the CPU
+        std::shared_ptr<plan::Device> device;
         std::shared_ptr<admission::Admission> admission;
     };
     std::map<std::string, Admitted> admissions_;
@@ -58,6 +56,7 @@ struct RuntimeState {
     std::shared_ptr<vulkan::Instance> vulkan_;
     std::string no_vulkan_;
     void load_vulkan();
+    [[nodiscard]] std::shared_ptr<plan::Device> make(const std::string &id);
 };
 
 // Programs by graph and shapes, the most recently used first. Their number and their memory are limited, because every
@@ -91,7 +90,7 @@ struct CachedTexts {
 // A device of a session, with the weights of its part of the model.
 struct Place {
     Device device;
-    std::shared_ptr<vulkan::Device> opened;          // null on the CPU
+    std::shared_ptr<plan::Device> opened;
     std::unique_ptr<plan::Backend> backend;          // null until it is connected
     std::shared_ptr<admission::Admission> admission; // null for "reference"
     bool lost = false;

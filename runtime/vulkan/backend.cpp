@@ -2,26 +2,18 @@
 
 #include "vulkan/program.hpp"
 
+#include <map>
+
 namespace lamina::vulkan {
 
 VulkanBackend::VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_ptr<Pipelines> pipelines,
-                             std::shared_ptr<const abi::Registry> plugins, model::Weights weights)
-    : device_(std::move(device)), pipelines_(std::move(pipelines)), plugins_(std::move(plugins)),
+                             std::shared_ptr<plan::Planner> planner, model::Weights weights)
+    : device_(std::move(device)), pipelines_(std::move(pipelines)), planner_(std::move(planner)),
       residents_(device_, std::move(weights)), preparations_(device_) {}
 
 std::unique_ptr<plan::Program> VulkanBackend::compile(plan::GraphPlan plan, const plan::ProgramOptions &options) {
     const std::lock_guard lock(mutex_);
-    std::vector<plan::ChosenVariant> steps;
-    for (size_t s = 0; s < plan.steps.size(); ++s) {
-        const std::string_view wanted = s < options.variants.size() ? options.variants[s] : std::string_view();
-        const plan::Kernels &kernels = kernels_of(plan.steps[s].call.layer());
-        const lamina_device &device = device_->info().capabilities;
-        steps.push_back(plan::choose_variant(plan.steps[s], kernels, device, wanted));
-        if (options.folded) steps.back() = plan::folded(plan.steps[s], kernels, device, std::move(steps.back()));
-        if (options.in_parts)
-            if (auto parts = plan::in_parts(plan.steps[s].call, kernels, device, steps.back()))
-                steps.back() = std::move(*parts);
-    }
+    std::vector<plan::ChosenVariant> steps = plan::choose_variants(plan, *planner_, options);
     // Held from here on, so that no weight is uploaded for a preparation and then uploaded again.
     const std::map<std::string, Region> weights =
         residents_.weights(weights_of(plan, steps), options.guard ? plan::guard_bytes : 0);
@@ -40,23 +32,22 @@ std::vector<plan::MemoryNeed> VulkanBackend::need(const plan::GraphPlan &plan) {
     return {std::move(out)};
 }
 
-const plan::Kernels &VulkanBackend::kernels_of(const abi::Layer &layer) {
-    return kernels_.try_emplace(layer.contract, layer).first->second;
-}
-
 VulkanBackend::ProgramPipelines VulkanBackend::build_pipelines(const plan::GraphPlan &plan,
                                                                std::span<const plan::ChosenVariant> steps) {
     std::vector<PipelineRequest> requests;
+    std::map<const abi::Layer *, std::shared_ptr<const plan::Kernels>> reflected; // until they are built
     const auto request = [&](const abi::LayerCall &call, std::span<const plan::Dispatch> dispatches) {
+        std::shared_ptr<const plan::Kernels> &kernels = reflected[&call.layer()];
+        if (kernels == nullptr) kernels = planner_->kernels_of(call.layer());
         for (const plan::Dispatch &d : dispatches) {
             const lamina_kernel &kernel = call.layer().contract->kernels[d.kernel];
-            requests.push_back({&kernel, &kernels_of(call.layer())[d.kernel], d.specs,
-                                call.where() + ", kernel '" + kernel.name + "'"});
+            requests.push_back(
+                {&kernel, &(*kernels)[d.kernel], d.specs, call.where() + ", kernel '" + kernel.name + "'"});
         }
     };
-    for (size_t s = 0; s < steps.size(); ++s) request(plan.steps[s].call, steps[s].plan.dispatches);
+    for (size_t s = 0; s < steps.size(); ++s) request(plan.steps[s].call, steps[s].plan->dispatches);
     const auto of_run = static_cast<std::ptrdiff_t>(requests.size());
-    for (size_t s = 0; s < steps.size(); ++s) request(plan.steps[s].call, steps[s].plan.preparation.dispatches);
+    for (size_t s = 0; s < steps.size(); ++s) request(plan.steps[s].call, steps[s].plan->preparation.dispatches);
     const std::vector<Pipeline> all = pipelines_->build(requests);
     return {{all.begin(), all.begin() + of_run}, {all.begin() + of_run, all.end()}};
 }
@@ -65,9 +56,9 @@ std::vector<Prepared> VulkanBackend::prepare(const plan::GraphPlan &plan, std::s
                                              std::span<const Pipeline> pipelines) {
     std::vector<Prepared> out(steps.size());
     for (size_t s = 0; s < steps.size(); ++s) {
-        const size_t n = steps[s].plan.preparation.dispatches.size();
+        const size_t n = steps[s].plan->preparation.dispatches.size();
         if (n == 0) continue;
-        out[s] = preparations_.of(plan.steps[s], plan, steps[s].plan, pipelines.first(n), residents_);
+        out[s] = preparations_.of(plan.steps[s], plan, *steps[s].plan, pipelines.first(n), residents_);
         pipelines = pipelines.subspan(n);
     }
     return out;

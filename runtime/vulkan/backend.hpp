@@ -17,14 +17,13 @@ namespace lamina::vulkan {
 class VulkanBackend final : public plan::Backend {
   public:
     VulkanBackend(std::shared_ptr<LogicalDevice> device, std::shared_ptr<Pipelines> pipelines,
-                  std::shared_ptr<const abi::Registry> plugins, model::Weights weights);
+                  std::shared_ptr<plan::Planner> planner, model::Weights weights);
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override;
     [[nodiscard]] std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override;
 
   private:
-    [[nodiscard]] const plan::Kernels &kernels_of(const abi::Layer &layer); // reflected once
     // Of every dispatch in order, and of every dispatch that prepares.
     struct ProgramPipelines {
         std::vector<Pipeline> run, preparation;
@@ -37,11 +36,10 @@ class VulkanBackend final : public plan::Backend {
 
     std::shared_ptr<LogicalDevice> device_;
     std::shared_ptr<Pipelines> pipelines_;
-    std::shared_ptr<const abi::Registry> plugins_; // kept for the layers that plans point at
-    std::mutex mutex_;                             // of all below
+    std::shared_ptr<plan::Planner> planner_; // keeps the layers that plans point at
+    std::mutex mutex_;                       // of all below
     Residents residents_;
     Preparations preparations_;
-    std::map<const lamina_layer *, plan::Kernels> kernels_;
 };
 
 } // namespace lamina::vulkan

@@ -1,9 +1,7 @@
 // Finds, describes and opens Vulkan devices. This header exposes no Vulkan type.
 #pragma once
 
-#include "abi/library.hpp"
-#include "model/weights.hpp"
-#include "plan/program.hpp"
+#include "plan/device.hpp"
 
 #include <array>
 #include <functional>
@@ -47,24 +45,22 @@ class Instance {
     static std::shared_ptr<Instance> create(const InstanceOptions &options, std::string &why_not);
 
     [[nodiscard]] virtual const std::vector<DeviceInfo> &devices() const = 0;
-    // Throws Error(no_device) with every reason if the device is unusable.
-    [[nodiscard]] virtual std::shared_ptr<Device> open(uint32_t index) = 0;
+    // Opens a device for the layers of these plugins. Throws Error(no_device) with every reason if it is unusable.
+    [[nodiscard]] virtual std::shared_ptr<Device> open(uint32_t index,
+                                                       std::shared_ptr<const abi::Registry> plugins) = 0;
     // The messages of the validation layers so far.
     [[nodiscard]] virtual std::vector<std::string> validation_messages() const = 0;
     virtual ~Instance() = default;
 };
 
-// An open device. Thread-safe: programs of one device may run from several threads, one at a time.
-class Device {
+// An open device. Programs may run from several threads, one at a time.
+class Device : public plan::KernelDevice {
   public:
-    virtual ~Device() = default;
+    using KernelDevice::KernelDevice;
     [[nodiscard]] virtual const DeviceInfo &info() const = 0;
-    // Uploads weights when programs first ask for them. Throws Error(memory) with the memory needed and available.
-    [[nodiscard]] virtual std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
-                                                                 model::Weights weights) = 0;
-    // Opens the same hardware once more. Software drivers compile kernels only when they run, one after the other on
-    // an open device, but at the same time on two.
-    [[nodiscard]] virtual std::shared_ptr<Device> again() = 0;
+    [[nodiscard]] std::string id() const override { return "vulkan:" + std::to_string(info().index); }
+    [[nodiscard]] std::string name() const override { return info().name; }
+    [[nodiscard]] std::string cache_key() const override { return info().cache_key(); }
 };
 
 } // namespace lamina::vulkan

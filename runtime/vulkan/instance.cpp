@@ -177,7 +177,7 @@ VkResult VulkanInstance::find_devices(uint32_t api_version) {
     return VK_SUCCESS;
 }
 
-std::shared_ptr<Device> VulkanInstance::open(uint32_t index) {
+std::shared_ptr<Device> VulkanInstance::open(uint32_t index, std::shared_ptr<const abi::Registry> plugins) {
     if (index >= physical_.size())
         throw Error(ErrorCode::no_device, "there is no device vulkan:" + std::to_string(index) +
                                               "; the last is vulkan:" + std::to_string(physical_.size() - 1));
@@ -187,7 +187,7 @@ std::shared_ptr<Device> VulkanInstance::open(uint32_t index) {
         for (size_t i = 0; i < info.unusable.size(); ++i) message += (i != 0 ? "; " : "") + info.unusable[i];
         throw Error(ErrorCode::no_device, message);
     }
-    return open_device(shared_from_this(), physical_[index]);
+    return open_device(shared_from_this(), physical_[index], std::move(plugins));
 }
 
 VulkanInstance::~VulkanInstance() {

@@ -36,7 +36,7 @@ class VulkanInstance final : public Instance, public std::enable_shared_from_thi
     VulkanInstance &operator=(const VulkanInstance &) = delete;
 
     [[nodiscard]] const std::vector<DeviceInfo> &devices() const override { return infos_; }
-    [[nodiscard]] std::shared_ptr<Device> open(uint32_t index) override;
+    [[nodiscard]] std::shared_ptr<Device> open(uint32_t index, std::shared_ptr<const abi::Registry> plugins) override;
     [[nodiscard]] std::vector<std::string> validation_messages() const override { return log_.messages(); }
 
     [[nodiscard]] bool keeps_pipelines() const { return keeps_pipelines_; }

@@ -7,19 +7,26 @@ namespace lamina::vulkan {
 
 namespace {
 
-class OpenDevice final : public Device {
+class OpenDevice final : public Device, public std::enable_shared_from_this<OpenDevice> {
   public:
-    OpenDevice(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical)
-        : instance_(instance), device_(std::make_shared<LogicalDevice>(instance, physical)),
+    OpenDevice(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical,
+               std::shared_ptr<const abi::Registry> plugins)
+        : Device(std::move(plugins), physical.info.capabilities), instance_(instance),
+          device_(std::make_shared<LogicalDevice>(instance, physical)),
           pipelines_(std::make_shared<Pipelines>(
               device_, instance->keeps_pipelines() ? pipeline_cache_file(physical.info) : std::nullopt)) {}
 
     [[nodiscard]] const DeviceInfo &info() const override { return device_->info(); }
-    [[nodiscard]] std::unique_ptr<plan::Backend> backend(std::shared_ptr<const abi::Registry> plugins,
-                                                         model::Weights weights) override {
-        return std::make_unique<VulkanBackend>(device_, pipelines_, std::move(plugins), std::move(weights));
+    [[nodiscard]] std::unique_ptr<plan::Backend> backend(model::Weights weights) override {
+        return std::make_unique<VulkanBackend>(device_, pipelines_, planner(), std::move(weights));
     }
-    [[nodiscard]] std::shared_ptr<Device> again() override { return open_device(instance_, device_->physical()); }
+    [[nodiscard]] bool parallel() const override { return true; }
+    // Software drivers compile kernels only when they run, one after the other on an open device, but at the same time
+    // on two.
+    [[nodiscard]] std::shared_ptr<plan::Device> another() override {
+        if (info().kind != DeviceInfo::Kind::software) return shared_from_this();
+        return open_device(instance_, device_->physical(), plugins());
+    }
 
   private:
     std::shared_ptr<VulkanInstance> instance_;
@@ -29,8 +36,9 @@ class OpenDevice final : public Device {
 
 } // namespace
 
-std::shared_ptr<Device> open_device(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical) {
-    auto device = std::make_shared<OpenDevice>(instance, physical);
+std::shared_ptr<Device> open_device(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical,
+                                    std::shared_ptr<const abi::Registry> plugins) {
+    auto device = std::make_shared<OpenDevice>(instance, physical, std::move(plugins));
     watch_for_exit();
     return device;
 }

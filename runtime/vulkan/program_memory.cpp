@@ -10,7 +10,7 @@ using Kind = plan::PlannedTensor::Kind;
 
 std::vector<std::vector<uint64_t>> scratch_of(std::span<const plan::ChosenVariant> steps) {
     std::vector<std::vector<uint64_t>> out;
-    for (const plan::ChosenVariant &step : steps) out.push_back(step.plan.scratch);
+    for (const plan::ChosenVariant &step : steps) out.push_back(step.plan->scratch);
     return out;
 }
 
@@ -32,7 +32,7 @@ const std::vector<int32_t> &tensors_of(const plan::Step &step, uint32_t role) {
 std::set<std::string> weights_of(const plan::GraphPlan &graph, std::span<const plan::ChosenVariant> steps) {
     std::set<std::string> out;
     for (size_t s = 0; s < steps.size(); ++s)
-        for (const plan::Dispatch &d : steps[s].plan.dispatches)
+        for (const plan::Dispatch &d : steps[s].plan->dispatches)
             for (const plan::Binding &b : d.bindings)
                 if (b.role == LAMINA_WEIGHT && b.bytes != 0)
                     out.insert(graph.tensors[static_cast<size_t>(graph.steps[s].weight[b.index])].name);
@@ -47,8 +47,8 @@ ProgramMemory::ProgramMemory(const std::shared_ptr<LogicalDevice> &device, Resid
       most_bytes_(device->info().capabilities.max_binding_bytes),
       poison_(options.poisoned_with().value_or(plan::poison_word)) {
     for (size_t s = 0; s < steps.size(); ++s) {
-        scratch_[s].resize(steps[s].plan.scratch.size());
-        constants_[s].resize(steps[s].plan.constants.size());
+        scratch_[s].resize(steps[s].plan->scratch.size());
+        constants_[s].resize(steps[s].plan->constants.size());
     }
     take_residents(residents, graph, steps);
     allocate_all(device, graph, steps, plan::lay_out_memory(graph, scratch_of(steps), options, region_align(*device)));
@@ -94,7 +94,8 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
             request("'" + t.name + "'", padded(t.type.bytes()) + guard_, tensors_[i]);
     for (size_t s = 0; s < steps.size(); ++s)
         for (size_t i = 0; i < constants_[s].size(); ++i)
-            request("a constant of '" + graph.steps[s].name + "'", steps[s].plan.constants[i].size(), constants_[s][i]);
+            request("a constant of '" + graph.steps[s].name + "'", steps[s].plan->constants[i].size(),
+                    constants_[s][i]);
     const plan::Block *largest = nullptr; // of those in the arena
     for (const plan::Block &block : layout.blocks) {
         if (!block.at) request(block.name, block.bytes, region_of(block));
@@ -133,7 +134,7 @@ void ProgramMemory::allocate_all(const std::shared_ptr<LogicalDevice> &device, c
     }
     for (size_t s = 0; s < steps.size(); ++s)
         for (size_t i = 0; i < constants_[s].size(); ++i)
-            uploads.push_back({steps[s].plan.constants[i], constants_[s][i]});
+            uploads.push_back({steps[s].plan->constants[i], constants_[s][i]});
     upload(device, uploads);
 }
 

@@ -56,7 +56,7 @@ Recording::Recording(std::shared_ptr<LogicalDevice> device, const Parts &parts)
 std::vector<BoundDispatch> Recording::find_dispatches(const Parts &parts) {
     std::vector<BoundDispatch> dispatches;
     for (size_t s = 0; s < parts.steps.size(); ++s)
-        for (const plan::Dispatch &d : parts.steps[s].plan.dispatches) {
+        for (const plan::Dispatch &d : parts.steps[s].plan->dispatches) {
             std::vector<Region> regions;
             for (const plan::Binding &b : d.bindings) regions.push_back(parts.memory.bound(parts.graph.steps[s], s, b));
             dispatches.push_back({&d, parts.pipelines[dispatches.size()], std::move(regions), s});

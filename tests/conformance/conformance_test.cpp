@@ -3,6 +3,7 @@
 #include "conformance/check.hpp"
 #include "conformance/kernel_cases.hpp"
 #include "conformance/verdict.hpp"
+#include "cpu/device.hpp"
 
 #include "catch.hpp"
 #include "drivers.hpp"
@@ -27,16 +28,15 @@ uint64_t seed() {
 // Some drivers are given the cases that layers declare, and what these lack for every kernel, but no generated ones.
 bool without_generated() { return std::getenv("LAMINA_WITHOUT_GENERATED") != nullptr; }
 
-CheckReport check_layer(const std::shared_ptr<const abi::Registry> &plugins, const CheckTarget &target,
-                        const abi::Layer &layer) {
+CheckReport check_layer(plan::Device &device, const abi::Layer &layer) {
     CheckOptions options;
     options.seed = seed();
     options.layers = {std::string(layer.id())};
     options.own_cases_only = without_generated();
-    CheckReport out = check(plugins, target, options);
-    if (options.own_cases_only && !target.variants(layer).empty())
-        for (const KernelCase &k : kernel_cases(layer, target, cases_of(layer, options).cases))
-            std::ranges::move(check_case(plugins, target, layer, k.c, {k.variant}), std::back_inserter(out.results));
+    CheckReport out = check(device, options);
+    if (options.own_cases_only && !device.variants(layer).empty())
+        for (const KernelCase &k : kernel_cases(layer, device, cases_of(layer, options).cases))
+            std::ranges::move(check_case(device, layer, k.c, {k.variant}), std::back_inserter(out.results));
     return out;
 }
 
@@ -57,7 +57,7 @@ void check_layers(const std::function<bool(const std::string &)> &wanted) {
     if (!driver) return;
     const auto plugins = test::plugins();
     CHECK(plugins->rejected().empty());
-    const CheckTarget target = test::target_of(*driver);
+    const auto device = test::device_of(*driver);
     if (without_generated())
         std::cout << "no generated cases\n";
     else
@@ -65,7 +65,7 @@ void check_layers(const std::function<bool(const std::string &)> &wanted) {
     size_t checked = 0;
     for (const auto &[id, layer] : plugins->layers()) {
         if (!wanted(id)) continue;
-        const CheckReport result = check_layer(plugins, target, layer);
+        const CheckReport result = check_layer(*device, layer);
         if (result.results.empty()) continue; // on the CPU, if the layer has no fast kernel
         report(id, result);
         // A variant skips cases that it does not support, such as many rows. If it skips all, it is not tested at all.
@@ -77,7 +77,7 @@ void check_layers(const std::function<bool(const std::string &)> &wanted) {
         }
         // A generator that creates only cases that the layer refuses would prove nothing.
         const size_t least = layer.contract->n_cases + (without_generated() ? 0 : 12);
-        CHECK(result.results.size() >= least * target.variants(layer).size());
+        CHECK(result.results.size() >= least * device->variants(layer).size());
     }
     CHECK(checked != 0); // also on the CPU, which has fast kernels for linear, feed_forward and attention
     if (driver->instance != nullptr)
@@ -95,7 +95,7 @@ TEST_CASE("every variant of every layer agrees with its reference: all other lay
 }
 
 TEST_CASE("cpu: products of more rows than are multiplied at a time, in every form that x takes", "[cpu]") {
-    const CheckTarget target = check_target(test::plugins());
+    const auto device = cpu::make_device(test::plugins(), test::plugins()->executor());
     for (const char *dtype : {"q4_0", "q4_1", "q5_0", "q4_k", "q8_0", "f16"})
         for (const auto &[layer, text] :
              {std::pair("linear", "B=1 T=517 K=256 N=35 +bias +residual weights="),
@@ -104,7 +104,7 @@ TEST_CASE("cpu: products of more rows than are multiplied at a time, in every fo
             CheckOptions options;
             options.layers = {layer};
             options.case_text = std::string(text) + dtype;
-            const CheckReport report = check(test::plugins(), target, options);
+            const CheckReport report = check(*device, options);
             CHECK(report.results.front().variant == "cpu_fallback");
             CHECK(report.results.front().status == CaseResult::Status::passed);
             for (const CaseResult &result : report.results) { // also in fewer digits, where the dtype has strips
@@ -116,11 +116,11 @@ TEST_CASE("cpu: products of more rows than are multiplied at a time, in every fo
 }
 
 TEST_CASE("cpu: an infinite value of x reaches the results of its row alone, in few rows and in many", "[cpu]") {
-    const CheckTarget target = check_target(test::plugins());
+    const auto device = cpu::make_device(test::plugins(), test::plugins()->executor());
     const abi::Layer &layer = test::plugins()->layer("linear");
     size_t checked = 0;
-    std::vector<std::pair<const char *, CheckVariant>> all;
-    for (const CheckVariant &variant : target.variants(layer))
+    std::vector<std::pair<const char *, plan::Variant>> all;
+    for (const plan::Variant &variant : device->variants(layer))
         all.emplace_back("3", variant), all.emplace_back("23", variant);
     REQUIRE(all.size() == 6);
     for (const char *dtype : {"q4_0", "q4_1", "q6_k", "q8_0", "f32"})
@@ -128,11 +128,11 @@ TEST_CASE("cpu: an infinite value of x reaches the results of its row alone, in 
             const std::string text = std::string("B=1 T=") + rows + " K=256 N=35 weights=" + dtype;
             INFO(text << ", variant " << variant.name);
             CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, text));
-            if (!target.why_not(graph.plan.steps.front().call, variant.name).why.empty()) continue;
+            if (!device->why_not(graph.plan.steps.front().call, variant.name).why.empty()) continue;
             graph.values.at(graph.plan.inputs.at("x")).f32()[2 * 256 + 77] = std::numeric_limits<float>::infinity();
             plan::ProgramOptions options;
             options.variants = {variant.name};
-            const auto program = target.backend(graph.weights)->compile(graph.plan, options);
+            const auto program = device->backend(graph.weights)->compile(graph.plan, options);
             REQUIRE(program->variant(0) == variant.name);
             write_values(*program, graph);
             const Verdict verdict =

@@ -1,5 +1,6 @@
 #include "drivers.hpp"
 
+#include "cpu/device.hpp"
 #include "places.hpp"
 
 #include <cstdlib>
@@ -39,7 +40,7 @@ std::optional<Driver> open(const std::string &name) {
     for (const DeviceInfo &info : instance->devices()) {
         if (!is_wanted(info, name)) continue;
         std::cout << name << ": " << info.name << ", " << info.driver << " " << info.driver_version << "\n";
-        return Driver{name, instance, instance->open(info.index)};
+        return Driver{name, instance, instance->open(info.index, plugins())};
     }
     return absent(name, "no usable device");
 }
@@ -76,9 +77,9 @@ std::optional<Driver> driver() {
     return opened;
 }
 
-lamina::conformance::CheckTarget target_of(const Driver &driver) {
-    return driver.device == nullptr ? lamina::conformance::check_target(plugins())
-                                    : lamina::conformance::check_target(plugins(), driver.device);
+std::shared_ptr<lamina::plan::Device> device_of(const Driver &driver) {
+    if (driver.device != nullptr) return driver.device;
+    return lamina::cpu::make_device(plugins(), plugins()->executor());
 }
 
 } // namespace test

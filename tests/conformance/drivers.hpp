@@ -3,7 +3,6 @@
 
 #include "abi/library.hpp"
 #include "absent_driver.hpp"
-#include "conformance/target.hpp"
 #include "vulkan/device.hpp"
 
 #include <filesystem>
@@ -19,7 +18,7 @@ namespace test {
 struct Driver {
     std::string name;
     std::shared_ptr<lamina::vulkan::Instance> instance; // with validation layers; null for cpu
-    std::shared_ptr<lamina::vulkan::Device> device;
+    std::shared_ptr<lamina::vulkan::Device> device;     // for plugins()
 };
 
 // Nothing if it is not installed; the test is then skipped, or fails if the driver is required: see
@@ -32,6 +31,6 @@ struct Driver {
 // Makes the loader use only this driver. Must be called before the first instance is created.
 void select(const std::filesystem::path &manifest);
 
-[[nodiscard]] lamina::conformance::CheckTarget target_of(const Driver &driver);
+[[nodiscard]] std::shared_ptr<lamina::plan::Device> device_of(const Driver &driver); // also the CPU
 
 } // namespace test

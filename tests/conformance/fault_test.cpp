@@ -12,12 +12,11 @@ using namespace lamina::conformance;
 namespace {
 
 // How many cases of the layer each variant fails. The baseline, which is right, must fail none.
-std::map<std::string, size_t> failures_of(const std::string &layer, const CheckTarget &target,
-                                          const std::shared_ptr<const abi::Registry> &plugins) {
+std::map<std::string, size_t> failures_of(const std::string &layer, plan::Device &device) {
     CheckOptions options;
     options.layers = {layer};
     std::map<std::string, size_t> out;
-    for (const CaseResult &r : check(plugins, target, options).results) {
+    for (const CaseResult &r : check(device, options).results) {
         if (r.status == CaseResult::Status::failed) ++out[r.variant];
         INFO(r.replay << ": " << r.why);
         CHECK((r.variant != "baseline" || r.status != CaseResult::Status::failed));
@@ -32,7 +31,8 @@ TEST_CASE("the generated cases show what is wrong only with large tensors, batch
     const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
     const auto plugins = abi::Registry::discover({LAMINA_FAULTY_PLUGINS});
-    std::map<std::string, size_t> failed = failures_of("faulty", check_target(plugins, driver->device), plugins);
+    std::map<std::string, size_t> failed =
+        failures_of("faulty", *driver->instance->open(driver->device->info().index, plugins));
     for (const char *fault : {"large", "batch", "folded", "weight_beyond", "x_beyond", "length"}) {
         INFO(fault);
         // Hardware may give zeros beyond a binding, whatever is in the memory there.
@@ -47,7 +47,8 @@ TEST_CASE(
     const auto driver = test::driver();
     if (!driver || driver->name != "lavapipe") return; // the others show nothing more
     const auto plugins = abi::Registry::discover({LAMINA_FAULTY_PLUGINS});
-    std::map<std::string, size_t> failed = failures_of("mixture", check_target(plugins, driver->device), plugins);
+    std::map<std::string, size_t> failed =
+        failures_of("mixture", *driver->instance->open(driver->device->info().index, plugins));
     for (const char *fault : {"window", "overflow", "ties", "many"}) {
         INFO(fault);
         CHECK(failed[fault] != 0);

@@ -34,7 +34,7 @@ Assisted open_lavapipe() {
     const auto instance = vulkan::Instance::create({.validation = true, .gpu_assisted = true}, why_not);
     INFO(why_not);
     REQUIRE(instance != nullptr);
-    const auto device = instance->open(0);
+    const auto device = instance->open(0, test::plugins());
     return {instance, device, instance->validation_messages()};
 }
 
@@ -44,7 +44,7 @@ void check_kernels(const Assisted &assisted, const std::string &variant, const s
     options.layers = layers;
     options.variants = {variant};
     options.own_cases_only = true;
-    const CheckReport report = check(plugins, check_target(plugins, assisted.device), options);
+    const CheckReport report = check(*assisted.device, options);
     CHECK(report.count(CaseResult::Status::passed) > layers.size());
     for (const CaseResult &r : report.results) {
         INFO(r.replay);
@@ -60,7 +60,7 @@ TEST_CASE("a kernel that accesses memory outside its bindings is reported", "[.g
     const auto run_with = [&](test::Mistake mistake) {
         const abi::Layer layer = test::layer_norm_with(mistake);
         const CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, "B=2 T=4 C=64"));
-        const auto backend = assisted.device->backend(test::plugins(), graph.weights);
+        const auto backend = assisted.device->backend(graph.weights);
         const auto program = backend->compile(graph.plan, {});
         write_values(*program, graph);
         (void)run_case(*program, graph);

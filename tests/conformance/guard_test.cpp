@@ -21,10 +21,10 @@ struct Outcome {
     std::vector<float> result;
 };
 
-Outcome run_with(int32_t extra, const CheckTarget &target) {
+Outcome run_with(int32_t extra, plan::Device &device) {
     const abi::Layer layer = test::layer_norm_with({.extra_rows = extra});
     const CaseGraph graph = make_case_graph(layer, parse_case(*layer.contract, "B=2 T=4 C=64"));
-    const auto backend = target.backend(graph.weights);
+    const auto backend = device.backend(graph.weights);
     plan::ProgramOptions options;
     options.guard = true;
     options.variants = {"baseline"};
@@ -39,14 +39,14 @@ Outcome run_with(int32_t extra, const CheckTarget &target) {
 TEST_CASE("a kernel that stays inside its output leaves the guards alone", "[driver]") {
     const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
-    CHECK(run_with(0, test::target_of(*driver)).overrun.empty());
+    CHECK(run_with(0, *test::device_of(*driver)).overrun.empty());
 }
 
 TEST_CASE("a kernel that writes one row too many is caught, although its output is right", "[driver]") {
     const auto driver = test::driver();
     // Hardware may drop writes outside of a binding. Then there is nothing to see, and no harm.
     if (!driver || driver->device == nullptr || driver->name == "gpu") return;
-    const Outcome outcome = run_with(1, test::target_of(*driver));
+    const Outcome outcome = run_with(1, *test::device_of(*driver));
     CHECK(outcome.overrun == "'y'");
     CHECK(std::none_of(outcome.result.begin(), outcome.result.end(), [](float v) { return std::isnan(v); }));
 }
@@ -54,7 +54,7 @@ TEST_CASE("a kernel that writes one row too many is caught, although its output 
 TEST_CASE("a row that a kernel never writes is NaN, in the first run and in every other", "[driver]") {
     const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
-    const Outcome outcome = run_with(-1, test::target_of(*driver));
+    const Outcome outcome = run_with(-1, *test::device_of(*driver));
     CHECK(outcome.overrun.empty());
     const auto nan = std::count_if(outcome.result.begin(), outcome.result.end(), [](float v) { return std::isnan(v); });
     CHECK(nan == 64);

@@ -2,6 +2,7 @@
 #include "conformance/check.hpp"
 #include "conformance/kernel_cases.hpp"
 #include "cpu/backend.hpp"
+#include "interpreter/device.hpp"
 #include "mutation.hpp"
 
 #include "catch.hpp"
@@ -81,28 +82,45 @@ struct ChangedBackend final : plan::Backend {
 };
 
 // A device that runs the references and then changes the result.
-CheckTarget changed_target(const ChangedProgram::Change &change, const std::string &overrun = {}) {
-    CheckTarget target;
-    target.device = "cpu";
-    target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"baseline", LAMINA_F32, true}}; };
-    target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{}; };
-    target.backend = [=](model::Weights weights) {
+struct ChangedDevice final : public plan::Device {
+    explicit ChangedDevice(ChangedProgram::Change how, std::string found = {})
+        : change(std::move(how)), overrun(std::move(found)) {}
+    ChangedProgram::Change change;
+    std::string overrun;
+    std::string only = "baseline"; // its variant
+    plan::Refusal refusal;
+
+    [[nodiscard]] const std::shared_ptr<const abi::Registry> &plugins() const override {
+        static const auto all = test::plugins();
+        return all;
+    }
+    [[nodiscard]] std::string id() const override { return "cpu"; }
+    [[nodiscard]] std::string name() const override { return "changed"; }
+    [[nodiscard]] std::vector<plan::Variant> variants(const abi::Layer &) const override {
+        return {{only, LAMINA_F32, only == "baseline"}};
+    }
+    [[nodiscard]] plan::Refusal why_not(const abi::LayerCall &, const std::string &) override { return refusal; }
+    [[nodiscard]] std::unique_ptr<plan::Backend> backend(model::Weights weights) override {
         auto backend = std::make_unique<ChangedBackend>();
         backend->inner = cpu::make_backend(test::plugins(), std::move(weights), nullptr);
         backend->change = change, backend->overrun = overrun;
         return backend;
-    };
-    return target;
-}
+    }
+};
 
-CaseResult only_result(const CheckTarget &target, size_t soak = 0) {
+CaseResult only_result(plan::Device &device, size_t soak = 0) {
     CheckOptions options;
     options.soak = soak;
     options.layers = {"layer_norm"};
     options.case_text = "B=2 T=3 C=37 +weight +bias seed=9";
-    const CheckReport report = check(test::plugins(), target, options);
+    const CheckReport report = check(device, options);
     REQUIRE(report.results.size() == 1);
     return report.results.front();
+}
+
+CaseResult only_changed(const ChangedProgram::Change &change, const std::string &overrun = {}) {
+    ChangedDevice device(change, overrun);
+    return only_result(device);
 }
 
 void leave(size_t, std::span<std::byte>) {}
@@ -113,12 +131,13 @@ float &float_at(std::span<std::byte> bytes, size_t index) { return reinterpret_c
 
 TEST_CASE("every kernel of a product meets every activation, which generated cases alone do not see to", "[harness]") {
     const abi::Layer &layer = test::plugins()->layer("feed_forward");
-    const CheckTarget target = interpreted(test::plugins());
+    const auto interpreted = interpreter::make_device(test::plugins());
+    plan::Device &device = *interpreted;
     std::map<unsigned long, std::set<std::string>> met; // by kernel: the activations that it is specialized for
     const std::string constant = " " + std::to_string(LAMINA_OF_ACTIVATION) + "=";
     const std::string of_matrices = " " + std::to_string(LAMINA_OF_MATRIX_K) + "="; // then the constant is another
-    const auto add = [&](const Case &c, const CheckVariant &variant) {
-        for (const std::string &pipeline : target.pipelines(call_of(layer, c), variant.name))
+    const auto add = [&](const Case &c, const plan::Variant &variant) {
+        for (const std::string &pipeline : device.pipelines(call_of(layer, c), variant.name))
             if (const size_t at = pipeline.find(constant);
                 at != std::string::npos && pipeline.find(of_matrices) == std::string::npos) {
                 const std::string value = pipeline.substr(at + constant.size(), 1);
@@ -127,12 +146,12 @@ TEST_CASE("every kernel of a product meets every activation, which generated cas
     };
     const std::vector<Case> cases = cases_of(layer, CheckOptions{}).cases;
     for (const Case &c : cases)
-        for (const CheckVariant &variant : target.variants(layer)) add(c, variant);
+        for (const plan::Variant &variant : device.variants(layer)) add(c, variant);
     const auto all_met = [](const auto &entry) { return entry.second.size() == 5; };
     CHECK_FALSE(std::ranges::all_of(met, all_met));
     const size_t kernels = met.size();
     CHECK(kernels > 10);
-    for (const KernelCase &k : kernel_cases(layer, target, cases)) add(k.c, k.variant);
+    for (const KernelCase &k : kernel_cases(layer, device, cases)) add(k.c, k.variant);
     CHECK(met.size() == kernels);
     for (const auto &[kernel, activations] : met) {
         INFO("kernel " << kernel);
@@ -216,7 +235,7 @@ TEST_CASE("a mutation that softmax cancels is known to change nothing", "[harnes
 }
 
 TEST_CASE("a correct result passes, with the command that runs it again", "[harness]") {
-    const CaseResult result = only_result(changed_target(leave));
+    const CaseResult result = only_changed(leave);
     CHECK(result.status == CaseResult::Status::passed);
     CHECK(result.verdict.compared == 2 * 3 * 37);
     CHECK(result.replay == "lamina check layer_norm --device cpu --variant baseline --case "
@@ -224,36 +243,36 @@ TEST_CASE("a correct result passes, with the command that runs it again", "[harn
 }
 
 TEST_CASE("a wrong element fails the case and is named", "[harness]") {
-    const CaseResult result = only_result(
-        changed_target([](size_t, std::span<std::byte> bytes) { float_at(bytes, 3 * 37 + 37 + 5) += 0.25F; }));
+    const CaseResult result =
+        only_changed([](size_t, std::span<std::byte> bytes) { float_at(bytes, 3 * 37 + 37 + 5) += 0.25F; });
     CHECK(result.status == CaseResult::Status::failed);
     CHECK_THAT(result.why, matchers::contains("y[1, 1, 5]: expected "));
     CHECK_THAT(result.why, matchers::contains("off by 0.25"));
 }
 
 TEST_CASE("a NaN fails the case", "[harness]") {
-    const CaseResult result = only_result(changed_target(
-        [](size_t, std::span<std::byte> bytes) { float_at(bytes, 7) = std::numeric_limits<float>::quiet_NaN(); }));
+    const CaseResult result = only_changed(
+        [](size_t, std::span<std::byte> bytes) { float_at(bytes, 7) = std::numeric_limits<float>::quiet_NaN(); });
     CHECK(result.status == CaseResult::Status::failed);
     CHECK_THAT(result.why, matchers::contains("found nan"));
 }
 
 TEST_CASE("a second run that gives different bits fails, however small the difference", "[harness]") {
-    const CaseResult result = only_result(changed_target([](size_t run, std::span<std::byte> bytes) {
+    const CaseResult result = only_changed([](size_t run, std::span<std::byte> bytes) {
         float &value = float_at(bytes, 7);
         if (run == 2) value = std::nextafter(value, 100.0F);
-    }));
+    });
     CHECK(result.status == CaseResult::Status::failed);
     CHECK_THAT(result.why, matchers::contains("different bits"));
 }
 
 TEST_CASE("a fault that appears now and then is found by soaking, and the odds of missing one are said", "[harness]") {
-    const CheckTarget target = changed_target([](size_t run, std::span<std::byte> bytes) {
+    ChangedDevice device([](size_t run, std::span<std::byte> bytes) {
         if (run == 40) float_at(bytes, 7) += 1.0F;
     });
-    CHECK(only_result(target).status == CaseResult::Status::passed);
-    CHECK(only_result(target, 37).status == CaseResult::Status::passed);
-    const CaseResult soaked = only_result(target, 38);
+    CHECK(only_result(device).status == CaseResult::Status::passed);
+    CHECK(only_result(device, 37).status == CaseResult::Status::passed);
+    const CaseResult soaked = only_result(device, 38);
     CHECK(soaked.status == CaseResult::Status::failed);
     CHECK_THAT(soaked.why, matchers::contains("run 40 of the same program"));
     CHECK(odds_of_missing(300) == "a fault in 1 of 100 runs would have been missed with probability 0.049");
@@ -261,17 +280,17 @@ TEST_CASE("a fault that appears now and then is found by soaking, and the odds o
 }
 
 TEST_CASE("a write outside a tensor fails the case, even if every value is right", "[harness]") {
-    const CaseResult result = only_result(changed_target(leave, "'y'"));
+    const CaseResult result = only_changed(leave, "'y'");
     CHECK(result.status == CaseResult::Status::failed);
     CHECK_THAT(result.why, matchers::contains("it wrote outside 'y'"));
 }
 
 TEST_CASE("a variant that does not support a case is skipped; a baseline that does not has failed", "[harness]") {
-    CheckTarget target = changed_target(leave);
-    target.why_not = [](const abi::LayerCall &, const std::string &) { return plan::Refusal{"C is odd"}; };
-    CHECK(only_result(target).status == CaseResult::Status::failed);
-    target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"tiled", LAMINA_F32, false}}; };
-    const CaseResult result = only_result(target);
+    ChangedDevice device(leave);
+    device.refusal = {"C is odd"};
+    CHECK(only_result(device).status == CaseResult::Status::failed);
+    device.only = "tiled";
+    const CaseResult result = only_result(device);
     CHECK(result.status == CaseResult::Status::skipped);
     CHECK(result.why == "C is odd");
     CheckReport report;
@@ -281,40 +300,38 @@ TEST_CASE("a variant that does not support a case is skipped; a baseline that do
 
 TEST_CASE("a variant that skips every case is unproved, unless the device or the build lacks what it needs",
           "[harness]") {
-    plan::Refusal refusal{"C is odd"};
-    CheckTarget target = changed_target(leave);
-    target.variants = [](const abi::Layer &) -> std::vector<CheckVariant> { return {{"tiled", LAMINA_F32, false}}; };
-    target.why_not = [&](const abi::LayerCall &, const std::string &) { return refusal; };
+    ChangedDevice device(leave);
+    device.only = "tiled";
+    device.refusal = {"C is odd"};
     CheckReport report;
-    report.results = {only_result(target), only_result(target)};
+    report.results = {only_result(device), only_result(device)};
     CHECK(report.unproved() == std::vector<std::string>{"layer_norm, tiled"});
-    refusal.missing = true;
-    report.results.back() = only_result(target);
+    device.refusal.missing = true;
+    report.results.back() = only_result(device);
     CHECK(report.unproved().empty());
 }
 
 TEST_CASE("a kernel that throws is a failed case, and the check goes on", "[harness]") {
-    CheckTarget target = changed_target(
+    ChangedDevice device(
         [](size_t, std::span<std::byte>) { throw Error(ErrorCode::failure, "the driver made no pipeline of it"); });
-    CHECK_THAT(only_result(target).why, matchers::contains("made no pipeline"));
+    CHECK_THAT(only_result(device).why, matchers::contains("made no pipeline"));
 }
 
 TEST_CASE("a lost or full device fails no case: the check ends with the command that runs the case again",
           "[harness]") {
     for (const ErrorCode code : {ErrorCode::device_lost, ErrorCode::memory}) {
-        const CheckTarget target = changed_target([=](size_t, std::span<std::byte>) { throw Error(code, "gone."); });
-        CHECK_THAT(message_of([&] { (void)only_result(target); }),
+        ChangedDevice device([=](size_t, std::span<std::byte>) { throw Error(code, "gone."); });
+        CHECK_THAT(message_of([&] { (void)only_result(device); }),
                    matchers::contains("gone. Replay: lamina check layer_norm"));
     }
 }
 
 TEST_CASE("a layer or variant that does not exist is refused by name", "[harness]") {
+    ChangedDevice device(leave);
     CheckOptions options;
     options.layers = {"layer_nrom"};
-    CHECK_THAT(message_of([&] { (void)check(test::plugins(), changed_target(leave), options); }),
-               matchers::contains("layer_norm"));
+    CHECK_THAT(message_of([&] { (void)check(device, options); }), matchers::contains("layer_norm"));
     options.layers = {"layer_norm"};
     options.variants = {"basline"};
-    CHECK_THAT(message_of([&] { (void)check(test::plugins(), changed_target(leave), options); }),
-               matchers::contains("did you mean 'baseline'"));
+    CHECK_THAT(message_of([&] { (void)check(device, options); }), matchers::contains("did you mean 'baseline'"));
 }

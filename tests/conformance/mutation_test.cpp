@@ -39,11 +39,11 @@ TEST_CASE("every kind of wrong result is caught on this driver, for every layer"
     const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
     const auto plugins = test::plugins();
-    const CheckTarget target = test::target_of(*driver);
+    const auto device = test::device_of(*driver);
     const Computer kernel{[&](const CaseGraph &graph) {
                               plan::ProgramOptions options;
                               options.variants = {"baseline"};
-                              const auto backend = target.backend(graph.weights);
+                              const auto backend = device->backend(graph.weights);
                               const auto program = backend->compile(graph.plan, options);
                               write_values(*program, graph);
                               return run_case(*program, graph);

@@ -7,8 +7,10 @@
 // tried in a process of its own, because a driver may die of it.
 #include "conformance/check.hpp"
 #include "conformance/kernel_cases.hpp"
+#include "interpreter/device.hpp"
 #include "kernels.hpp"
 #include "random_edit.hpp"
+#include "vulkan/device.hpp"
 
 #include <algorithm>
 #include <array>
@@ -54,11 +56,11 @@ std::vector<std::vector<Subject>> subjects() {
     return out;
 }
 
-std::vector<CheckVariant> variants_with(const Subject &subject, const CheckTarget &target, const Case &c) {
-    std::vector<CheckVariant> out;
+std::vector<plan::Variant> variants_with(const Subject &subject, plan::Device &device, const Case &c) {
+    std::vector<plan::Variant> out;
     const abi::LayerCall call = call_of(*subject.layer, c);
-    for (const CheckVariant &variant : target.variants(*subject.layer))
-        for (const std::string &pipeline : target.pipelines(call, variant.name))
+    for (const plan::Variant &variant : device.variants(*subject.layer))
+        for (const std::string &pipeline : device.pipelines(call, variant.name))
             if (std::stoul(pipeline) == subject.kernel && (out.empty() || out.back().name != variant.name))
                 out.push_back(variant);
     return out;
@@ -68,45 +70,44 @@ std::vector<CheckVariant> variants_with(const Subject &subject, const CheckTarge
 struct Trial {
     Case c;
     double work;
-    std::vector<CheckVariant> variants;
+    std::vector<plan::Variant> variants;
 };
 
 // Those of `lamina check`, the smallest first.
-std::vector<Trial> trials_of(const Subject &subject, const CheckTarget &target) {
+std::vector<Trial> trials_of(const Subject &subject, plan::Device &device) {
     const abi::Layer &layer = *subject.layer;
     const std::vector<Case> cases = cases_of(layer, CheckOptions{}).cases;
     std::vector<Trial> out;
-    const auto add = [&](const Case &c, const std::vector<CheckVariant> &variants) {
+    const auto add = [&](const Case &c, const std::vector<plan::Variant> &variants) {
         if (!variants.empty()) out.push_back({c, work_of(call_of(layer, c)), variants});
     };
-    for (const Case &c : cases) add(c, variants_with(subject, target, c));
-    for (const KernelCase &k : kernel_cases(layer, target, cases)) {
-        std::vector<CheckVariant> variants = variants_with(subject, target, k.c);
-        std::erase_if(variants, [&](const CheckVariant &v) { return v.name != k.variant.name; });
+    for (const Case &c : cases) add(c, variants_with(subject, device, c));
+    for (const KernelCase &k : kernel_cases(layer, device, cases)) {
+        std::vector<plan::Variant> variants = variants_with(subject, device, k.c);
+        std::erase_if(variants, [&](const plan::Variant &v) { return v.name != k.variant.name; });
         add(k.c, variants);
     }
     std::ranges::stable_sort(out, {}, &Trial::work);
     return out;
 }
 
-// What a target finds in the cases that take from `least` to `most` multiplications; "" if nothing.
-std::string found_by(const CheckTarget &target, const Subject &subject, const abi::Layer &edited, double least,
+// What a device finds in the cases that take from `least` to `most` multiplications; "" if nothing.
+std::string found_by(plan::Device &device, const Subject &subject, const abi::Layer &edited, double least,
                      double most) {
-    for (const Trial &trial : trials_of(subject, target)) {
+    for (const Trial &trial : trials_of(subject, device)) {
         if (trial.work < least || trial.work >= most) continue;
-        for (const CaseResult &r : check_case(test::plugins(), target, edited, trial.c, trial.variants))
-            if (r.status == CaseResult::Status::failed) return target.device + ": " + r.why;
+        for (const CaseResult &r : check_case(device, edited, trial.c, trial.variants))
+            if (r.status == CaseResult::Status::failed) return device.id() + ": " + r.why;
     }
     return "";
 }
 
-CheckTarget lavapipe() {
+std::shared_ptr<plan::Device> lavapipe() {
     std::string why_not;
     static const auto instance = vulkan::Instance::create({.pipeline_cache = false}, why_not);
     if (instance != nullptr)
         for (const vulkan::DeviceInfo &info : instance->devices())
-            if (info.kind == vulkan::DeviceInfo::Kind::software)
-                return check_target(test::plugins(), instance->open(info.index));
+            if (info.kind == vulkan::DeviceInfo::Kind::software) return instance->open(info.index, test::plugins());
     throw Error(ErrorCode::no_device, "lavapipe is not installed");
 }
 
@@ -114,10 +115,10 @@ CheckTarget lavapipe() {
 std::string judge(const Subject &subject, const test::Edit &edit) try {
     const test::EditedLayer edited(*subject.layer, subject.name(), edit);
     if (!edited.differs()) return "-";
-    const CheckTarget interpreter = interpreted(test::plugins());
-    std::string found = found_by(interpreter, subject, edited.layer(), 0, most_work_at_first);
-    if (found.empty()) found = found_by(lavapipe(), subject, edited.layer(), 0, HUGE_VAL);
-    if (found.empty()) found = found_by(interpreter, subject, edited.layer(), most_work_at_first, test::most_work);
+    const auto interpreter = interpreter::make_device(test::plugins());
+    std::string found = found_by(*interpreter, subject, edited.layer(), 0, most_work_at_first);
+    if (found.empty()) found = found_by(*lavapipe(), subject, edited.layer(), 0, HUGE_VAL);
+    if (found.empty()) found = found_by(*interpreter, subject, edited.layer(), most_work_at_first, test::most_work);
     return found;
 } catch (const Error &e) {
     if (e.code() == ErrorCode::no_device) throw;
@@ -133,13 +134,13 @@ std::string judge(const std::vector<Subject> &uses, const test::Edit &edit) {
     return found;
 }
 
-// What is wrong with the kernel as it is, in the smallest case on each target; "" if nothing. Where nothing runs, every
+// What is wrong with the kernel as it is, in the smallest case on each device; "" if nothing. Where nothing runs, every
 // edit would seem to be caught.
 std::string fault_without_edit(const Subject &subject) {
-    for (const CheckTarget &target : {interpreted(test::plugins()), lavapipe()})
-        for (const Trial &trial : trials_of(subject, target)) {
-            for (const CaseResult &r : check_case(test::plugins(), target, *subject.layer, trial.c, trial.variants))
-                if (r.status != CaseResult::Status::passed) return target.device + ": " + r.why;
+    for (const auto &device : {interpreter::make_device(test::plugins()), lavapipe()})
+        for (const Trial &trial : trials_of(subject, *device)) {
+            for (const CaseResult &r : check_case(*device, *subject.layer, trial.c, trial.variants))
+                if (r.status != CaseResult::Status::passed) return device->id() + ": " + r.why;
             break;
         }
     return "";

@@ -9,8 +9,8 @@ namespace {
 
 // Opens the device, runs the model, closes the device.
 Tensor run_on_device(vulkan::Instance &instance, const test::SmallModel &model) {
-    const auto device = instance.open(0);
-    return model.run_on(*device->backend(model.plugins, model.model->weights));
+    const auto device = instance.open(0, model.plugins);
+    return model.run_on(*device->backend(model.model->weights));
 }
 
 } // namespace
@@ -75,11 +75,11 @@ TEST_CASE("faults: a device may be used again after an allocation has failed") {
     if (faults == nullptr) return;
     const auto instance = test::validated_instance();
     const test::SmallModel model;
-    const auto device = instance->open(0);
-    const auto backend = device->backend(model.plugins, model.model->weights);
+    const auto device = instance->open(0, model.plugins);
+    const auto backend = device->backend(model.model->weights);
     const uint64_t all = test::calls_of(*faults, "vkAllocateMemory", [&] { (void)model.run_on(*backend); });
     for (uint64_t n = 1; n <= all; ++n) {
-        const auto fresh = device->backend(model.plugins, model.model->weights);
+        const auto fresh = device->backend(model.model->weights);
         test::fail(*faults, "vkAllocateMemory", n, VK_ERROR_OUT_OF_DEVICE_MEMORY);
         CHECK(test::thrown_by([&] { (void)model.run_on(*fresh); }).is(ErrorCode::memory));
         CHECK(model.is_right(model.run_on(*fresh)));

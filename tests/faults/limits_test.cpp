@@ -42,11 +42,11 @@ size_t check_layers(const std::vector<std::string> &layers, const std::vector<st
     const auto instance = test::validated_instance();
     REQUIRE(instance->devices().front().unusable.empty());
     const auto plugins = test::plugins();
-    const auto target = conformance::check_target(plugins, instance->open(0));
+    const auto device = instance->open(0, plugins);
     CheckOptions options;
     options.layers = layers;
     options.own_cases_only = true;
-    const CheckReport report = conformance::check(plugins, target, options);
+    const CheckReport report = conformance::check(*device, options);
     for (const CaseResult &r : report.results) {
         if (r.status == Status::passed) continue;
         if (r.status == Status::skipped && says_one_of(r.why, not_made_for)) continue;
@@ -147,12 +147,12 @@ TEST_CASE("limits: weights in several windows give the same results as in one") 
     faults->change = [](VkPhysicalDeviceProperties &p) { p.limits.maxStorageBufferRange = 65536; };
     const auto instance = test::validated_instance();
     const auto plugins = test::plugins();
-    const auto target = conformance::check_target(plugins, instance->open(0));
+    const auto device = instance->open(0, plugins);
     const auto passes = [&](const char *layer, const char *text) {
         CheckOptions options;
         options.layers = {layer};
         options.case_text = text;
-        const CheckReport report = conformance::check(plugins, target, options);
+        const CheckReport report = conformance::check(*device, options);
         CHECK(report.count(Status::passed) > 0);
         for (const CaseResult &r : report.results) {
             INFO(r.replay << ": " << r.why);

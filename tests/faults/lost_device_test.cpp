@@ -13,8 +13,8 @@ TEST_CASE("lost device: in any submission or wait, the error says what was runni
     const auto instance = test::validated_instance();
     const test::SmallModel model;
     const auto run = [&] {
-        const auto device = instance->open(0);
-        (void)model.run_on(*device->backend(model.plugins, model.model->weights));
+        const auto device = instance->open(0, model.plugins);
+        (void)model.run_on(*device->backend(model.model->weights));
     };
     for (const char *function : {"vkQueueSubmit", "vkWaitForFences"}) {
         const uint64_t all = test::calls_of(*faults, function, run);
@@ -39,11 +39,11 @@ TEST_CASE("lost device: it stays lost, while another open device keeps working")
     if (faults == nullptr) return;
     const auto instance = test::validated_instance();
     const test::SmallModel model;
-    const auto first = instance->open(0)->backend(model.plugins, model.model->weights);
+    const auto first = instance->open(0, model.plugins)->backend(model.model->weights);
     test::fail(*faults, "vkQueueSubmit", 1, VK_ERROR_DEVICE_LOST);
     CHECK(test::thrown_by([&] { (void)model.run_on(*first); }).is(ErrorCode::device_lost));
     CHECK(test::thrown_by([&] { (void)model.run_on(*first); }).is(ErrorCode::device_lost));
-    const auto second = instance->open(0)->backend(model.plugins, model.model->weights);
+    const auto second = instance->open(0, model.plugins)->backend(model.model->weights);
     CHECK(model.is_right(model.run_on(*second)));
     CHECK(test::messages_after_loss(*instance) == "");
 }
@@ -57,7 +57,7 @@ TEST_CASE("lost device: waiting for work that never finishes ends after a bounde
     const auto instance = vulkan::Instance::create({}, why_not);
     REQUIRE(instance != nullptr);
     const test::SmallModel model;
-    const auto backend = instance->open(0)->backend(model.plugins, model.model->weights);
+    const auto backend = instance->open(0, model.plugins)->backend(model.model->weights);
     (void)model.run_on(*backend);
     faults->fences_hang = true;
     const test::Thrown thrown = test::thrown_by([&] { (void)model.run_on(*backend); });
@@ -81,7 +81,7 @@ TEST_CASE("lost device: a submission that fails waits for those before it") {
                                            {}, {}, "wide");
     const TensorType wide{DType::f32, {4'000'000}};
     const plan::GraphShapes shapes{{{"x", wide}, {"other", wide}}, 0};
-    const auto backend = instance->open(0)->backend(small.plugins, {});
+    const auto backend = instance->open(0, small.plugins)->backend({});
     const auto program =
         backend->compile(plan::plan_graph(*model, model->graphs.at("main"), *small.plugins, shapes), {});
     Tensor ones(wide), sum(wide);

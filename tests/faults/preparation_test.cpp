@@ -22,7 +22,7 @@ const char *const one_descriptor_set_a_dispatch = "vkAllocateDescriptorSets";
 class Packing {
   public:
     Packing() : plugins_(test::SmallModel().plugins), instance_(test::validated_instance()) {
-        backend_ = instance_->open(0)->backend(plugins_, graph(1).weights);
+        backend_ = instance_->open(0, plugins_)->backend(graph(1).weights);
     }
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(int64_t rows, const std::string &variant = "packed") const {

@@ -13,7 +13,7 @@ namespace {
 // The times of a run on the device as it is now.
 plan::RunTimes times_of(const test::SmallModel &model) {
     const auto instance = test::validated_instance();
-    const auto backend = instance->open(0)->backend(model.plugins, model.model->weights);
+    const auto backend = instance->open(0, model.plugins)->backend(model.model->weights);
     plan::RunTimes out;
     plan::ProgramOptions options;
     options.timed = [&](const plan::Program &, const plan::RunTimes &times) { out = times; };

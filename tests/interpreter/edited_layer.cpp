@@ -2,7 +2,7 @@
 
 #include "conformance/case_graph.hpp"
 #include "conformance/verdict.hpp"
-#include "interpreter/backend.hpp"
+#include "interpreter/device.hpp"
 #include "kernels.hpp"
 #include "places.hpp"
 #include "temporary_folder.hpp"
@@ -85,7 +85,7 @@ std::string fault_of(const conformance::CaseGraph &graph, const lamina_variant &
         plan::ProgramOptions options;
         options.variants = {variant.name};
         const auto program =
-            interpreter::make_backend(plugins(), graph.weights, subgroup)->compile(graph.plan, options);
+            interpreter::make_device(plugins(), subgroup)->backend(graph.weights)->compile(graph.plan, options);
         write_values(*program, graph);
         const std::vector<Tensor> found = run_case(*program, graph), expected = reference_of(plugins(), graph, {});
         const lamina_tolerance tolerance = conformance::tolerance_of(contract, variant.arithmetic);
@@ -145,14 +145,12 @@ std::string EditedLayer::fault(const std::string &case_text) const {
     const conformance::CaseGraph graph =
         conformance::make_case_graph(layer_, conformance::parse_case(contract_, case_text));
     const abi::LayerCall &call = graph.plan.steps.front().call;
-    const plan::Kernels reflected(layer_);
-    const auto is_edited = [&](const plan::Dispatch &d) { return kernels_[d.kernel].spirv == spirv_.data(); };
+    const auto device = interpreter::make_device(plugins(), subgroup);
+    const auto is_edited = [&](const std::string &pipeline) {
+        return kernels_[std::stoul(pipeline)].spirv == spirv_.data();
+    };
     for (uint32_t v = 0; v < contract_.n_variants; ++v) {
-        plan::Refusal refusal;
-        const auto plan = plan::plan_layer(call, reflected, v, interpreter::capabilities(subgroup), refusal);
-        if (!plan || (std::ranges::none_of(plan->dispatches, is_edited) &&
-                      std::ranges::none_of(plan->preparation.dispatches, is_edited)))
-            continue;
+        if (std::ranges::none_of(device->pipelines(call, contract_.variants[v].name), is_edited)) continue;
         if (std::string found = fault_of(graph, contract_.variants[v]); !found.empty()) return found;
     }
     return "";

@@ -1,7 +1,7 @@
 // The test of the test: mistakes in the source of kernels that drivers may let pass, each of which must be caught.
 #include "catch.hpp"
-#include "conformance/target.hpp"
 #include "edited_layer.hpp"
+#include "interpreter/device.hpp"
 #include "kernels.hpp"
 
 #include <algorithm>
@@ -88,9 +88,9 @@ TEST_CASE("mistakes with shared memory, local arrays, barriers and buffers are c
 
 TEST_CASE("no kernel agrees with its reference without one of its barriers") {
     std::set<std::pair<std::string, size_t>> all, caught;
-    const conformance::CheckTarget target = conformance::interpreted(test::plugins());
+    const auto device = interpreter::make_device(test::plugins());
     for (const auto &[id, layer] : test::plugins()->layers())
-        for (const uint32_t k : test::kernels_in(test::cases_of(layer), layer, target)) {
+        for (const uint32_t k : test::kernels_in(test::cases_of(layer), layer, *device)) {
             const std::string kernel = layer.contract->kernels[k].name;
             for (const test::Edit &edit : test::edits(layer, kernel, "barrier();", "")) {
                 const std::pair barrier{edit.file, edit.at};

@@ -27,13 +27,12 @@ std::vector<std::string> cases_of(const abi::Layer &layer, double work) {
     return out;
 }
 
-std::set<uint32_t> kernels_in(const std::vector<std::string> &cases, const abi::Layer &layer,
-                              const conformance::CheckTarget &target) {
+std::set<uint32_t> kernels_in(const std::vector<std::string> &cases, const abi::Layer &layer, plan::Device &device) {
     std::set<uint32_t> out;
     for (const std::string &text : cases) {
         const abi::LayerCall call = conformance::call_of(layer, conformance::parse_case(*layer.contract, text));
-        for (const conformance::CheckVariant &variant : target.variants(layer))
-            for (const std::string &pipeline : target.pipelines(call, variant.name))
+        for (const plan::Variant &variant : device.variants(layer))
+            for (const std::string &pipeline : device.pipelines(call, variant.name))
                 out.insert(static_cast<uint32_t>(std::stoul(pipeline))); // it begins with the kernel's number
     }
     return out;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/library.hpp"
-#include "conformance/target.hpp"
+#include "interpreter/device.hpp"
 
 #include <memory>
 #include <set>
@@ -21,6 +21,6 @@ inline constexpr double most_work = 3e6;
 
 // The kernels that variants dispatch in these cases.
 [[nodiscard]] std::set<uint32_t> kernels_in(const std::vector<std::string> &cases, const lamina::abi::Layer &layer,
-                                            const lamina::conformance::CheckTarget &target);
+                                            lamina::plan::Device &device);
 
 } // namespace test

@@ -16,7 +16,7 @@ const abi::Layer &layer(const char *id) {
 }
 Case parse(const char *id, std::string_view text) { return conformance::parse_case(*layer(id).contract, text); }
 std::vector<std::string> like(
-    const char *id, std::string_view text, conformance::CheckTarget::Limits most,
+    const char *id, std::string_view text, plan::Device::Limits most,
     const Alike &alike = [](const abi::LayerCall &) { return true; }) {
     std::vector<std::string> out;
     for (const Case &c : cases_like(conformance::call_of(layer(id), parse(id, text)), most, alike).cases)

@@ -18,7 +18,7 @@ TEST_CASE("a device times every dispatch of a program, in order, and computes th
     if (instance == nullptr) return;
     for (const uint32_t index : test::usable_devices(*instance)) {
         CAPTURE(instance->devices()[index].name);
-        const auto backend = instance->open(index)->backend(plugins, graph.weights);
+        const auto backend = instance->open(index, plugins)->backend(graph.weights);
         std::vector<plan::RunTimes> runs;
         plan::ProgramOptions options;
         const auto plain = backend->compile(graph.plan, options);

@@ -83,7 +83,7 @@ TEST_CASE("devices: an unusable one is listed with every reason, and opening it 
     loader.devices.front().queue_flags = VK_QUEUE_GRAPHICS_BIT;
     const auto instance = fake_instance(std::move(loader));
     CHECK(instance->devices().front().unusable.size() == 3);
-    const std::string message = message_of([&] { (void)instance->open(0); });
+    const std::string message = message_of([&] { (void)instance->open(0, nullptr); });
     CHECK_THAT(message, matchers::contains("no compute queue"));
     CHECK_THAT(message, matchers::contains("maxComputeWorkGroupInvocations is 128; at least 256 is needed"));
     CHECK_THAT(message, matchers::contains("maxPerStageDescriptorStorageBuffers is 4; at least 8 is needed"));
@@ -97,7 +97,7 @@ TEST_CASE("devices: a device of Vulkan 1.0 is named and refused") {
 
 TEST_CASE("devices: an index beyond the last is refused with the last one") {
     const auto instance = fake_instance({});
-    CHECK_THAT(message_of([&] { (void)instance->open(7); }), matchers::contains("no device vulkan:7"));
+    CHECK_THAT(message_of([&] { (void)instance->open(7, nullptr); }), matchers::contains("no device vulkan:7"));
 }
 
 TEST_CASE("devices: without a driver, a device or a new enough loader there is no instance, and the reason says why") {
@@ -190,7 +190,7 @@ TEST_CASE("devices: every driver of this machine is described") {
         CHECK(info.capabilities.struct_size == sizeof(lamina_device));
         CHECK(info.capabilities.max_binding_bytes >= 1u << 27);
         CHECK(info.capabilities.subgroup >= 1);
-        CHECK(instance->open(info.index)->info().name == info.name);
+        CHECK(instance->open(info.index, nullptr)->info().name == info.name);
     }
     CHECK(test::messages_of(*instance) == "");
 }

@@ -78,7 +78,7 @@ void on_every_device(const std::function<void(vulkan::Device &)> &body) {
     if (instance == nullptr) return;
     for (const uint32_t index : test::usable_devices(*instance)) {
         CAPTURE(instance->devices()[index].name);
-        body(*instance->open(index));
+        body(*instance->open(index, nullptr));
     }
     CHECK(test::messages_of(*instance) == "");
 }
@@ -171,7 +171,7 @@ void check_close(const std::vector<float> &found, const std::vector<float> &expe
 TEST_CASE("program: a chain of layers equals the references, with weights of every dtype and ports left out") {
     const Norms norms;
     on_every_device([&](vulkan::Device &device) {
-        const auto backend = device.backend(norms.plugins, norms.weights());
+        const auto backend = device.backend(norms.weights());
         const auto program = backend->compile(norms.writer.graph, poisoned());
         program->write(norms.x, bytes_of(norms.values));
         program->run();
@@ -188,7 +188,7 @@ TEST_CASE("program: a chain of layers equals the references, with weights of eve
 TEST_CASE("program: with keep_all every activation can be read") {
     const Norms norms;
     on_every_device([&](vulkan::Device &device) {
-        const auto backend = device.backend(norms.plugins, norms.weights());
+        const auto backend = device.backend(norms.weights());
         const auto program = backend->compile(norms.writer.graph, poisoned(true));
         program->write(norms.x, bytes_of(norms.values));
         program->run();
@@ -199,7 +199,7 @@ TEST_CASE("program: with keep_all every activation can be read") {
 TEST_CASE("program: a new input gives new results, and the old input the old ones again") {
     const Norms norms;
     on_every_device([&](vulkan::Device &device) {
-        const auto backend = device.backend(norms.plugins, norms.weights());
+        const auto backend = device.backend(norms.weights());
         const auto program = backend->compile(norms.writer.graph, {});
         const auto run = [&](const std::vector<float> &x) {
             program->write(norms.x, bytes_of(x));
@@ -216,7 +216,7 @@ TEST_CASE("program: a new input gives new results, and the old input the old one
 TEST_CASE("program: misuse is refused with what is wrong") {
     const Norms norms;
     on_every_device([&](vulkan::Device &device) {
-        const auto backend = device.backend(norms.plugins, norms.weights());
+        const auto backend = device.backend(norms.weights());
         const auto program = backend->compile(norms.writer.graph, {});
         CHECK_THAT(message_of([&] { program->run(); }),
                    matchers::contains("input 'x' of graph 'test' has not been given"));
@@ -233,7 +233,7 @@ TEST_CASE("program: misuse is refused with what is wrong") {
 TEST_CASE("program: a weight that the file lacks is refused") {
     const Norms norms;
     on_every_device([&](vulkan::Device &device) {
-        const auto backend = device.backend(norms.plugins, {});
+        const auto backend = device.backend({});
         CHECK_THAT(message_of([&] { (void)backend->compile(norms.writer.graph, {}); }),
                    matchers::contains("has no tensor"));
     });
@@ -257,7 +257,7 @@ TEST_CASE("program: I32 inputs outside the range of their contract are refused b
     const auto file = folder.path() / "weights.safetensors";
     model::write_safetensors(file, {{"table", Tensor::of({10, 4}, random_values(40, 3))}});
     on_every_device([&](vulkan::Device &device) {
-        const auto program = device.backend(plugins, model::open_safetensors(file).weights)->compile(writer.graph, {});
+        const auto program = device.backend(model::open_safetensors(file).weights)->compile(writer.graph, {});
         const std::vector<int32_t> bad{0, 10, 1};
         CHECK_THAT(message_of([&] { program->write(ids, std::as_bytes(std::span(bad))); }),
                    matchers::contains("from 0 to 9"));
@@ -272,7 +272,7 @@ TEST_CASE("program: scratch, constants and states keep their contents across dep
     const int32_t y = writer.running_sum(layer, "sum", x);
     writer.output("y", y);
     on_every_device([&](vulkan::Device &device) {
-        const auto backend = device.backend(nullptr, {});
+        const auto backend = device.backend({});
         const std::vector<float> ones(n, 1.0F);
         const auto expect = [&](plan::Program &program, float runs) {
             program.write(x, bytes_of(ones));
@@ -287,7 +287,7 @@ TEST_CASE("program: scratch, constants and states keep their contents across dep
         const auto other = backend->compile(writer.graph, with_variant("same"));
         CHECK(other->variant(0) == "same");
         expect(*other, 3); // programs of a backend share their states
-        expect(*device.backend(nullptr, {})->compile(writer.graph, {}), 1);
+        expect(*device.backend({})->compile(writer.graph, {}), 1);
 
         const auto impossible = with_variant("impossible");
         CHECK_THAT(message_of([&] { (void)backend->compile(writer.graph, impossible); }),
@@ -303,7 +303,7 @@ TEST_CASE("program: a state outlives its programs until another size of it is as
         return writer.graph;
     };
     on_every_device([&](vulkan::Device &device) {
-        const auto backend = device.backend(nullptr, {});
+        const auto backend = device.backend({});
         const auto compiled = [&](int64_t n) { return backend->compile(summing(n), {}); };
         const auto runs = [](plan::Program &program) { // since the state was zeros
             const plan::GraphPlan &graph = program.plan();
@@ -333,7 +333,7 @@ TEST_CASE("program: tensors that share memory do not overwrite each other while 
     for (int i = 0; i < 20; ++i) last = writer.running_sum(layer, "sum." + std::to_string(i), last);
     writer.output("y", last);
     on_every_device([&](vulkan::Device &device) {
-        const auto program = device.backend(nullptr, {})->compile(writer.graph, poisoned());
+        const auto program = device.backend({})->compile(writer.graph, poisoned());
         program->write(x, bytes_of(std::vector<float>(333, 1.0F)));
         program->run();
         std::vector<float> expected(333);
@@ -351,7 +351,7 @@ TEST_CASE("program: several submissions give the same results as one") {
     const int32_t first = writer.running_sum(layer, "first", x), second = writer.running_sum(layer, "second", first);
     writer.output("y", second);
     on_every_device([&](vulkan::Device &device) {
-        const auto program = device.backend(nullptr, {})->compile(writer.graph, poisoned());
+        const auto program = device.backend({})->compile(writer.graph, poisoned());
         program->write(x, bytes_of(std::vector<float>(n, 1.0F)));
         program->run();
         const auto found = read(*program, second);
@@ -367,7 +367,7 @@ TEST_CASE("program: a graph without steps returns its inputs") {
     const int32_t x = writer.input("x", {DType::f32, {3}});
     writer.output("y", x);
     on_every_device([&](vulkan::Device &device) {
-        const auto program = device.backend(nullptr, {})->compile(writer.graph, {});
+        const auto program = device.backend({})->compile(writer.graph, {});
         program->write(x, bytes_of({1, 2, 3}));
         program->run();
         CHECK((read(*program, x) == std::vector<float>{1, 2, 3}));
@@ -383,7 +383,7 @@ TEST_CASE("program: a graph that does not fit the device is refused with its big
         for (uint64_t bytes = 0; bytes < 2 * device.info().memory_bytes; bytes += large.bytes())
             last = writer.layer_norm(plugins->layer("layer_norm"), "norm", last, plan::none, plan::none);
         writer.output("y", last);
-        const auto backend = device.backend(plugins, {});
+        const auto backend = device.backend({});
         try {
             (void)backend->compile(writer.graph, poisoned(true));
             FAIL("it fits");
