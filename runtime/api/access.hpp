@@ -34,7 +34,7 @@ struct Access {
     static const ChatTemplate &chat_template(const Model &m); // as ModelState::chat_template()
     static SessionState &state(Session &s);
     // Checks a model against the plugins and returns its handle. Throws Error.
-    static Model checked(std::shared_ptr<const model::Model> content, std::shared_ptr<const abi::Registry> plugins);
+    static Model checked(std::shared_ptr<model::Model> content, std::shared_ptr<const abi::Registry> plugins);
 };
 
 } // namespace lamina::detail

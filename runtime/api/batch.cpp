@@ -34,7 +34,7 @@ namespace detail {
 struct BatchState {
     BatchState(const Session &s, const BatchOptions &options)
         : session(s), of_session(Access::state(session)),
-          positions(generation::longest_target(*of_session.model, *of_session.runtime->plugins)),
+          positions(generation::longest_target(*of_session.model)),
           length(options.length == 0 ? positions : std::min(static_cast<size_t>(options.length), positions)),
           slots(std::in_place, of_session,
                 generation::Slots::Shape{.texts = options.slots,
@@ -98,7 +98,7 @@ BatchRoom room_for(const Session &session, const BatchOptions &wanted, uint64_t 
     Session copy = session;
     detail::SessionState &state = detail::Access::state(copy);
     expect_texts(*state.model, wanted);
-    const size_t positions = generation::longest_target(*state.model, *state.runtime->plugins);
+    const size_t positions = generation::longest_target(*state.model);
     const size_t length = wanted.length == 0 ? positions : std::min(static_cast<size_t>(wanted.length), positions);
     if (!state.model->generation->encode.empty()) return {wanted.slots, static_cast<int64_t>(length)};
     const std::scoped_lock turn(state.turn);

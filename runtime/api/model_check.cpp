@@ -80,14 +80,15 @@ void check_tokens(const model::Model &model, int64_t scores) {
     check(decoding.forced_eos_token_id, "forced_eos_token_id");
 }
 
-void check_generation(const model::Model &model, const abi::Registry &plugins) {
-    const model::Generation &g = *model.generation;
+void check_generation(model::Model &model, const abi::Registry &plugins) {
+    model::Generation &g = *model.generation;
     if (!g.encode.empty() && !g.audio)
         check_ids(model,
                   plan::plan_graph(model, model.graphs.at(g.encode), plugins,
                                    generation::encode_shapes(g, 2, 1)), // any shape
                   g.source_ids, *g.source, "source");
     const plan::GraphPlan plan = generation::plan_decode_step(model, plugins);
+    g.positions = generation::end_of_values(plan, g.position);
     const int32_t output = plan.outputs.at(g.scores);
     const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;
     const std::string place =
@@ -126,7 +127,7 @@ void expect_plugins(const model::Model &model, const abi::Registry &plugins) {
         }
 }
 
-void check_model(const model::Model &model, const abi::Registry &plugins) {
+void check_model(model::Model &model, const abi::Registry &plugins) {
     expect_plugins(model, plugins);
     for (const auto &[name, graph] : model.graphs) plan::check_graph(model, graph, plugins);
     refuse_unused_weights(model, plugins);

@@ -154,7 +154,7 @@ const std::shared_ptr<const model::Model> &Access::model(const Model &m) { retur
 const std::shared_ptr<const abi::Registry> &Access::plugins(const Model &m) { return m.state_->plugins; }
 const ChatTemplate &Access::chat_template(const Model &m) { return m.state_->chat_template(); }
 SessionState &Access::state(Session &s) { return *s.state_; }
-Model Access::checked(std::shared_ptr<const model::Model> content, std::shared_ptr<const abi::Registry> plugins) {
+Model Access::checked(std::shared_ptr<model::Model> content, std::shared_ptr<const abi::Registry> plugins) {
     api::check_model(*content, *plugins);
     Model model;
     model.state_ = std::make_shared<const ModelState>(std::move(content), std::move(plugins));

@@ -247,7 +247,7 @@ void refuse_unused(const Draft &draft) {
 
 } // namespace
 
-std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file) {
+std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file) {
     const Reader reader(file);
     const Architecture &architecture = reader.architecture();
     try {

@@ -8,6 +8,6 @@
 
 namespace lamina::architectures {
 
-[[nodiscard]] std::shared_ptr<const model::Model> read_gguf(const std::filesystem::path &file);
+[[nodiscard]] std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file);
 
 } // namespace lamina::architectures

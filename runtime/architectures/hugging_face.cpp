@@ -11,7 +11,7 @@
 namespace lamina::architectures {
 namespace fs = std::filesystem;
 
-std::shared_ptr<const model::Model> read_hugging_face(const fs::path &folder) {
+std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(text_of(file), file.string());
     const Config config = Config::of_model(document.root());

@@ -9,6 +9,6 @@
 
 namespace lamina::architectures {
 
-[[nodiscard]] std::shared_ptr<const model::Model> read_hugging_face(const std::filesystem::path &folder);
+[[nodiscard]] std::shared_ptr<model::Model> read_hugging_face(const std::filesystem::path &folder);
 
 } // namespace lamina::architectures

@@ -23,7 +23,7 @@ bool is_gguf(const fs::path &file) {
     return std::ranges::equal(found, std::as_bytes(std::span("GGUF", 4)));
 }
 
-std::shared_ptr<const model::Model> read(const fs::path &path) {
+std::shared_ptr<model::Model> read(const fs::path &path) {
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, path.string() + ": " + why); };
     std::error_code error;
     if (!fs::is_directory(path, error)) {
@@ -41,7 +41,7 @@ std::shared_ptr<const model::Model> read(const fs::path &path) {
 
 } // namespace
 
-std::shared_ptr<const model::Model> open(const fs::path &given) {
+std::shared_ptr<model::Model> open(const fs::path &given) {
     auto model = read(model_path(given));
     model->weights.expect_whole();
     return model;

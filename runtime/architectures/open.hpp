@@ -10,6 +10,6 @@ namespace lamina::architectures {
 
 // Weights are mapped into memory, not converted. Throws Error(input) with the file, the place in it, what was expected
 // and what was found.
-[[nodiscard]] std::shared_ptr<const model::Model> open(const std::filesystem::path &given);
+[[nodiscard]] std::shared_ptr<model::Model> open(const std::filesystem::path &given);
 
 } // namespace lamina::architectures

@@ -15,7 +15,7 @@ namespace lamina::generation {
 
 Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sources, const Shape &shape)
     : session_(session), model_(*session.model->generation), cached_(shape.cached), rows_(shape.rows),
-      batch_(rounded_rows(shape.rows)), positions_(longest_target(*session.model, *session.runtime->plugins)),
+      batch_(rounded_rows(shape.rows)), positions_(longest_target(*session.model)),
       longest_(std::min(static_cast<size_t>(rounded_length(shape.length)), positions_)), begun_(shape.rows) {
     if (!model_.encode.empty()) given_ = encode(session_, sources, rows_, batch_);
     if (cached_)

@@ -183,7 +183,7 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
     check_options(given);
     const model::Model &model = *session.model;
     const GenerateOptions options = resolved(model, given);
-    const size_t positions = longest_target(model, *session.runtime->plugins);
+    const size_t positions = longest_target(model);
     const auto shared = std::make_shared<const GenerateOptions>(options);
     Texts texts(model, sources, options);
     std::vector<Task> tasks;

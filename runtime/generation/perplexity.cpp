@@ -12,13 +12,13 @@
 namespace lamina::generation {
 namespace {
 
-void check_usage(const model::Model &model, const abi::Registry &plugins, size_t window) {
+void check_usage(const model::Model &model, size_t window) {
     const std::string who = model.folder.string() + " ";
     if (!model.generation)
         throw Error(ErrorCode::usage, who + "does not generate text: it " + model::what_it_does(model));
     if (!model.generation->encode.empty())
         throw Error(ErrorCode::usage, who + "has an encoder: only a model that continues texts has a perplexity");
-    if (const size_t most = longest_target(model, plugins); window < 2 || window > most)
+    if (const size_t most = longest_target(model); window < 2 || window > most)
         throw Error(ErrorCode::usage, "a window of " + std::to_string(window) + " tokens: expected 2 to " +
                                           std::to_string(most) + ", as many as the model has positions for");
 }
@@ -75,7 +75,7 @@ Perplexity perplexity_of(const std::vector<double> &surprises) {
 
 Perplexity perplexity(detail::SessionState &session, const std::string &text, const PerplexityOptions &options) {
     const model::Model &model = *session.model;
-    check_usage(model, *session.runtime->plugins, options.window);
+    check_usage(model, options.window);
     Ids ids;
     for (const Ids &choice : model.tokens.start) ids.push_back(choice.front());
     const Ids of_text = model.generation->input().encode(text, true);

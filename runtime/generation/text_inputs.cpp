@@ -41,7 +41,7 @@ TextInputs inputs_of(detail::SessionState &session, const std::vector<Source> &s
     const model::Model &model = *session.model;
     const abi::Registry &plugins = *session.runtime->plugins;
     const model::Generation &g = *model.generation;
-    const size_t positions = longest_target(model, plugins);
+    const size_t positions = longest_target(model);
     size_t longest_prefix = 1;
     std::vector<Ids> targets;
     GenerateOptions options;

@@ -40,7 +40,7 @@ std::optional<RefusedText> too_long(const model::Model &model, const abi::Regist
     size_t longest = 0;
     for (const Ids &text : ids) longest = std::max(longest, text.size());
     if (prompts) {
-        const size_t limit = longest_target(model, plugins) - model.tokens.start.size(); // which come first
+        const size_t limit = longest_target(model) - model.tokens.start.size(); // which come first
         const auto at = std::find_if(ids.begin(), ids.end(), [&](const Ids &text) { return text.size() > limit; });
         if (at == ids.end()) return std::nullopt;
         return RefusedText{static_cast<size_t>(at - ids.begin()),
@@ -82,9 +82,8 @@ bool takes_sources(const model::Model &model, const abi::Registry &plugins, size
     return why_no_source(model, plugins, tokens).empty();
 }
 
-size_t longest_target(const model::Model &model, const abi::Registry &plugins) {
-    const int64_t positions = end_of_values(plan_decode_step(model, plugins), model.generation->position);
-    return static_cast<size_t>(std::min(positions, model.generation->context));
+size_t longest_target(const model::Model &model) {
+    return static_cast<size_t>(std::min(model.generation->positions, model.generation->context));
 }
 
 TextIds read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts,

@@ -23,7 +23,7 @@ using model::Ids;
 
 // Tokens that a target may have, start and prompt included: as many as there are positions for, and as the model was
 // trained with. Large where nothing limits it.
-[[nodiscard]] size_t longest_target(const model::Model &model, const abi::Registry &plugins);
+[[nodiscard]] size_t longest_target(const model::Model &model);
 // Whether `encode` takes sources of so many tokens.
 [[nodiscard]] bool takes_sources(const model::Model &model, const abi::Registry &plugins, size_t tokens);
 

@@ -95,7 +95,7 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
 
 } // namespace
 
-std::shared_ptr<const Model> Model::load(const fs::path &folder) {
+std::shared_ptr<Model> Model::load(const fs::path &folder) {
     const std::vector<std::byte> bytes = read_file(folder / "model.json", largest_json, FileReader::Kind::ordinary);
     return read_model({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                       open_weights(folder / "model.safetensors"), folder, folder / "model.json",
@@ -109,7 +109,7 @@ std::shared_ptr<Model> Model::read(std::string_view json, Weights weights, const
     return read_model(json, std::move(weights), name, name, files);
 }
 
-std::shared_ptr<const Model> Model::parse(std::string_view json, Weights weights,
+std::shared_ptr<Model> Model::parse(std::string_view json, Weights weights,
                                           const std::map<std::string, std::string, std::less<>> &texts,
                                           const std::string &name) {
     const auto text = [&](const std::string &file) -> const std::string & {

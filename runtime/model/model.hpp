@@ -73,6 +73,7 @@ struct Generation {
     bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
     int64_t max_length = 0;                 // generated tokens, the end not counted
     int64_t context = INT32_MAX;            // tokens that a target may have in all, as the model was trained
+    int64_t positions = INT32_MAX;          // and as decode has positions for, which is found when layers are checked
     Sampling sampling = {};
     Decoding decoding = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
@@ -147,13 +148,13 @@ struct Model {
 
     // Checks everything that does not need the plugins. A folder without model.safetensors is a model without weights.
     // Throws Error(input) with the file, the place in it, what was expected and what was found.
-    static std::shared_ptr<const Model> load(const std::filesystem::path &folder);
+    static std::shared_ptr<Model> load(const std::filesystem::path &folder);
     // The same for the text of a model.json, wherever weights and texts come from. Messages use `name` in place of the
     // folder.
     static std::shared_ptr<Model> read(std::string_view json, Weights weights, const TextFiles &files,
                                        const std::string &name);
     // The same in memory: vocabularies and tokenizers are texts by file name. Reads no file.
-    static std::shared_ptr<const Model> parse(std::string_view json, Weights weights,
+    static std::shared_ptr<Model> parse(std::string_view json, Weights weights,
                                               const std::map<std::string, std::string, std::less<>> &texts,
                                               const std::string &name);
 };
