@@ -46,6 +46,7 @@ Json as_json(const Comparison &comparison) {
                           {"layer", layer.layer},
                           {"type", layer.type},
                           {"variant", layer.variant},
+                          {"device", layer.device},
                           {"prompt", layer.prompt},
                           {"token", layer.step ? Json(*layer.step) : Json()},
                           {"rows", layer.rows},

@@ -1,5 +1,7 @@
 // lamina inspect: what a model folder holds: graphs, layers, weights, vocabularies, how it generates.
 #include "command.hpp"
+#include "model_arguments.hpp"
+#include "parts.hpp"
 #include "table.hpp"
 
 #include "base/binary_size.hpp"
@@ -251,12 +253,40 @@ std::string as_text(const ModelContents &model, bool with_weights, const Output 
     return out + generation_as_text(model, output) + reading_as_text(model, output) + ignored_as_text(model, output);
 }
 
-int inspect(const std::filesystem::path &folder, bool with_weights, const GlobalOptions &global, Output &output) {
-    const ModelContents model = lamina::inspect(Runtime(global.runtime(output)), folder);
-    if (output.json())
-        output.print_json(as_json(model));
-    else
-        output.print(as_text(model, with_weights, output));
+struct InspectOptions {
+    std::filesystem::path model;
+    bool weights = false;
+    SessionArguments session;
+};
+
+// What each of several devices would have of the model; empty if none is named.
+std::vector<Session::Part> parts_of(const InspectOptions &options, const Arguments &app, const GlobalOptions &global,
+                                    const Runtime &runtime) {
+    if (!app.is_given("--device")) {
+        refuse_given(app, {"--split", "--max-memory", "--cache"}, "is about several devices: name them with --device");
+        return {};
+    }
+    const Device device = runtime.device(global.device);
+    if (device.parts.empty())
+        throw Error(ErrorCode::usage, "--device: expected several devices, among which to split the model, such as "
+                                      "vulkan:0,cpu; found '" +
+                                          global.device + "'");
+    return runtime.session(runtime.load(options.model), device, session_options(options.session, runtime, device))
+        .parts();
+}
+
+int inspect(const InspectOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
+    const Runtime runtime(global.runtime(output));
+    const ModelContents model = lamina::inspect(runtime, options.model);
+    const std::vector<Session::Part> parts =
+        model.fault ? std::vector<Session::Part>() : parts_of(options, app, global, runtime);
+    if (output.json()) {
+        Json json = as_json(model);
+        if (!parts.empty()) json["devices"] = parts_as_json(parts);
+        output.print_json(json);
+    } else {
+        output.print(as_text(model, options.weights, output) + (parts.empty() ? "" : parts_as_text(parts, output)));
+    }
     if (model.fault) throw Error(*model.fault); // after the print: what is wrong is easier seen with it
     return 0;
 }
@@ -266,13 +296,14 @@ int inspect(const std::filesystem::path &folder, bool with_weights, const Global
 Command add_inspect(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app =
         lamina.command("inspect", "Print the graphs, shapes and weights of a model, and check that they fit together.");
-    auto folder = std::make_shared<std::filesystem::path>();
-    auto with_weights = std::make_shared<bool>(false);
-    app.positional("MODEL", *folder, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
-    app.flag("--weights", *with_weights, "also list every weight with its dtype and shape");
-    return {app, [folder, with_weights, &global](Output &output) {
-                return inspect(*folder, *with_weights, global, output);
-            }};
+    app.footer("With several devices, it also prints which layers each of them would have.\n"
+               "Example: lamina inspect llama-7b.Q4_0.gguf --device vulkan:0,cpu --max-memory 6GiB");
+    auto options = std::make_shared<InspectOptions>();
+    app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
+    app.flag("--weights", options->weights, "also list every weight with its dtype and shape");
+    add_cache_option(app, options->session);
+    add_split_options(app, options->session);
+    return {app, [options, app, &global](Output &output) { return inspect(*options, app, global, output); }};
 }
 
 } // namespace lamina::cli

@@ -59,7 +59,7 @@ int run(int argc, char **argv) {
     const auto command =
         std::find_if(commands.begin(), commands.end(), [](const Command &each) { return each.arguments.chosen(); });
     const std::string name = command->arguments.name();
-    for (const char *idle : {"devices", "plugins", "inspect", "plot pe", "new-plugin", "init", "convert", "tokenize"})
+    for (const char *idle : {"devices", "plugins", "plot pe", "new-plugin", "init", "convert", "tokenize"})
         if (name == idle) refuse_given(lamina, {"--device"}, "cannot be used with " + name + ", which uses no device");
     Output output(global.json, global.quiet);
     return command->run(output);

@@ -93,16 +93,14 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
     return out;
 }
 
-void add_session_options(const Arguments &app, SessionArguments &session, const std::vector<std::string> &caches) {
+void add_cache_option(const Arguments &app, SessionArguments &session, const std::vector<std::string> &caches) {
     app.choice("--cache", session.cache, caches,
                std::string("dtype of the keys and values of earlier tokens; f16 takes half the memory") +
                    (caches.front() == "auto" ? "; auto: f32, or f16 if memory is short" : ""))
         .shows_default();
-    app.choice("--precision", session.precision, {precision_names.begin(), precision_names.end()},
-               "how exact matrix products take activations: as floats, in 16 bits or in 8; fewer are faster where a "
-               "layer has kernels for them")
-        .shows_default();
-    app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+}
+
+void add_split_options(const Arguments &app, SessionArguments &session) {
     app.option("--split", session.split, "auto|LAYERS,...",
                "with several devices: how many of the model's layers each has; auto: as many as it has memory for, in "
                "the order of --device")
@@ -110,6 +108,16 @@ void add_session_options(const Arguments &app, SessionArguments &session, const 
     app.option("--max-memory", session.max_memory, "SIZE,...",
                "with --split auto: how much of each device's memory may be filled so, as in 6GiB,2GiB")
         .separated_by(',');
+}
+
+void add_session_options(const Arguments &app, SessionArguments &session, const std::vector<std::string> &caches) {
+    add_cache_option(app, session, caches);
+    app.choice("--precision", session.precision, {precision_names.begin(), precision_names.end()},
+               "how exact matrix products take activations: as floats, in 16 bits or in 8; fewer are faster where a "
+               "layer has kernels for them")
+        .shows_default();
+    app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+    add_split_options(app, session);
 }
 
 SessionOptions session_options(const SessionArguments &session, const Runtime &runtime, const Device &device) {

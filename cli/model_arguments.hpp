@@ -32,6 +32,10 @@ struct SessionArguments {
     std::string cache = "f32", precision = "full", split = "auto";
     std::vector<std::string> max_memory;
 };
+// Each adds some of these options.
+void add_cache_option(const Arguments &app, SessionArguments &session,
+                      const std::vector<std::string> &caches = {"f32", "f16"});
+void add_split_options(const Arguments &app, SessionArguments &session);
 void add_session_options(const Arguments &app, SessionArguments &session,
                          const std::vector<std::string> &caches = {"f32", "f16"});
 // Throws Error(usage) as variants() does.

@@ -199,10 +199,12 @@ class Session {
     // What a device has of the model.
     struct Part {
         Device device;
-        size_t layers = 0;              // that repeat in the model; 0 if it has nothing
-        std::string first, last;        // their names, such as "model.layers.0"
-        uint64_t weights = 0;           // bytes
-        std::optional<uint64_t> room{}; // bytes that were free for them; none: it was told how many layers to take
+        size_t layers = 0;       // that repeat in the model; 0 if it has nothing
+        std::string first, last; // their names, such as "model.layers.0"
+        uint64_t weights = 0;    // bytes
+        uint64_t caches = 0;     // bytes, of a text of so many tokens
+        int64_t tokens = 0;
+        std::optional<uint64_t> room{}; // bytes that were free for both; none: it was told how many layers to take
     };
     // Of several devices; empty if there is one.
     [[nodiscard]] std::vector<Part> parts() const;

@@ -156,6 +156,7 @@ struct LayerComparison {
     // choice.
     size_t other_choices = 0;
     double least_margin = 0;
+    std::string device{}; // the id of the one that runs it
     // Whether `own` passed, all runs gave the same bits, and the running model has no NaN or infinity that the
     // references do not have. Other accumulated errors are for the model's author to judge.
     [[nodiscard]] bool agrees() const;

@@ -80,6 +80,7 @@ void add_compare(nb::module_ &m) {
         .def_ro("layer", &LayerComparison::layer)
         .def_ro("type", &LayerComparison::type)
         .def_ro("variant", &LayerComparison::variant)
+        .def_ro("device", &LayerComparison::device, "The id of the one that runs it.")
         .def_ro("own", &LayerComparison::own, "The layer alone, given what the references computed.")
         .def_ro("accumulated", &LayerComparison::accumulated,
                 "In the running model, with the errors of all layers before it.")

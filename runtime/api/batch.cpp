@@ -33,8 +33,7 @@ namespace detail {
 
 struct BatchState {
     BatchState(const Session &s, const BatchOptions &options)
-        : session(s), of_session(Access::state(session)),
-          positions(generation::longest_target(*of_session.model)),
+        : session(s), of_session(Access::state(session)), positions(generation::longest_target(*of_session.model)),
           length(options.length == 0 ? positions : std::min(static_cast<size_t>(options.length), positions)),
           slots(std::in_place, of_session,
                 generation::Slots::Shape{.texts = options.slots,

@@ -15,7 +15,14 @@ std::vector<Session::Part> Session::parts() const {
     const split::Layers &layers = state_->split->layers();
     const split::Division &division = state_->split->division();
     for (size_t i = 0, first = 0; i < division.counts.size(); first += division.counts[i++]) {
-        Part part{state_->places[i].device, division.counts[i], {}, {}, division.weights[i], division.rooms[i]};
+        Part part{.device = state_->places[i].device,
+                  .layers = division.counts[i],
+                  .first = {},
+                  .last = {},
+                  .weights = division.weights[i],
+                  .caches = division.caches[i],
+                  .tokens = layers.tokens,
+                  .room = division.rooms[i]};
         if (part.layers != 0) part.first = layers.all[first].name, part.last = layers.all[first + part.layers - 1].name;
         out.push_back(std::move(part));
     }

@@ -100,6 +100,7 @@ GraphComparison::GraphComparison(detail::SessionState &truth, detail::SessionSta
       running_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, true), false),
       whole_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, false), repeats_ != 0) {
     const std::vector<plan::Step> &steps = plan().steps;
+    const std::vector<size_t> places = device.places_of(plan());
     for (size_t s = 0; s < steps.size(); ++s) {
         alone_.emplace_back(compile_alone(device, plan(), s, running_.variant(s)), true);
         layers_.push_back({graph.graph,
@@ -110,6 +111,7 @@ GraphComparison::GraphComparison(detail::SessionState &truth, detail::SessionSta
                            {},
                            graph.shapes.states_only,
                            {}});
+        layers_.back().device = device.places[places[s]].device.id;
     }
     if (before == nullptr) {
         truth_.begin(), running_.begin(), whole_.begin();

@@ -118,7 +118,7 @@ Layers layers_of(const model::Model &model, const abi::Registry &plugins, DType 
     for (const model::Graph *graph : graphs) naming.add(*graph, out);
     for (const model::Graph *graph : graphs) add_weights(model, *graph, plugins, out);
     if (!model.generation) return out;
-    out.tokens = std::min(model.generation->context, usual_tokens);
+    out.tokens = std::min({model.generation->context, model.generation->positions, usual_tokens});
     add_caches(model, model.graphs.at(model.generation->decode), plugins, state_dtype, out);
     return out;
 }

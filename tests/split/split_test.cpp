@@ -144,6 +144,12 @@ TEST_CASE("split: a comparison and a profile name the device of each layer") {
     const Comparison found = compare(runtime, model, device, options);
     CHECK(found.agrees());
     CHECK(found.layers.size() > 50);
+    for (const LayerComparison &layer : found.layers) {
+        INFO(layer.layer);
+        const auto is_of = [&](const char *part) { return layer.layer.starts_with(part); };
+        const bool second = is_of("decoder.2.") || is_of("decoder.3.") || is_of("decoder.norm") || is_of("generator");
+        CHECK(layer.device == device.parts[second ? 1 : 0].id);
+    }
 
     std::map<std::string, std::set<std::string>> devices; // of layers by their beginning
     SessionOptions how{.split = {6, 2}};
