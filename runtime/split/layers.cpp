@@ -28,8 +28,9 @@ std::string_view numbered_part(std::string_view name) {
 std::vector<const model::Graph *> graphs_of(const model::Model &model) {
     std::vector<const model::Graph *> out;
     for (const auto &[name, graph] : model.graphs) out.push_back(&graph);
-    std::ranges::stable_partition(
-        out, [&](const model::Graph *g) { return model.generation && g->name == model.generation->encode; });
+    std::stable_partition(out.begin(), out.end(), [&](const model::Graph *g) {
+        return model.generation && g->name == model.generation->encode;
+    });
     return out;
 }
 
