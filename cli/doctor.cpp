@@ -3,7 +3,6 @@
 #include "command.hpp"
 #include "table.hpp"
 
-#include "base/apart.hpp"
 #include "base/available_memory.hpp"
 #include "base/binary_size.hpp"
 #include "base/cache_folder.hpp"
@@ -13,6 +12,7 @@
 #include "base/joined.hpp"
 #include "base/json_reader.hpp"
 #include "base/machine.hpp"
+#include "base/process.hpp"
 #include "base/processor.hpp"
 
 #include <lamina/plugin.h>
@@ -141,7 +141,7 @@ void add_drivers(Report &report) {
         std::string library, why_not;
         try {
             library = library_of(manifest).string();
-            const Ended opened = run_apart({"open-library", library}, patience, stop_if_interrupted);
+            const Ended opened = run_process({"open-library", library}, patience, stop_if_interrupted);
             if (!right(opened)) why_not = ending(opened);
         } catch (const Error &error) {
             why_not = error.what();
@@ -161,7 +161,7 @@ void add_drivers(Report &report) {
 // Returns the ids of the devices that can be used.
 std::vector<std::string> add_devices(const GlobalOptions &global, Report &report) {
     std::vector<std::string> usable;
-    const Ended ended = run_apart(arguments({"devices"}, global), patience, stop_if_interrupted);
+    const Ended ended = run_process(arguments({"devices"}, global), patience, stop_if_interrupted);
     Json list = Json::array();
     if (right(ended)) {
         const JsonText text(ended.out, "lamina devices");
@@ -193,7 +193,7 @@ void add_plugins(const GlobalOptions &global, Report &report) {
         std::snprintf(hash.data(), hash.size(), "%016llx", static_cast<unsigned long long>(hash_of(read_file(path))));
         list.push_back({{"id", id}, {"version", version}, {"hash", hash.data()}, {"path", path}});
     };
-    const Ended ended = run_apart(arguments({"plugins"}, global), patience, stop_if_interrupted);
+    const Ended ended = run_process(arguments({"plugins"}, global), patience, stop_if_interrupted);
     if (!right(ended)) {
         report.wrong = true;
         report.problem("lamina plugins " + ending(ended), "install Lamina again, and check --plugin-dir");
@@ -259,7 +259,7 @@ void add_check(const std::vector<std::string> &devices, const GlobalOptions &glo
             output.progress("checking " + check[1] + " on " + device);
             std::vector<std::string> command = check;
             command.insert(command.end(), {"--device", device});
-            const Ended ended = run_apart(arguments(command, global), patience, stop_if_interrupted);
+            const Ended ended = run_process(arguments(command, global), patience, stop_if_interrupted);
             const bool complete =
                 right(ended) || (ended.fault.empty() && ended.status == static_cast<int>(ErrorCode::tolerance));
             int64_t passed = 0, failed = 0;

@@ -103,7 +103,7 @@ class Api {
     // ---- In transcription_api.cpp ----
     [[nodiscard]] Response transcriptions(const Call &call);
 
-    // ---- In v2_api.cpp ----
+    // ---- In open_inference_api.cpp ----
     [[nodiscard]] Response server_metadata(const Call &call);
     [[nodiscard]] Response live(const Call &call);
     [[nodiscard]] Response ready(const Call &call);

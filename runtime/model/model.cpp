@@ -7,7 +7,7 @@
 #include "model/gguf.hpp"
 #include "model/gguf_tokenizer.hpp"
 #include "model/graph_reader.hpp"
-#include "model/reading_reader.hpp"
+#include "model/reading_block.hpp"
 #include "model/safetensors.hpp"
 
 #include <functional>
@@ -110,8 +110,8 @@ std::shared_ptr<Model> Model::read(std::string_view json, Weights weights, const
 }
 
 std::shared_ptr<Model> Model::parse(std::string_view json, Weights weights,
-                                          const std::map<std::string, std::string, std::less<>> &texts,
-                                          const std::string &name) {
+                                    const std::map<std::string, std::string, std::less<>> &texts,
+                                    const std::string &name) {
     const auto text = [&](const std::string &file) -> const std::string & {
         const auto found = texts.find(file);
         if (found == texts.end()) throw Error(ErrorCode::input, name + ": no file '" + file + "' was given");

@@ -3,7 +3,7 @@
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "model/place.hpp"
-#include "model/reading_reader.hpp"
+#include "model/reading_block.hpp"
 
 #include <algorithm>
 #include <bit>

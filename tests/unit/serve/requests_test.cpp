@@ -1,8 +1,8 @@
 // Requests of clients, from their text: what is understood, and what is said of the rest.
 #include "catch.hpp"
 
+#include "serve/open_inference.hpp"
 #include "serve/openai_request.hpp"
-#include "serve/v2.hpp"
 
 using namespace lamina;
 using namespace lamina::serve;

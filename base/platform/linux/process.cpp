@@ -1,4 +1,4 @@
-#include "base/apart.hpp"
+#include "base/process.hpp"
 
 #include <lamina/error.hpp>
 
@@ -67,7 +67,7 @@ class Child {
 
 } // namespace
 
-Ended run_apart(const std::vector<std::string> &arguments, int seconds, const std::function<void()> &working) {
+Ended run_process(const std::vector<std::string> &arguments, int seconds, const std::function<void()> &working) {
     std::string name = "lamina";
     std::vector<std::string> copies = arguments;
     std::vector<char *> words{name.data()};

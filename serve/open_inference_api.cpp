@@ -1,6 +1,6 @@
 // What answers /v2: the Open Inference Protocol.
+#include "open_inference.hpp"
 #include "route.hpp"
-#include "v2.hpp"
 
 #include "base/nearest.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/reading_reader.hpp"
+#include "model/reading_block.hpp"
 
 #include "base/joined.hpp"
 #include "base/nearest.hpp"

@@ -1,4 +1,4 @@
-#include "v2.hpp"
+#include "open_inference.hpp"
 
 #include "fields.hpp"
 

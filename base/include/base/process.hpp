@@ -15,7 +15,7 @@ struct Ended {
 
 // Runs this program with other arguments, and ends it after so many seconds. `working` is called several times a
 // second; if it throws, the process ends, too. Throws Error(failure) if no process can be started.
-[[nodiscard]] Ended run_apart(const std::vector<std::string> &arguments, int seconds,
-                              const std::function<void()> &working);
+[[nodiscard]] Ended run_process(const std::vector<std::string> &arguments, int seconds,
+                                const std::function<void()> &working);
 
 } // namespace lamina

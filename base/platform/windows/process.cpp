@@ -1,4 +1,4 @@
-#include "base/apart.hpp"
+#include "base/process.hpp"
 
 #include "base/dynamic_library.hpp"
 #include "platform/windows/error.hpp"
@@ -67,7 +67,7 @@ std::wstring quoted(const std::string &argument) {
 
 } // namespace
 
-Ended run_apart(const std::vector<std::string> &arguments, int seconds, const std::function<void()> &working) {
+Ended run_process(const std::vector<std::string> &arguments, int seconds, const std::function<void()> &working) {
     Pipe out, err;
     STARTUPINFOW start{};
     start.cb = sizeof(start);
