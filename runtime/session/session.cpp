@@ -6,6 +6,7 @@
 #include "base/available_memory.hpp"
 #include "base/nearest.hpp"
 #include "base/wildcard.hpp"
+#include "conformance/case.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -50,6 +51,26 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
                                               instead_of(pattern, names_of(named)));
     }
     return out;
+}
+
+// The user hears of layers that run their plain references on the CPU, because no kernel there has their contract,
+// where these take a tenth of a graph's work or more.
+void tell_of_references(RuntimeState &runtime, const Place &place, const plan::GraphPlan &plan,
+                        const std::vector<std::string> &variants) {
+    if (place.device.id != "cpu") return;
+    double all = 0;
+    std::map<std::string, double> plain; // by layer
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+        const abi::LayerCall &call = plan.steps[s].call;
+        const double work = conformance::work_of(call) + conformance::values_of(call);
+        all += work;
+        if (variants[s] == place.opened->fallback() && place.opened->variants(call.layer()).empty())
+            plain[std::string(call.layer().id())] += work;
+    }
+    for (const auto &[layer, work] : plain)
+        if (work >= all / 10)
+            runtime.notify_once("layer '" + layer +
+                                "' has no kernel for the CPU, so its reference runs there, which may be slow");
 }
 
 } // namespace
@@ -118,9 +139,10 @@ void SessionState::forget(const std::string &graph, int64_t state_length) {
 std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std::set<std::string> *unproven) {
     const auto at = [&](Place &place, const plan::GraphPlan &part) {
         try {
-            return place.admission
-                       ? place.admission->choose(part, *place.backend, {options.variants, options.precision}, unproven)
-                       : plan::variants_by_layer(part, options.variants);
+            if (!place.admission) return plan::variants_by_layer(part, options.variants);
+            auto out = place.admission->choose(part, *place.backend, {options.variants, options.precision}, unproven);
+            tell_of_references(*runtime, place, part, out);
+            return out;
         } catch (const Error &e) {
             place.lost = e.code() == ErrorCode::device_lost;
             throw;

@@ -12,6 +12,8 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -92,6 +94,19 @@ TEST_CASE("every variant of every layer agrees with its reference: products", "[
 
 TEST_CASE("every variant of every layer agrees with its reference: all other layers", "[driver]") {
     check_layers(std::not_fn(has_products));
+}
+
+TEST_CASE("cpu: every kernel has the contract of a layer, which would run its reference otherwise", "[cpu]") {
+    const abi::Executor &executor = *test::plugins()->executor();
+    std::set<const lamina_cpu_kernel *> used;
+    for (const auto &[id, layer] : test::plugins()->layers())
+        for (const abi::CpuVariant &variant : executor.variants(*layer.contract)) used.insert(variant.kernel);
+    for (const lamina_cpu_kernel &kernel : std::span(executor.descriptor->kernels, executor.descriptor->n_kernels)) {
+        INFO(kernel.layer << ": " << kernel.signature);
+        CHECK(used.contains(&kernel));
+    }
+    for (const char *layer : {"attention", "experts", "feed_forward", "linear", "rms_norm", "rotary"})
+        CHECK_FALSE(executor.variants(*test::plugins()->layer(layer).contract).empty());
 }
 
 TEST_CASE("cpu: products of more rows than are multiplied at a time, in every form that x takes", "[cpu]") {

@@ -129,3 +129,14 @@ TEST_CASE("the command shows three of a variant's failed cases, and counts the o
     CHECK_THAT(text.out, matchers::contains("wrong_always, fast: " + std::to_string(failed - 3) +
                                             " more cases failed; --json shows all"));
 }
+
+TEST_CASE("the command says which layer runs its reference on the CPU, where that is much of the work") {
+    const TemporaryFolder folder;
+    write_model(folder, "wrong_always");
+    const std::string model = folder.path().string(), input = "x=" + (folder.path() / "x.npy").string();
+    const Finished f = lamina_with_wrong_layers(folder, {"run", model, "--input", input, "--device", "cpu"});
+    CHECK(f.status == 0);
+    CHECK_THAT(f.err,
+               matchers::contains("layer 'wrong_always' has no kernel for the CPU, so its reference runs there"));
+    CHECK(run_lamina({"run", g2p(), "word", "--device", "cpu"}).err.find("reference") == std::string::npos);
+}
