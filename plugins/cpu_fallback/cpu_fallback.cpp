@@ -67,9 +67,9 @@ struct CpuFallback {
         cpu_kernel<cpu_fallback::rms_norm>(
             "rms_norm", "eps groups weight_offset; x: ... groups*C, residual?: ... groups*C; weight?: C "
                         "-> y: ... groups*C"),
-        cpu_kernel<cpu_fallback::rotary>("rotary",
-                                         "heads layout=interleaved|halves magnitude max_len batch_first; x: sequence B T "
-                                         "heads*D, position?: i32 B; frequencies: P -> y: sequence B T heads*D"),
+        cpu_kernel<cpu_fallback::rotary>(
+            "rotary", "heads layout=interleaved|halves magnitude max_len batch_first; x: sequence B T "
+                      "heads*D, position?: i32 B; frequencies: P -> y: sequence B T heads*D"),
         cpu_kernel<cpu_fallback::softmax>("softmax", "x: ... C -> y: ... C"),
         cpu_kernel<cpu_fallback::top_k>("top_k",
                                         "k; x: ... V, bias?: V -> values: ... k, indices: i32 ... k, sum: ... 1"),

@@ -53,26 +53,6 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
     return out;
 }
 
-// The user hears of layers that run their plain references on the CPU, because no kernel there has their contract,
-// where these take a tenth of a graph's work or more.
-void tell_of_references(RuntimeState &runtime, const Place &place, const plan::GraphPlan &plan,
-                        const std::vector<std::string> &variants) {
-    if (place.device.id != "cpu") return;
-    double all = 0;
-    std::map<std::string, double> plain; // by layer
-    for (size_t s = 0; s < plan.steps.size(); ++s) {
-        const abi::LayerCall &call = plan.steps[s].call;
-        const double work = conformance::work_of(call) + conformance::values_of(call);
-        all += work;
-        if (variants[s] == place.opened->fallback() && place.opened->variants(call.layer()).empty())
-            plain[std::string(call.layer().id())] += work;
-    }
-    for (const auto &[layer, work] : plain)
-        if (work >= all / 10)
-            runtime.notify_once("layer '" + layer +
-                                "' has no kernel for the CPU, so its reference runs there, which may be slow");
-}
-
 } // namespace
 
 std::shared_ptr<plan::Program> ProgramCache::get(const std::string &key, const Make &make) {
@@ -125,6 +105,7 @@ std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, p
             };
         plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
         program_options.variants = variants(plan);
+        tell_of_references(plan, program_options.variants);
         const uint64_t bytes = plan::total_bytes(plan::need_of(plan, program_options).others);
         ProgramCache::Made out{backend().compile(std::move(plan), program_options), bytes};
         give_back_freed_memory(); // planning makes and frees much that is small
@@ -139,10 +120,9 @@ void SessionState::forget(const std::string &graph, int64_t state_length) {
 std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std::set<std::string> *unproven) {
     const auto at = [&](Place &place, const plan::GraphPlan &part) {
         try {
-            if (!place.admission) return plan::variants_by_layer(part, options.variants);
-            auto out = place.admission->choose(part, *place.backend, {options.variants, options.precision}, unproven);
-            tell_of_references(*runtime, place, part, out);
-            return out;
+            return place.admission
+                       ? place.admission->choose(part, *place.backend, {options.variants, options.precision}, unproven)
+                       : plan::variants_by_layer(part, options.variants);
         } catch (const Error &e) {
             place.lost = e.code() == ErrorCode::device_lost;
             throw;
@@ -154,6 +134,25 @@ std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std
     for (const split::SplitBackend::Part &part : split->parts_of(plan))
         std::ranges::move(at(places[part.device], part.section.plan), std::back_inserter(out));
     return out;
+}
+
+void SessionState::tell_of_references(const plan::GraphPlan &plan, const std::vector<std::string> &variants) const {
+    const std::vector<size_t> where = places_of(plan);
+    double all = 0;
+    std::map<std::string, double> plain; // by layer
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+        const abi::LayerCall &call = plan.steps[s].call;
+        const Place &place = places[where[s]];
+        const double work = conformance::work_of(call) + conformance::values_of(call);
+        all += work;
+        if (place.device.id == "cpu" && variants[s] == place.opened->fallback() &&
+            place.opened->variants(call.layer()).empty())
+            plain[std::string(call.layer().id())] += work;
+    }
+    for (const auto &[layer, work] : plain)
+        if (work >= all / 10)
+            runtime->notify_once("layer '" + layer +
+                                 "' has no kernel for the CPU, so its reference runs there, which may be slow");
 }
 
 std::vector<size_t> SessionState::places_of(const plan::GraphPlan &plan) const {

@@ -152,6 +152,9 @@ struct SessionState {
     // Releases everything on the devices that were lost, or on all, if it is not known which; program() connects again.
     void let_go();
     void recover(const Error &lost);
+    // The user hears of layers that run their plain references on the CPU, because no kernel there has their contract,
+    // where these take a tenth of a graph's work or more.
+    void tell_of_references(const plan::GraphPlan &plan, const std::vector<std::string> &variants) const;
 
     std::optional<split::Division> division_; // found once: proofs and caches depend on it
 };

@@ -187,7 +187,7 @@ TEST_CASE("a failing stdout is an error; a closed pipe is not") {
 
 TEST_CASE("commands that use no device refuse --device") {
     for (const std::vector<std::string> &command :
-         {std::vector<std::string>{"plot", "pe"}, {"inspect", g2p()}, {"plugins"}, {"devices"}}) {
+         {std::vector<std::string>{"plot", "pe"}, {"convert", g2p(), "/nowhere"}, {"plugins"}, {"devices"}}) {
         std::vector<std::string> arguments = command;
         arguments.insert(arguments.end(), {"--device", "vulkan:7"});
         const Finished f = run_lamina(arguments);

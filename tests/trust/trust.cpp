@@ -10,6 +10,16 @@
 using namespace lamina;
 using namespace test;
 
+namespace {
+
+// Layers of tests have no kernels for the CPU, which is said, too.
+void forget_references(std::vector<std::string> &notices) {
+    std::erase_if(notices,
+                  [](const std::string &n) { return n.find("has no kernel for the CPU") != std::string::npos; });
+}
+
+} // namespace
+
 TEST_CASE("a wrong CPU kernel is barred, one for another contract never runs, and the references run instead") {
     const TemporaryFolder cache;
     std::vector<std::string> notices;
@@ -22,6 +32,7 @@ TEST_CASE("a wrong CPU kernel is barred, one for another contract never runs, an
         };
         CHECK(agree(run_on("cpu"), run_on("reference")));
     }
+    forget_references(notices);
     REQUIRE(notices.size() == 1);
     CHECK_THAT(notices.front(), matchers::contains("layer 'softmax': variant 'wrong_executor' is barred on the CPU: "));
 }
@@ -230,6 +241,7 @@ TEST_CASE("compare decodes text as generation does, and names a layer that is wr
     CompareOptions options;
     options.texts = {"a b b a b", "b"}; // up to 6 + 9 tokens: a cache of 16
     CHECK(compare(runtime, model, *device, options).agrees());
+    forget_references(notices);
     REQUIRE(notices.size() == 1); // its own cases are too short to show the error, those made from the step are not
     CHECK_THAT(notices[0], matchers::contains("'wrong_when_later': variant 'fast' is barred"));
 
