@@ -32,6 +32,21 @@ def test_errors_have_types_and_codes(g2p, tmp_path):
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 
+def test_a_model_on_several_devices(g2p):
+    others = [device.id for device in lamina.devices() if device.id != "cpu" and not device.unusable]
+    if not others:
+        pytest.skip("no Vulkan device")
+    split = lamina.load(lamina.models / "g2p", device=f"cpu,{others[0]}", split=[6, 2])
+    assert split.generate("vulkan") == g2p.generate("vulkan")
+    assert [(part.device.id, part.layers) for part in split.parts] == [("cpu", 6), (others[0], 2)]
+    assert (split.parts[1].first, split.parts[1].last) == ("decoder.2", "decoder.3")
+    roomy = lamina.load(lamina.models / "g2p", device=f"cpu,{others[0]}", max_memory=[1 << 20])
+    assert 0 < roomy.parts[0].layers < 8 and roomy.parts[1].last == "decoder.3"
+    assert g2p.parts == []
+    with pytest.raises(lamina.UsageError, match="8 in all"):
+        lamina.load(lamina.models / "g2p", device=f"cpu,{others[0]}", split=[1, 2])
+
+
 def test_paths_need_not_be_utf8(tmp_path):
     with pytest.raises(lamina.InputError, match="nowhere"):
         lamina.load(str(tmp_path / "nowhere\udcff"))
