@@ -97,8 +97,7 @@ const Architecture &architecture_of_gguf(const std::string &name, bool experts, 
     refuse(config, name, supported);
 }
 
-std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_type,
-                                             const std::filesystem::path &path) {
+std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_type, const std::filesystem::path &path) {
     draft.tokens = output_tokens(draft.generation);
     const Architecture &architecture = architecture_of(model_type, draft.config);
     architecture.build(draft);

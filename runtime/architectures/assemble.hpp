@@ -23,6 +23,6 @@ void refuse_unsupported(const Config &config);
 // Builds the draft's graphs with the architecture of this name, and makes a model of them. Throws Error(input) for an
 // unknown architecture (the message lists the known ones) and for settings that the architecture did not read.
 [[nodiscard]] std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_type,
-                                                           const std::filesystem::path &path);
+                                                     const std::filesystem::path &path);
 
 } // namespace lamina::architectures

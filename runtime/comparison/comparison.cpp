@@ -41,8 +41,8 @@ std::string Comparison::summary() const {
         return "all " + std::to_string(layers.size()) + " layers on " + place + " agree with the reference" +
                (sampled() == 0 ? "" : ", " + std::to_string(sampled()) + " of them in a sample of their rows");
     return "layer '" + wrong->layer + "' of graph '" + wrong->graph + "' (" + wrong->type + ", variant " +
-           wrong->variant + ") is the first that is wrong on " +
-           (device.parts.empty() ? place : wrong->device) + (wrong->prompt ? ", in the prompt" : "") +
+           wrong->variant + ") is the first that is wrong on " + (device.parts.empty() ? place : wrong->device) +
+           (wrong->prompt ? ", in the prompt" : "") +
            (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
            (!wrong->own.passed         ? wrong->own.text()
             : wrong->changed_runs != 0 ? std::to_string(wrong->changed_runs) + " of its runs gave other bits"

@@ -155,8 +155,8 @@ struct Model {
                                        const std::string &name);
     // The same in memory: vocabularies and tokenizers are texts by file name. Reads no file.
     static std::shared_ptr<Model> parse(std::string_view json, Weights weights,
-                                              const std::map<std::string, std::string, std::less<>> &texts,
-                                              const std::string &name);
+                                        const std::map<std::string, std::string, std::less<>> &texts,
+                                        const std::string &name);
 };
 
 } // namespace lamina::model
