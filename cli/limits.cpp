@@ -31,9 +31,9 @@ Json DeviceLimits::json() const {
 
 std::string DeviceLimits::text() const {
     if (by_device_.size() == 1) return "the limit: " + limits_as_text(by_device_.begin()->second);
-    std::string out = "the limits";
+    std::string out;
     for (const auto &[id, limits] : by_device_)
-        out += (out.size() == 10 ? ": " : "; ") + id + " " + limits_as_text(limits);
+        out += (out.empty() ? "the limits: " : "; ") + id + " " + limits_as_text(limits);
     return out;
 }
 

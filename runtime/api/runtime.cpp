@@ -228,6 +228,9 @@ Session Runtime::session(const Model &model, const Device &device, const Session
     if (device.parts.empty() && (!options.split.empty() || !options.max_memory.empty()))
         throw Error(ErrorCode::usage,
                     "a model is split among several devices, such as vulkan:0,cpu; found " + device.id);
+    if (!options.split.empty() && !options.max_memory.empty())
+        throw Error(ErrorCode::usage,
+                    "max_memory is for a split by memory; this one says how many layers each device has");
     if (options.max_memory.size() > device.parts.size())
         throw Error(ErrorCode::usage, std::to_string(options.max_memory.size()) + " amounts of memory for " +
                                           std::to_string(device.parts.size()) + " devices");

@@ -26,7 +26,7 @@ Planner::Planner(std::shared_ptr<const abi::Registry> plugins, const lamina_devi
 // A test may run a layer that no plugin provides, and that does not live as long as this.
 bool Planner::knows(const abi::Layer &layer) const {
     if (plugins_ == nullptr) return false;
-    const auto known = plugins_->layers().find(std::string(layer.id()));
+    const auto known = plugins_->layers().find(layer.id());
     return known != plugins_->layers().end() && &known->second == &layer;
 }
 

@@ -82,10 +82,10 @@ std::shared_ptr<admission::Admission> RuntimeState::admission(const Device &devi
     return admission;
 }
 
-void RuntimeState::notify_once(const std::string &line) {
+void RuntimeState::notify_once(const std::string &line, const std::string &what) {
     {
         const std::lock_guard lock(mutex_);
-        if (!told_.insert(line).second) return;
+        if (!told_.insert(what).second) return;
     }
     if (options.notify) options.notify(line);
 }

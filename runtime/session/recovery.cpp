@@ -28,6 +28,13 @@ std::string text_of(const split::Layers &layers, const split::Division &division
     return out;
 }
 
+// The same layers on as many devices are told once, however much memory is free by now.
+std::string key_of(const model::Model &model, const split::Division &division) {
+    std::string out = model.folder.string() + " " + model.name;
+    for (const size_t count : division.counts) out += " " + std::to_string(count);
+    return out;
+}
+
 } // namespace
 
 void SessionState::connect() {
@@ -42,8 +49,7 @@ void SessionState::connect(Place &place) {
         place.admission = runtime->admission(place.device);
         place.backend = place.opened->backend(model->weights);
     } catch (const Error &e) {
-        place.lost = e.code() == ErrorCode::device_lost;
-        if (place.lost) let_go();
+        place.lost = e.code() == ErrorCode::device_lost; // whoever recovers lets go of it
         throw;
     }
 }
@@ -61,14 +67,18 @@ void SessionState::divide() {
         }
         division_ = split::fill(layers, rooms);
     }
-    runtime->notify_once(text_of(layers, *division_, places));
+    runtime->notify_once(text_of(layers, *division_, places), key_of(*model, *division_));
     std::vector<plan::Backend *> backends;
     for (const Place &place : places) backends.push_back(place.backend.get());
     split = std::make_unique<split::SplitBackend>(std::move(backends), std::move(layers), *division_);
 }
 
-void SessionState::let_go() {
+void SessionState::find_lost() {
     if (split && split->lost()) places[*split->lost()].lost = true;
+}
+
+void SessionState::let_go() {
+    find_lost();
     const bool known = std::ranges::any_of(places, &Place::lost);
     programs = {};
     cached = {};
@@ -84,7 +94,7 @@ void SessionState::let_go() {
 }
 
 void SessionState::recover(const Error &lost) {
-    if (split && split->lost()) places[*split->lost()].lost = true;
+    find_lost();
     std::string which;
     for (const Place &place : places)
         if (place.lost) which += (which.empty() ? "" : ", ") + place.device.id;
@@ -95,6 +105,7 @@ void SessionState::recover(const Error &lost) {
     try {
         connect();
     } catch (const Error &e) {
+        if (e.code() == ErrorCode::device_lost) let_go();
         throw Error(ErrorCode::device_lost, std::string(lost.what()) + " It could not be reopened: " + e.what());
     }
 }

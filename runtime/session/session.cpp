@@ -137,6 +137,7 @@ std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std
 }
 
 void SessionState::tell_of_references(const plan::GraphPlan &plan, const std::vector<std::string> &variants) const {
+    if (std::ranges::none_of(places, [](const Place &place) { return place.device.id == "cpu"; })) return;
     const std::vector<size_t> where = places_of(plan);
     double all = 0;
     std::map<std::string, double> plain; // by layer
@@ -152,7 +153,8 @@ void SessionState::tell_of_references(const plan::GraphPlan &plan, const std::ve
     for (const auto &[layer, work] : plain)
         if (work >= all / 10)
             runtime->notify_once("layer '" + layer +
-                                 "' has no kernel for the CPU, so its reference runs there, which may be slow");
+                                     "' has no kernel for the CPU, so its reference runs there, which may be slow",
+                                 layer);
 }
 
 std::vector<size_t> SessionState::places_of(const plan::GraphPlan &plan) const {

@@ -40,8 +40,8 @@ struct RuntimeState {
     void forget(const Device &device, const std::shared_ptr<plan::Device> &lost);
     // Decides what may run on a device; null for "reference", which everything else is compared with.
     [[nodiscard]] std::shared_ptr<admission::Admission> admission(const Device &device);
-    // Notifies the user, unless they have heard this before.
-    void notify_once(const std::string &line);
+    // Notifies the user, unless they have heard of `what` before.
+    void notify_once(const std::string &line, const std::string &what);
 
   private:
     std::mutex mutex_; // of the next three
@@ -149,6 +149,7 @@ struct SessionState {
   private:
     void connect(Place &place);
     void divide();
+    void find_lost(); // among the devices of `split`
     // Releases everything on the devices that were lost, or on all, if it is not known which; program() connects again.
     void let_go();
     void recover(const Error &lost);

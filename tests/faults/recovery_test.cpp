@@ -264,5 +264,8 @@ TEST_CASE("recovery: of several devices, only the one that was lost is reopened"
                 CHECK(places[1 - gpu].backend.get() == kept);
             }
         }
+    test::fail(*faults, "vkQueueSubmit", 1, VK_ERROR_DEVICE_LOST); // while a session starts
+    CHECK(subject.session_on("vulkan:0,cpu", {6, 2}).generate(words) == truth);
+    CHECK(subject.losses() == 1);
     CHECK(subject.messages() == "");
 }

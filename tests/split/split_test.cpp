@@ -179,6 +179,8 @@ TEST_CASE("split: devices and numbers that make no sense are refused") {
     CHECK_THAT(of_session("cpu", {.max_memory = {1}}), contains("split among several devices"));
     CHECK_THAT(of_session(lists_of_devices().front(), {.split = {4, 5}}), contains("8 in all"));
     CHECK_THAT(of_session(lists_of_devices().front(), {.max_memory = {1, 2, 3}}), contains("3 amounts of memory"));
+    CHECK_THAT(of_session(lists_of_devices().front(), {.split = {4, 4}, .max_memory = {1}}),
+               contains("max_memory is for a split by memory"));
     CHECK_THAT(
         message_of([&] { (void)measure_layer(runtime, runtime.device(lists_of_devices().front()), "linear", ""); }),
         contains("several devices; here, one is expected"));

@@ -2,9 +2,12 @@
 #include "catch.hpp"
 #include "split/flow.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <latch>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 using lamina::split::Flow;
 
@@ -46,17 +49,19 @@ TEST_CASE("flow: devices work at the same time") {
 TEST_CASE("flow: a run begins when few enough others are on their way") {
     Flow flow(1);
     std::latch go_on(1);
+    std::atomic<bool> ended = false, waited = false;
     flow.begin(
-        0, [&] { go_on.wait(), flow.end({}); }, 1);
-    bool began = false;
+        0, [&] { go_on.wait(), ended = true, flow.end({}); }, 1);
     std::jthread other([&] {
         flow.begin(
-            0, [&] { began = true, flow.end({}); }, 1);
+            0, [&] { flow.end({}); }, 1);
+        waited = ended.load();
         flow.wait();
     });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // in which it would begin if it did not wait
     go_on.count_down();
     other.join();
-    CHECK(began);
+    CHECK(waited);
 }
 
 TEST_CASE("flow: after an error nothing more is done, until it has been thrown") {

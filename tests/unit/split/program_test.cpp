@@ -6,6 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
 
 using namespace lamina;
 
@@ -131,6 +136,43 @@ TEST_CASE("split: a prompt in blocks that overlap, rows that move and caches tha
         CHECK(decoded(subject, *subject.backend, overrun) == expected);
         CHECK(overrun.empty());
     }
+}
+
+// What the threads of two devices do: the second one waits in its first step until the first one has begun its next
+// run.
+class Overlap {
+  public:
+    explicit Overlap(size_t steps_of_first) : steps_(steps_of_first) {}
+
+    void step() {
+        std::unique_lock lock(mutex_);
+        const size_t done = ++steps_done_[std::this_thread::get_id()];
+        changed_.notify_all();
+        if (first_ == std::thread::id()) first_ = std::this_thread::get_id();
+        if (first_ == std::this_thread::get_id() || done != 1) return;
+        seen_ = changed_.wait_for(lock, std::chrono::seconds(30), [&] { return steps_done_[first_] > steps_; });
+    }
+    [[nodiscard]] bool seen() const { return seen_; }
+
+  private:
+    size_t steps_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::map<std::thread::id, size_t> steps_done_;
+    std::thread::id first_;
+    bool seen_ = false;
+};
+
+TEST_CASE("split: while the second device has a block of a prompt, the first one has the next") {
+    Subject subject({6, 2});
+    const plan::GraphPlan graph = subject.decode(8, true);
+    Overlap overlap(subject.backend->parts_of(graph).front().last);
+    plan::ProgramOptions options;
+    options.working = [&] { overlap.step(); };
+    const auto block = subject.backend->compile(graph, options);
+    for (const int32_t position : {0, 8}) write(*block, position), block->run();
+    subject.backend->wait();
+    CHECK(overlap.seen());
 }
 
 TEST_CASE("split: times of all devices are reported as those of one run") {
