@@ -185,6 +185,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     const SessionOptions session = session_options(options.session, runtime, device);
     how.precision = session.precision;
     how.cache = session.cache;
+    how.fusion = session.fusion;
     how.variants = session.variants;
     how.split = session.split;
     how.max_memory = session.max_memory;

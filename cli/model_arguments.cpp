@@ -117,6 +117,8 @@ void add_session_options(const Arguments &app, SessionArguments &session, const 
                "layer has kernels for them")
         .shows_default();
     app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
+    app.flag("--no-fusion", session.no_fusion,
+             "run every layer by itself; otherwise, one layer may replace several where it was proved and is faster");
     add_split_options(app, session);
 }
 
@@ -124,6 +126,7 @@ SessionOptions session_options(const SessionArguments &session, const Runtime &r
     SessionOptions out;
     out.cache = session.cache == "f16" ? DType::f16 : DType::f32;
     out.precision = precision_named(session.precision);
+    out.fusion = !session.no_fusion;
     out.variants = variants(session.variants, runtime, device);
     if (session.split != "auto") out.split = numbers_of_layers(session.split);
     for (const std::string &size : session.max_memory) out.max_memory.push_back(bytes_of(size));

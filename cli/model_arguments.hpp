@@ -26,11 +26,12 @@ using Assignments = std::map<std::string, std::string, std::less<>>;
 // have on this device: the CPU has its own.
 [[nodiscard]] Assignments variants(const std::vector<std::string> &given, const Runtime &runtime, const Device &device);
 
-// --cache, --precision, --variant, --split and --max-memory.
+// --cache, --precision, --variant, --no-fusion, --split and --max-memory.
 struct SessionArguments {
     std::vector<std::string> variants;
     std::string cache = "f32", precision = "full", split = "auto";
     std::vector<std::string> max_memory;
+    bool no_fusion = false;
 };
 // Each adds some of these options.
 void add_cache_option(const Arguments &app, SessionArguments &session,

@@ -1,4 +1,4 @@
-# lamina_add_layer(NAME [PRODUCT] [AGAIN kernel:DEFINE...] [SOURCES file...] [SHADERS directory] [LIBRARIES target...])
+# lamina_add_layer(NAME [PRODUCT] [AGAIN kernel:DEFINE...] [SOURCES file...] [SHADERS directory...] [LIBRARIES target...])
 #
 # Builds the plugin library of the layer NAME from NAME.cpp (or SOURCES) next to the caller's CMakeLists.txt and from
 # every *.comp in SHADERS (default: the project's shaders/NAME, or ./shaders if that does not exist). Each
@@ -144,7 +144,7 @@ function(lamina_add_plugin NAME)
 endfunction()
 
 function(lamina_add_layer NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PRODUCT" "SHADERS" "SOURCES;LIBRARIES;AGAIN")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PRODUCT" "" "SOURCES;SHADERS;LIBRARIES;AGAIN")
   if(NOT arg_SOURCES)
     set(arg_SOURCES ${NAME}.cpp)
   endif()

@@ -100,7 +100,8 @@ inline constexpr std::array<std::string_view, 3> precision_names{"full", "half",
 struct SessionOptions {
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant; for others, the fastest
     Precision precision = Precision::full; // every layer keeps the tolerance that it declares for it
-    bool keep_all = false;                 // run() can return any tensor; takes more memory
+    bool keep_all = false;                 // run() can return any tensor; takes more memory, and no fusion runs
+    bool fusion = true;                    // one layer may replace several, if it passed its proof and is faster
     DType cache = DType::f32; // of keys and values of earlier tokens; f16 takes half the memory, if the layer offers it
     // How many of the model's layers each device has, of several; empty: each as many as it has memory for, in order.
     // Session::parts() says what came of it.

@@ -312,6 +312,24 @@ typedef struct lamina_layer {
      * PORT:EXPRESSION, which counts if that optional port is given ("gate_weight:2*H"). Work that is small beside the
      * products does not count, and neither does skipping what a mask hides. NULL: not declared. */
     const char *work;
+
+    /* Since 1.2, for a fusion: a layer that replaces others where they stand together. NULL: the layer is none. A
+     * fusion has no reference (it is NULL). The references of the layers that it fuses, one after the other, are its
+     * own, and each case holds it to them. Its variants may refuse any shapes, the first one, too: then, and where it
+     * is not faster, the other layers run. Models do not name fusions.
+     *
+     * The text is JSON, with layers as in model.json:
+     *
+     *     {"layers": [{"name": "norm", "type": "rms_norm", "inputs": {"x": "x"}, "params": {"eps": "eps"},
+     *                  "weights": {"weight": "norm_weight"}},
+     *                 {"name": "product", "type": "linear", "inputs": {"x": "norm"}, "weights": {"weight": "weight"}}],
+     *      "outputs": {"y": "product"}}
+     *
+     * Inputs are those of the fusion or layers before; weights, and states ("states": {"key_cache": "key_cache"}), are
+     * those of the fusion. A port that is not listed must be left out in a model, as must one whose optional port of
+     * the fusion is. A parameter has the value that is given here, or that of the fusion's parameter which is named
+     * here, or if it is not listed, its default. Tensors that are not outputs are only for the layers listed here. */
+    const char *fuses;
 } lamina_layer;
 
 /* A fast way to run one layer on the CPU. Like a variant on a GPU, it is used only after it has passed the layer's

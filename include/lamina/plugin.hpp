@@ -15,7 +15,8 @@
 //     };
 //     LAMINA_PLUGIN(Scale)
 //
-// `inputs`, `weights`, `states` and `check` may be left out. Functions report errors by throwing Invalid, Unsupported
+// `inputs`, `weights`, `states` and `check` may be left out. A layer that replaces others has `fuses` instead of a
+// reference. Functions report errors by throwing Invalid, Unsupported
 // or another std::exception. No exception crosses the boundary.
 #pragma once
 
@@ -102,7 +103,10 @@ template <class L> constexpr lamina_layer describe() {
     d.param_size = sizeof(lamina_param), d.port_size = sizeof(lamina_port);
     d.variant_size = sizeof(lamina_variant), d.tolerance_size = sizeof(lamina_tolerance);
     if constexpr (requires(const Call &c) { L::check(c); }) d.check = check<L>;
-    d.reference = reference<L>;
+    if constexpr (requires { L::fuses; })
+        d.fuses = L::fuses;
+    else
+        d.reference = reference<L>;
     d.plan = plan<L>;
     if constexpr (requires { L::work; }) d.work = L::work;
     return d;

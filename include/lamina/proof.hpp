@@ -194,7 +194,8 @@ struct CompareOptions {
     std::string graph{};                                        // for inputs; "": the only one
     std::string against = "reference";                          // or "cpu": the CPU's fast kernels, for large models
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant
-    Precision precision = Precision::full;                      // as in SessionOptions, also the next three
+    Precision precision = Precision::full;                      // as in SessionOptions, also the next four
+    bool fusion = true;
     DType cache = DType::f32;
     std::vector<size_t> split{};
     std::vector<uint64_t> max_memory{};

@@ -1,214 +1,28 @@
 // Attention of queries to keys and values, with or without a cache of those. README.md has the maths.
 #include <lamina/plugin.hpp>
-#include <lamina/plugin/matrix.hpp>
 
 #include "attention.kernels.hpp"
+#include "planner.hpp"
 #include "reference.hpp"
 #include "setting.hpp"
-
-#include <algorithm>
 
 namespace {
 using namespace lamina::plugin;
 using namespace attention;
 
-enum : uint32_t { tiled = 1, wide = 2, split = 3, matrix = 4 }; // variants besides the baseline
-
-// The dispatches: first append to the caches, then compute the heads.
-class Planner {
-  public:
-    Planner(const Call &call, Plan &plan) : call_(call), plan_(plan), s_(call) {}
-
-    void run() {
-        check_bindings();
-        const lamina_ref k = s_.cached ? append("k", "key_cache") : plan_.in("k");
-        const lamina_ref v = s_.cached ? append("v", "value_cache") : plan_.in("v");
-        attend(k, v);
-    }
-
-  private:
-    const Call &call_;
-    Plan &plan_;
-    const Setting s_;
-
-    // Writes new keys or values into their cache, and returns the cache.
-    lamina_ref append(const char *input, const char *state) {
-        const struct {
-            uint32_t batch, rows, cols, cache_rows, batch_stride, time_stride;
-        } push{u32(s_.k.batch),  u32(s_.k.length),       u32(s_.key_width()),
-               u32(s_.key_rows), u32(s_.k.batch_stride), u32(s_.k.time_stride)};
-        const lamina_ref cache = plan_.state(state);
-        const bool halves = call_.state(state).dtype() == LAMINA_F16;
-        const int64_t words = call_.in(input).size() / (halves ? 2 : 1);
-        plan_.dispatch(lamina_kernels::append, plan_.spread(ceil_div(words, 64)),
-                       {plan_.in(input), plan_.in("position"), cache}, push, {{0, s_.positioned()}, {1, halves}});
-        return cache;
-    }
-
-    void attend(lamina_ref k, lamina_ref v) {
-        const struct {
-            uint32_t batch, queries, keys, key_rows, heads, kv_heads;
-            uint32_t query_batch_stride, query_time_stride, key_batch_stride, key_time_stride;
-            uint32_t mask_batch_stride, mask_query_stride, window, reach;
-            float scale, softcap;
-            uint32_t head_dim, options;
-        } push{u32(s_.q.batch),
-               u32(s_.q.length),
-               u32(s_.k.length),
-               u32(s_.key_rows),
-               u32(s_.heads),
-               u32(s_.kv_heads),
-               u32(s_.q.batch_stride),
-               u32(s_.q.time_stride),
-               u32(s_.key_batch_stride()),
-               u32(s_.key_time_stride()),
-               u32(s_.mask_batch_stride()),
-               u32(s_.mask_query_stride()),
-               u32(std::min<int64_t>(s_.window, INT32_MAX)),
-               u32(s_.reach()),
-               static_cast<float>(s_.scale),
-               static_cast<float>(s_.softcap),
-               u32(s_.head_dim),
-               options()};
-        lamina_ref o = plan_.out("y");
-        const lamina_ref q = plan_.in("q"), position = plan_.in("position"), lengths = plan_.in("key_lengths"),
-                         mask = plan_.in(s_.shared_mask ? "key_mask" : "keep_mask"),
-                         bias = s_.slopes ? plan_.weight("slopes")
-                                          : plan_.in(s_.distance_bias ? "distance_bias" : "score_bias");
-        const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
-            plan_.dispatch(kernel, plan_.spread(groups), {q, k, v, position, lengths, mask, bias, o}, push,
-                           {{0, key_dtype()},
-                            {1, value_dtype()},
-                            {2, static_cast<bool>(s_.mask)},
-                            {3, has_bias()},
-                            {4, static_cast<bool>(s_.distance_bias)},
-                            {5, s_.softcap != 0},
-                            tile...});
-        };
-        const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
-        const int64_t lines = s_.heads / s_.kv_heads * s_.q.length; // query rows that share a key head
-        const int64_t rows = s_.q.batch * s_.q.length * s_.heads, head_slices = ceil_div(s_.head_dim, 128);
-        if (plan_.variant == split) {
-            const int64_t parts = parts_of();
-            o = plan_.scratch(rows * parts * (s_.head_dim + 2) * 4);
-            dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{6, u32(head_slices)},
-                     lamina_spec{7, part_keys});
-            merge(o, parts);
-        } else if (plan_.variant == matrix) {
-            if (lines < 8 || s_.head_dim > 256)
-                throw Unsupported("8 or more query rows a key head, of up to 256 channels");
-            if (call_.device().shared_bytes < 20 * 1024 || 128 % call_.device().subgroup != 0)
-                throw Unsupported("20 KiB of shared memory, and subgroups that divide 128");
-            const lamina_matrix_shape shape = matrix_shape(call_.device(), 32, 32, 32);
-            plan_.dispatch(lamina_kernels::attention_matrix, plan_.spread(key_heads * ceil_div(lines, 32)),
-                           {q, k, v, position, lengths, mask, bias, o, scales(k, v)}, push,
-                           {{0, key_dtype()},
-                            {1, value_dtype()},
-                            {2, u32(ceil_div(s_.head_dim, 32))},
-                            {3, shape.m},
-                            {4, shape.n},
-                            {5, shape.k}});
-        } else if (plan_.variant != tiled) {
-            const bool vec4 = s_.head_dim % 4 == 0;
-            const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
-            const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, most_steps);
-            // Eight lines fill the SIMD lanes of a software driver if each has its own. That they run the same kernel
-            // as one line, a decode step, saves compiling another.
-            const int64_t own_lines = lines > 8 ? most_lines : 1, own_steps = ceil_div(steps, slices);
-            check_registers(own_lines * (own_steps * (vec4 ? 4 : 1) + 8));
-            dispatch(vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
-                     key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{6, u32(own_steps)},
-                     lamina_spec{7, u32(own_lines)});
-        } else if (s_.head_dim > 1024) {
-            throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
-        } else if (few_queries() || s_.head_dim > 256) {
-            dispatch(lamina_kernels::attention_row, rows, lamina_spec{6, u32(head_slices)});
-        } else {
-            dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
-                     lamina_spec{6, u32(ceil_div(s_.head_dim, 32))});
-        }
-    }
-
-    [[nodiscard]] bool has_bias() const { return s_.score_bias || s_.distance_bias || s_.slopes; }
-
-    // In the order of keys.glsl.
-    [[nodiscard]] uint32_t options() const {
-        const std::array all{static_cast<bool>(s_.mask),
-                             has_bias(),
-                             static_cast<bool>(s_.distance_bias),
-                             s_.softcap != 0,
-                             s_.causal,
-                             s_.cached,
-                             s_.positioned(),
-                             static_cast<bool>(s_.key_lengths),
-                             s_.two_sided,
-                             static_cast<bool>(s_.slopes)};
-        uint32_t bits = 0;
-        for (uint32_t i = 0; i < all.size(); ++i) bits |= static_cast<uint32_t>(all[i]) << i;
-        return bits;
-    }
-
-    // The scales of the rows of Q, K and V, head by head, one after the other.
-    lamina_ref scales(lamina_ref k, lamina_ref v) {
-        const int64_t q_rows = s_.q.batch * s_.q.length * s_.heads, k_rows = s_.q.batch * s_.key_rows * s_.kv_heads;
-        const lamina_ref scales = plan_.scratch((q_rows + 2 * k_rows) * 4);
-        const auto dispatch = [&](lamina_ref matrix, uint32_t dtype, int64_t rows, int64_t first) {
-            const struct { uint32_t rows, inner, first_row; } push{u32(rows), u32(s_.head_dim), u32(first)};
-            plan_.dispatch(lamina_kernels::attention_scales, plan_.spread(rows), {matrix, scales}, push, {{0, dtype}});
-        };
-        dispatch(plan_.in("q"), LAMINA_F32, q_rows, 0);
-        dispatch(k, key_dtype(), k_rows, q_rows);
-        dispatch(v, value_dtype(), k_rows, q_rows + k_rows);
-        return scales;
-    }
-    [[nodiscard]] uint32_t key_dtype() const { return dtype_of(s_.cached ? call_.state("key_cache") : call_.in("k")); }
-    [[nodiscard]] uint32_t value_dtype() const {
-        return dtype_of(s_.cached ? call_.state("value_cache") : call_.in("v"));
-    }
-
-    static constexpr uint32_t part_keys = 256; // two rounds of a workgroup
-
-    // A workgroup per query and head, though heads that share their keys read them each for itself: in a decode step
-    // there are too few queries to keep a GPU busy otherwise.
-    [[nodiscard]] bool few_queries() const { return s_.q.length < 8; }
-    [[nodiscard]] int64_t parts_of() const {
-        const int64_t parts = ceil_div(s_.key_rows, part_keys);
-        if (!few_queries() || s_.head_dim > 1024 || parts < 2)
-            throw Unsupported("fewer than 8 queries, of up to 1024 channels, over more than " +
-                              std::to_string(part_keys) + " keys");
-        return parts;
-    }
-    void merge(lamina_ref partial, int64_t parts) {
-        const struct {
-            uint32_t batch, queries, heads, depth, parts, batch_stride, time_stride;
-        } push{u32(s_.q.batch), u32(s_.q.length),       u32(s_.heads),        u32(s_.head_dim),
-               u32(parts),      u32(s_.q.batch_stride), u32(s_.q.time_stride)};
-        plan_.dispatch(lamina_kernels::merge, plan_.spread(ceil_div(call_.out("y").size(), 64)),
-                       {partial, plan_.out("y")}, push);
-    }
-
-    // Sums and scores of an invocation. Only GPUs have long subgroups, and there whatever exceeds the registers goes to
-    // slow memory. Software drivers have short subgroups and fast memory. The baseline's 80 values fit the registers of
-    // every GPU in docs/portability.md; with four lines, each with its own place and end, fewer values fit.
-    void check_registers(int64_t values) const {
-        const int64_t most = plan_.variant == wide ? 72 : 80;
-        if (values > most && call_.device().subgroup > 8)
-            throw Unsupported("at most " + std::to_string(most) + " sums and scores an invocation on a GPU, found " +
-                              std::to_string(values));
-    }
-
-    // The kernels of the heads bind all of these.
-    void check_bindings() const {
-        const int64_t row_bytes = s_.head_dim * 4, pairs = s_.q.batch * s_.q.length * s_.k.length;
-        const int64_t most = std::max({s_.q.batch * s_.q.length * s_.heads * row_bytes,
-                                       s_.q.batch * s_.key_rows * s_.kv_heads * row_bytes, s_.mask ? pairs * 4 : 0,
-                                       s_.score_bias ? pairs * s_.heads * 4 : 0});
-        const auto limit = static_cast<int64_t>(call_.device().max_binding_bytes);
-        if (most > limit)
-            throw Unsupported("a tensor of " + std::to_string(most) + " bytes exceeds the device's binding limit of " +
-                              std::to_string(limit) + ": use smaller batches or shorter sequences");
-    }
-};
+// Writes new keys or values into their cache, and returns the cache.
+lamina_ref append(const Call &call, Plan &plan, const Setting &s, const char *input, const char *state) {
+    const struct {
+        uint32_t batch, rows, cols, cache_rows, batch_stride, time_stride;
+    } push{u32(s.k.batch),  u32(s.k.length),       u32(s.key_width()),
+           u32(s.key_rows), u32(s.k.batch_stride), u32(s.k.time_stride)};
+    const lamina_ref cache = plan.state(state);
+    const bool halves = call.state(state).dtype() == LAMINA_F16;
+    const int64_t words = call.in(input).size() / (halves ? 2 : 1);
+    plan.dispatch(lamina_kernels::append, plan.spread(ceil_div(words, 64)),
+                  {plan.in(input), plan.in("position"), cache}, push, {{0, s.positioned()}, {1, halves}});
+    return cache;
+}
 
 constexpr lamina_port cache(const char *name, const char *summary) {
     return goes_with(or_f16(state(name, "B M kv_heads*D", "M", summary)), "position");
@@ -265,13 +79,7 @@ struct Attention {
     // The caches replace the keys of the call, which they then contain.
     static constexpr auto work = "4*Tk key_cache:4*M-4*Tk";
     static constexpr auto &kernels = lamina_kernels::all;
-    static constexpr std::array variants{
-        baseline("in registers, no shared memory; two query rows per invocation"),
-        variant("tiled", "with shared memory; for few queries, a workgroup per query and head", 0),
-        variant("wide", "as baseline, with four query rows per invocation; for software drivers", 0),
-        variant("split", "for few queries and many keys: a workgroup per part of the keys, then merged", 0),
-        variant("matrix", "for 8 query rows or more: cooperative matrices, each value as two halves", matrix_products),
-    };
+    static constexpr auto variants = attention::variants;
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
         "B=1 Tq=1 Tk=1 D=1 heads=1 +v",
@@ -351,7 +159,15 @@ struct Attention {
     }
 
     static void reference(const Call &call) { Reference(call).run(); }
-    static void plan(const Call &call, Plan &plan) { Planner(call, plan).run(); }
+    // First append to the caches, then compute the heads.
+    static void plan(const Call &call, Plan &plan) {
+        Planner planner(call, plan);
+        planner.check_bindings();
+        const Setting &s = planner.setting();
+        const lamina_ref k = s.cached ? append(call, plan, s, "k", "key_cache") : plan.in("k");
+        const lamina_ref v = s.cached ? append(call, plan, s, "v", "value_cache") : plan.in("v");
+        planner.attend(plan.in("q"), k, v);
+    }
 };
 
 } // namespace

@@ -9,7 +9,17 @@ namespace attention {
 
 using namespace lamina::plugin;
 
-// What all parts of the layer need from a call.
+// Whether a list of ports of a contract has one of this name.
+inline bool has_port(const Call &call, const lamina_port *ports, uint32_t n, std::string_view name) {
+    for (uint32_t i = 0; i < n; ++i)
+        if (name == element(ports, i, call.layer().port_size).name) return true;
+    return false;
+}
+inline bool has_input(const Call &call, std::string_view name) {
+    return has_port(call, call.layer().inputs, call.layer().n_inputs, name);
+}
+
+// What all parts of the layer need from a call: also of a layer that has fewer inputs.
 struct Setting {
     Sequence q, k;
     bool cached;
@@ -28,10 +38,12 @@ struct Setting {
           key_rows(cached ? call.state("key_cache").dim(1) : k.length), causal(call.flag("causal")),
           window(call.integer("window")), two_sided(window != 0 && call.flag("two_sided")),
           scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),
-          softcap(call.real("softcap")), position(call.in("position")), key_lengths(call.in("key_lengths")),
-          mask(call.in(call.in("key_mask") ? "key_mask" : "keep_mask")), score_bias(call.in("score_bias")),
-          distance_bias(call.in("distance_bias")), slopes(call.weight("slopes")),
-          shared_mask(static_cast<bool>(call.in("key_mask"))) {}
+          softcap(call.real("softcap")), position(call.in("position")), key_lengths(in(call, "key_lengths")),
+          mask(in(call, in(call, "key_mask") ? "key_mask" : "keep_mask")), score_bias(in(call, "score_bias")),
+          distance_bias(in(call, "distance_bias")),
+          slopes(has_port(call, call.layer().weights, call.layer().n_weights, "slopes") ? call.weight("slopes")
+                                                                                        : Tensor(nothing)),
+          shared_mask(static_cast<bool>(in(call, "key_mask"))) {}
 
     [[nodiscard]] int64_t key_width() const { return kv_heads * head_dim; }
     // Without a cache, queries and keys move together. Only their distance matters, so the position has no effect.
@@ -43,6 +55,12 @@ struct Setting {
     [[nodiscard]] int64_t key_time_stride() const { return cached ? 1 : k.time_stride; }
     [[nodiscard]] int64_t mask_batch_stride() const { return shared_mask ? k.length : q.length * k.length; }
     [[nodiscard]] int64_t mask_query_stride() const { return shared_mask ? 0 : k.length; }
+
+  private:
+    static constexpr lamina_tensor nothing{}; // as a port that is left out
+    static Tensor in(const Call &call, std::string_view name) {
+        return has_input(call, name) ? call.in(name) : Tensor(nothing);
+    }
 };
 
 } // namespace attention

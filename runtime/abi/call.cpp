@@ -1,5 +1,7 @@
 #include "abi/call.hpp"
 
+#include "abi/pattern.hpp"
+
 #include <lamina/plugin/arranged.h>
 #include <lamina/plugin/prepare.h>
 
@@ -159,6 +161,13 @@ BoundCall::BoundCall(const LayerCall &call, const LayerCall::Data *data, const l
 }
 
 void BoundCall::reference(std::span<const int64_t> rows) const {
+    if (call_->layer().pattern != nullptr) {
+        LayerCall::Data data;
+        for (const auto &[from, to] : {std::pair(&in_, &data.in), std::pair(&weight_, &data.weight),
+                                       std::pair(&out_, &data.out), std::pair(&state_, &data.state)})
+            for (const lamina_tensor &tensor : *from) to->push_back(tensor.data);
+        return run_members(*call_, data, rows);
+    }
     HostState state;
     const lamina_host host = make_host(state);
     lamina_call arguments = arguments_;
@@ -200,6 +209,7 @@ LayerCall::LayerCall(const OpenCall &call, const Solver &solver)
 }
 
 void LayerCall::check() const {
+    if (layer_->pattern != nullptr) (void)calls_of_members(*this); // each is checked
     if (layer_->contract->check == nullptr) return;
     HostState state;
     const lamina_host host = make_host(state);

@@ -30,7 +30,7 @@ class LayerCall {
     // size that is still open, Error(input) for a size that no tensor can have.
     LayerCall(const OpenCall &call, const Solver &solver);
 
-    void check() const; // calls the plugin's check; throws Error
+    void check() const; // calls the plugin's check, of a fusion those of what it fuses, too; throws Error
 
     [[nodiscard]] const Layer &layer() const { return *layer_; }
     [[nodiscard]] const std::string &where() const { return where_; }

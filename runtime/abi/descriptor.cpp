@@ -250,7 +250,10 @@ std::string fault_of(const lamina_layer &layer) {
         return "version, summary or source is null";
     if (layer.n_outputs == 0) return "a layer has at least one output";
     if (layer.n_cases == 0 || layer.cases == nullptr) return "no conformance cases: nothing could prove its kernels";
-    if (layer.reference == nullptr || layer.plan == nullptr) return "no reference or no plan";
+    if (layer.plan == nullptr) return "no plan";
+    if (layer.reference == nullptr && layer.fuses == nullptr) return "no reference";
+    if (layer.reference != nullptr && layer.fuses != nullptr)
+        return "a reference, although it is a fusion: the references of the layers that it fuses are its own";
     for (const std::string &fault :
          {fault_of_params(layer), fault_of_ports(layer.inputs, layer.n_inputs, "input", true),
           fault_of_ports(layer.weights, layer.n_weights, "weight", true),

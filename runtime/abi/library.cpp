@@ -2,6 +2,7 @@
 
 #include "abi/contract.hpp"
 #include "abi/descriptor.hpp"
+#include "abi/pattern.hpp"
 #include "base/dynamic_library.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
@@ -135,6 +136,21 @@ class Registry::Finder {
         for (const fs::path &path : libraries_in(folder)) load(path);
     }
 
+    // When all layers are known.
+    void read_patterns() {
+        auto &layers = registry_.layers_;
+        for (auto it = layers.begin(); it != layers.end();) {
+            Layer &layer = it->second;
+            try {
+                if (layer.contract->fuses != nullptr) layer.pattern = read_pattern(*layer.contract, layers);
+                ++it;
+            } catch (const Error &e) {
+                reject(layer.path, e.what());
+                it = layers.erase(it); // a fusion is a member of none
+            }
+        }
+    }
+
   private:
     void load(const fs::path &path) {
         std::string fault = "it is writable by every user: chmod o-w it";
@@ -165,7 +181,7 @@ class Registry::Finder {
         const std::string id = own->id;
         const auto known = registry_.layers_.find(id);
         if (known == registry_.layers_.end() && !twice_.contains(id)) {
-            registry_.layers_.emplace(id, Layer{own.get(), path, hash, own});
+            registry_.layers_.emplace(id, Layer{own.get(), path, hash, own, nullptr});
             folder_of_[id] = folder_;
         } else if (folder_of_[id] != folder_) {
             reject(path, "layer '" + id + "' was already found in a folder that is searched earlier");
@@ -190,6 +206,7 @@ std::shared_ptr<const Registry> Registry::discover(const std::vector<fs::path> &
     auto registry = std::make_shared<Registry>();
     Finder finder(*registry);
     for (const fs::path &folder : folders) finder.search(folder);
+    finder.read_patterns();
     return registry;
 }
 

@@ -15,12 +15,15 @@
 
 namespace lamina::abi {
 
+struct Pattern;
+
 // A layer plugin whose descriptor has been checked completely.
 struct Layer {
     const lamina_layer *contract = nullptr; // the host's copy
     std::filesystem::path path;
     uint64_t hash = 0; // of the bytes that were loaded; verdicts about its kernels are keyed by it
     std::shared_ptr<const lamina_layer> owned{}; // keeps `contract`
+    std::shared_ptr<const Pattern> pattern{};    // of a fusion: what it replaces; else null
 
     [[nodiscard]] std::string_view id() const { return contract->id; }
 };
@@ -53,7 +56,7 @@ class Registry {
     // Loads every lamina_*.so in these folders, in order. A library that cannot be used is listed in rejected(), and
     // the others are still loaded. If two folders have the same layer, the first folder's is used and the other
     // rejected; two in one folder are both rejected. World-writable files and folders are refused. A folder that does
-    // not exist is an Error(plugin).
+    // not exist is an Error(plugin). A fusion of layers that are not there is rejected, too.
     static std::shared_ptr<const Registry> discover(const std::vector<std::filesystem::path> &folders);
 
     // --plugin-dir values, then $LAMINA_PLUGIN_PATH (colon-separated), then the folder that belongs to this library.

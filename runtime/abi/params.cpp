@@ -35,7 +35,9 @@ double choice_index(const lamina_param &p, const std::string &value, const std::
                 where + ": expected one of " + p.choices + ", found \"" + value + "\"" + did_you_mean(value, all));
 }
 
-double number_of(const lamina_param &p, const ParamValue &value, const std::string &where) {
+} // namespace
+
+double param_number(const lamina_param &p, const ParamValue &value, const std::string &where) {
     const auto fail = [&](const char *expected) -> double {
         throw Error(ErrorCode::input, where + ": expected " + expected + ", found " + text_of(value));
     };
@@ -55,7 +57,13 @@ double number_of(const lamina_param &p, const ParamValue &value, const std::stri
     return v;
 }
 
-} // namespace
+ParamValue param_value(const lamina_param &p, double number) {
+    if (p.kind == LAMINA_BOOL) return number != 0;
+    if (p.kind != LAMINA_CHOICE) return number;
+    std::string_view names = p.choices; // "interleaved|halves"
+    for (auto skip = static_cast<size_t>(number); skip > 0; --skip) names.remove_prefix(names.find('|') + 1);
+    return std::string(names.substr(0, names.find('|')));
+}
 
 std::vector<double> resolve_params(const lamina_layer &layer,
                                    const std::map<std::string, ParamValue, std::less<>> &given,
@@ -72,7 +80,7 @@ std::vector<double> resolve_params(const lamina_layer &layer,
         const std::string place = where + ": parameter '" + p.name + "'";
         const auto it = given.find(p.name);
         if (it != given.end())
-            out.push_back(number_of(p, it->second, place));
+            out.push_back(param_number(p, it->second, place));
         else if (p.follows != nullptr)
             out.push_back(out[place_of_name(layer.params, i, p.follows)]);
         else if ((p.flags & LAMINA_REQUIRED) != 0)

@@ -18,6 +18,12 @@ using Params = std::map<std::string, ParamValue, std::less<>>; // by name
 [[nodiscard]] std::vector<double> resolve_params(const lamina_layer &layer, const Params &given,
                                                  const std::string &where);
 
+// The number that a plugin gets for a value of a parameter. Throws Error(input) for a value that it cannot have; the
+// message begins with `where`.
+[[nodiscard]] double param_number(const lamina_param &param, const ParamValue &value, const std::string &where);
+// The other way round.
+[[nodiscard]] ParamValue param_value(const lamina_param &param, double number);
+
 // The value of batch_first; true for a layer without that parameter.
 [[nodiscard]] bool is_batch_first(const lamina_layer &layer, const std::vector<double> &params);
 

@@ -352,6 +352,73 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
                                            std::set<std::string> *unproven) {
     const std::lock_guard lock(mutex_);
     const AtEnd finished([&] { finish(); });
+    return choose_all(plan, backend, wanted, unproven);
+}
+
+// Whether a fusion runs where it matches. What was measured is kept with the variants that the other layers had then.
+bool Admission::worthwhile(const plan::GraphPlan &plan, const fusion::Match &match, plan::Backend &backend,
+                           const Wanted &wanted) {
+    const abi::Layer &layer = match.fused.call.layer();
+    if (const auto named = wanted.variants.find(layer.id()); named != wanted.variants.end())
+        return why_not_fit(match.fused, named->second).empty();
+    for (const size_t s : match.steps)
+        if (wanted.variants.contains(plan.steps[s].call.layer().id())) return false; // it is to be seen
+
+    std::vector<std::string> fused;
+    for (const plan::Variant &variant : variants_for(match.fused, wanted.precision))
+        if (why_not_fit(match.fused, variant.name).empty() && proved(match.fused, variant, false))
+            fused.push_back(variant.name);
+    findings_.tell_barred(layer);
+    if (fused.empty()) return false;
+
+    std::vector<size_t> steps = match.steps;
+    std::ranges::sort(steps);
+    const plan::GraphPlan apart = plan::section(plan, steps).plan;
+    const std::vector<std::string> variants = choose_all(apart, backend, wanted, nullptr);
+    constexpr const char *other_layers = "other layers";
+    std::string shapes = shapes_of(match.fused) + " beside";
+    for (const std::string &variant : variants) shapes += " " + variant;
+    const std::string known = findings_.fastest(layer, shapes);
+    if (known == other_layers || std::ranges::find(fused, known) != fused.end()) return known != other_layers;
+    if (measuring_ >= usual_measuring + proving_time_) return false;
+
+    const auto began = Clock::now();
+    const auto alone = fusion::find(apart, *device_->plugins(), [&](const abi::Layer &l) { return &l == &layer; });
+    const plan::GraphPlan together = fusion::fuse(apart, alone);
+    std::string best = other_layers;
+    double least = seconds_of(apart, backend, variants);
+    for (const std::string &variant : fused)
+        if (const double seconds = seconds_of(together, backend, {variant}); seconds < least)
+            least = seconds, best = variant;
+    measuring_ += Clock::now() - began;
+    findings_.set_fastest(layer, shapes, best);
+    return best != other_layers;
+}
+
+std::vector<fusion::Match> Admission::choose_fusions(const plan::GraphPlan &plan,
+                                                     const std::vector<fusion::Match> &matches, plan::Backend &backend,
+                                                     const Wanted &wanted) {
+    const std::lock_guard lock(mutex_);
+    const AtEnd finished([&] { finish(); });
+    std::map<std::string, bool> kinds; // whether such matches are worthwhile
+    std::vector<const plan::Step *> distinct;
+    for (const fusion::Match &match : matches)
+        if (kinds.emplace(kind_of(match.fused), false).second) distinct.push_back(&match.fused);
+    prove_other_variants(distinct, wanted);
+    kinds.clear();
+    std::vector<fusion::Match> out;
+    for (const fusion::Match &match : matches) {
+        if (std::ranges::any_of(out, [&](const fusion::Match &other) { return overlap(match, other); })) continue;
+        const auto [kind, fresh] = kinds.emplace(kind_of(match.fused), false);
+        if (fresh) kind->second = worthwhile(plan, match, backend, wanted);
+        if (kind->second) out.push_back(match);
+    }
+    prove_rest_in_background(distinct, wanted.precision);
+    return out;
+}
+
+std::vector<std::string> Admission::choose_all(const plan::GraphPlan &plan, plan::Backend &backend,
+                                               const Wanted &wanted, std::set<std::string> *unproven) {
     // Steps of the same kind, as in all blocks of a model, need the same proofs and get the same variant.
     std::map<std::string, size_t> kinds; // the first step of each
     std::vector<size_t> first_alike;

@@ -6,6 +6,7 @@
 #include "admission/findings.hpp"
 #include "admission/step_case.hpp"
 #include "admission/trials.hpp"
+#include "fusion/fusion.hpp"
 #include "plan/device.hpp"
 #include "plan/graph_plan.hpp"
 #include "plan/program.hpp"
@@ -58,6 +59,13 @@ class Admission {
     [[nodiscard]] std::vector<std::string> choose(const plan::GraphPlan &plan, plan::Backend &backend,
                                                   const Wanted &wanted, std::set<std::string> *unproven = nullptr);
 
+    // Which of these matches, of a plan's steps on this device, to use: fusions that passed their proof, and are faster
+    // than what they replace; and those whose variant was requested, if it may run. The steps that they replace are
+    // proved first, because they run if a fusion may not.
+    [[nodiscard]] std::vector<fusion::Match> choose_fusions(const plan::GraphPlan &plan,
+                                                            const std::vector<fusion::Match> &matches,
+                                                            plan::Backend &backend, const Wanted &wanted);
+
     // Continues on the same device after it was lost and reopened. What was proved stays proved.
     void move_to(std::shared_ptr<plan::Device> device);
 
@@ -74,6 +82,10 @@ class Admission {
 
   private:
     using Clock = std::chrono::steady_clock;
+    [[nodiscard]] std::vector<std::string> choose_all(const plan::GraphPlan &plan, plan::Backend &backend,
+                                                      const Wanted &wanted, std::set<std::string> *unproven);
+    [[nodiscard]] bool worthwhile(const plan::GraphPlan &plan, const fusion::Match &match, plan::Backend &backend,
+                                  const Wanted &wanted);
     void finish();
     // Runs trials of variants that are not barred, as long as `go_on` returns true, and adds the results to the
     // verdicts.

@@ -61,7 +61,7 @@ void Findings::record(const Trial &trial, const CaseResult *result) {
 }
 
 void Findings::record(const Trial &trial, const Error &error) {
-    const bool baseline = trial.variant == trial.layer->contract->variants[0].name;
+    const bool baseline = trial.layer->pattern == nullptr && trial.variant == trial.layer->contract->variants[0].name;
     if (error.code() == ErrorCode::device_lost && !baseline) bar(*trial.layer, trial.variant, error.what());
 }
 

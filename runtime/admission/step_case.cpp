@@ -14,14 +14,6 @@ namespace {
 using conformance::Case, conformance::Values;
 using Limits = plan::Device::Limits;
 
-abi::ParamValue value_of(const lamina_param &param, double number) {
-    if (param.kind == LAMINA_BOOL) return number != 0;
-    if (param.kind != LAMINA_CHOICE) return number;
-    std::string_view names = param.choices; // "interleaved|halves"
-    for (auto skip = static_cast<size_t>(number); skip > 0; --skip) names.remove_prefix(names.find('|') + 1);
-    return std::string(names.substr(0, names.find('|')));
-}
-
 std::set<std::string, std::less<>> set_of(const std::vector<std::string> &names) {
     return {names.begin(), names.end()};
 }
@@ -52,7 +44,7 @@ Case case_of(const abi::LayerCall &step) {
     const lamina_layer &layer = *step.layer().contract;
     Case c;
     for (uint32_t i = 0; i < layer.n_params; ++i)
-        c.params[layer.params[i].name] = value_of(layer.params[i], step.params()[i]);
+        c.params[layer.params[i].name] = abi::param_value(layer.params[i], step.params()[i]);
     c.axes = step.leading();
     take_ports(step, abi::PortList::in, {layer.inputs, layer.n_inputs}, c);
     take_ports(step, abi::PortList::weight, {layer.weights, layer.n_weights}, c);

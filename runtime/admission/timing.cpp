@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <utility>
 
 namespace lamina::admission {
 namespace {
@@ -14,15 +15,18 @@ constexpr int least_runs = 3, most_runs = 30;
 constexpr std::chrono::milliseconds short_time{2};
 
 // Values that give a kernel its full work: every key counts, every id is in range.
-Tensor busy_values(const plan::Step &step, size_t port) {
-    Tensor t(step.call.types(abi::PortList::in)[port]);
-    if (t.dtype() == DType::i32) {
-        const auto range = step.call.values(abi::PortList::in, static_cast<uint32_t>(port));
-        const int64_t high = range ? std::min<int64_t>(range->second - 1, INT32_MAX) : 0;
-        std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
-    } else {
+Tensor busy_values(const plan::GraphPlan &plan, int32_t input) {
+    Tensor t(plan.tensors[static_cast<size_t>(input)].type);
+    if (t.dtype() != DType::i32) {
         for (size_t i = 0; i < t.f32().size(); ++i) t.f32()[i] = static_cast<float>(i % 7) * 0.25f - 0.75f;
+        return t;
     }
+    int64_t high = INT32_MAX;
+    for (const plan::Step &step : plan.steps)
+        for (uint32_t port = 0; port < step.in.size(); ++port)
+            if (step.in[port] == input)
+                high = std::min(high, step.call.values(abi::PortList::in, port).value_or(std::pair(0, 1)).second - 1);
+    std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
     return t;
 }
 
@@ -38,27 +42,31 @@ std::string shapes_of(const plan::Step &step) {
     return key;
 }
 
+double seconds_of(plan::GraphPlan plan, plan::Backend &backend, std::vector<std::string> variants) {
+    double seconds = 0; // of the last run, by the device's clock: submitting and waiting take longer than most steps
+    plan::ProgramOptions options;
+    options.variants = std::move(variants);
+    options.timed = [&](const plan::Program &, const plan::RunTimes &times) { seconds = times.of_dispatches(); };
+    const auto program = backend.compile(std::move(plan), options);
+    for (const auto &[name, input] : program->plan().inputs)
+        program->write(input, busy_values(program->plan(), input).bytes());
+    program->run(); // the first run is slower than the others
+    double least = std::numeric_limits<double>::infinity();
+    const auto began = Clock::now();
+    for (int i = 0; i < least_runs || (i < most_runs && Clock::now() - began < short_time); ++i) {
+        program->run();
+        least = std::min(least, seconds);
+    }
+    return least;
+}
+
 std::string measure_fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                             const std::vector<std::string> &variants) {
     std::string best;
     double best_seconds = std::numeric_limits<double>::infinity();
     for (const std::string &variant : variants) {
-        double seconds =
-            0; // of the last run, by the device's clock: submitting and waiting take longer than most steps
-        plan::ProgramOptions options;
-        options.variants = {variant};
-        options.timed = [&](const plan::Program &, const plan::RunTimes &times) { seconds = times.of_dispatches(); };
-        const auto program = backend.compile(plan::isolate(plan, step), options);
-        const plan::Step &alone = program->plan().steps.front();
-        for (size_t port = 0; port < alone.in.size(); ++port)
-            if (alone.in[port] != plan::none && alone.call.bound(abi::PortList::in)[port] == port)
-                program->write(alone.in[port], busy_values(alone, port).bytes());
-        program->run(); // the first run is slower than the others
-        const auto began = Clock::now();
-        for (int i = 0; i < least_runs || (i < most_runs && Clock::now() - began < short_time); ++i) {
-            program->run();
-            if (seconds < best_seconds) best_seconds = seconds, best = variant;
-        }
+        const double seconds = seconds_of(plan::isolate(plan, step), backend, {variant});
+        if (seconds < best_seconds) best_seconds = seconds, best = variant;
     }
     return best;
 }

@@ -16,6 +16,7 @@ Comparison compare(const Runtime &runtime, const Model &model, const Device &dev
     session_options.cache = options.cache;
     SessionOptions exact = session_options;
     session_options.precision = options.precision;
+    session_options.fusion = options.fusion;
     session_options.split = options.split;
     session_options.max_memory = options.max_memory;
     Session on_device = runtime.session(model, device, session_options);

@@ -45,17 +45,13 @@ std::vector<std::string> variants_of(detail::SessionState &session, const plan::
     return out;
 }
 
-// A graph for these shapes. With keep_all every tensor has its own memory and can be read; otherwise memory is shared
-// as in a session.
-std::unique_ptr<plan::Program> compile(detail::SessionState &session, const std::string &graph,
-                                       plan::GraphShapes shapes, const Wanted &wanted, bool keep_all) {
-    shapes.state_dtype = session.options.cache;
+// With keep_all every tensor has its own memory and can be read; otherwise memory is shared as in a session.
+std::unique_ptr<plan::Program> compile(detail::SessionState &session, plan::GraphPlan plan, const Wanted &wanted,
+                                       bool keep_all) {
     plan::ProgramOptions options;
     options.keep_all = keep_all;
     options.working = session.runtime->options.working;
     options.poison = keep_all ? plan::poison_word : plan::other_poison[1]; // different, to expose unwritten memory
-    plan::GraphPlan plan =
-        plan::plan_graph(*session.model, session.model->graphs.at(graph), *session.runtime->plugins, shapes);
     options.variants = variants_of(session, plan, wanted);
     return session.backend().compile(std::move(plan), options);
 }
@@ -92,17 +88,24 @@ uint32_t arithmetic_of(const lamina_layer &contract, const std::string &variant,
 
 } // namespace
 
-GraphComparison::GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
-                                 const CompareOptions &options, std::set<std::string> &unproven,
-                                 const GraphComparison *before)
+plan::GraphPlan GraphComparison::planned(detail::SessionState &device, const GraphSteps &graph,
+                                         const CompareOptions &options) {
+    plan::GraphShapes shapes = graph.shapes;
+    shapes.state_dtype = device.options.cache;
+    return device.planned(graph.graph, shapes, options.variants);
+}
+
+GraphComparison::GraphComparison(detail::SessionState &truth, detail::SessionState &device, const plan::GraphPlan &plan,
+                                 const GraphSteps &graph, const CompareOptions &options,
+                                 std::set<std::string> &unproven, const GraphComparison *before)
     : device_(device), first_(graph.first), repeats_(options.repeat - std::min<size_t>(options.repeat, 1)),
-      replay_folder_(options.replay_folder), truth_(truth, graph, options, unproven),
-      running_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, true), false),
-      whole_(compile(device, graph.graph, graph.shapes, {options.variants, unproven}, false), repeats_ != 0) {
-    const std::vector<plan::Step> &steps = plan().steps;
-    const std::vector<size_t> places = device.places_of(plan());
+      replay_folder_(options.replay_folder), truth_(truth, plan, graph, options, unproven),
+      running_(compile(device, plan, {options.variants, unproven}, true), false),
+      whole_(compile(device, plan, {options.variants, unproven}, false), repeats_ != 0) {
+    const std::vector<plan::Step> &steps = plan.steps;
+    const std::vector<size_t> places = device.places_of(plan);
     for (size_t s = 0; s < steps.size(); ++s) {
-        alone_.emplace_back(compile_alone(device, plan(), s, running_.variant(s)), true);
+        alone_.emplace_back(compile_alone(device, plan, s, running_.variant(s)), true);
         layers_.push_back({graph.graph,
                            steps[s].name,
                            steps[s].call.layer().contract->id,
@@ -172,7 +175,7 @@ bool GraphComparison::compare_layer(size_t s) {
     const Expected expected = truth_.expected(s, by_itself, tolerance);
     const std::optional<Tensor> margins = truth_.margins(s);
     std::vector<Tensor> of_choice; // for the choice of the running model
-    if (margins) of_choice = truth_.run().read(results_of(step));
+    if (margins) of_choice = truth_.read(results_of(step));
     const std::vector<Tensor> &followed = margins ? of_choice : expected.results;
     const auto rows = static_cast<size_t>(step.call.rows());
     layer.rows += rows;
@@ -206,9 +209,9 @@ void GraphComparison::write_replay(size_t s, const Expected &expected) {
         [&](int32_t t) {
             const auto at = std::ranges::find(results, t) - results.begin();
             const auto result = static_cast<size_t>(at);
-            return result < results.size() ? expected.results[result] : truth_.run().read(t);
+            return result < results.size() ? expected.results[result] : truth_.read(t);
         },
-        [&](int32_t t) { return truth_.run().before(t); },
+        [&](int32_t t) { return truth_.before(t); },
         [&](int32_t t) {
             const plan::GraphPlan &alone = alone_[s].plan();
             return alone_[s].read(alone.tensor(plan().tensors[static_cast<size_t>(t)].name));

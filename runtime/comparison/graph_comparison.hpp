@@ -27,7 +27,8 @@ class GraphComparison {
     // `before`: of the same graph with other shapes, whose states this one takes over; or null. Types of layers of
     // which no variant is proved run, too, and are added to `unproven`.
     GraphComparison(detail::SessionState &truth, detail::SessionState &device, const GraphSteps &graph,
-                    const CompareOptions &options, std::set<std::string> &unproven, const GraphComparison *before);
+                    const CompareOptions &options, std::set<std::string> &unproven, const GraphComparison *before)
+        : GraphComparison(truth, device, planned(device, graph, options), graph, options, unproven, before) {}
 
     // Compares one more step; false when something is wrong in it.
     bool step(const TensorMap &inputs);
@@ -36,6 +37,11 @@ class GraphComparison {
     void keep_states() { alone_.clear(); }
 
   private:
+    GraphComparison(detail::SessionState &truth, detail::SessionState &device, const plan::GraphPlan &plan,
+                    const GraphSteps &graph, const CompareOptions &options, std::set<std::string> &unproven,
+                    const GraphComparison *before);
+    [[nodiscard]] static plan::GraphPlan planned(detail::SessionState &device, const GraphSteps &graph,
+                                                 const CompareOptions &options);
     [[nodiscard]] const plan::GraphPlan &plan() const { return running_.plan(); }
     void repeat_whole();
     bool compare_layer(size_t s);

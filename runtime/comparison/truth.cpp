@@ -48,45 +48,70 @@ plan::ProgramOptions with_references(detail::SessionState &session, std::vector<
 
 } // namespace
 
-Truth::Truth(detail::SessionState &session, const GraphSteps &graph, const CompareOptions &options,
-             std::set<std::string> &unproven)
-    : session_(session), run_([&] {
-          plan::GraphPlan plan = plan_of(session, graph);
-          free_ = plan;
+Truth::Truth(detail::SessionState &session, const plan::GraphPlan &device, const GraphSteps &graph,
+             const CompareOptions &options, std::set<std::string> &unproven)
+    : session_(session), device_(device), free_(plan_of(session, graph)), samples_(device.steps.size()), run_([&] {
+          std::map<std::string, size_t> layers;
+          for (size_t s = 0; s < device_.steps.size(); ++s) {
+              layers[device_.steps[s].name] = s;
+              for (const std::string &name : device_.steps[s].replaces) layers[name] = s;
+          }
+          for (const plan::Step &step : free_.steps) layer_of_.push_back(layers.at(step.name));
+          plan::GraphPlan plan = free_;
           give_choices(plan);
-          const bool references = options.against == "reference";
-          samples_.resize(plan.steps.size());
-          if (references && !options.all_rows) samples_ = samples_of(plan, graph.inputs.size());
-          const bool kernels = !references || std::ranges::any_of(samples_, std::not_fn(&Samples::value_type::empty));
-          std::vector<std::string> variants(plan.steps.size(), "reference");
-          const std::vector<std::string> own = kernels ? session.variants(plan, &unproven) : variants;
-          for (size_t s = 0; s < own.size(); ++s)
-              if (!references || sampled(s)) variants[s] = own[s];
-          return Run(session.backend().compile(std::move(plan), with_references(session, std::move(variants))), true);
+          take_samples(graph, options);
+          std::vector<std::string> own = variants(plan, options, unproven);
+          return Run(session.backend().compile(std::move(plan), with_references(session, std::move(own))), true);
       }()) {
+    std::vector<bool> by_kernel(samples_.size());
+    for (size_t s = 0; s < free_.steps.size(); ++s)
+        if (run_.variant(s) != "reference") by_kernel[layer_of_[s]] = true;
     for (size_t s = 0; s < samples_.size(); ++s)
-        if (run_.variant(s) == "reference") samples_[s].clear(); // there is no kernel: all rows are right
+        if (!by_kernel[s]) samples_[s].clear(); // there is no kernel: all rows are right
+    for (const plan::PlannedTensor &tensor : device_.tensors) same_.push_back(run_.plan().tensor(tensor.name));
+}
+
+void Truth::take_samples(const GraphSteps &graph, const CompareOptions &options) {
+    if (options.against == "reference" && !options.all_rows) samples_ = samples_of(device_, graph.inputs.size());
+}
+
+// What computes each layer: references, but kernels where the reference takes too long.
+std::vector<std::string> Truth::variants(const plan::GraphPlan &plan, const CompareOptions &options,
+                                         std::set<std::string> &unproven) {
+    const bool references = options.against == "reference";
+    std::vector<std::string> out(plan.steps.size(), "reference");
+    if (references && std::ranges::all_of(samples_, &Samples::value_type::empty)) return out;
+    const std::vector<std::string> own = session_.variants(plan, &unproven);
+    for (size_t s = 0; s < own.size(); ++s)
+        if (!references || sampled(layer_of_[s])) out[s] = own[s];
+    return out;
 }
 
 void Truth::give_choices(plan::GraphPlan &plan) {
     for (size_t s = 0; s < plan.steps.size(); ++s) {
         plan::Step &step = plan.steps[s];
         const auto choice = conformance::choice_of(step.call);
-        if (!choice) continue;
+        if (!choice || !device_.steps[layer_of_[s]].replaces.empty()) continue;
         const std::string name = step.name + "." + step.call.layer().contract->inputs[choice->given].name;
         const auto tensor = static_cast<int32_t>(plan.tensors.size());
         plan.tensors.push_back(
             {name, step.call.types(abi::PortList::out)[choice->indices], plan::PlannedTensor::Kind::input, false});
         plan.inputs[name] = step.in[choice->given] = tensor;
         step.call = step.call.with(choice->given, choice->indices);
-        chosen_.emplace(s, Chosen{*choice, name});
+        chosen_.emplace(layer_of_[s], Chosen{s, *choice, name});
     }
+}
+
+std::vector<Tensor> Truth::read(const std::vector<int32_t> &tensors) const {
+    std::vector<Tensor> out;
+    for (const int32_t t : tensors) out.push_back(read(t));
+    return out;
 }
 
 void Truth::step(const TensorMap &inputs, const Run &device) {
     TensorMap all = inputs;
     for (const auto &[s, chosen] : chosen_) {
-        const plan::Step &step = free_.steps[s];
+        const plan::Step &step = device_.steps[s];
         std::vector<Tensor> found = device.read(step.out);
         Tensor &indices = found[chosen.ports.indices];
         // No choice at all: the layer is wrong by itself, and what later layers take does not matter.
@@ -102,13 +127,13 @@ void Truth::step(const TensorMap &inputs, const Run &device) {
 std::optional<Tensor> Truth::margins(size_t layer) const {
     const auto chosen = chosen_.find(layer);
     if (chosen == chosen_.end()) return std::nullopt;
-    return run_.read(free_.steps[layer].out[chosen->second.ports.margin]);
+    return read(device_.steps[layer].out[chosen->second.ports.margin]);
 }
 
 // What the layer computes by itself, or for the choice that a device made by itself, if that is as good.
 std::vector<Tensor> Truth::expected_of_choice(size_t layer, const std::vector<Tensor> &found,
                                               const lamina_tolerance &tolerance) const {
-    conformance::CaseGraph graph{.plan = plan::isolate(free_, layer),
+    conformance::CaseGraph graph{.plan = plan::isolate(free_, chosen_.at(layer).layer),
                                  .weights = session_.model->weights,
                                  .values = {},
                                  .results = {},
@@ -121,9 +146,9 @@ std::vector<Tensor> Truth::expected_of_choice(size_t layer, const std::vector<Te
 }
 
 Expected Truth::expected(size_t layer, const std::vector<Tensor> &found, const lamina_tolerance &tolerance) {
-    const plan::Step &step = plan().steps[layer];
+    const plan::Step &step = device_.steps[layer];
     if (chosen_.contains(layer)) return {expected_of_choice(layer, found, tolerance), step.out.size()};
-    Expected out{run_.read(results_of(step)), step.out.size()};
+    Expected out{read(results_of(step)), step.out.size()};
     if (!sampled(layer)) return out;
     out.sampled = true;
     const auto most = static_cast<size_t>(conformance::affordable_rows(step.call, most_work));
@@ -140,7 +165,7 @@ Expected Truth::expected(size_t layer, const std::vector<Tensor> &found, const l
 
     plan::ProgramOptions options = with_references(session_, {"reference"});
     options.references.rows = out.rows;
-    Run reference(session_.backend().compile(plan::isolate(plan(), layer), options), true);
+    Run reference(session_.backend().compile(plan::isolate(device_, layer), options), true);
     reference.step_within(run_);
     const std::vector<Tensor> right = reference.read(results_of(reference.plan().steps[0]));
     for (size_t i = 0; i < right.size(); ++i)

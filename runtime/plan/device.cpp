@@ -22,7 +22,8 @@ std::string pipeline_of(const Dispatch &dispatch) {
 std::vector<Variant> KernelDevice::variants(const abi::Layer &layer) const {
     std::vector<Variant> out;
     for (uint32_t i = 0; i < layer.contract->n_variants; ++i)
-        out.push_back({layer.contract->variants[i].name, layer.contract->variants[i].arithmetic, i == 0});
+        out.push_back({layer.contract->variants[i].name, layer.contract->variants[i].arithmetic,
+                       i == 0 && layer.pattern == nullptr}); // where a fusion has none, the layers that it fuses run
     return out;
 }
 

@@ -16,7 +16,7 @@ namespace lamina::plan {
 struct Variant {
     std::string name;
     uint32_t arithmetic = LAMINA_F32; // selects the tolerance
-    bool baseline = false;            // must accept every case
+    bool baseline = false;            // must accept every case; a fusion has none
 };
 
 // An open device, for the layers of some plugins. Thread-safe.
@@ -70,8 +70,9 @@ class Device {
 // One that runs the kernels of plugins, as they plan it.
 class KernelDevice : public Device {
   public:
-    KernelDevice(std::shared_ptr<const abi::Registry> plugins, const lamina_device &capabilities)
-        : planner_(std::make_shared<Planner>(std::move(plugins), capabilities)) {}
+    KernelDevice(std::shared_ptr<const abi::Registry> plugins, const lamina_device &capabilities,
+                 size_t most_bindings = SIZE_MAX)
+        : planner_(std::make_shared<Planner>(std::move(plugins), capabilities, most_bindings)) {}
 
     [[nodiscard]] const std::shared_ptr<const abi::Registry> &plugins() const override { return planner_->plugins(); }
     [[nodiscard]] std::vector<Variant> variants(const abi::Layer &layer) const override;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <set>
 
 namespace lamina::plan {
@@ -79,14 +80,11 @@ GraphPlan only_states(GraphPlan plan) {
         for (const int32_t t : step.in)
             if (kept[s] && t != none) needed[static_cast<size_t>(t)] = true;
     }
-    Excerpt out(plan, plan.graph, static_cast<size_t>(std::ranges::count(kept, true)));
-    std::map<std::string, int32_t, std::less<>> inputs;
-    for (const auto &[name, t] : plan.inputs) inputs[name] = out.tensor(t);
+    std::vector<Step> steps;
     for (size_t s = 0; s < plan.steps.size(); ++s)
-        if (kept[s]) out.step(std::move(plan.steps[s]));
-    GraphPlan states = out.take();
-    states.inputs = std::move(inputs);
-    states.sequences = plan.sequences;
+        if (kept[s]) steps.push_back(std::move(plan.steps[s]));
+    plan.outputs.clear();
+    GraphPlan states = with_steps(plan, std::move(steps));
     for (PlannedTensor &tensor : states.tensors) tensor.output = false;
     return states;
 }
@@ -138,17 +136,39 @@ GraphPlan isolate(const GraphPlan &plan, size_t step) {
     return out;
 }
 
+GraphPlan with_steps(const GraphPlan &plan, std::vector<Step> steps) {
+    Excerpt excerpt(plan, plan.graph, steps.size());
+    std::map<std::string, int32_t, std::less<>> inputs, outputs;
+    for (const auto &[name, t] : plan.inputs) inputs[name] = excerpt.tensor(t);
+    for (Step &step : steps) excerpt.step(std::move(step));
+    for (const auto &[name, t] : plan.outputs) outputs[name] = excerpt.tensor(t);
+    GraphPlan out = excerpt.take();
+    out.inputs = std::move(inputs), out.outputs = std::move(outputs);
+    out.sequences = plan.sequences;
+    return out;
+}
+
 Section section(const GraphPlan &plan, size_t first, size_t last) {
-    std::vector<bool> made(plan.tensors.size()), taken_later(plan.tensors.size());
+    std::vector<size_t> steps(last - first);
+    std::iota(steps.begin(), steps.end(), first);
+    return section(plan, steps);
+}
+
+Section section(const GraphPlan &plan, std::span<const size_t> steps) {
+    std::vector<bool> made(plan.tensors.size()), taken(plan.tensors.size()); // taken: by others
     const auto mark = [](std::vector<bool> &marks, const std::vector<int32_t> &tensors) {
         for (const int32_t t : tensors)
             if (t != none) marks[static_cast<size_t>(t)] = true;
     };
-    for (size_t s = first; s < last; ++s) mark(made, plan.steps[s].out);
-    for (size_t s = last; s < plan.steps.size(); ++s) mark(taken_later, plan.steps[s].in);
+    for (const size_t s : steps) mark(made, plan.steps[s].out);
+    for (size_t s = 0, next = 0; s < plan.steps.size(); ++s)
+        if (next < steps.size() && steps[next] == s)
+            ++next;
+        else
+            mark(taken, plan.steps[s].in);
 
-    Excerpt excerpt(plan, plan.graph, last - first);
-    for (size_t s = first; s < last; ++s) excerpt.step(plan.steps[s]);
+    Excerpt excerpt(plan, plan.graph, steps.size());
+    for (const size_t s : steps) excerpt.step(plan.steps[s]);
     Section out{excerpt.take(), excerpt.tensors()};
     out.plan.sequences = plan.sequences;
     for (size_t t = 0; t < out.tensors.size(); ++t) {
@@ -160,7 +180,7 @@ Section section(const GraphPlan &plan, size_t first, size_t last) {
             out.plan.inputs[tensor.name] = static_cast<int32_t>(t);
         }
         if (tensor.kind != PlannedTensor::Kind::activation) continue;
-        if (taken_later[whole]) tensor.output = true, tensor.stays = false;
+        if (taken[whole]) tensor.output = true, tensor.stays = false;
         if (tensor.output) out.plan.outputs[tensor.name] = static_cast<int32_t>(t);
     }
     return out;

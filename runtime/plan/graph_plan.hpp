@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Step {
     std::string name; // the node's
     abi::LayerCall call;
     std::vector<int32_t> in, weight, out, state; // indices into GraphPlan::tensors, in the contract's order; or none
+    std::vector<std::string> replaces{};         // of a fusion: the nodes that it computes
 };
 
 struct GraphPlan {
@@ -72,13 +74,17 @@ struct GraphShapes {
 // One step of a plan as a separate plan. Tensors from other steps become inputs; its results become outputs.
 [[nodiscard]] GraphPlan isolate(const GraphPlan &plan, size_t step);
 
-// Steps first to last - 1 of a plan as a separate plan, which runs between the others. Tensors from earlier steps
-// become inputs; results that later steps take become outputs.
+// Some steps of a plan, in ascending order, as a separate plan. Tensors from other steps become inputs; results that
+// others take become outputs.
 struct Section {
     GraphPlan plan;
     std::vector<int32_t> tensors; // of the whole plan: by tensor of this one
 };
-[[nodiscard]] Section section(const GraphPlan &plan, size_t first, size_t last);
+[[nodiscard]] Section section(const GraphPlan &plan, std::span<const size_t> steps);
+[[nodiscard]] Section section(const GraphPlan &plan, size_t first, size_t last); // steps first to last - 1
+
+// The plan with other steps, which use its tensors. Its inputs stay; other tensors that no step uses are gone.
+[[nodiscard]] GraphPlan with_steps(const GraphPlan &plan, std::vector<Step> steps);
 
 // The names of weights that no layer of any graph uses. Without this check, a misspelt optional weight would count as
 // left out.

@@ -20,8 +20,8 @@ std::string key_of(const abi::LayerCall &call, uint32_t variant) {
 
 } // namespace
 
-Planner::Planner(std::shared_ptr<const abi::Registry> plugins, const lamina_device &device)
-    : plugins_(std::move(plugins)), device_(device) {}
+Planner::Planner(std::shared_ptr<const abi::Registry> plugins, const lamina_device &device, size_t most_bindings)
+    : plugins_(std::move(plugins)), device_(device), most_bindings_(most_bindings) {}
 
 // A test may run a layer that no plugin provides, and that does not live as long as this.
 bool Planner::knows(const abi::Layer &layer) const {
@@ -40,10 +40,19 @@ std::shared_ptr<const Kernels> Planner::kernels_of(const abi::Layer &layer) {
 
 Planner::Planned Planner::made(const abi::LayerCall &call, uint32_t variant) {
     Planned out;
-    if (auto plan = plan_layer(call, *kernels_of(call.layer()), variant, device_, out.refusal))
-        out.plan = std::make_shared<const LayerPlan>(std::move(*plan));
-    else if (out.refusal.why.empty())
-        out.refusal.why = "the plugin gave no reason";
+    auto plan = plan_layer(call, *kernels_of(call.layer()), variant, device_, out.refusal);
+    if (!plan) {
+        if (out.refusal.why.empty()) out.refusal.why = "the plugin gave no reason";
+        return out;
+    }
+    for (const Dispatch &dispatch : plan->dispatches)
+        if (dispatch.bindings.size() > most_bindings_) {
+            out.refusal = {"a kernel binds " + std::to_string(dispatch.bindings.size()) +
+                               " buffers; the device takes at most " + std::to_string(most_bindings_),
+                           true};
+            return out;
+        }
+    out.plan = std::make_shared<const LayerPlan>(std::move(*plan));
     return out;
 }
 

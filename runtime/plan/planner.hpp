@@ -15,7 +15,8 @@ namespace lamina::plan {
 // are pure functions of the call.
 class Planner {
   public:
-    Planner(std::shared_ptr<const abi::Registry> plugins, const lamina_device &device);
+    // most_bindings: of a kernel.
+    Planner(std::shared_ptr<const abi::Registry> plugins, const lamina_device &device, size_t most_bindings);
 
     [[nodiscard]] const std::shared_ptr<const abi::Registry> &plugins() const { return plugins_; }
     [[nodiscard]] const lamina_device &device() const { return device_; }
@@ -35,6 +36,7 @@ class Planner {
 
     const std::shared_ptr<const abi::Registry> plugins_;
     const lamina_device device_;
+    const size_t most_bindings_;
     std::mutex mutex_; // guards all below
     std::map<const abi::Layer *, std::shared_ptr<const Kernels>> kernels_;
     std::map<std::string, Planned> plans_;

@@ -53,6 +53,16 @@ std::map<std::string, int32_t> find_taps(const plan::GraphPlan &plan, const std:
     return out;
 }
 
+// Returns work(), and marks the place as lost if its device is lost meanwhile.
+template <class Work> auto noticing_loss(Place &place, const Work &work) {
+    try {
+        return work();
+    } catch (const Error &e) {
+        place.lost = e.code() == ErrorCode::device_lost;
+        throw;
+    }
+}
+
 } // namespace
 
 std::shared_ptr<plan::Program> ProgramCache::get(const std::string &key, const Make &make) {
@@ -103,7 +113,7 @@ std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, p
                                                                      const plan::RunTimes &times) {
                 report(graph_times(program, times, *this));
             };
-        plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
+        plan::GraphPlan plan = planned(graph, shapes, options.variants);
         program_options.variants = variants(plan);
         tell_of_references(plan, program_options.variants);
         const uint64_t bytes = plan::total_bytes(plan::need_of(plan, program_options).others);
@@ -117,16 +127,35 @@ void SessionState::forget(const std::string &graph, int64_t state_length) {
     programs.drop(begin_of_key(graph, state_length));
 }
 
+plan::GraphPlan SessionState::planned(const std::string &graph, const plan::GraphShapes &shapes,
+                                      const std::map<std::string, std::string, std::less<>> &requested) {
+    plan::GraphPlan plan = plan::plan_graph(*model, model->graphs.at(graph), *runtime->plugins, shapes);
+    if (!options.fusion || options.keep_all) return plan;
+    std::vector<fusion::Match> matches = fusion::find(plan, *runtime->plugins), chosen;
+    if (matches.empty()) return plan;
+    const std::vector<size_t> where = places_of(plan);
+    for (size_t p = 0; p < places.size(); ++p) {
+        if (places[p].admission == nullptr) continue;
+        std::vector<fusion::Match> here; // those of which a part is elsewhere are nowhere
+        for (const fusion::Match &match : matches)
+            if (std::ranges::all_of(match.steps, [&](size_t s) { return where[s] == p; })) here.push_back(match);
+        if (split) split->wait();
+        noticing_loss(places[p], [&] {
+            std::ranges::move(
+                places[p].admission->choose_fusions(plan, here, *places[p].backend, {requested, options.precision}),
+                std::back_inserter(chosen));
+        });
+    }
+    return chosen.empty() ? plan : fusion::fuse(plan, chosen);
+}
+
 std::vector<std::string> SessionState::variants(const plan::GraphPlan &plan, std::set<std::string> *unproven) {
     const auto at = [&](Place &place, const plan::GraphPlan &part) {
-        try {
+        return noticing_loss(place, [&] {
             return place.admission
                        ? place.admission->choose(part, *place.backend, {options.variants, options.precision}, unproven)
                        : plan::variants_by_layer(part, options.variants);
-        } catch (const Error &e) {
-            place.lost = e.code() == ErrorCode::device_lost;
-            throw;
-        }
+        });
     };
     if (!split) return at(places.front(), plan);
     split->wait();

@@ -116,6 +116,9 @@ struct SessionState {
     // As Session::run, for a graph that the model has.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
                                 const std::vector<std::string> &taps = {});
+    // The plan of a graph, with the fusions that run on the devices, and those of which a variant is requested.
+    [[nodiscard]] plan::GraphPlan planned(const std::string &graph, const plan::GraphShapes &shapes,
+                                          const std::map<std::string, std::string, std::less<>> &requested);
     // The variant that computes each step. `unproven` is as in Admission::choose.
     [[nodiscard]] std::vector<std::string> variants(const plan::GraphPlan &plan,
                                                     std::set<std::string> *unproven = nullptr);

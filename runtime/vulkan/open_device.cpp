@@ -11,8 +11,8 @@ class OpenDevice final : public Device, public std::enable_shared_from_this<Open
   public:
     OpenDevice(const std::shared_ptr<VulkanInstance> &instance, const PhysicalDevice &physical,
                std::shared_ptr<const abi::Registry> plugins)
-        : Device(std::move(plugins), physical.info.capabilities), instance_(instance),
-          device_(std::make_shared<LogicalDevice>(instance, physical)),
+        : Device(std::move(plugins), physical.info.capabilities, physical.limits.maxPerStageDescriptorStorageBuffers),
+          instance_(instance), device_(std::make_shared<LogicalDevice>(instance, physical)),
           pipelines_(std::make_shared<Pipelines>(
               device_, instance->keeps_pipelines() ? pipeline_cache_file(physical.info) : std::nullopt)) {}
 

@@ -1,0 +1,87 @@
+// Up to three matrix products of the same rows in one dispatch, which fusions take. For each row x, or with NORM its root
+// mean square normalization,
+//     apart: y_a = A x + a, y_b = B x + b, y_c = C x + c
+//     GATED: y_a = act(A x + a) * (B x + b)
+// and with ADD, y_a + z.
+//
+// x (rows, inner), y_a and z (rows, cols_a) and so on, f32; A (cols_a, inner) and so on, any dtype for weights, all in blocks or
+// none; biases and the norm's factors may be left out. A matrix of no columns is none. inner is a multiple of 4. Sums are
+// fp32. The norm divides a row by one number, so sums are divided instead, when that number is known.
+//
+// This file declares the operands and finishes the sums; joint_registers.comp and joint_few_rows.comp compute them, as
+// their namesakes in shaders/product do. add_columns() is called with a number that is written there, so that compilers
+// have a loop for each matrix, and no choice inside of it.
+
+#extension GL_EXT_control_flow_attributes : require
+#include "common/activation.glsl"
+#include "common/weight.glsl"
+#include "common/workgroup.glsl"
+
+layout(push_constant) uniform Push {
+    uint rows, inner;
+    uint cols_a, cols_b, cols_c;
+    float eps, weight_offset; // of the norm
+};
+
+layout(std430, set = 0, binding = 0) readonly buffer X { vec4 x4[]; };
+WEIGHT(factor, 1, 0) // of the norm
+WEIGHT_OR_BLOCKS(weight_a, 2, 1)
+WEIGHT_OR_BLOCKS(weight_b, 3, 2)
+WEIGHT_OR_BLOCKS(weight_c, 4, 3)
+WEIGHT(bias_a, 5, 4)
+WEIGHT(bias_b, 6, 5)
+WEIGHT(bias_c, 7, 6)
+layout(std430, set = 0, binding = 8) writeonly buffer Ya { float y_a[]; };
+layout(std430, set = 0, binding = 9) writeonly buffer Yb { float y_b[]; };
+layout(std430, set = 0, binding = 10) writeonly buffer Yc { float y_c[]; };
+layout(std430, set = 0, binding = 11) readonly buffer Z { float z[]; };
+layout(constant_id = 7) const uint TILE_ROWS = 1;
+layout(constant_id = 8) const bool NORM = false;
+layout(constant_id = 9) const bool GATED = false;
+layout(constant_id = 10) const uint ACTIVATION = LAMINA_NONE;
+layout(constant_id = 11) const bool ADD = false;
+
+uint columns(uint which) { return which == 0u ? cols_a : which == 1u ? cols_b : cols_c; }
+vec4 weight_step(uint which, uint i) { return which == 0u ? weight_a4(i) : which == 1u ? weight_b4(i) : weight_c4(i); }
+float bias_at(uint which, uint i) { return which == 0u ? bias_a(i) : which == 1u ? bias_b(i) : bias_c(i); }
+
+vec4 sum[TILE_ROWS];  // of four columns
+vec4 squares[2];      // of row r: squares[r / 4][r % 4]; only with NORM, and for up to 8 rows
+
+void clear_sums() {
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = vec4(0.0);
+}
+
+// Adds the products of four values of each row and of four columns.
+void add_step(uint which, uvec4 w_at, uint first_row, uint k, bool with_squares) {
+    const uint steps = inner / 4u;
+    const vec4 w[4] = vec4[](weight_step(which, w_at.x + k), weight_step(which, w_at.y + k),
+                             weight_step(which, w_at.z + k), weight_step(which, w_at.w + k));
+    const vec4 scale = NORM && factor_dtype != 0u ? weight_offset + factor4(k) : vec4(1.0);
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+        vec4 v = x4[min(first_row + r, rows - 1u) * steps + k];
+        if (NORM && with_squares) squares[r / 4u][r % 4u] += dot(v, v);
+        if (NORM) v *= scale;
+        sum[r] += vec4(dot(v, w[0]), dot(v, w[1]), dot(v, w[2]), dot(v, w[3]));
+    }
+}
+
+// Where four columns of a matrix begin, in steps; those beyond the edge repeat the last one.
+uvec4 columns_from(uint which, uint col) {
+    return min(col + uvec4(0u, 1u, 2u, 3u), uvec4(columns(which) - 1u)) * (inner / 4u);
+}
+
+float norm_scale(float square) { return NORM ? inversesqrt(square / float(inner) + eps) : 1.0; }
+
+// A column's sum, finished.
+float finished(uint which, uint col, float total, float scale) {
+    return total * scale + bias_at(which, min(col, columns(which) - 1u));
+}
+
+void store(uint which, uint row, uint col, float value) {
+    if (row >= rows || col >= columns(which)) return;
+    const uint at = row * columns(which) + col;
+    if (which == 0u) y_a[at] = ADD ? value + z[at] : value;
+    else if (which == 1u) y_b[at] = value;
+    else y_c[at] = value;
+}

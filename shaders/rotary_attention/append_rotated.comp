@@ -1,0 +1,104 @@
+// What attention with rotary positions does with new queries, keys and values, in one dispatch: queries are rotated, keys
+// are rotated and written into their cache, and values are written into theirs.
+//
+// q (rows, heads*D), k and v (rows, kv_heads*D), where rows are (B, T) or (T, B) according to the strides; position (B);
+// frequencies (P), in radians per position; turned like q; caches (B, M) rows like k, f32, or f16 with two values a word.
+// Row t of sequence b goes to row position[b] + t; rows at or beyond the end of a cache are not written.
+// Dispatch: one invocation per word that is written, first those of q, then k, then v.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common/half.glsl"
+#include "common/sinusoid.glsl"
+#include "common/workgroup.glsl"
+
+layout(local_size_x = 64) in;
+
+layout(push_constant) uniform Push {
+    uint batch, length;             // B, T
+    uint batch_stride, time_stride; // in rows
+    uint heads, kv_heads;
+    uint depth;      // D: the channels of a head
+    uint pairs;      // P: those that are rotated, by two
+    uint cache_rows; // M
+    float magnitude;
+};
+layout(constant_id = 0) const bool has_offset = false;
+layout(constant_id = 1) const bool HALVES = false;       // a pair is channels i and i + P, else 2 i and 2 i + 1
+layout(constant_id = 2) const bool KEYS_F16 = false;     // kv_heads*D is even then
+layout(constant_id = 3) const bool VALUES_F16 = false;
+
+layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
+layout(std430, set = 0, binding = 1) readonly buffer K { float k[]; };
+layout(std430, set = 0, binding = 2) readonly buffer V { float v[]; };
+layout(std430, set = 0, binding = 3) readonly buffer Position { uint offset[]; };
+layout(std430, set = 0, binding = 4) readonly buffer Frequencies { float frequencies[]; };
+layout(std430, set = 0, binding = 5) writeonly buffer Turned { float turned[]; };
+layout(std430, set = 0, binding = 6) writeonly buffer KeyCache { uint key_cache[]; };
+layout(std430, set = 0, binding = 7) writeonly buffer ValueCache { uint value_cache[]; };
+
+// The channel's partner in its pair, and whether it is the second of the two; itself if it is not rotated.
+struct Pair {
+    uint number, partner;
+    bool second;
+};
+Pair pair_of(uint channel) {
+    if (channel >= 2u * pairs) return Pair(pairs, channel, false);
+    if (HALVES) {
+        const bool second = channel >= pairs;
+        return Pair(second ? channel - pairs : channel, second ? channel - pairs : channel + pairs, second);
+    }
+    return Pair(channel / 2u, channel ^ 1u, (channel & 1u) != 0u);
+}
+
+// (sine, cosine) of a pair at a position, times the magnitude.
+vec2 turn_of(uint pair, uint position) {
+    const float frequency = frequencies[pair];
+    const vec2 turn = magnitude * sine_cosine(phase(position, turns_of(frequency)));
+    return vec2(frequency < 0.0 ? -turn.x : turn.x, turn.y);
+}
+
+float rotated(float own, float other, bool second, vec2 turn) {
+    return second ? other * turn.x + own * turn.y : own * turn.y - other * turn.x;
+}
+
+float rotated_query(uint at, uint position) {
+    const Pair pair = pair_of(at % depth);
+    if (pair.number == pairs) return q[at];
+    return rotated(q[at], q[at - at % depth + pair.partner], pair.second, turn_of(pair.number, position));
+}
+float rotated_key(uint at, uint position) {
+    const Pair pair = pair_of(at % depth);
+    if (pair.number == pairs) return k[at];
+    return rotated(k[at], k[at - at % depth + pair.partner], pair.second, turn_of(pair.number, position));
+}
+
+void main() {
+    uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
+    const uint rows = batch * length, query_words = rows * heads * depth;
+    if (i < query_words) {
+        const uint row = i / (heads * depth), b = row / batch_stride % batch, t = row / time_stride % length;
+        turned[i] = rotated_query(i, (has_offset ? offset[b] : 0u) + t);
+        return;
+    }
+    i -= query_words;
+    const uint width = kv_heads * depth, key_words = KEYS_F16 ? width / 2u : width;
+    const bool is_key = i < rows * key_words;
+    if (!is_key) i -= rows * key_words;
+    const uint words = is_key ? key_words : VALUES_F16 ? width / 2u : width;
+    const uint row = i / words, word = i % words;
+    if (row >= rows) return;
+    const uint b = row / batch_stride % batch;
+    const uint position = (has_offset ? offset[b] : 0u) + row / time_stride % length;
+    if (position >= cache_rows) return;
+    const uint to = (b * cache_rows + position) * words + word;
+    const bool f16 = is_key ? KEYS_F16 : VALUES_F16;
+    const uint from = row * width + (f16 ? 2u * word : word);
+    if (is_key) {
+        const uint first = floatBitsToUint(rotated_key(from, position));
+        key_cache[to] = f16 ? narrow_f16(first) | narrow_f16(floatBitsToUint(rotated_key(from + 1u, position))) << 16
+                            : first;
+    } else {
+        const uint first = floatBitsToUint(v[from]);
+        value_cache[to] = f16 ? narrow_f16(first) | narrow_f16(floatBitsToUint(v[from + 1u])) << 16 : first;
+    }
+}
