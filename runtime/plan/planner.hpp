@@ -16,7 +16,7 @@ namespace lamina::plan {
 class Planner {
   public:
     // most_bindings: of a kernel.
-    Planner(std::shared_ptr<const abi::Registry> plugins, const lamina_device &device, size_t most_bindings);
+    Planner(std::shared_ptr<const abi::Registry> plugins, const lamina_device &device, size_t most_bindings = SIZE_MAX);
 
     [[nodiscard]] const std::shared_ptr<const abi::Registry> &plugins() const { return plugins_; }
     [[nodiscard]] const lamina_device &device() const { return device_; }
