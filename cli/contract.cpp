@@ -145,6 +145,7 @@ std::string contract_as_text(const LayerContract &layer, const Output &output) {
     std::string out = output.styled(layer.id, Style::bold) + " " + layer.version + ": " + layer.summary + "\n";
     if (!layer.source.empty()) out += "source:    " + layer.source + "\n";
     out += "signature: " + layer.signature + "\n";
+    if (!layer.fuses.empty()) out += "fuses:     " + joined(layer.fuses) + ", where they stand together\n";
     if (!layer.work.empty()) out += "work:      " + layer.work + " operations for each value of the first output\n";
     out += "file:      " + layer.path.string() + "\n";
     out += params_as_text(layer, output);

@@ -71,6 +71,7 @@ struct LayerContract {
     std::vector<LayerVariant> variants;     // on GPUs; the first is the baseline, which runs everywhere
     std::vector<LayerVariant> cpu_variants; // on the device "cpu", beside "reference"; the most exact first
     std::vector<LayerTolerance> tolerances;
+    std::vector<std::string> fuses; // of a fusion: the types of the layers that it replaces, in their order; else empty
     std::string work; // operations for each value of the first output: see lamina_layer in plugin.h; or empty
     std::vector<LayerKernel> kernels;
     std::vector<std::string> cases; // declared by the layer, in the format of CheckOptions::case_text in proof.hpp

@@ -114,7 +114,7 @@ void add_compare(nb::module_ &m) {
         "compare",
         [](const Runtime &runtime, const Model &model, const Device &device, const std::vector<std::string> &texts,
            const Arrays &inputs, const std::string &graph, const std::string &against,
-           const std::map<std::string, std::string> &variants, const std::string &precision,
+           const std::map<std::string, std::string> &variants, bool fusion, const std::string &precision,
            const std::string &kv_cache, const std::vector<size_t> &split, const std::vector<uint64_t> &max_memory,
            size_t repeat, const std::filesystem::path &replay_folder, bool all_rows) {
             CompareOptions options;
@@ -123,6 +123,7 @@ void add_compare(nb::module_ &m) {
             options.graph = graph;
             options.against = against;
             options.variants.insert(variants.begin(), variants.end());
+            options.fusion = fusion;
             options.precision = precision_named(precision);
             options.cache = dtype_named(kv_cache);
             options.split = split;
@@ -133,8 +134,8 @@ void add_compare(nb::module_ &m) {
             return unlocked([&] { return compare(runtime, model, device, options); });
         },
         nb::arg("runtime"), nb::arg("model"), nb::arg("device"), nb::arg("texts"), nb::arg("inputs"), nb::arg("graph"),
-        nb::arg("against"), nb::arg("variants"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"),
-        nb::arg("max_memory"), nb::arg("repeat"), nb::arg("replay_folder"), nb::arg("all_rows"));
+        nb::arg("against"), nb::arg("variants"), nb::arg("fusion"), nb::arg("precision"), nb::arg("kv_cache"),
+        nb::arg("split"), nb::arg("max_memory"), nb::arg("repeat"), nb::arg("replay_folder"), nb::arg("all_rows"));
 }
 
 void add_compare_with_record(nb::module_ &m) {

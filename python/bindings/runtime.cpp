@@ -29,11 +29,12 @@ Runtime make_runtime(const std::vector<std::filesystem::path> &plugin_folders, b
 }
 
 Session make_session(const Runtime &runtime, const Model &model, const Device &device, const Names &variants,
-                     bool keep_all, const std::string &precision, const std::string &kv_cache,
+                     bool keep_all, bool fusion, const std::string &precision, const std::string &kv_cache,
                      const std::vector<size_t> &split, const std::vector<uint64_t> &max_memory) {
     SessionOptions options;
     options.variants.insert(variants.begin(), variants.end());
     options.keep_all = keep_all;
+    options.fusion = fusion;
     options.precision = precision_named(precision);
     options.cache = dtype_named(kv_cache);
     options.split = split;
@@ -126,7 +127,7 @@ void add_runtime(nb::module_ &m) {
             },
             nb::arg("path"))
         .def("session", &make_session, nb::arg("model"), nb::arg("device"), nb::arg("variants"), nb::arg("keep_all"),
-             nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"), nb::arg("max_memory"));
+             nb::arg("fusion"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"), nb::arg("max_memory"));
 }
 
 } // namespace lamina::python

@@ -34,6 +34,7 @@ def load(
     variants: Mapping[str, str] = {},
     precision: str = "full",
     kv_cache: str = "f32",
+    fusion: bool = True,
     split: Sequence[int] = (),
     max_memory: Sequence[int] = (),
     cache: bool = True,
@@ -53,6 +54,8 @@ def load(
         faster where a layer has kernels for them.
     kv_cache
         "f32" or "f16": the numbers in which keys and values of earlier tokens are kept.
+    fusion
+        One layer may replace several where they stand together, if it passed its proof on the device and is faster.
     split
         How many of the model's layers each of several devices has; if empty, each as many as it has memory for, in
         their order. `Model.parts` says what came of it.
@@ -64,7 +67,7 @@ def load(
         Run under Vulkan's validation layers; their messages go to the logger "lamina".
     """
     shared = runtime(plugin_folders, cache, validation)
-    how = How(dict(variants), precision, kv_cache, list(split), list(max_memory))
+    how = How(dict(variants), precision, kv_cache, fusion, list(split), list(max_memory))
     return Model(shared, shared.load(os.fspath(path)), shared.device(device), how)
 
 
@@ -85,6 +88,7 @@ class How(NamedTuple):
     variants: Dict[str, str]
     precision: str
     kv_cache: str
+    fusion: bool
     split: List[int]
     max_memory: List[int]
 
@@ -105,7 +109,15 @@ class Model:
     def _open(self, keep_all: bool) -> _lamina.Session:
         how = self._how
         return self._runtime.session(
-            self._model, self._device, how.variants, keep_all, how.precision, how.kv_cache, how.split, how.max_memory
+            self._model,
+            self._device,
+            how.variants,
+            keep_all,
+            how.fusion,
+            how.precision,
+            how.kv_cache,
+            how.split,
+            how.max_memory,
         )
 
     @property

@@ -207,6 +207,7 @@ def compare(
     graph: str = "",
     against: str = "reference",
     variants: Mapping[str, str] = {},
+    fusion: bool = True,
     repeat: int = 1,
     replay_folder: Path = "",
     all_rows: bool = False,
@@ -222,6 +223,8 @@ def compare(
         "reference", or "cpu" for the CPU's fast kernels, which suits large models.
     variants
         Of layers, also those that have not been proved.
+    fusion
+        Compare what a session runs, in which one layer may replace several; false: each layer by itself.
     repeat
         Run each layer and each graph so often; all runs must give the same bits.
     replay_folder
@@ -236,7 +239,7 @@ def compare(
         if device is not None:  # where the model may not be split
             how = how._replace(split=[], max_memory=[])
     else:
-        shared, how = runtime(plugin_folders), How({}, "full", "f32", [], [])
+        shared, how = runtime(plugin_folders), How({}, "full", "f32", True, [], [])
         content, found = shared.load(os.fspath(model)), shared.device(device or "auto")
     given = {name: as_input(name, value) for name, value in inputs.items()}
     words = [texts] if isinstance(texts, str) else list(texts)
@@ -250,6 +253,7 @@ def compare(
             graph=graph,
             against=against,
             variants=dict(variants),
+            fusion=fusion,
             precision=how.precision,
             kv_cache=how.kv_cache,
             split=how.split,

@@ -220,6 +220,12 @@ bool Pattern::is_taken(int32_t tensor) const {
         members, [&](const Member &member) { return std::ranges::find(member.in, tensor) != member.in.end(); });
 }
 
+std::vector<std::string> types_of_members(const Pattern &pattern) {
+    std::vector<std::string> out;
+    for (const Pattern::Member &member : pattern.members) out.emplace_back(member.layer->id());
+    return out;
+}
+
 std::shared_ptr<const Pattern> read_pattern(const lamina_layer &fusion,
                                             const std::map<std::string, Layer, std::less<>> &layers) {
     const JsonText text(fusion.fuses, "fuses");

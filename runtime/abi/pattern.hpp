@@ -41,6 +41,9 @@ struct Pattern {
     [[nodiscard]] bool is_taken(int32_t tensor) const; // by a member
 };
 
+// The types of its layers, in their order: {"rms_norm", "linear"}.
+[[nodiscard]] std::vector<std::string> types_of_members(const Pattern &pattern);
+
 // Reads the pattern of a fusion. The layers must outlive it. Throws Error with what is wrong in it, also for a layer
 // that is not there or is a fusion itself.
 [[nodiscard]] std::shared_ptr<const Pattern> read_pattern(const lamina_layer &fusion,

@@ -359,8 +359,11 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
 bool Admission::worthwhile(const plan::GraphPlan &plan, const fusion::Match &match, plan::Backend &backend,
                            const Wanted &wanted) {
     const abi::Layer &layer = match.fused.call.layer();
-    if (const auto named = wanted.variants.find(layer.id()); named != wanted.variants.end())
-        return why_not_fit(match.fused, named->second).empty();
+    if (const auto named = wanted.variants.find(layer.id()); named != wanted.variants.end()) {
+        const auto variants = device_->variants(layer);
+        return std::ranges::find(variants, named->second, &plan::Variant::name) != variants.end() &&
+               why_not_fit(match.fused, named->second).empty();
+    }
     for (const size_t s : match.steps)
         if (wanted.variants.contains(plan.steps[s].call.layer().id())) return false; // it is to be seen
 

@@ -60,8 +60,8 @@ class Admission {
                                                   const Wanted &wanted, std::set<std::string> *unproven = nullptr);
 
     // Which of these matches, of a plan's steps on this device, to use: fusions that passed their proof, and are faster
-    // than what they replace; and those whose variant was requested, if it may run. The steps that they replace are
-    // proved first, because they run if a fusion may not.
+    // than what they replace; and those whose variant was requested, if the device has it. The steps that they replace
+    // are proved first, because they run if a fusion may not.
     [[nodiscard]] std::vector<fusion::Match> choose_fusions(const plan::GraphPlan &plan,
                                                             const std::vector<fusion::Match> &matches,
                                                             plan::Backend &backend, const Wanted &wanted);

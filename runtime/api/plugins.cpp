@@ -2,6 +2,7 @@
 #include <lamina/plugins.hpp>
 
 #include "abi/contract.hpp"
+#include "abi/pattern.hpp"
 #include "api/access.hpp"
 
 #include <algorithm>
@@ -96,9 +97,11 @@ LayerContract contract_of(const abi::Layer &layer, const abi::Executor *executor
                       .variants = {},
                       .cpu_variants = {},
                       .tolerances = {},
+                      .fuses = {},
                       .work = text(c.work),
                       .kernels = {},
                       .cases = {c.cases, c.cases + c.n_cases}};
+    if (layer.pattern != nullptr) out.fuses = abi::types_of_members(*layer.pattern);
     for (const lamina_param &p : std::span(c.params, c.n_params)) out.params.push_back(param_of(p));
     for (const lamina_variant &v : std::span(c.variants, c.n_variants))
         out.variants.push_back({v.name, text(v.summary), features_of(v.needs), static_cast<DType>(v.arithmetic)});

@@ -1,5 +1,7 @@
 #include "plan/graph_walk.hpp"
 
+#include "abi/pattern.hpp"
+#include "base/joined.hpp"
 #include "base/nearest.hpp"
 #include "model/place.hpp"
 
@@ -113,7 +115,12 @@ std::optional<WalkedStep> GraphWalk::next() {
 
 const abi::Layer &GraphWalk::layer_of(const model::Node &node, const std::string &where) const {
     try {
-        return plugins_.layer(node.type);
+        const abi::Layer &layer = plugins_.layer(node.type);
+        if (layer.pattern != nullptr)
+            throw Error(ErrorCode::input, "'" + node.type + "' is a fusion of " +
+                                              joined(abi::types_of_members(*layer.pattern)) +
+                                              ", and runs in their place: write these layers instead");
+        return layer;
     } catch (const Error &e) {
         throw Error(e.code(), where + ": " + e.what());
     }

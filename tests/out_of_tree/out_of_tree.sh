@@ -22,6 +22,7 @@ configure() { # FOLDER: a project that finds Lamina only by its prefix
 }
 configure "$source/examples/causal_conv"
 configure "$source/examples/lora_linear"
+configure "$source/examples/rms_norm_activation"
 configure "$scratch/source/row_scale"
 configure "$here/host"
 configure "$source/examples/encoder_decoder"
@@ -45,7 +46,7 @@ wait $!
 expect http://127.0.0.1: echo "$address"
 vulkan=0
 "$lamina" run "$scratch/prefix/share/lamina/models/g2p" a --device vulkan:0 >"$scratch/vulkan.log" 2>&1 || vulkan=$?
-for layer in causal_conv lora_linear row_scale; do
+for layer in causal_conv lora_linear rms_norm_activation row_scale; do
     plugins=$scratch/$layer/lib/lamina/plugins
     expect "$layer" "$lamina" plugins "$layer" --plugin-dir "$plugins"
     status=0
@@ -81,6 +82,17 @@ plugins=$scratch/lora_linear/lib/lamina/plugins
     printf '\000\000\100\100\000\000\200\100'
 } >"$scratch/x.npy"
 expect 'cpu: 0.6 0.8' "$scratch/host/host" "$plugins" "$here/host" "$scratch/x.npy"
+# A fusion, in a model that does not name it: silu of 3 and 4 over their root mean square.
+if [ $vulkan -ne 4 ]; then
+    fused="--input x=$scratch/x.npy --device vulkan:0 --plugin-dir $scratch/rms_norm_activation/lib/lamina/plugins"
+    for how in '--variant rms_norm_activation=baseline' --no-fusion; do
+        expect 0.594 "$lamina" run "$here/fused" $fused $how
+        status=0
+        "$lamina" profile "$here/fused" $fused $how | grep rms_norm_activation || status=$?
+        [ "$how $status" != '--no-fusion 0' ] || { echo "--no-fusion runs a fusion" >&2; exit 1; }
+        [ "$how" = --no-fusion ] || [ $status -eq 0 ] || { echo "the fusion does not run" >&2; exit 1; }
+    done
+fi
 expect "probabilities (2, 3, 6), a row sums to 1" "$scratch/encoder_decoder/encoder_decoder"
 expect ' 0.8 ' "$lamina" run "$here/host" --input "x=$scratch/x.npy" --plugin-dir "$plugins" --device cpu
 expect "vulkan$(printf '\t')V " "$lamina" run "$scratch/prefix/share/lamina/models/g2p" --device cpu vulkan
