@@ -117,7 +117,8 @@ inline void plan(const Call &call, Plan &plan, lamina_ref x, int64_t rows, std::
     };
     if (plan.variant == in_registers) return emit(groups * ceil_div(rows, tile));
     const uint32_t lanes = u32(lanes_of(groups, rows, inner));
-    emit(groups, lamina_spec{12, lanes}, lamina_spec{13, lanes});
+    emit(groups, lamina_spec{12, lanes}, lamina_spec{13, u32(lanes * rows)},
+         lamina_spec{14, u32(lanes * ceil_div(rows, 4))});
 }
 
 } // namespace joint

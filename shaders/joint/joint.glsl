@@ -35,7 +35,7 @@ layout(std430, set = 0, binding = 8) writeonly buffer Ya { float y_a[]; };
 layout(std430, set = 0, binding = 9) writeonly buffer Yb { float y_b[]; };
 layout(std430, set = 0, binding = 10) writeonly buffer Yc { float y_c[]; };
 layout(std430, set = 0, binding = 11) readonly buffer Z { float z[]; };
-layout(constant_id = 7) const uint TILE_ROWS = 1;
+layout(constant_id = 7) const uint TILE_ROWS = 8;
 layout(constant_id = 8) const bool NORM = false;
 layout(constant_id = 9) const bool GATED = false;
 layout(constant_id = 10) const uint ACTIVATION = LAMINA_NONE;

@@ -11,10 +11,14 @@
 #include "joint/joint.glsl"
 
 layout(local_size_x_id = 12) in;
-layout(constant_id = 13) const uint LANES = 64; // the same: 64, 128 or 256
+layout(constant_id = 13) const uint SUMS = 512;    // LANES * TILE_ROWS; joint.hpp keeps it below that
+layout(constant_id = 14) const uint SQUARES = 512; // LANES for every four rows
 
-shared vec4 partial[TILE_ROWS][LANES]; // partial sums that have not been joined yet
-shared vec4 partial_squares[2][LANES];
+#define LANES gl_WorkGroupSize.x
+const uint FOURS = (TILE_ROWS + 3u) / 4u; // of rows
+
+shared vec4 partial[SUMS]; // partial sums that have not been joined yet, LANES for each row
+shared vec4 partial_squares[SQUARES];
 
 void add_columns(uint which, uint col, bool with_squares) {
     const uvec4 w_at = columns_from(which, col);
@@ -27,25 +31,26 @@ uint join_sums(bool with_squares) {
 #ifdef SUBGROUP
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
         const vec4 part = subgroupAdd(sum[r]);
-        if (subgroupElect()) partial[r][gl_SubgroupID] = part;
+        if (subgroupElect()) partial[r * LANES + gl_SubgroupID] = part;
     }
     if (NORM && with_squares)
-        [[unroll]] for (uint q = 0u; q < 2u; ++q) {
+        [[unroll]] for (uint q = 0u; q < FOURS; ++q) {
             const vec4 part = subgroupAdd(squares[q]);
-            if (subgroupElect()) partial_squares[q][gl_SubgroupID] = part;
+            if (subgroupElect()) partial_squares[q * LANES + gl_SubgroupID] = part;
         }
     barrier();
     return gl_NumSubgroups;
 #else
-    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) partial[r][lane] = sum[r];
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) partial[r * LANES + lane] = sum[r];
     if (NORM && with_squares)
-        [[unroll]] for (uint q = 0u; q < 2u; ++q) partial_squares[q][lane] = squares[q];
+        [[unroll]] for (uint q = 0u; q < FOURS; ++q) partial_squares[q * LANES + lane] = squares[q];
     for (uint half_way = LANES / 2u; half_way > 0u; half_way /= 2u) {
         barrier();
         if (lane >= half_way) continue;
-        for (uint r = 0u; r < TILE_ROWS; ++r) partial[r][lane] += partial[r][lane + half_way];
+        for (uint r = 0u; r < TILE_ROWS; ++r) partial[r * LANES + lane] += partial[r * LANES + lane + half_way];
         if (NORM && with_squares)
-            for (uint q = 0u; q < 2u; ++q) partial_squares[q][lane] += partial_squares[q][lane + half_way];
+            for (uint q = 0u; q < FOURS; ++q)
+                partial_squares[q * LANES + lane] += partial_squares[q * LANES + lane + half_way];
     }
     barrier();
     return 1u;
@@ -54,12 +59,12 @@ uint join_sums(bool with_squares) {
 
 float total(uint r, uint j, uint parts) {
     float all = 0.0;
-    for (uint i = 0u; i < parts; ++i) all += partial[r][i][j];
+    for (uint i = 0u; i < parts; ++i) all += partial[r * LANES + i][j];
     return all;
 }
 float scale_of(uint r, uint parts) {
     float square = 0.0;
-    for (uint i = 0u; NORM && i < parts; ++i) square += partial_squares[r / 4u][i][r % 4u];
+    for (uint i = 0u; NORM && i < parts; ++i) square += partial_squares[r / 4u * LANES + i][r % 4u];
     return norm_scale(square);
 }
 

@@ -153,13 +153,13 @@ TEST_CASE("golden: every layer's reference agrees with PyTorch") {
     }
 }
 
-TEST_CASE("golden: every layer has golden files") {
+TEST_CASE("golden: every layer with a reference of its own has golden files") {
     std::set<std::string> covered;
     for (const fs::path &path : golden_files()) covered.insert(model::open_safetensors(path).metadata.at("layer"));
     const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     REQUIRE(!plugins->layers().empty());
     for (const auto &[id, layer] : plugins->layers()) {
         INFO(id);
-        CHECK(covered.contains(id));
+        CHECK(covered.contains(id) == (layer.pattern == nullptr)); // a fusion has the references of others
     }
 }

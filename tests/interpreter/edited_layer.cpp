@@ -36,13 +36,15 @@ struct Form {
 Form form_of(const abi::Layer &layer, const std::string &kernel) {
     Form found;
     size_t length = 0;
-    for (const std::string &folder : {std::string(layer.id()), std::string("product")}) {
-        if (!fs::exists(shaders / folder)) continue; // a layer that has only the kernels of products
-        for (const auto &entry : fs::directory_iterator(shaders / folder)) {
+    // Its own kernels and those of products; then those of other layers, which fusions take.
+    for (const fs::path &place : {shaders / layer.id(), shaders / "product", shaders}) {
+        if (!fs::exists(place) || length != 0) continue;
+        for (const auto &entry : fs::recursive_directory_iterator(place)) {
             const std::string stem = entry.path().stem();
             if (entry.path().extension() != ".comp" || !kernel.starts_with(stem) || stem.size() <= length) continue;
             length = stem.size();
-            found = {folder, folder + "/" + stem + ".comp", ""};
+            found.folder = fs::relative(entry.path().parent_path(), shaders);
+            found.file = found.folder + "/" + stem + ".comp";
         }
     }
     if (found.file.empty()) throw std::runtime_error("no source of kernel " + kernel);

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "wrong_layers.hpp"
 
+#include <lamina/measure.hpp>
 #include <lamina/plugins.hpp>
 
 #include <algorithm>

@@ -14,6 +14,7 @@ using namespace lamina::abi;
 namespace {
 
 using namespace lamina::plugin;
+using lamina::plugin::Tensor;
 
 constexpr std::array no_kernels{lamina_kernel{"kernel", test::spirv_header, 5}};
 
@@ -155,7 +156,7 @@ TEST_CASE("the layers of a fusion check their calls") {
     constexpr std::array columns{output("y", "N N", "")};
     layers.both.outputs = columns.data();
     CHECK_THAT(message_of([&] { (void)LayerCall(layers.read(), {}, types, "here"); }),
-               matchers::contains("declares output 'y' as [3, 3]") && matchers::contains("compute [3, 4]"));
+               matchers::contains("declares output 'y' as (3, 3)") && matchers::contains("compute (3, 4)"));
 }
 
 TEST_CASE("a pattern that does not fit its layers is refused with its place") {
