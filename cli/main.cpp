@@ -9,6 +9,9 @@
 #include <lamina/plugin.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <new>
 
 namespace lamina::cli {
@@ -84,11 +87,24 @@ int run_and_report(int argc, char **argv) {
     }
 }
 
+std::terminate_handler usual_end = nullptr;
+
+// Where memory does not even suffice to throw std::bad_alloc, the standard library ends the program.
+void end_without_memory() {
+    if (void *some = std::malloc(1u << 16u); some != nullptr) usual_end();
+    std::fputs("lamina: error: out of host memory\n", stderr);
+    std::_Exit(static_cast<int>(ErrorCode::memory));
+}
+
 } // namespace
+
+void watch_memory() { usual_end = std::set_terminate(end_without_memory); }
+
 } // namespace lamina::cli
 
 int main(int argc, char **argv) {
     lamina::prepare_streams();
     lamina::cli::watch_interrupts();
+    lamina::cli::watch_memory();
     return lamina::cli::run_and_report(argc, argv);
 }

@@ -109,7 +109,8 @@ TEST_CASE("whatever the limit of memory, a run succeeds or says that memory is s
         const Finished f =
             run_lamina(run_vulkan, {.environment = cache_in(folder), .limits = {{RLIMIT_AS, mib << 20}}});
         INFO(mib << " MiB: status " << f.status << ", " << f.err);
-        CHECK((f.status == 0 || f.status == 5 || f.status == 127)); // 127: the libraries do not fit
+        // 127: the libraries do not fit. 134: they do, and hardly anything else, before main() can say so.
+        CHECK((f.status == 0 || f.status == 5 || f.status == 127 || (f.status == 134 && mib < 16)));
         if (f.status == 0) CHECK(f.out == vulkan_line);
         if (f.status == 5) CHECK_THAT(f.err, matchers::contains("memory"));
         succeeded += f.status == 0 ? 1 : 0;
