@@ -62,6 +62,19 @@ def test_a_comparison_has_the_results_of_the_command(g2p, command, tmp_path):
     assert [each.own.ratio for each in by_path.layers] == [each.own.ratio for each in found.layers]
 
 
+def test_a_fusion_is_compared_where_it_runs():
+    others = [device.id for device in lamina.devices() if device.id != "cpu" and not device.unusable]
+    if not others:
+        pytest.skip("no Vulkan device")
+    asked = {"linears": "baseline"}
+    model = lamina.load(lamina.models / "g2p", device=others[0], variants=asked)
+    apart = lamina.load(lamina.models / "g2p", device=others[0], variants=asked, fusion=False)
+    assert model.generate("vulkan") == apart.generate("vulkan")
+    found = [lamina.compare(model, "vulkan", variants=asked, fusion=fusion) for fusion in (True, False)]
+    assert [any(each.type == "linears" for each in one.layers) for one in found] == [True, False]
+    assert all(one.agrees for one in found)
+
+
 def test_a_record_of_transformers_is_compared_with():
     from conftest import source
 

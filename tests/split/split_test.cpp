@@ -164,6 +164,26 @@ TEST_CASE("split: a comparison and a profile name the device of each layer") {
     CHECK(devices.at("decoder.2") == std::set{device.parts[1].id});
 }
 
+TEST_CASE("split: fusions replace layers that are on one device, where the device has them") {
+    const Runtime &runtime = runtime_of_all();
+    const Model model = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
+    Session alone = runtime.session(model, runtime.device("cpu"));
+    const auto expected = tokens_of(alone, {"vulkan", "transformer"}, 20);
+    for (const std::string &ids : lists_of_devices()) {
+        INFO(ids);
+        std::map<std::string, std::set<std::string>> types; // by device
+        SessionOptions how{.variants = {{"linears", "baseline"}}};
+        const Device device = runtime.device(ids);
+        how.split = halves(device, 8);
+        how.profile = [&](const GraphTimes &times) {
+            for (const LayerTime &layer : times.layers) types[layer.device].insert(layer.type);
+        };
+        Session session = runtime.session(model, device, how);
+        CHECK(tokens_of(session, {"vulkan", "transformer"}, 20) == expected);
+        for (const Device &part : device.parts) CHECK(types[part.id].contains("linears") == (part.id != "cpu"));
+    }
+}
+
 TEST_CASE("split: devices and numbers that make no sense are refused") {
     const Runtime &runtime = runtime_of_all();
     const Model model = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
