@@ -56,7 +56,9 @@ inline void plan(const Call &call, Plan &plan, lamina_ref x, int64_t rows, std::
     const Tensor first = call.weight(matrices.front().weight);
     const int64_t inner = first.cols();
     if (inner % 4 != 0) throw Unsupported("rows of a multiple of 4 values");
-    if (inner > int64_t{4} * 65'535) throw Unsupported("rows of up to 262140 values"); // lavapipe ends longer loops
+    const int64_t longest = 4 * (65'535 / (around.gated ? 2 : 1)); // lavapipe ends loops that are longer together
+    if (inner > longest) throw Unsupported("rows of up to " + std::to_string(longest) + " values");
+    if (rows == 0) throw Unsupported("at least one row");
     if (plan.variant != in_registers && rows > LAMINA_FEW_ROWS) throw Unsupported("at most 8 rows");
     const auto most = static_cast<int64_t>(call.device().max_binding_bytes);
     std::array<lamina_ref, 3> w{}, b{}, y{};

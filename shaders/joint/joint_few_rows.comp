@@ -69,11 +69,12 @@ float scale_of(uint r, uint parts) {
 }
 
 void main() {
-    const uvec3 across = (uvec3(cols_a, GATED ? 0u : cols_b, GATED ? 0u : cols_c) + 3u) / 4u;
+    const uvec3 across = (uvec3(cols_a, GATED ? 0u : cols_b, GATED ? 0u : cols_c) + LAMINA_FEW_COLS - 1u) / LAMINA_FEW_COLS;
     const uint tile = workgroup_number();
     if (tile >= across.x + across.y + across.z) return; // the same for the whole workgroup
     const uint which = tile < across.x ? 0u : tile < across.x + across.y ? 1u : 2u;
-    const uint first_col = (tile - (which > 0u ? across.x : 0u) - (which > 1u ? across.y : 0u)) * 4u;
+    const uint first_tile = (which > 0u ? across.x : 0u) + (which > 1u ? across.y : 0u);
+    const uint first_col = (tile - first_tile) * LAMINA_FEW_COLS;
 
     clear_sums();
     squares[0] = squares[1] = vec4(0.0);

@@ -21,13 +21,13 @@ vec4 finished_columns(uint which, uint r, uint col) {
 }
 
 void main() {
-    const uvec3 across = (uvec3(cols_a, GATED ? 0u : cols_b, GATED ? 0u : cols_c) + 127u) / 128u;
+    const uvec3 across = (uvec3(cols_a, GATED ? 0u : cols_b, GATED ? 0u : cols_c) + LAMINA_REGISTER_COLS - 1u) / LAMINA_REGISTER_COLS;
     const uint all = across.x + across.y + across.z, n = workgroup_number();
     const uint first_row = n / all * TILE_ROWS, tile = n % all;
     if (first_row >= rows) return;
     const uint which = tile < across.x ? 0u : tile < across.x + across.y ? 1u : 2u;
-    const uint col = (tile - (which > 0u ? across.x : 0u) - (which > 1u ? across.y : 0u)) * 128u +
-                     gl_LocalInvocationID.x * 4u;
+    const uint first_tile = (which > 0u ? across.x : 0u) + (which > 1u ? across.y : 0u);
+    const uint col = (tile - first_tile) * LAMINA_REGISTER_COLS + gl_LocalInvocationID.x * 4u;
     if (col >= columns(which)) return;
 
     clear_sums();
