@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <tuple>
 
 namespace lamina::abi {
 namespace {

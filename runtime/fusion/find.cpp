@@ -4,8 +4,11 @@
 #include "fusion/order.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <iterator>
 #include <optional>
-#include <set>
+
 #include <utility>
 
 namespace lamina::fusion {

@@ -1,6 +1,7 @@
 #include "fusion/order.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <queue>
 
