@@ -96,10 +96,9 @@ void end_without_memory() {
     std::_Exit(static_cast<int>(ErrorCode::memory));
 }
 
-} // namespace
-
 void watch_memory() { usual_end = std::set_terminate(end_without_memory); }
 
+} // namespace
 } // namespace lamina::cli
 
 int main(int argc, char **argv) {

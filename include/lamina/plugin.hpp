@@ -16,8 +16,8 @@
 //     LAMINA_PLUGIN(Scale)
 //
 // `inputs`, `weights`, `states` and `check` may be left out. A layer that replaces others has `fuses` instead of a
-// reference. Functions report errors by throwing Invalid, Unsupported
-// or another std::exception. No exception crosses the boundary.
+// reference. Functions report errors by throwing Invalid, Unsupported or another std::exception. No exception crosses
+// the boundary.
 #pragma once
 
 #include <lamina/plugin/call.hpp>

@@ -13,10 +13,6 @@ namespace {
 
 constexpr double least_room = 0x1p20; // values: if there is no memory for these, there is none for anything
 
-// How long a process measures which variant is fastest, beside options.proving_time. On a software driver, whose
-// kernels take long to compile, each process measures one more step.
-constexpr std::chrono::milliseconds usual_measuring{100};
-
 // Calls a function at the end of the scope, even if something is thrown.
 class AtEnd {
   public:
@@ -317,7 +313,7 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
     if (precision != Precision::full) shapes += " " + std::string(precision_names.at(static_cast<size_t>(precision)));
     const std::string measured = findings_.fastest(layer, shapes);
     if (std::ranges::find(candidates, measured) != candidates.end()) return measured;
-    if (measuring_ >= usual_measuring + proving_time_) return candidates.front();
+    if (!may_measure()) return candidates.front();
     const auto began = Clock::now();
     const std::string best = measure_fastest(plan, s, backend, candidates);
     measuring_ += Clock::now() - began;
@@ -353,49 +349,6 @@ std::vector<std::string> Admission::choose(const plan::GraphPlan &plan, plan::Ba
     const std::lock_guard lock(mutex_);
     const AtEnd finished([&] { finish(); });
     return choose_all(plan, backend, wanted, unproven);
-}
-
-// Whether a fusion runs where it matches. What was measured is kept with the variants that the other layers had then.
-bool Admission::worthwhile(const plan::GraphPlan &plan, const fusion::Match &match, plan::Backend &backend,
-                           const Wanted &wanted) {
-    const abi::Layer &layer = match.fused.call.layer();
-    if (const auto named = wanted.variants.find(layer.id()); named != wanted.variants.end()) {
-        const auto variants = device_->variants(layer);
-        return std::ranges::find(variants, named->second, &plan::Variant::name) != variants.end() &&
-               why_not_fit(match.fused, named->second).empty();
-    }
-    for (const size_t s : match.steps)
-        if (wanted.variants.contains(plan.steps[s].call.layer().id())) return false; // it is to be seen
-
-    std::vector<std::string> fused;
-    for (const plan::Variant &variant : variants_for(match.fused, wanted.precision))
-        if (why_not_fit(match.fused, variant.name).empty() && proved(match.fused, variant, false))
-            fused.push_back(variant.name);
-    findings_.tell_barred(layer);
-    if (fused.empty()) return false;
-
-    std::vector<size_t> steps = match.steps;
-    std::ranges::sort(steps);
-    const plan::GraphPlan apart = plan::section(plan, steps).plan;
-    const std::vector<std::string> variants = choose_all(apart, backend, wanted, nullptr);
-    constexpr const char *other_layers = "other layers";
-    std::string shapes = shapes_of(match.fused) + " beside";
-    for (const std::string &variant : variants) shapes += " " + variant;
-    const std::string known = findings_.fastest(layer, shapes);
-    if (known == other_layers || std::ranges::find(fused, known) != fused.end()) return known != other_layers;
-    if (measuring_ >= usual_measuring + proving_time_) return false;
-
-    const auto began = Clock::now();
-    const auto alone = fusion::find(apart, *device_->plugins(), [&](const abi::Layer &l) { return &l == &layer; });
-    const plan::GraphPlan together = fusion::fuse(apart, alone);
-    std::string best = other_layers;
-    double least = seconds_of(apart, backend, variants);
-    for (const std::string &variant : fused)
-        if (const double seconds = seconds_of(together, backend, {variant}); seconds < least)
-            least = seconds, best = variant;
-    measuring_ += Clock::now() - began;
-    findings_.set_fastest(layer, shapes, best);
-    return best != other_layers;
 }
 
 std::vector<fusion::Match> Admission::choose_fusions(const plan::GraphPlan &plan,

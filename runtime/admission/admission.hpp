@@ -86,6 +86,7 @@ class Admission {
                                                       const Wanted &wanted, std::set<std::string> *unproven);
     [[nodiscard]] bool worthwhile(const plan::GraphPlan &plan, const fusion::Match &match, plan::Backend &backend,
                                   const Wanted &wanted);
+    [[nodiscard]] bool may_measure() const; // or this process has waited long enough
     void finish();
     // Runs trials of variants that are not barred, as long as `go_on` returns true, and adds the results to the
     // verdicts.
