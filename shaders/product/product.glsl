@@ -68,16 +68,17 @@ float bias_at(uint n) { return bias(n); }
 // not a specialization constant, because SwiftShader would be three times slower.
 #if defined(VEC4) || defined(BLOCKS)
 #define STEP vec4
+#define STEP_OF(name) name##4
 const uint STEP_SIZE = 4u;
 layout(std430, set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
 vec4 x_step(uint i) { return x4[i]; }
-vec4 weight_step(uint i) { return weight4(i); }
 #else
 #define STEP float
+#define STEP_OF(name) name
 const uint STEP_SIZE = 1u;
 float x_step(uint i) { return x[i]; }
-float weight_step(uint i) { return weight(i); }
 #endif
+STEP weight_step(uint i) { return STEP_OF(weight)(i); }
 
 // Four values along K, from k on; zeros beyond the end.
 vec4 x_four(uint row, uint k) {

@@ -1,0 +1,136 @@
+// Reads weights in groups, for kernels whose invocations read each weight once: a group has all the loads of an
+// invocation on their way together. It is 32 values in blocks, else a step. Include it after STEP, the type of a step,
+// STEP_SIZE and STEP_OF(name), which reads one, are defined.
+//
+// GROUPS(name), for a weight declared by WEIGHT_OR_BLOCKS(name, ...), declares
+//     Group name_group(uint g)                          reads the g-th group
+// and for a weight of any dtype there are
+//     STEP group_step(dtype, group, g, s)               its s-th step of GROUP_STEPS, without scale and minimum
+//     vec2 group_scale(dtype, group, g, s)              these two, for a whole run of steps: scale * step - minimum
+//     uint group_run(dtype), bool has_minimum(dtype)    how many steps are a run; whether minimums may be other than 0
+//     uint group_place(dtype, k, s)                     where in a row the s-th step of its k-th group is, in steps
+
+#ifndef LAMINA_GROUPS_GLSL
+#define LAMINA_GROUPS_GLSL
+
+#ifdef BLOCKS
+
+const uint GROUP_SIZE = 32u, GROUP_STEPS = 8u;
+
+// Of blocks whose size is not a multiple of 4 bytes every second one begins in the middle of a word. Here no part does.
+struct Group {
+    uvec4 head; // scales; the fifth bits of q5_0 and q5_1 in y
+    uvec4 low;  // the lower four bits; of q8_0 the first 16 values
+    uvec4 high; // the bits above them; of q8_0 the other 16 values
+};
+
+bool in_k_blocks(uint dtype) { return dtype == Q4_K || dtype == Q5_K; }
+bool has_minimum(uint dtype) { return in_k_blocks(dtype) || dtype == Q4_1 || dtype == Q5_1; }
+
+// In K blocks a word's lower bits and its upper ones are values that are 32 apart. So a group has several short runs of
+// a row, and its neighbours have what is between them.
+uint group_run(uint dtype) { return dtype == Q6_K ? 2u : in_k_blocks(dtype) ? 4u : 8u; }
+uint group_place(uint dtype, uint k, uint s) {
+    const uint run = group_run(dtype), groups = 8u / run;
+    return (k / groups * groups + s / run) * 8u + k % groups * run + s % run;
+}
+
+// The word that begins in the middle of a.
+uint straddling(uint a, uint b) { return a >> 16 | b << 16; }
+uvec4 straddling(uvec4 a, uvec4 b) { return a >> 16 | b << 16; }
+
+// Four integers of up to 8 bits, less `zero`. The lower bits of a float between 2^23 and 2^24 are an integer; on many
+// GPUs this takes less time than to convert one.
+vec4 bytes_less(uint word, float zero) {
+    return uintBitsToFloat(uvec4(word, word >> 8, word >> 16, word >> 24) & 255u | 0x4b000000u) - (8388608.0 + zero);
+}
+
+// The part of a K block, of 32 values, that a step of q4_k or q5_k belongs to.
+uint k_part(uint g, uint s) { return g % 8u / 2u * 2u + s / 4u; }
+
+vec4 group_step(uint dtype, Group w, uint g, uint s) {
+    if (dtype == Q8_0) return bytes_less((s < 4u ? w.low : w.high)[s % 4u] ^ 0x80808080u, 128.0);
+    const uint low = nibbles(w.low[s % 4u], s >= 4u);
+    if (dtype == Q4_0) return bytes_less(low, 8.0);
+    if (dtype == Q5_0) return bytes_less(low | fifth_bits(w.head.y >> s * 4u), 16.0);
+    if (dtype == Q5_1) return bytes_less(low | fifth_bits(w.head.y >> s * 4u), 0.0);
+    if (dtype == Q5_K) return bytes_less(low | (w.high[s % 4u] >> k_part(g, s) & 0x01010101u) << 4, 0.0);
+    if (dtype == Q6_K) return bytes_less(low | (w.high[s % 2u] >> s / 2u * 2u & 0x03030303u) << 4, 32.0);
+    return bytes_less(low, 0.0);
+}
+
+vec2 group_scale(uint dtype, Group w, uint g, uint s) {
+    const vec2 scale = unpackHalf2x16(w.head.x);
+    if (in_k_blocks(dtype)) return scale * six_bits(w.head.yzw, k_part(g, s));
+    if (dtype == Q6_K) {
+        const uint part = g % 4u / 2u + s / 2u * 2u; // of 16 values, among eight
+        const uint scales = part < 4u ? w.head.y : w.head.z;
+        return vec2(scale.x * float(bitfieldExtract(int(scales), int(part % 4u * 8u), 8)), 0.0);
+    }
+    return vec2(scale.x, has_minimum(dtype) ? -scale.y : 0.0);
+}
+
+#define GROUPS(name)                                                                                                   \
+    uvec4 name##_four_words(uint at) {                                                                                 \
+        return uvec4(name##_words[at], name##_words[at + 1u], name##_words[at + 2u], name##_words[at + 3u]);           \
+    }                                                                                                                  \
+    uvec2 name##_two_words(uint byte) {                                                                                \
+        const uint at = byte / 4u;                                                                                     \
+        const uvec3 w = uvec3(name##_words[at], name##_words[at + 1u], name##_words[at + 2u]);                         \
+        return byte % 4u == 0u ? w.xy : uvec2(straddling(w.x, w.y), straddling(w.y, w.z));                             \
+    }                                                                                                                  \
+    Group name##_group_of_k(uint g) {                                                                                  \
+        const bool five = name##_dtype == Q5_K;                                                                        \
+        const uint block = g / 8u * (five ? 11u : 9u), low = block + (five ? 3u : 1u) + g % 8u;                        \
+        return Group(name##_words4[block], name##_words4[low],                                                         \
+                     five ? name##_words4[block + 1u + g % 2u] : uvec4(0u));                                           \
+    }                                                                                                                  \
+    Group name##_group_of_q6_k(uint g) {                                                                               \
+        const uint block = g / 8u * 210u, upper_half = g / 4u % 2u, first = g % 4u * 8u;                               \
+        const uint low = block + upper_half * 64u + first, scale = block + 208u;                                       \
+        return Group(uvec4(name##_words[scale / 4u] >> scale % 4u * 8u,                                                \
+                           name##_two_words(block + 192u + upper_half * 8u), 0u),                                      \
+                     uvec4(name##_two_words(low), name##_two_words(low + 32u)),                                        \
+                     uvec4(name##_two_words(block + 128u + upper_half * 32u + first), uvec2(0u)));                     \
+    }                                                                                                                  \
+    Group name##_group(uint g) {                                                                                       \
+        if (in_k_blocks(name##_dtype)) return name##_group_of_k(g);                                                    \
+        if (name##_dtype == Q6_K) return name##_group_of_q6_k(g);                                                      \
+        const bool five = name##_dtype == Q5_0 || name##_dtype == Q5_1;                                                \
+        if (has_minimum(name##_dtype)) {                                                                               \
+            const uint at = g * (five ? 6u : 5u);                                                                      \
+            return Group(uvec4(name##_words[at], five ? name##_words[at + 1u] : 0u, 0u, 0u),                           \
+                         name##_four_words(at + (five ? 2u : 1u)), uvec4(0u));                                         \
+        }                                                                                                              \
+        const uint byte = g * (name##_dtype == Q8_0 ? 34u : five ? 22u : 18u), at = byte / 4u;                         \
+        const bool middle = byte % 4u == 2u; /* what follows the scale begins with a word */                           \
+        const uint first = name##_words[at], second = five ? name##_words[at + 1u] : first;                            \
+        const uvec4 low = name##_four_words(at + (five ? 2u : 1u));                                                    \
+        Group w = Group(uvec4(middle ? first >> 16 : first, middle ? second : straddling(first, second), 0u, 0u),      \
+                        middle ? low : straddling(uvec4(second, low.xyz), low), uvec4(0u));                            \
+        if (name##_dtype == Q8_0) {                                                                                    \
+            const uvec4 high = name##_four_words(at + 5u);                                                             \
+            w.high = middle ? high : straddling(uvec4(low.w, high.xyz), high);                                         \
+        }                                                                                                              \
+        return w;                                                                                                      \
+    }
+
+#else
+
+const uint GROUP_SIZE = STEP_SIZE, GROUP_STEPS = 1u;
+
+struct Group {
+    STEP values;
+};
+
+bool has_minimum(uint dtype) { return false; }
+uint group_run(uint dtype) { return 1u; }
+uint group_place(uint dtype, uint k, uint s) { return k; }
+STEP group_step(uint dtype, Group w, uint g, uint s) { return w.values; }
+vec2 group_scale(uint dtype, Group w, uint g, uint s) { return vec2(1.0, 0.0); }
+#define GROUPS(name) \
+    Group name##_group(uint g) { return Group(STEP_OF(name)(g)); }
+
+#endif
+
+#endif
