@@ -41,10 +41,11 @@ inline int64_t tile_rows(int64_t rows) {
     return even <= 2 ? even : ceil_div(even, 4) * 4;
 }
 
-// How many invocations share the work along K. A GPU needs many; shared memory has room for few rows of them.
-inline int64_t lanes_of(int64_t groups, int64_t rows, int64_t inner) {
+// How many invocations share the work along K, of which each takes so many values at a time. A GPU needs many; shared
+// memory has room for few rows of them.
+inline int64_t lanes_of(int64_t groups, int64_t rows, int64_t inner, int64_t values) {
     int64_t lanes = 64;
-    while (lanes < 256 && lanes * rows < 512 && inner / 4 >= 4 * lanes &&
+    while (lanes < 256 && lanes * rows < 512 && inner >= 2 * lanes * values &&
            groups * lanes < lamina::plugin::detail::busy_invocations)
         lanes *= 2;
     return lanes;
@@ -64,7 +65,9 @@ inline void plan(const Call &call, Plan &plan, lamina_ref x, int64_t rows, std::
     std::array<lamina_ref, 3> w{}, b{}, y{};
     std::array<uint32_t, 3> w_dtype{}, b_dtype{}, cols{};
     int64_t groups = 0;
-    const int64_t tile_cols = plan.variant == in_registers ? LAMINA_REGISTER_COLS : LAMINA_FEW_COLS;
+    const int64_t tile_cols = plan.variant == in_registers ? LAMINA_REGISTER_COLS
+                              : around.gated                ? LAMINA_FEW_COLS / 2
+                                                            : LAMINA_FEW_COLS;
     for (size_t i = 0; i < w.size(); ++i) {
         const Matrix &m = matrices[std::min(i, matrices.size() - 1)]; // what is bound and not used is any of them
         const Tensor weight = call.weight(m.weight);
@@ -118,7 +121,7 @@ inline void plan(const Call &call, Plan &plan, lamina_ref x, int64_t rows, std::
                        more...});
     };
     if (plan.variant == in_registers) return emit(groups * ceil_div(rows, tile));
-    const uint32_t lanes = u32(lanes_of(groups, rows, inner));
+    const uint32_t lanes = u32(lanes_of(groups, rows, inner, blocks ? 32 : 8));
     emit(groups, lamina_spec{12, lanes}, lamina_spec{13, u32(lanes * rows)},
          lamina_spec{14, u32(lanes * ceil_div(rows, 4))});
 }

@@ -9,7 +9,7 @@
 // fp32. The norm divides a row by one number, so sums are divided instead, when that number is known.
 //
 // This file declares the operands and finishes the sums; joint_registers.comp and joint_few_rows.comp compute them, as
-// their namesakes in shaders/product do. add_columns() is called with a number that is written there, so that compilers
+// their namesakes in shaders/product do. Which matrix it is they say by a number that is written there, so that compilers
 // have a loop for each matrix, and no choice inside of it.
 
 #extension GL_EXT_control_flow_attributes : require
@@ -42,7 +42,6 @@ layout(constant_id = 10) const uint ACTIVATION = LAMINA_NONE;
 layout(constant_id = 11) const bool ADD = false;
 
 uint columns(uint which) { return which == 0u ? cols_a : which == 1u ? cols_b : cols_c; }
-vec4 weight_step(uint which, uint i) { return which == 0u ? weight_a4(i) : which == 1u ? weight_b4(i) : weight_c4(i); }
 float bias_at(uint which, uint i) { return which == 0u ? bias_a(i) : which == 1u ? bias_b(i) : bias_c(i); }
 
 vec4 sum[TILE_ROWS];  // of four columns
@@ -52,24 +51,11 @@ void clear_sums() {
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = vec4(0.0);
 }
 
-// Adds the products of four values of each row and of four columns.
-void add_step(uint which, uvec4 w_at, uint first_row, uint k, bool with_squares) {
-    const uint steps = inner / 4u;
-    const vec4 w[4] = vec4[](weight_step(which, w_at.x + k), weight_step(which, w_at.y + k),
-                             weight_step(which, w_at.z + k), weight_step(which, w_at.w + k));
-    const vec4 scale = NORM && factor_dtype != 0u ? weight_offset + factor4(k) : vec4(1.0);
-    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-        vec4 v = x4[min(first_row + r, rows - 1u) * steps + k];
-        if (NORM && with_squares) squares[r / 4u][r % 4u] += dot(v, v);
-        if (NORM) v *= scale;
-        sum[r] += vec4(dot(v, w[0]), dot(v, w[1]), dot(v, w[2]), dot(v, w[3]));
-    }
-}
+// Four adjacent columns of a matrix; those beyond the edge repeat the last one.
+uvec4 columns_from(uint which, uint col) { return min(col + uvec4(0u, 1u, 2u, 3u), uvec4(columns(which) - 1u)); }
 
-// Where four columns of a matrix begin, in steps; those beyond the edge repeat the last one.
-uvec4 columns_from(uint which, uint col) {
-    return min(col + uvec4(0u, 1u, 2u, 3u), uvec4(columns(which) - 1u)) * (inner / 4u);
-}
+// Four values of the norm's factors, from value 4 i on.
+vec4 factors_step(uint i) { return NORM && factor_dtype != 0u ? weight_offset + factor4(i) : vec4(1.0); }
 
 float norm_scale(float square) { return NORM ? inversesqrt(square / float(inner) + eps) : 1.0; }
 

@@ -1,14 +1,22 @@
 // joint.glsl for a handful of rows (generation has one row per sequence), on GPUs.
 //
-// Dispatch: a workgroup of LANES computes 4 columns of one matrix, or with GATED of both, for all rows, TILE_ROWS of them
-// (at most 8). Its invocations interleave along K, 4 values each. Their sums are joined by a tree in shared memory; with
-// SUBGROUP defined, subgroups of any size join theirs first. All workgroups of A come first.
+// Dispatch: a workgroup of LANES computes 4 columns of one matrix, or with GATED 2 of A and 2 of B, for all rows, TILE_ROWS
+// of them (at most 8). Its invocations interleave along K, a group of values each. Their sums are joined by a tree in
+// shared memory; with SUBGROUP defined, subgroups of any size join theirs first. All workgroups of A come first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 #include "joint/joint.glsl"
+
+#define STEP vec4
+#define STEP_OF(name) name##4
+const uint STEP_SIZE = 4u;
+#include "common/groups.glsl"
+GROUPS(weight_a)
+GROUPS(weight_b)
+GROUPS(weight_c)
 
 layout(local_size_x_id = 12) in;
 layout(constant_id = 13) const uint SUMS = 512;    // LANES * TILE_ROWS; joint.hpp keeps it below that
@@ -20,20 +28,71 @@ const uint FOURS = (TILE_ROWS + 3u) / 4u; // of rows
 shared vec4 partial[SUMS]; // partial sums that have not been joined yet, LANES for each row
 shared vec4 partial_squares[SQUARES];
 
-void add_columns(uint which, uint col, bool with_squares) {
-    const uvec4 w_at = columns_from(which, col);
-    for (uint k = gl_LocalInvocationID.x; k < inner / 4u; k += LANES) add_step(which, w_at, 0u, k, with_squares);
+Group group_of(uint which, uint g) {
+    return which == 0u ? weight_a_group(g) : which == 1u ? weight_b_group(g) : weight_c_group(g);
+}
+
+// Adds the products of a group of a matrix's columns; of the tile's four, these are first to end - 1.
+void add_group(uint which, uvec4 column, uint first, uint end, uint k) {
+    const uint dtype = which == 0u ? weight_a_dtype : which == 1u ? weight_b_dtype : weight_c_dtype;
+    const uvec4 g = column * (inner / GROUP_SIZE) + k;
+    Group w[4];
+    [[unroll]] for (uint j = 0u; j < 4u; ++j)
+        if (j >= first && j < end) w[j] = group_of(which, g[j]);
+    vec4 run[TILE_ROWS];    // of steps that share a scale
+    float total[TILE_ROWS]; // of x in that run, which the minimum is multiplied with
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) run[r] = vec4(0.0), total[r] = 0.0;
+    [[unroll]] for (uint s = 0u; s < GROUP_STEPS; ++s) {
+        vec4 w_step[4];
+        [[unroll]] for (uint j = 0u; j < 4u; ++j)
+            if (j >= first && j < end) w_step[j] = group_step(dtype, w[j], g[j], s);
+        const uint place = group_place(dtype, k, s);
+        const vec4 factors = factors_step(place);
+        [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+            vec4 v = x4[r * (inner / 4u) + place];
+            if (NORM && first == 0u) squares[r / 4u][r % 4u] += dot(v, v);
+            if (NORM) v *= factors;
+            [[unroll]] for (uint j = 0u; j < 4u; ++j)
+                if (j >= first && j < end) run[r][j] += dot(v, w_step[j]);
+            if (has_minimum(dtype)) total[r] += dot(v, vec4(1.0));
+        }
+        if ((s + 1u) % group_run(dtype) == 0u) {
+            vec4 scale = vec4(0.0), minimum = vec4(0.0);
+            [[unroll]] for (uint j = 0u; j < 4u; ++j)
+                if (j >= first && j < end) {
+                    const vec2 found = group_scale(dtype, w[j], g[j], s);
+                    scale[j] = found.x, minimum[j] = found.y;
+                }
+            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+                sum[r] += scale * run[r];
+                if (has_minimum(dtype)) sum[r] -= minimum * total[r];
+                run[r] = vec4(0.0), total[r] = 0.0;
+            }
+        }
+    }
+}
+
+void add_columns(uint which, uint col) {
+    const uvec4 column = columns_from(which, col);
+    for (uint k = gl_LocalInvocationID.x; k < inner / GROUP_SIZE; k += LANES) add_group(which, column, 0u, 4u, k);
+}
+void add_both_columns(uint col) {
+    const uvec4 column = columns_from(0u, col).xyxy; // B has as many as A
+    for (uint k = gl_LocalInvocationID.x; k < inner / GROUP_SIZE; k += LANES) {
+        add_group(0u, column, 0u, 2u, k);
+        add_group(1u, column, 2u, 4u, k);
+    }
 }
 
 // Joins the sums of all invocations, and returns how many parts remain to be added.
-uint join_sums(bool with_squares) {
+uint join_sums() {
     const uint lane = gl_LocalInvocationID.x;
 #ifdef SUBGROUP
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
         const vec4 part = subgroupAdd(sum[r]);
         if (subgroupElect()) partial[r * LANES + gl_SubgroupID] = part;
     }
-    if (NORM && with_squares)
+    if (NORM)
         [[unroll]] for (uint q = 0u; q < FOURS; ++q) {
             const vec4 part = subgroupAdd(squares[q]);
             if (subgroupElect()) partial_squares[q * LANES + gl_SubgroupID] = part;
@@ -42,13 +101,13 @@ uint join_sums(bool with_squares) {
     return gl_NumSubgroups;
 #else
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) partial[r * LANES + lane] = sum[r];
-    if (NORM && with_squares)
+    if (NORM)
         [[unroll]] for (uint q = 0u; q < FOURS; ++q) partial_squares[q * LANES + lane] = squares[q];
     for (uint half_way = LANES / 2u; half_way > 0u; half_way /= 2u) {
         barrier();
         if (lane >= half_way) continue;
         for (uint r = 0u; r < TILE_ROWS; ++r) partial[r * LANES + lane] += partial[r * LANES + lane + half_way];
-        if (NORM && with_squares)
+        if (NORM)
             for (uint q = 0u; q < FOURS; ++q)
                 partial_squares[q * LANES + lane] += partial_squares[q * LANES + lane + half_way];
     }
@@ -69,35 +128,27 @@ float scale_of(uint r, uint parts) {
 }
 
 void main() {
-    const uvec3 across = (uvec3(cols_a, GATED ? 0u : cols_b, GATED ? 0u : cols_c) + LAMINA_FEW_COLS - 1u) / LAMINA_FEW_COLS;
+    const uint tile_cols = GATED ? LAMINA_FEW_COLS / 2u : LAMINA_FEW_COLS;
+    const uvec3 across = (uvec3(cols_a, GATED ? 0u : cols_b, GATED ? 0u : cols_c) + tile_cols - 1u) / tile_cols;
     const uint tile = workgroup_number();
     if (tile >= across.x + across.y + across.z) return; // the same for the whole workgroup
     const uint which = tile < across.x ? 0u : tile < across.x + across.y ? 1u : 2u;
     const uint first_tile = (which > 0u ? across.x : 0u) + (which > 1u ? across.y : 0u);
-    const uint first_col = (tile - first_tile) * LAMINA_FEW_COLS;
+    const uint first_col = (tile - first_tile) * tile_cols;
 
     clear_sums();
     squares[0] = squares[1] = vec4(0.0);
-    if (which == 0u) add_columns(0u, first_col, true);
-    else if (which == 1u) add_columns(1u, first_col, true);
-    else add_columns(2u, first_col, true);
-    const uint parts = join_sums(true);
+    if (GATED) add_both_columns(first_col);
+    else if (which == 0u) add_columns(0u, first_col);
+    else if (which == 1u) add_columns(1u, first_col);
+    else add_columns(2u, first_col);
+    const uint parts = join_sums();
 
-    // One invocation finishes each sum.
-    const uint lane = gl_LocalInvocationID.x, r = lane / 4u, j = lane % 4u, col = first_col + j;
-    const bool finishes = r < TILE_ROWS;
-    float scale = 1.0, value = 0.0;
-    if (finishes) {
-        scale = scale_of(r, parts);
-        value = finished(which, col, total(r, j, parts), scale);
-        value = activate(ACTIVATION, value);
-    }
-    if (GATED) {
-        barrier(); // the parts of the gate have been read
-        clear_sums();
-        add_columns(1u, first_col, false);
-        const uint others = join_sums(false);
-        if (finishes) value *= finished(1u, col, total(r, j, others), scale);
-    }
-    if (finishes) store(which, r, col, value);
+    // One invocation finishes each result.
+    const uint lane = gl_LocalInvocationID.x, r = lane / tile_cols, j = lane % tile_cols, col = first_col + j;
+    if (r >= TILE_ROWS) return;
+    const float scale = scale_of(r, parts);
+    float value = activate(ACTIVATION, finished(which, col, total(r, j, parts), scale));
+    if (GATED) value *= finished(1u, col, total(r, j + tile_cols, parts), scale);
+    store(which, r, col, value);
 }

@@ -8,9 +8,22 @@
 
 layout(local_size_x = 32) in;
 
+vec4 weight_step(uint which, uint i) { return which == 0u ? weight_a4(i) : which == 1u ? weight_b4(i) : weight_c4(i); }
+
 void add_columns(uint which, uint first_row, uint col, bool with_squares) {
-    const uvec4 w_at = columns_from(which, col);
-    for (uint k = 0u; k < inner / 4u; ++k) add_step(which, w_at, first_row, k, with_squares);
+    const uint steps = inner / 4u;
+    const uvec4 w_at = columns_from(which, col) * steps;
+    for (uint k = 0u; k < steps; ++k) {
+        const vec4 w[4] = vec4[](weight_step(which, w_at.x + k), weight_step(which, w_at.y + k),
+                                 weight_step(which, w_at.z + k), weight_step(which, w_at.w + k));
+        const vec4 factors = factors_step(k);
+        [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+            vec4 v = x4[min(first_row + r, rows - 1u) * steps + k];
+            if (NORM && with_squares) squares[r / 4u][r % 4u] += dot(v, v);
+            if (NORM) v *= factors;
+            sum[r] += vec4(dot(v, w[0]), dot(v, w[1]), dot(v, w[2]), dot(v, w[3]));
+        }
+    }
 }
 
 vec4 finished_columns(uint which, uint r, uint col) {
