@@ -68,12 +68,15 @@ class Planner {
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all
         const int64_t lines = s_.heads / s_.kv_heads * s_.q.length; // query rows that share a key head
-        const int64_t rows = s_.q.batch * s_.q.length * s_.heads, head_slices = ceil_div(s_.head_dim, 128);
+        const int64_t rows = s_.q.batch * s_.q.length * s_.heads;
+        const bool vec4 = s_.head_dim % 4 == 0;
+        const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim;
+        const uint32_t row_kernel = vec4 ? lamina_kernels::attention_row_vec4 : lamina_kernels::attention_row;
+        const lamina_spec row_slices{6, u32(ceil_div(steps, 128))};
         if (plan_.variant == split) {
             const int64_t parts = parts_of();
             o = plan_.scratch(rows * parts * (s_.head_dim + 2) * 4);
-            dispatch(lamina_kernels::attention_row, rows * parts, lamina_spec{6, u32(head_slices)},
-                     lamina_spec{7, part_keys});
+            dispatch(row_kernel, rows * parts, row_slices, lamina_spec{7, part_keys});
             merge(o, parts);
         } else if (plan_.variant == matrix) {
             if (lines < 8 || s_.head_dim > 256)
@@ -90,9 +93,8 @@ class Planner {
                             {4, shape.n},
                             {5, shape.k}});
         } else if (plan_.variant != tiled) {
-            const bool vec4 = s_.head_dim % 4 == 0;
             const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
-            const int64_t steps = vec4 ? s_.head_dim / 4 : s_.head_dim, slices = ceil_div(steps, most_steps);
+            const int64_t slices = ceil_div(steps, most_steps);
             // Eight lines fill the SIMD lanes of a software driver if each has its own. That they run the same kernel
             // as one line, a decode step, saves compiling another.
             const int64_t own_lines = lines > 8 ? most_lines : 1, own_steps = ceil_div(steps, slices);
@@ -103,7 +105,7 @@ class Planner {
         } else if (s_.head_dim > 1024) {
             throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
         } else if (few_queries() || s_.head_dim > 256) {
-            dispatch(lamina_kernels::attention_row, rows, lamina_spec{6, u32(head_slices)});
+            dispatch(row_kernel, rows, row_slices);
         } else {
             dispatch(lamina_kernels::attention_tiled, key_heads * ceil_div(lines, 32),
                      lamina_spec{6, u32(ceil_div(s_.head_dim, 32))});
