@@ -7,6 +7,7 @@
 // Dispatch: one invocation per set, in workgroups of 64 that belong to one row.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 64) in;
@@ -24,16 +25,20 @@ void main() {
     uint place = s;
     float sum = 0.0; // of exp(score - greatest) so far
     bool all_numbers = true;
-    for (uint i = s; i < size; i += sets) {
-        const float v = score(row, i);
-        all_numbers = all_numbers && is_number(v);
-        if (is_nan(v)) continue;
-        if (v > greatest) {
-            sum = sum * exponential(greatest, v) + 1.0;
-            greatest = v;
-            place = i;
-        } else {
-            sum += exponential(v, greatest);
+    for (uint first = s; first < size; first += 8u * sets) {
+        float v[8]; // on their way together: with one, a GPU would wait for each
+        [[unroll]] for (uint j = 0u; j < 8u; ++j) v[j] = score(row, first + j * sets < size ? first + j * sets : s);
+        [[unroll]] for (uint j = 0u; j < 8u; ++j) {
+            if (first + j * sets >= size) break;
+            all_numbers = all_numbers && is_number(v[j]);
+            if (is_nan(v[j])) continue;
+            if (v[j] > greatest) {
+                sum = sum * exponential(greatest, v[j]) + 1.0;
+                greatest = v[j];
+                place = first + j * sets;
+            } else {
+                sum += exponential(v[j], greatest);
+            }
         }
     }
     best[row * sets + s] = place;

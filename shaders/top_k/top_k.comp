@@ -2,21 +2,21 @@
 //
 // No more than k sets have one of the k best: the best of any other set has the best of k sets before it. So the list
 // begins with the best of all sets, of which the k best are kept. Their sets are then searched for scores that are
-// better than the worst of the list, a few of each set at a time, and again the k best are kept.
+// better than the worst of the list, a few at a time, and again the k best are kept.
 //
 // x (rows, V), bias (V), best and sums (rows, sets); values, indices (rows, k), sum (rows).
-// Dispatch: one workgroup of 64 per row.
+// Dispatch: one workgroup of 128 per row.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "common/workgroup.glsl"
 
-const uint lanes = 64u;
-const uint at_a_time = 8u; // scores that an invocation looks at
+const uint lanes = 128u;
+const uint at_a_time = 4u; // scores that an invocation looks at, all on their way together
 const uint most_k = 128u;
 const uint capacity = most_k + lanes * at_a_time; // more than there are sets
 
-layout(local_size_x = 64) in;
+layout(local_size_x = 128) in;
 
 #include "scores.glsl"
 layout(std430, set = 0, binding = 2) readonly buffer Best { uint best[]; };
@@ -28,7 +28,7 @@ layout(std430, set = 0, binding = 6) writeonly buffer Sum { float sum[]; };
 shared float list_value[capacity];
 shared uint list_index[capacity];
 shared uint best_of[most_k]; // of the sets that are searched
-shared uint found[2][lanes]; // by invocation: scores that it adds, in one of two slots in turn
+shared uvec4 found[2][lanes / 4u]; // by invocation: scores that it adds, in one of two slots in turn
 shared float part[lanes];
 
 // NaN counts as the lowest score; it reaches the result through the sum.
@@ -93,40 +93,43 @@ void main() {
     for (uint i = lane; i < k; i += lanes) best_of[i] = list_index[i];
     barrier();
 
+    // The best sets' scores, one of each, then another of each, and so on.
+    const uint candidates = (size + sets - 1u) / sets * k;
     uint slot = 0u;
-    for (uint first = 0u; first < k; first += lanes) {
-        const bool searches = first + lane < k;
-        const uint own = best_of[min(first + lane, k - 1u)];
-        for (uint begin = 0u; begin < size; begin += sets * at_a_time) {
-            const float worst = list_value[k - 1u];
-            const uint worst_index = list_index[k - 1u];
-            float value[at_a_time];
-            uint index[at_a_time];
-            uint n = 0u;
-            for (uint e = 0u; e < at_a_time; ++e) {
-                const uint i = begin + e * sets + own % sets;
-                if (!searches || i >= size || i == own) continue;
-                const float v = ordered_score(row, i);
-                if (!is_better(v, i, worst, worst_index)) continue;
-                value[n] = v;
-                index[n] = i;
-                ++n;
-            }
-            found[slot][lane] = n;
-            barrier();
-            uint before = 0u, all = 0u;
-            for (uint i = 0u; i < lanes; ++i) {
-                before += i < lane ? found[slot][i] : 0u;
-                all += found[slot][i];
-            }
-            slot = 1u - slot;
-            if (all == 0u) continue; // the same for the whole workgroup
-            for (uint e = 0u; e < n; ++e) {
-                list_value[k + before + e] = value[e];
-                list_index[k + before + e] = index[e];
+    for (uint begin = 0u; begin < candidates; begin += lanes * at_a_time) {
+        const float worst = list_value[k - 1u];
+        const uint worst_index = list_index[k - 1u];
+        float value[at_a_time];
+        uint index[at_a_time];
+        bool adds[at_a_time];
+        [[unroll]] for (uint e = 0u; e < at_a_time; ++e) {
+            const uint n = begin + e * lanes + lane, own = best_of[n % k];
+            index[e] = n / k * sets + own % sets;
+            adds[e] = n < candidates && index[e] < size && index[e] != own;
+            value[e] = ordered_score(row, adds[e] ? index[e] : own);
+        }
+        uint n = 0u;
+        [[unroll]] for (uint e = 0u; e < at_a_time; ++e) {
+            adds[e] = adds[e] && is_better(value[e], index[e], worst, worst_index);
+            n += adds[e] ? 1u : 0u;
+        }
+        found[slot][lane / 4u][lane % 4u] = n;
+        barrier();
+        uvec4 all_of = uvec4(0u);
+        for (uint i = 0u; i < lanes / 4u; ++i) all_of += found[slot][i];
+        const uint all = all_of.x + all_of.y + all_of.z + all_of.w;
+        if (all != 0u) { // the same for the whole workgroup
+            uint at = k;
+            for (uint i = 0u; i < lane; ++i) at += found[slot][i / 4u][i % 4u];
+            [[unroll]] for (uint e = 0u; e < at_a_time; ++e) {
+                if (!adds[e]) continue;
+                list_value[at] = value[e];
+                list_index[at] = index[e];
+                ++at;
             }
             keep_best(k + all);
         }
+        slot = 1u - slot;
     }
 
     for (uint i = lane; i < k; i += lanes) {
