@@ -66,8 +66,8 @@ inline void plan(const Call &call, Plan &plan, lamina_ref x, int64_t rows, std::
     std::array<uint32_t, 3> w_dtype{}, b_dtype{}, cols{};
     int64_t groups = 0;
     const int64_t tile_cols = plan.variant == in_registers ? LAMINA_REGISTER_COLS
-                              : around.gated                ? LAMINA_FEW_COLS / 2
-                                                            : LAMINA_FEW_COLS;
+                              : around.gated               ? LAMINA_FEW_COLS / 2
+                                                           : LAMINA_FEW_COLS;
     for (size_t i = 0; i < w.size(); ++i) {
         const Matrix &m = matrices[std::min(i, matrices.size() - 1)]; // what is bound and not used is any of them
         const Tensor weight = call.weight(m.weight);

@@ -4,6 +4,8 @@
 #include <lamina/plugin/plan.hpp>
 #include <lamina/plugin/product_numbers.h>
 
+#include <algorithm>
+
 namespace lamina::plugin {
 
 // The shape with operands in f16 and sums in f32 that divides a tile of rows x cols and a depth of `depth`, with the
@@ -21,20 +23,28 @@ inline lamina_matrix_shape matrix_shape(const lamina_device &device, uint32_t ro
     return best;
 }
 
-// The shape of matrices for a product, and a workgroup with one subgroup per band of rows. Throws Unsupported if the
+// How a workgroup computes a tile of a product: each subgroup 32 rows of half of the columns. Throws Unsupported if the
 // device has no such shape, or not enough shared memory or invocations.
 struct MatrixTiles {
     lamina_matrix_shape shape;
-    uint32_t workgroup;
+    uint32_t workgroup, loads; // loads: of four values of each operand, by each invocation
 
-    explicit MatrixTiles(const lamina_device &device)
-        : shape(matrix_shape(device, LAMINA_MATRIX_ROWS, LAMINA_MATRIX_COLS, LAMINA_MATRIX_DEPTH)),
-          workgroup(LAMINA_MATRIX_ROWS / shape.m * device.subgroup) {
-        const uint32_t shared = 2 * (LAMINA_MATRIX_ROWS + LAMINA_MATRIX_COLS) * (LAMINA_MATRIX_DEPTH + 8) * 2; // bytes
+    // one_product: each value is one half, else two.
+    MatrixTiles(const lamina_device &device, bool one_product)
+        : shape(matrix_shape(device, 32, 32, LAMINA_MATRIX_DEPTH)), workgroup(subgroups * device.subgroup),
+          loads(fours / workgroup) {
+        const uint32_t operands = (one_product ? 2 : 4) * LAMINA_MATRIX_TILE * (LAMINA_MATRIX_DEPTH + 8) * 2; // bytes
+        const uint32_t shared = std::max(operands, subgroups * shape.m * shape.n * 4); // then a matrix of sums for each
         if (shared > device.shared_bytes || workgroup > device.max_invocations || workgroup > device.max_local[0])
             throw Unsupported("it needs " + std::to_string(shared) + " bytes of shared memory and " +
                               std::to_string(workgroup) + " invocations per workgroup, more than the device has");
+        if (loads == 0 || loads > 32 || loads * workgroup != fours)
+            throw Unsupported("subgroups of 4 to 128 invocations, found " + std::to_string(device.subgroup));
     }
+
+  private:
+    static constexpr uint32_t subgroups = LAMINA_MATRIX_TILE / 32 * 2;
+    static constexpr uint32_t fours = LAMINA_MATRIX_TILE * LAMINA_MATRIX_DEPTH / 4; // of each operand
 };
 
 } // namespace lamina::plugin

@@ -105,8 +105,18 @@ inline constexpr std::array product_variants{
             "as baseline, with few loads of 16 bytes: X shared in subgroups, weights packed once if necessary",
             subgroup_shuffles),
     variant("matrix", "more than 8 rows: cooperative matrices, each value as two halves", matrix_products),
+    variant("half", "more than 8 rows: cooperative matrices, each value as one half", matrix_products, LAMINA_F16),
 };
-enum ProductVariant : uint32_t { in_registers, in_tiles, in_large_tiles, in_parts, by_subgroup, packed, by_matrices };
+enum ProductVariant : uint32_t {
+    in_registers,
+    in_tiles,
+    in_large_tiles,
+    in_parts,
+    by_subgroup,
+    packed,
+    by_matrices,
+    by_halves
+};
 
 // ---- The plan ----
 
@@ -264,12 +274,13 @@ void plan_scales(const Plan &plan, const ProductKernels &kernels, lamina_ref mat
          std::initializer_list<lamina_spec>{{LAMINA_OF_WEIGHT, dtype}});
 }
 
-// The variant "matrix". The scales of weights are computed once per session, those of X in every run.
+// The variants with cooperative matrices. The scales of weights are computed once per session, those of X in every run.
 inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     if (product.rows <= LAMINA_FEW_ROWS) throw Unsupported("at most 8 rows");
-    const MatrixTiles tiles(call.device());
     const Tensor weight = call.weight(product.weight);
     const int64_t cols = weight.rows(), inner = weight.cols();
+    const bool one_product = plan.variant == by_halves;
+    const MatrixTiles tiles(call.device(), one_product);
     const uint32_t kernel = weight.in_blocks() ? kernels.matrix_blocks
                             : inner % 4 == 0   ? kernels.matrix_vec4
                                                : kernels.matrix;
@@ -297,14 +308,16 @@ inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &ke
                     static_cast<uint32_t>(product.combine)},
                    static_cast<uint32_t>(product.activation)};
             plan.dispatch(kernel,
-                          plan.spread(ceil_div(rows, LAMINA_MATRIX_ROWS) * ceil_div(w.count, LAMINA_MATRIX_COLS)),
+                          plan.spread(ceil_div(rows, LAMINA_MATRIX_TILE) * ceil_div(w.count, LAMINA_MATRIX_TILE)),
                           {x, w.ref, plan.weight(product.bias), z, part(product.y, cols), scales, w_scales}, push,
                           {{LAMINA_OF_WEIGHT, dtype_of(weight)},
                            {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
                            {LAMINA_OF_WORKGROUP, tiles.workgroup},
                            {LAMINA_OF_MATRIX_M, tiles.shape.m},
                            {LAMINA_OF_MATRIX_N, tiles.shape.n},
-                           {LAMINA_OF_MATRIX_K, tiles.shape.k}});
+                           {LAMINA_OF_MATRIX_K, tiles.shape.k},
+                           {LAMINA_OF_MATRIX_LOADS, tiles.loads},
+                           {LAMINA_OF_ONE_PRODUCT, one_product}});
         }
     }
 }
@@ -368,7 +381,7 @@ inline void plan_products(const Call &call, Plan &plan, const ProductKernels &ke
             suits = true;
         } else if (plan.variant == packed) {
             detail::plan_packed(call, plan, kernels, product), suits = true;
-        } else if (plan.variant == by_matrices) {
+        } else if (plan.variant >= by_matrices) {
             detail::plan_matrices(call, plan, kernels, product), suits = true;
         } else {
             suits = detail::plan_tiles(call, plan, kernels, product) || suits;

@@ -25,15 +25,16 @@
 #define LAMINA_OF_MATRIX_M 3
 #define LAMINA_OF_MATRIX_N 4
 #define LAMINA_OF_MATRIX_K 5
+#define LAMINA_OF_MATRIX_LOADS 6
+#define LAMINA_OF_ONE_PRODUCT 7
 
 /* Tiles: rows x columns of Y that a workgroup computes. */
 #define LAMINA_REGISTER_ROWS 16u /* at most: a specialization constant */
 #define LAMINA_REGISTER_COLS 128u
 #define LAMINA_TILED_ROWS 64u /* at most: a specialization constant, from which the columns follow */
 #define LAMINA_LARGE_ROWS 128u
-#define LAMINA_MATRIX_ROWS 64u
-#define LAMINA_MATRIX_COLS 64u
-#define LAMINA_MATRIX_DEPTH 32u /* along K, for tiles of cooperative matrices */
+#define LAMINA_MATRIX_TILE 64u  /* rows and columns, by cooperative matrices */
+#define LAMINA_MATRIX_DEPTH 32u /* along K */
 #define LAMINA_FEW_ROWS 8u      /* at most: a specialization constant */
 #define LAMINA_FEW_COLS 4u
 

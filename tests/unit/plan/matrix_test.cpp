@@ -25,7 +25,7 @@ constexpr lamina_matrix_shape square{16, 16, 16, LAMINA_F16, LAMINA_F32}, wide{8
 
 std::string refusal_on(const lamina_device &device) {
     try {
-        (void)MatrixTiles(device);
+        (void)MatrixTiles(device, false);
     } catch (const Unsupported &e) {
         return e.what();
     }
@@ -47,14 +47,16 @@ TEST_CASE("a device without such matrices is refused") {
     CHECK_THAT(refusal_on(device_with({}, 32)), matchers::contains("no cooperative matrices of f16"));
 }
 
-TEST_CASE("a workgroup has one subgroup per band of its rows") {
-    const auto workgroup = [](const lamina_matrix_shape &shape, uint32_t subgroup) {
-        return MatrixTiles(device_with({shape}, subgroup)).workgroup;
+TEST_CASE("a workgroup has a subgroup for every 32 rows of each half of its columns, which share the loads") {
+    const auto tiles = [](uint32_t subgroup) {
+        const MatrixTiles made(device_with({square}, subgroup), true);
+        return std::array{made.workgroup, made.loads};
     };
-    CHECK(workgroup(square, 32) == 4 * 32);
-    CHECK(workgroup(square, 64) == 4 * 64);
-    CHECK(workgroup(wide, 32) == 8 * 32);
-    CHECK(workgroup(small, 8) == 8 * 8);
+    CHECK(tiles(32) == std::array{4 * 32u, 4u});
+    CHECK(tiles(64) == std::array{4 * 64u, 2u});
+    CHECK(tiles(8) == std::array{4 * 8u, 16u});
+    CHECK(tiles(128) == std::array{4 * 128u, 1u});
+    CHECK_THAT(refusal_on(device_with({square}, 2)), matchers::contains("found 2"));
 }
 
 TEST_CASE("a device without room for the workgroup is refused with the requirements") {
@@ -62,9 +64,18 @@ TEST_CASE("a device without room for the workgroup is refused with the requireme
     lamina_device device = device_with(shapes, 32);
     CHECK(refusal_on(device).empty());
     SECTION("shared memory") { device.shared_bytes = 16384; }
-    SECTION("invocations") { device.max_invocations = 128; }
-    SECTION("invocations along an axis") { device.max_local[0] = 128; }
-    CHECK_THAT(refusal_on(device), matchers::contains("20480 bytes of shared memory and 256 invocations"));
+    SECTION("invocations") { device.max_invocations = 64; }
+    SECTION("invocations along an axis") { device.max_local[0] = 64; }
+    CHECK_THAT(refusal_on(device), matchers::contains("20480 bytes of shared memory and 128 invocations"));
+}
+
+TEST_CASE("shared memory also holds the sums of a matrix of each subgroup") {
+    const std::vector<lamina_matrix_shape> shapes{{32, 32, 16, LAMINA_F16, LAMINA_F32}};
+    lamina_device device = device_with(shapes, 32);
+    device.shared_bytes = 4 * 32 * 32 * 4 - 1;
+    CHECK_THROWS_AS(MatrixTiles(device, true), Unsupported);
+    ++device.shared_bytes;
+    CHECK(MatrixTiles(device, true).shape.m == 32);
 }
 
 constexpr ProductKernels kernels{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
@@ -75,7 +86,7 @@ struct Dispatches {
     std::vector<uint32_t> run, prepared;
     bool prepares = true;
 
-    void plan(int64_t rows, int64_t inner, int64_t cols, uint32_t weight_dtype) {
+    void plan(int64_t rows, int64_t inner, int64_t cols, uint32_t weight_dtype, uint32_t variant = by_matrices) {
         const std::vector<lamina_matrix_shape> shapes{square};
         lamina_device device = device_with(shapes, 32);
         device.max_binding_bytes = 1 << 27, device.binding_align = 256;
@@ -92,7 +103,7 @@ struct Dispatches {
         call.weight = weights.data(), call.tensor_size = sizeof(lamina_tensor);
         const lamina_host host = make_host();
         const Call seen(call);
-        Plan plan(seen, by_matrices, host);
+        Plan plan(seen, variant, host);
         plan_product(seen, plan, kernels,
                      {.rows = rows, .x = plan.in("x"), .weight = "weight", .bias = "bias", .y = plan.out("y")});
     }
