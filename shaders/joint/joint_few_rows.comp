@@ -72,16 +72,9 @@ void add_group(uint which, uvec4 column, uint first, uint end, uint k) {
     }
 }
 
-void add_columns(uint which, uint col) {
-    const uvec4 column = columns_from(which, col);
-    for (uint k = gl_LocalInvocationID.x; k < inner / GROUP_SIZE; k += LANES) add_group(which, column, 0u, 4u, k);
-}
-void add_both_columns(uint col) {
-    const uvec4 column = columns_from(0u, col).xyxy; // B has as many as A
-    for (uint k = gl_LocalInvocationID.x; k < inner / GROUP_SIZE; k += LANES) {
-        add_group(0u, column, 0u, 2u, k);
-        add_group(1u, column, 2u, 4u, k);
-    }
+// The same for all of K. One matrix after the other: compilers would load the groups of both first, and spill.
+void add_columns(uint which, uvec4 column, uint first, uint end) {
+    for (uint k = gl_LocalInvocationID.x; k < inner / GROUP_SIZE; k += LANES) add_group(which, column, first, end, k);
 }
 
 // Joins the sums of all invocations, and returns how many parts remain to be added.
@@ -138,10 +131,11 @@ void main() {
 
     clear_sums();
     squares[0] = squares[1] = vec4(0.0);
-    if (GATED) add_both_columns(first_col);
-    else if (which == 0u) add_columns(0u, first_col);
-    else if (which == 1u) add_columns(1u, first_col);
-    else add_columns(2u, first_col);
+    const uvec4 column = columns_from(which, first_col);
+    if (GATED) add_columns(0u, column.xyxy, 0u, 2u), add_columns(1u, column.xyxy, 2u, 4u); // as many columns in both
+    else if (which == 0u) add_columns(0u, column, 0u, 4u);
+    else if (which == 1u) add_columns(1u, column, 0u, 4u);
+    else add_columns(2u, column, 0u, 4u);
     const uint parts = join_sums();
 
     // One invocation finishes each result.
