@@ -22,7 +22,7 @@ layout(local_size_x_id = LAMINA_OF_WORKGROUP) in;
 layout(constant_id = LAMINA_OF_MATRIX_M) const uint M = 16u;
 layout(constant_id = LAMINA_OF_MATRIX_N) const uint N = 16u;
 layout(constant_id = LAMINA_OF_MATRIX_K) const uint K = 16u;
-layout(constant_id = LAMINA_OF_MATRIX_LOADS) const uint LOADS = 32u; // of an invocation, of four values; at most 32
+layout(constant_id = LAMINA_OF_MATRIX_LOADS) const uint LOADS = 4u; // of an invocation, of four values; at most 4
 layout(constant_id = LAMINA_OF_ONE_PRODUCT) const bool ONE_PRODUCT = false;
 
 layout(std430, set = 0, binding = 5) readonly buffer XScales { float x_scales[]; };

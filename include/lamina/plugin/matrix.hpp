@@ -23,23 +23,24 @@ inline lamina_matrix_shape matrix_shape(const lamina_device &device, uint32_t ro
     return best;
 }
 
-// How a workgroup computes a tile of a product: each subgroup 32 rows of half of the columns. Throws Unsupported if the
-// device has no such shape, or not enough shared memory or invocations.
+// How a workgroup computes a tile of a product: four subgroups have 32 rows of half of the columns each, and small
+// subgroups beyond them help to load. Throws Unsupported if the device has no such shape, or not enough shared memory
+// or invocations.
 struct MatrixTiles {
     lamina_matrix_shape shape;
     uint32_t workgroup, loads; // loads: of four values of each operand, by each invocation
 
     // one_product: each value is one half, else two.
     MatrixTiles(const lamina_device &device, bool one_product)
-        : shape(matrix_shape(device, 32, 32, LAMINA_MATRIX_DEPTH)), workgroup(subgroups * device.subgroup),
-          loads(fours / workgroup) {
+        : shape(matrix_shape(device, 32, 32, LAMINA_MATRIX_DEPTH)),
+          workgroup(std::max(128u, subgroups * device.subgroup)), loads(fours / workgroup) {
         const uint32_t operands = (one_product ? 2 : 4) * LAMINA_MATRIX_TILE * (LAMINA_MATRIX_DEPTH + 8) * 2; // bytes
         const uint32_t shared = std::max(operands, subgroups * shape.m * shape.n * 4); // then a matrix of sums for each
         if (shared > device.shared_bytes || workgroup > device.max_invocations || workgroup > device.max_local[0])
             throw Unsupported("it needs " + std::to_string(shared) + " bytes of shared memory and " +
                               std::to_string(workgroup) + " invocations per workgroup, more than the device has");
-        if (loads == 0 || loads > 32 || loads * workgroup != fours)
-            throw Unsupported("subgroups of 4 to 128 invocations, found " + std::to_string(device.subgroup));
+        if (loads * workgroup != fours)
+            throw Unsupported("subgroups of up to 128 invocations, found " + std::to_string(device.subgroup));
     }
 
   private:

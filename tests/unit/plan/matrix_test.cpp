@@ -47,16 +47,16 @@ TEST_CASE("a device without such matrices is refused") {
     CHECK_THAT(refusal_on(device_with({}, 32)), matchers::contains("no cooperative matrices of f16"));
 }
 
-TEST_CASE("a workgroup has a subgroup for every 32 rows of each half of its columns, which share the loads") {
+TEST_CASE("a workgroup has four subgroups that multiply, and small ones beside them that help to load") {
     const auto tiles = [](uint32_t subgroup) {
         const MatrixTiles made(device_with({square}, subgroup), true);
         return std::array{made.workgroup, made.loads};
     };
+    CHECK(tiles(8) == std::array{128u, 4u});
     CHECK(tiles(32) == std::array{4 * 32u, 4u});
     CHECK(tiles(64) == std::array{4 * 64u, 2u});
-    CHECK(tiles(8) == std::array{4 * 8u, 16u});
     CHECK(tiles(128) == std::array{4 * 128u, 1u});
-    CHECK_THAT(refusal_on(device_with({square}, 2)), matchers::contains("found 2"));
+    CHECK_THAT(refusal_on(device_with({square}, 256)), matchers::contains("found 256"));
 }
 
 TEST_CASE("a device without room for the workgroup is refused with the requirements") {
