@@ -23,7 +23,7 @@ const float HIDDEN_SHARE = -1.0;
 // Of each key. At last, `scores` are what each invocation has of the sum of exponentials.
 shared vec4 scores[32];
 shared float share[128]; // exponentials
-shared STEP partial[128];
+shared STEP partial[2][128]; // by slice, in one of two slots in turn
 
 void store(uint at, STEP value) {
 #ifdef VEC4
@@ -106,15 +106,14 @@ void main() {
     const uint o_at = PART_KEYS == 0u ? q_at * WIDTH : (((b * queries + t) * heads + head) * parts + part) * (head_dim + 2u);
     scores[lane / 4u][lane % 4u] = total;
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) {
-        barrier();
-        partial[lane] = sum[s];
+        partial[s % 2u][lane] = sum[s];
         barrier();
         vec4 totals = vec4(0.0);
         for (uint j = 0u; j < 32u; ++j) totals += scores[j];
         total = dot(totals, vec4(1.0));
         const float norm = PART_KEYS != 0u ? 1.0 : total == 0.0 ? 0.0 : 1.0 / total;
         STEP all = STEP(0.0);
-        for (uint i = 0u; i < sets; ++i) all += partial[i * width + column];
+        for (uint i = 0u; i < sets; ++i) all += partial[s % 2u][i * width + column];
         if (set == 0u && s * 128u + column < steps) store(o_at + (s * 128u + column) * WIDTH, all * norm);
     }
     if (PART_KEYS != 0u && lane == 0u) o[o_at + head_dim] = greatest, o[o_at + head_dim + 1u] = total;

@@ -131,11 +131,11 @@ void main() {
 
     clear_sums();
     squares[0] = squares[1] = vec4(0.0);
-    const uvec4 column = columns_from(which, first_col);
-    if (GATED) add_columns(0u, column.xyxy, 0u, 2u), add_columns(1u, column.xyxy, 2u, 4u); // as many columns in both
-    else if (which == 0u) add_columns(0u, column, 0u, 4u);
-    else if (which == 1u) add_columns(1u, column, 0u, 4u);
-    else add_columns(2u, column, 0u, 4u);
+    uvec4 column = columns_from(which, first_col);
+    if (GATED) column = column.xyxy; // B has as many as A
+    if (which == 0u) add_columns(0u, column, 0u, GATED ? 2u : 4u);
+    if (GATED || which == 1u) add_columns(1u, column, GATED ? 2u : 0u, 4u);
+    if (which == 2u) add_columns(2u, column, 0u, 4u);
     const uint parts = join_sums();
 
     // One invocation finishes each result.
