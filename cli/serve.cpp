@@ -115,6 +115,7 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
         names.push_back(model.name);
         stop_if_interrupted();
     }
+    wait_for_work(); // before anybody knows of the server: from then on it ends in order
     server->start();
     if (output.json())
         output.print_json({{"url", server->url()}, {"models", names}});
@@ -122,7 +123,6 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
         output.print(server->url() + "\n");
     output.note("serving " + joined(names) + "; Ctrl-C ends it after the requests that it has");
 
-    wait_for_work();
     while (interrupted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     output.note("ending: new requests are refused, those that are here are answered");
     server->finish();
