@@ -1,5 +1,6 @@
 // lamina check: every kernel on a device against its layer's reference, case by case.
 #include "command.hpp"
+#include "compile.hpp"
 #include "interrupt.hpp"
 #include "seed.hpp"
 #include "table.hpp"
@@ -135,7 +136,8 @@ int admit(const CheckOptions &options, const Runtime &runtime, const Device &dev
 
 struct CheckCommandOptions {
     CheckOptions check;
-    bool admit = false;
+    bool admit = false, compile = false;
+    std::filesystem::path model; // to compile for
 };
 
 // What --soak has shown; empty if there is nothing to say.
@@ -151,6 +153,16 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
         stop_if_interrupted();
         output.progress("checking " + what, done, count);
     };
+    if (all.compile) {
+        refuse_given(app, {"--variant", "--case", "--thorough", "--replay", "--soak", "--admit"},
+                     "cannot be used with --compile, which runs nothing and compiles what all variants run");
+        if (!all.model.empty() && !options.layers.empty())
+            throw Error(ErrorCode::usage, "LAYER cannot be used with --model, whose own layers are compiled");
+        if (!all.model.empty())
+            refuse_given(app, {"--own-cases", "--seed"}, "is about cases of layers: it cannot be used with --model");
+    } else {
+        refuse_given(app, {"--model"}, "needs --compile");
+    }
     if (all.admit)
         refuse_given(app, {"--variant", "--case", "--seed", "--thorough", "--own-cases", "--replay", "--soak"},
                      "cannot be used with --admit, which runs all cases that a variant has to pass");
@@ -172,6 +184,8 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
     if (device.id == "reference")
         throw Error(ErrorCode::usage, "other devices are checked against 'reference': name another device");
     note_device(device, output);
+    if (all.compile)
+        return compile({options.layers, options.own_cases_only, options.seed, {}}, all.model, runtime, device, output);
     if (all.admit) return admit(options, runtime, device, !global.no_cache, output);
     const CheckReport report = lamina::check(runtime, device, options);
     output.clear_progress();
@@ -193,8 +207,12 @@ Command add_check(const Arguments &lamina, const GlobalOptions &global) {
                "that runs the case again.\n"
                "The device 'interpreter' needs no driver. It is slow, and it finds what drivers may let pass: races, "
                "indices beyond an array, shared or not, and reads of memory that nothing has written.\n"
+               "With --compile, nothing runs: kernels are compiled, and the driver's compiler tells how many registers "
+               "they take, how many values it had to spill to memory, how many subgroups fit on a part of the GPU at a "
+               "time, and how many instructions there are. The exit status is 1 if the driver refuses a kernel.\n"
                "Examples: lamina check --device vulkan:0\n"
                "          lamina check layer_norm --device interpreter\n"
+               "          lamina check --compile --model SmolLM2-135M-Instruct.gguf\n"
                "          lamina check layer_norm --case \"B=2 T=37 C=113 +bias weights=f16\"");
     auto all = std::make_shared<CheckCommandOptions>();
     CheckOptions *options = &all->check;
@@ -215,6 +233,11 @@ Command add_check(const Arguments &lamina, const GlobalOptions &global) {
     app.flag("--admit", all->admit,
              "prove which variants may run on this device, with all cases that layers declare and those of models "
              "that were run here, and save the result");
+    app.flag("--compile", all->compile,
+             "run nothing; only compile the kernels that the cases need, and show what the driver's compiler says");
+    app.option("--model", all->model, "PATH",
+               "with --compile: compile what a model runs for a text of 128 tokens, the next token, and 8 texts")
+        .not_empty();
     return {app, [all, app, &global](Output &output) { return check(*all, app, global, output); }};
 }
 

@@ -143,9 +143,9 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
 StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
     plan::Device::Limits limits = device_->limits();
     limits.values = std::min(limits.values, room_);
-    const std::set<std::string> of_step = device_->pipelines(step.call, variant);
+    const std::set<plan::Pipeline> of_step = device_->pipelines(step.call, variant);
     return cases_like(step.call, limits, [&](const abi::LayerCall &call) {
-        const std::set<std::string> of_call = device_->pipelines(call, variant);
+        const std::set<plan::Pipeline> of_call = device_->pipelines(call, variant);
         return std::includes(of_call.begin(), of_call.end(), of_step.begin(), of_step.end());
     });
 }

@@ -104,12 +104,8 @@ void check_generation(model::Model &model, const abi::Registry &plugins) {
 
 void check_reading(const model::Model &model, const abi::Registry &plugins) {
     const model::Reading &reading = *model.reading;
-    plan::GraphShapes shapes;
-    shapes.inputs[reading.ids] = {DType::i32, {2, 1}}; // any shape
-    shapes.inputs[reading.lengths] = {DType::i32, {2}};
-    if (!reading.token_types.empty()) shapes.inputs[reading.token_types] = {DType::i32, {2, 1}};
-    if (!reading.starts.empty()) shapes.inputs[reading.starts] = {DType::i32, {2}};
-    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(reading.graph), plugins, shapes);
+    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(reading.graph), plugins,
+                                                  reading::shapes_of(reading, 2, 1)); // any shape
     const Shape &output = plan.tensors[static_cast<size_t>(plan.outputs.at(reading.output))].type.shape;
     reading::expect_shape(model, output, 2, 1);
 }

@@ -24,14 +24,6 @@ namespace {
 
 using Status = CaseResult::Status;
 
-std::vector<const abi::Layer *> layers_of(const abi::Registry &plugins, const std::vector<std::string> &names) {
-    std::vector<const abi::Layer *> out;
-    for (const std::string &name : names) out.push_back(&plugins.layer(name));
-    if (names.empty())
-        for (const auto &[id, layer] : plugins.layers()) out.push_back(&layer);
-    return out;
-}
-
 bool wanted(const plan::Variant &variant, const std::vector<std::string> &names) {
     return names.empty() || std::find(names.begin(), names.end(), variant.name) != names.end();
 }
@@ -55,12 +47,11 @@ bool same_bits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
 // The kernels that no variant dispatches in any case. Those that the build left out go to `left_out`.
 void add_unreached_kernels(const abi::Layer &layer, plan::Device &device, const std::vector<Case> &cases,
                            std::vector<std::string> &out, std::set<std::string> &left_out) {
-    std::set<unsigned long> reached;
+    std::set<uint32_t> reached;
     for (const Case &c : cases) {
         const abi::LayerCall call = call_of(layer, c);
         for (const plan::Variant &variant : device.variants(layer))
-            for (const std::string &pipeline : device.pipelines(call, variant.name))
-                reached.insert(std::stoul(pipeline)); // it begins with the kernel's number
+            for (const plan::Pipeline &pipeline : device.pipelines(call, variant.name)) reached.insert(pipeline.kernel);
     }
     for (uint32_t k = 0; k < layer.contract->n_kernels; ++k) {
         const lamina_kernel &kernel = layer.contract->kernels[k];
@@ -245,6 +236,14 @@ std::string plugin_option(const abi::Layer &layer) {
     const std::vector<std::filesystem::path> known = abi::Registry::search_path({});
     const bool found = std::find(known.begin(), known.end(), folder) != known.end();
     return found ? "" : " --plugin-dir " + shell_word(folder.string());
+}
+
+std::vector<const abi::Layer *> layers_of(const abi::Registry &plugins, const std::vector<std::string> &names) {
+    std::vector<const abi::Layer *> out;
+    for (const std::string &name : names) out.push_back(&plugins.layer(name));
+    if (names.empty())
+        for (const auto &[id, layer] : plugins.layers()) out.push_back(&layer);
+    return out;
 }
 
 LayerCases cases_of(const abi::Layer &layer, const CheckOptions &options) {

@@ -23,6 +23,10 @@ namespace lamina::conformance {
 // " --plugin-dir DIR" if the command does not find this layer by itself.
 [[nodiscard]] std::string plugin_option(const abi::Layer &layer);
 
+// Those with these ids; all, if there are none. Throws Error(plugin) for an unknown one.
+[[nodiscard]] std::vector<const abi::Layer *> layers_of(const abi::Registry &plugins,
+                                                        const std::vector<std::string> &names);
+
 // The cases that check() runs for a layer.
 struct LayerCases {
     std::vector<Case> cases;

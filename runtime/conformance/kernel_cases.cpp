@@ -120,7 +120,7 @@ struct Use {
     std::vector<std::pair<double, const Case *>> cases;
     std::set<Trait> wanted;
 };
-using Pipelines = std::map<unsigned long, std::set<std::string>>; // by kernel
+using Pipelines = std::map<uint32_t, std::set<plan::Pipeline>>; // by kernel
 
 class Maker {
   public:
@@ -158,15 +158,15 @@ class Maker {
     [[nodiscard]] Pipelines pipelines_of(const Case &c, size_t variant) const {
         Pipelines out;
         try {
-            for (const std::string &pipeline : device_.pipelines(call_of(layer_, c), variants_[variant].name))
-                out[std::stoul(pipeline)].insert(pipeline); // it begins with the kernel's number
+            for (const plan::Pipeline &pipeline : device_.pipelines(call_of(layer_, c), variants_[variant].name))
+                out[pipeline.kernel].insert(pipeline);
         } catch (const Error &) {
         }
         return out;
     }
 
     // The choices for which the kernel is specialized in this case: with another one, its constants are others.
-    [[nodiscard]] std::set<std::string> felt(const Case &c, unsigned long kernel, size_t variant) const {
+    [[nodiscard]] std::set<std::string> felt(const Case &c, uint32_t kernel, size_t variant) const {
         std::set<std::string> out;
         const Pipelines here = pipelines_of(c, variant);
         for (const Trait &other : traits_.other_choices(c)) {
@@ -178,7 +178,7 @@ class Maker {
 
     // What the kernel, which the case dispatches, meets in it. A layer may dispatch several kernels, and its choice, or
     // one of several dtypes, be that of another.
-    [[nodiscard]] std::set<Trait> met_in(const Case &c, unsigned long kernel, size_t variant) const {
+    [[nodiscard]] std::set<Trait> met_in(const Case &c, uint32_t kernel, size_t variant) const {
         std::set<Trait> out = traits_.of(c);
         const std::set<std::string> felt_here = felt(c, kernel, variant);
         const auto specialized = specialized_.find(kernel);
@@ -192,7 +192,7 @@ class Maker {
     }
 
     // The case with the trait, if the layer accepts it and the kernel meets it there.
-    [[nodiscard]] std::optional<Case> changed(const Case &c, const Trait &trait, unsigned long kernel,
+    [[nodiscard]] std::optional<Case> changed(const Case &c, const Trait &trait, uint32_t kernel,
                                               size_t variant) const {
         Case out = traits_.with(trait, c);
         if (!pipelines_of(out, variant).contains(kernel) || work_of(call_of(layer_, out)) > most_work) return {};
@@ -201,7 +201,7 @@ class Maker {
     }
 
     // Until no further trait can be had. What is made is a base, too: one that has a trait may allow another.
-    void make(unsigned long kernel, size_t variant, const Use &use, std::set<Trait> &met) {
+    void make(uint32_t kernel, size_t variant, const Use &use, std::set<Trait> &met) {
         std::vector<Case> bases;
         for (const auto &[work, c] : use.cases) bases.push_back(*c);
         for (bool more = true; more;) {
@@ -223,7 +223,7 @@ class Maker {
     }
 
     // Gives the case as many of the other missing traits as it can have, so that there are few cases.
-    void add_others(Case &c, const Trait &first, unsigned long kernel, size_t variant, const std::set<Trait> &wanted,
+    void add_others(Case &c, const Trait &first, uint32_t kernel, size_t variant, const std::set<Trait> &wanted,
                     const std::set<Trait> &met) const {
         std::set<Trait> kept{first};
         for (const Trait &other : wanted) {
@@ -239,8 +239,8 @@ class Maker {
     plan::Device &device_;
     const Traits traits_;
     const std::vector<plan::Variant> variants_;
-    std::map<unsigned long, std::map<size_t, Use>> uses_;
-    std::map<unsigned long, std::set<std::string>> specialized_; // for which choices, in some case
+    std::map<uint32_t, std::map<size_t, Use>> uses_;
+    std::map<uint32_t, std::set<std::string>> specialized_; // for which choices, in some case
     std::vector<KernelCase> out_;
 };
 

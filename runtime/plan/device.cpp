@@ -11,9 +11,9 @@ uint32_t index_of(const abi::LayerCall &call, const std::string &variant) {
     return abi::place_of_name(contract.variants, contract.n_variants, variant);
 }
 
-std::string pipeline_of(const Dispatch &dispatch) {
-    std::string out = std::to_string(dispatch.kernel);
-    for (const lamina_spec &s : dispatch.specs) out += " " + std::to_string(s.id) + "=" + std::to_string(s.bits);
+Pipeline pipeline_of(const Dispatch &dispatch) {
+    Pipeline out{dispatch.kernel, {}};
+    for (const lamina_spec &s : dispatch.specs) out.constants.emplace_back(s.id, s.bits);
     return out;
 }
 
@@ -33,8 +33,8 @@ Refusal KernelDevice::why_not(const abi::LayerCall &call, const std::string &var
     return refusal;
 }
 
-std::set<std::string> KernelDevice::pipelines(const abi::LayerCall &call, const std::string &variant) {
-    std::set<std::string> out;
+std::set<Pipeline> KernelDevice::pipelines(const abi::LayerCall &call, const std::string &variant) {
+    std::set<Pipeline> out;
     Refusal refusal;
     if (const auto plan = planner_->plan(call, index_of(call, variant), refusal))
         for (const auto *list : {&plan->dispatches, &plan->preparation.dispatches})

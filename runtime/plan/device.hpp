@@ -6,9 +6,13 @@
 #include "plan/planner.hpp"
 #include "plan/program.hpp"
 
+#include <compare>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::plan {
@@ -17,6 +21,19 @@ struct Variant {
     std::string name;
     uint32_t arithmetic = LAMINA_F32; // selects the tolerance
     bool baseline = false;            // must accept every case; a fusion has none
+};
+
+// What a driver compiles: a kernel of a layer, with its specialization.
+struct Pipeline {
+    uint32_t kernel = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> constants; // ids and bits, sorted
+    auto operator<=>(const Pipeline &) const = default;
+};
+
+// What a driver's compiler made of a pipeline.
+struct Compiled {
+    std::string error;                        // why it refuses the kernel; else empty
+    std::map<std::string, double> statistics; // under the driver's names, such as "VGPRs"; empty if it gives none
 };
 
 // An open device, for the layers of some plugins. Thread-safe.
@@ -44,9 +61,10 @@ class Device {
     [[nodiscard]] virtual std::vector<Variant> variants(const abi::Layer &layer) const = 0;
     // Why a variant does not handle these shapes here; empty if it does.
     [[nodiscard]] virtual Refusal why_not(const abi::LayerCall &call, const std::string &variant) = 0;
-    // The kernels that a variant runs for these shapes, with their specialization, as "2 0=1 5=16"; empty if it does
-    // not handle them, or has none.
-    [[nodiscard]] virtual std::set<std::string> pipelines(const abi::LayerCall &, const std::string &) { return {}; }
+    // What a variant runs for these shapes, with what it prepares; empty if it does not handle them, or has no kernels.
+    [[nodiscard]] virtual std::set<Pipeline> pipelines(const abi::LayerCall &, const std::string &) { return {}; }
+    // Compiles a pipeline, but does not run it. Nothing on a device without a compiler. Several threads may call it.
+    [[nodiscard]] virtual std::optional<Compiled> compile(const abi::Layer &, const Pipeline &) { return {}; }
     // How much code that is, and so how long a driver may take to compile it.
     [[nodiscard]] virtual size_t code_size(const abi::LayerCall &, const std::string &) { return 0; }
     // Whether it binds weights in parts on a device whose bindings are small enough: ProgramOptions::in_parts.
@@ -77,7 +95,7 @@ class KernelDevice : public Device {
     [[nodiscard]] const std::shared_ptr<const abi::Registry> &plugins() const override { return planner_->plugins(); }
     [[nodiscard]] std::vector<Variant> variants(const abi::Layer &layer) const override;
     [[nodiscard]] Refusal why_not(const abi::LayerCall &call, const std::string &variant) override;
-    [[nodiscard]] std::set<std::string> pipelines(const abi::LayerCall &call, const std::string &variant) override;
+    [[nodiscard]] std::set<Pipeline> pipelines(const abi::LayerCall &call, const std::string &variant) override;
     [[nodiscard]] size_t code_size(const abi::LayerCall &call, const std::string &variant) override;
     [[nodiscard]] bool binds_parts(const abi::LayerCall &call, const std::string &variant) override;
     [[nodiscard]] bool has_kernels() const override { return true; }

@@ -243,6 +243,15 @@ GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::strin
                                      prompt.uncounted)};
 }
 
+plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_t length) {
+    plan::GraphShapes shapes;
+    shapes.inputs[reading.ids] = {DType::i32, {batch, length}};
+    shapes.inputs[reading.lengths] = {DType::i32, {batch}};
+    if (!reading.token_types.empty()) shapes.inputs[reading.token_types] = {DType::i32, {batch, length}};
+    if (!reading.starts.empty()) shapes.inputs[reading.starts] = {DType::i32, {batch}};
+    return shapes;
+}
+
 void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length) {
     const model::Reading &reading = *model.reading;
     const model::ReadingKind &kind = model::kind_of(reading.gives);

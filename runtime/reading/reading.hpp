@@ -46,6 +46,9 @@ struct Found {
 // The token ids of texts, with the special ones.
 [[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts);
 
+// Token ids (B, T), lengths (B), and what else the graph takes.
+[[nodiscard]] plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_t length);
+
 // The inputs of the model's graph for some texts, padded to the longest.
 [[nodiscard]] GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts);
 

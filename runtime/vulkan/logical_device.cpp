@@ -16,8 +16,10 @@ struct EnabledFeatures {
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{};
     VkPhysicalDeviceVulkanMemoryModelFeatures model{};
 #endif
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics{};
 
-    EnabledFeatures(uint64_t features, uint32_t api_version, std::vector<const char *> &extensions) {
+    EnabledFeatures(uint64_t features, uint32_t api_version, bool with_statistics,
+                    std::vector<const char *> &extensions) {
         all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
         all.features.shaderInt64 = (features & LAMINA_FEATURE_INT64) != 0 ? VK_TRUE : VK_FALSE;
         storage.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
@@ -40,6 +42,12 @@ struct EnabledFeatures {
             extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
         }
 #endif
+        if (with_statistics) {
+            statistics.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
+            statistics.pipelineExecutableInfo = VK_TRUE;
+            chain(statistics);
+            extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+        }
     }
     EnabledFeatures(const EnabledFeatures &) = delete;
 
@@ -52,10 +60,13 @@ struct EnabledFeatures {
 
 } // namespace
 
-LogicalDevice::LogicalDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical)
-    : instance_(std::move(instance)), physical_(physical) {
+LogicalDevice::LogicalDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical, For use)
+    : instance_(std::move(instance)), physical_(physical),
+      keeps_statistics_(use == For::compiling &&
+                        physical.offers(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {
     std::vector<const char *> extensions;
-    const EnabledFeatures features(physical_.info.capabilities.features, physical_.api_version, extensions);
+    const EnabledFeatures features(physical_.info.capabilities.features, physical_.api_version, keeps_statistics_,
+                                   extensions);
     reports_budget_ = physical_.offers(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     if (reports_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     // A device that offers this (MoltenVK) may only be opened with it.

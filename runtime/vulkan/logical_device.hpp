@@ -12,8 +12,12 @@ namespace lamina::vulkan {
 
 class LogicalDevice {
   public:
+    enum class For {
+        running,   // kernels
+        compiling, // them only: the driver keeps what its compiler says, where it can
+    };
     // Enables exactly the features that the device's description reports. Keeps the instance alive.
-    LogicalDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical);
+    LogicalDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice &physical, For use = For::running);
     ~LogicalDevice();
     LogicalDevice(const LogicalDevice &) = delete;
     LogicalDevice &operator=(const LogicalDevice &) = delete;
@@ -33,6 +37,8 @@ class LogicalDevice {
     // for a fence does not do. Does nothing without the layers.
     [[nodiscard]] VkResult hear_validation();
 
+    // Whether the driver can tell what its compiler made of a pipeline: VK_KHR_pipeline_executable_properties.
+    [[nodiscard]] bool keeps_statistics() const { return keeps_statistics_; }
     // Bytes of a heap that may still be allocated: according to the driver (VK_EXT_memory_budget), else all of it.
     [[nodiscard]] uint64_t free_bytes(uint32_t heap) const;
 
@@ -47,7 +53,7 @@ class LogicalDevice {
     VolkDeviceTable table_{};
     VkQueue queue_ = VK_NULL_HANDLE;
     std::mutex queue_mutex_;
-    bool reports_budget_ = false;
+    bool reports_budget_ = false, keeps_statistics_ = false;
 };
 
 } // namespace lamina::vulkan

@@ -2,6 +2,9 @@
 
 #include "vulkan/backend.hpp"
 #include "vulkan/pipeline_cache.hpp"
+#include "vulkan/statistics.hpp"
+
+#include <mutex>
 
 namespace lamina::vulkan {
 
@@ -27,11 +30,34 @@ class OpenDevice final : public Device, public std::enable_shared_from_this<Open
         if (info().kind != DeviceInfo::Kind::software) return shared_from_this();
         return open_device(instance_, device_->physical(), plugins());
     }
+    [[nodiscard]] std::optional<plan::Compiled> compile(const abi::Layer &layer,
+                                                        const plan::Pipeline &wanted) override {
+        std::call_once(compiler_once_, [&] {
+            compiler_ = std::make_shared<LogicalDevice>(instance_, device_->physical(), LogicalDevice::For::compiling);
+            compiled_ = std::make_shared<Pipelines>(compiler_, std::nullopt);
+        });
+        const lamina_kernel &kernel = layer.contract->kernels[wanted.kernel];
+        const auto kernels = planner()->kernels_of(layer);
+        PipelineRequest request{&kernel, &(*kernels)[wanted.kernel], {}, std::string("kernel '") + kernel.name + "'"};
+        for (const auto &[id, bits] : wanted.constants) request.specs.push_back({id, bits});
+        try {
+            const std::vector<Pipeline> built = compiled_->build({&request, 1});
+            return plan::Compiled{"", statistics_of(*compiler_, built.front().pipeline)};
+        } catch (const Error &e) {
+            if (e.code() == ErrorCode::device_lost) throw;
+            return plan::Compiled{e.what(), {}};
+        }
+    }
 
   private:
     std::shared_ptr<VulkanInstance> instance_;
     std::shared_ptr<LogicalDevice> device_;
     std::shared_ptr<Pipelines> pipelines_;
+    // For compile(), which runs nothing: another device, because a driver may compile otherwise while it keeps
+    // statistics.
+    std::once_flag compiler_once_;
+    std::shared_ptr<LogicalDevice> compiler_;
+    std::shared_ptr<Pipelines> compiled_;
 };
 
 } // namespace

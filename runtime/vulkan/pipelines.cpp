@@ -100,6 +100,7 @@ Owned<VkPipeline> Pipelines::compile(const PipelineRequest &request, VkPipelineL
     const VkSpecializationInfo specs = specialization.info();
     VkComputePipelineCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    if (device_->keeps_statistics()) info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
     info.layout = layout;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;

@@ -133,16 +133,15 @@ TEST_CASE("every kernel of a product meets every activation, which generated cas
     const abi::Layer &layer = test::plugins()->layer("feed_forward");
     const auto interpreted = interpreter::make_device(test::plugins());
     plan::Device &device = *interpreted;
-    std::map<unsigned long, std::set<std::string>> met; // by kernel: the activations that it is specialized for
-    const std::string constant = " " + std::to_string(LAMINA_OF_ACTIVATION) + "=";
-    const std::string of_matrices = " " + std::to_string(LAMINA_OF_MATRIX_K) + "="; // then the constant is another
+    std::map<uint32_t, std::set<uint32_t>> met; // by kernel: the activations that it is specialized for
     const auto add = [&](const Case &c, const plan::Variant &variant) {
-        for (const std::string &pipeline : device.pipelines(call_of(layer, c), variant.name))
-            if (const size_t at = pipeline.find(constant);
-                at != std::string::npos && pipeline.find(of_matrices) == std::string::npos) {
-                const std::string value = pipeline.substr(at + constant.size(), 1);
-                if (value != std::to_string(LAMINA_NONE)) met[std::stoul(pipeline)].insert(value);
-            }
+        for (const plan::Pipeline &pipeline : device.pipelines(call_of(layer, c), variant.name)) {
+            const std::map<uint32_t, uint32_t> constants(pipeline.constants.begin(), pipeline.constants.end());
+            if (constants.contains(LAMINA_OF_MATRIX_K)) continue; // then LAMINA_OF_ACTIVATION is another
+            const auto activation = constants.find(LAMINA_OF_ACTIVATION);
+            if (activation != constants.end() && activation->second != LAMINA_NONE)
+                met[pipeline.kernel].insert(activation->second);
+        }
     };
     const std::vector<Case> cases = cases_of(layer, CheckOptions{}).cases;
     for (const Case &c : cases)

@@ -60,8 +60,8 @@ std::vector<plan::Variant> variants_with(const Subject &subject, plan::Device &d
     std::vector<plan::Variant> out;
     const abi::LayerCall call = call_of(*subject.layer, c);
     for (const plan::Variant &variant : device.variants(*subject.layer))
-        for (const std::string &pipeline : device.pipelines(call, variant.name))
-            if (std::stoul(pipeline) == subject.kernel && (out.empty() || out.back().name != variant.name))
+        for (const plan::Pipeline &pipeline : device.pipelines(call, variant.name))
+            if (pipeline.kernel == subject.kernel && (out.empty() || out.back().name != variant.name))
                 out.push_back(variant);
     return out;
 }

@@ -148,8 +148,8 @@ std::string EditedLayer::fault(const std::string &case_text) const {
         conformance::make_case_graph(layer_, conformance::parse_case(contract_, case_text));
     const abi::LayerCall &call = graph.plan.steps.front().call;
     const auto device = interpreter::make_device(plugins(), subgroup);
-    const auto is_edited = [&](const std::string &pipeline) {
-        return kernels_[std::stoul(pipeline)].spirv == spirv_.data();
+    const auto is_edited = [&](const plan::Pipeline &pipeline) {
+        return kernels_[pipeline.kernel].spirv == spirv_.data();
     };
     for (uint32_t v = 0; v < contract_.n_variants; ++v) {
         if (std::ranges::none_of(device->pipelines(call, contract_.variants[v].name), is_edited)) continue;

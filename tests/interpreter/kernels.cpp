@@ -32,8 +32,7 @@ std::set<uint32_t> kernels_in(const std::vector<std::string> &cases, const abi::
     for (const std::string &text : cases) {
         const abi::LayerCall call = conformance::call_of(layer, conformance::parse_case(*layer.contract, text));
         for (const plan::Variant &variant : device.variants(layer))
-            for (const std::string &pipeline : device.pipelines(call, variant.name))
-                out.insert(static_cast<uint32_t>(std::stoul(pipeline))); // it begins with the kernel's number
+            for (const plan::Pipeline &pipeline : device.pipelines(call, variant.name)) out.insert(pipeline.kernel);
     }
     return out;
 }
