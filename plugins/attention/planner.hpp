@@ -93,12 +93,18 @@ class Planner {
                             {4, shape.n},
                             {5, shape.k}});
         } else if (plan_.variant != tiled) {
-            const int64_t most_lines = plan_.variant == wide ? 4 : 2, most_steps = plan_.variant == wide ? 16 : 8;
+            // Sums and scores of an invocation, 64 of a GPU and up to 288 of a software driver. Only GPUs have long
+            // subgroups, and there whatever exceeds the registers goes to slow memory.
+            const bool gpu = call_.device().subgroup > 8;
+            if (plan_.variant == wide && gpu)
+                throw Unsupported("software drivers, which have subgroups of up to 8; found " +
+                                  std::to_string(call_.device().subgroup));
+            const int64_t most_lines = plan_.variant == wide ? 4 : 2;
+            const int64_t most_steps = plan_.variant == wide ? 16 : gpu ? 6 : 8;
             const int64_t slices = ceil_div(steps, most_steps);
             // Eight lines fill the SIMD lanes of a software driver if each has its own. That they run the same kernel
             // as one line, a decode step, saves compiling another.
             const int64_t own_lines = lines > 8 ? most_lines : 1, own_steps = ceil_div(steps, slices);
-            check_registers(own_lines * (own_steps * (vec4 ? 4 : 1) + 8));
             dispatch(vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
                      key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{6, u32(own_steps)},
                      lamina_spec{7, u32(own_lines)});
@@ -186,16 +192,6 @@ class Planner {
                u32(parts),      u32(s_.q.batch_stride), u32(s_.q.time_stride)};
         plan_.dispatch(lamina_kernels::merge, plan_.spread(ceil_div(call_.out("y").size(), 64)),
                        {partial, plan_.out("y")}, push);
-    }
-
-    // Sums and scores of an invocation. Only GPUs have long subgroups, and there whatever exceeds the registers goes to
-    // slow memory. Software drivers have short subgroups and fast memory. The baseline's 80 values fit the registers of
-    // every GPU in docs/portability.md; with four lines, each with its own place and end, fewer values fit.
-    void check_registers(int64_t values) const {
-        const int64_t most = plan_.variant == wide ? 72 : 80;
-        if (values > most && call_.device().subgroup > 8)
-            throw Unsupported("at most " + std::to_string(most) + " sums and scores an invocation on a GPU, found " +
-                              std::to_string(values));
     }
 
     const Call &call_;

@@ -109,12 +109,14 @@ void main() {
             }
             barrier();
             vec4 added0 = vec4(0.0), added1 = vec4(0.0);
-            for (uint j = 0u; j < 32u; ++j) {
-                const vec4 value = kv_tile[j][low];
-                const float p0 = share[high][j], p1 = share[high + 16u][j];
-                if (!(p0 < 0.0)) added0 += p0 * value;
-                if (!(p1 < 0.0)) added1 += p1 * value;
-            }
+            // Eight keys at a time: all 32 of every slice would be many thousands of instructions.
+            [[dont_unroll]] for (uint some = 0u; some < 32u; some += 8u)
+                [[unroll]] for (uint j = some; j < some + 8u; ++j) {
+                    const vec4 value = kv_tile[j][low];
+                    const float p0 = share[high][j], p1 = share[high + 16u][j];
+                    if (!(p0 < 0.0)) added0 += p0 * value;
+                    if (!(p1 < 0.0)) added1 += p1 * value;
+                }
             sum0[s] = sum0[s] * shrink.x + added0;
             sum1[s] = sum1[s] * shrink.y + added1;
         }

@@ -1,21 +1,24 @@
 // Reads weights in groups, for kernels whose invocations read each weight once: a group has all the loads of an
 // invocation on their way together. It is 32 values in blocks, else a step. Include it after STEP, the type of a step,
-// STEP_SIZE and STEP_OF(name), which reads one, are defined.
+// STEP_SIZE, STEP_OF(name), which reads one, and TILE_ROWS, which the kernel computes at a time, are defined.
 //
 // GROUPS(name), for a weight declared by WEIGHT_OR_BLOCKS(name, ...), declares
 //     Group name_group(uint g)                          reads the g-th group
 // and for a weight of any dtype there are
-//     STEP group_step(dtype, group, g, s)               its s-th step of GROUP_STEPS, without scale and minimum
-//     vec2 group_scale(dtype, group, g, s)              these two, for a whole run of steps: scale * step - minimum
-//     uint group_run(dtype), bool has_minimum(dtype)    how many steps are a run; whether minimums may be other than 0
-//     uint group_place(dtype, k, s)                     where in a row the s-th step of its k-th group is, in steps
+//     STEP group_step(dtype, group, g, upper, i)         step i of GROUP_STEPS of half `upper` (0 or 1), not yet scaled
+//     vec2 group_scale(dtype, group, g, upper, i)        scale and minimum there: scale * step - minimum
+//     bool ends_run(dtype, upper, i)                     whether the next step has others
+//     bool has_minimum(dtype)                           whether minimums may be other than 0
+//     uint group_place(dtype, k, upper, i)               where in a row this step of its k-th group is, in steps
+// They take no time where `upper` is known when the kernel is compiled, and little where it is not; `i` has to be.
 
 #ifndef LAMINA_GROUPS_GLSL
 #define LAMINA_GROUPS_GLSL
 
 #ifdef BLOCKS
 
-const uint GROUP_SIZE = 32u, GROUP_STEPS = 8u;
+const bool IN_BLOCKS = true;
+const uint GROUP_SIZE = 32u, GROUP_HALVES = 2u, GROUP_STEPS = 4u;
 
 // Of blocks whose size is not a multiple of 4 bytes every second one begins in the middle of a word. Here no part does.
 struct Group {
@@ -30,8 +33,11 @@ bool has_minimum(uint dtype) { return in_k_blocks(dtype) || dtype == Q4_1 || dty
 // In K blocks a word's lower bits and its upper ones are values that are 32 apart. So a group has several short runs of
 // a row, and its neighbours have what is between them.
 uint group_run(uint dtype) { return dtype == Q6_K ? 2u : in_k_blocks(dtype) ? 4u : 8u; }
-uint group_place(uint dtype, uint k, uint s) {
-    const uint run = group_run(dtype), groups = 8u / run;
+bool ends_run(uint dtype, uint upper, uint i) {
+    return i % 2u == 1u && dtype == Q6_K || i == 3u && (upper == 1u || in_k_blocks(dtype));
+}
+uint group_place(uint dtype, uint k, uint upper, uint i) {
+    const uint run = group_run(dtype), groups = 8u / run, s = upper * 4u + i;
     return (k / groups * groups + s / run) * 8u + k % groups * run + s % run;
 }
 
@@ -45,25 +51,26 @@ vec4 bytes_less(uint word, float zero) {
     return uintBitsToFloat(uvec4(word, word >> 8, word >> 16, word >> 24) & 255u | 0x4b000000u) - (8388608.0 + zero);
 }
 
-// The part of a K block, of 32 values, that a step of q4_k or q5_k belongs to.
-uint k_part(uint g, uint s) { return g % 8u / 2u * 2u + s / 4u; }
+// The part of a K block, of 32 values, that half a group of q4_k or q5_k is in.
+uint k_part(uint g, uint upper) { return g % 8u / 2u * 2u + upper; }
 
-vec4 group_step(uint dtype, Group w, uint g, uint s) {
-    if (dtype == Q8_0) return bytes_less((s < 4u ? w.low : w.high)[s % 4u] ^ 0x80808080u, 128.0);
-    const uint low = nibbles(w.low[s % 4u], s >= 4u);
+vec4 group_step(uint dtype, Group w, uint g, uint upper, uint i) {
+    if (dtype == Q8_0) return bytes_less((upper == 0u ? w.low[i] : w.high[i]) ^ 0x80808080u, 128.0);
+    const uint low = nibbles(w.low[i], upper == 1u), fifth = w.head.y >> upper * 16u + i * 4u;
     if (dtype == Q4_0) return bytes_less(low, 8.0);
-    if (dtype == Q5_0) return bytes_less(low | fifth_bits(w.head.y >> s * 4u), 16.0);
-    if (dtype == Q5_1) return bytes_less(low | fifth_bits(w.head.y >> s * 4u), 0.0);
-    if (dtype == Q5_K) return bytes_less(low | (w.high[s % 4u] >> k_part(g, s) & 0x01010101u) << 4, 0.0);
-    if (dtype == Q6_K) return bytes_less(low | (w.high[s % 2u] >> s / 2u * 2u & 0x03030303u) << 4, 32.0);
+    if (dtype == Q5_0) return bytes_less(low | fifth_bits(fifth), 16.0);
+    if (dtype == Q5_1) return bytes_less(low | fifth_bits(fifth), 0.0);
+    if (dtype == Q5_K) return bytes_less(low | (w.high[i] >> k_part(g, upper) & 0x01010101u) << 4, 0.0);
+    if (dtype == Q6_K)
+        return bytes_less(low | (w.high[i % 2u] >> upper * 4u + i / 2u * 2u & 0x03030303u) << 4, 32.0);
     return bytes_less(low, 0.0);
 }
 
-vec2 group_scale(uint dtype, Group w, uint g, uint s) {
+vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) {
     const vec2 scale = unpackHalf2x16(w.head.x);
-    if (in_k_blocks(dtype)) return scale * six_bits(w.head.yzw, k_part(g, s));
+    if (in_k_blocks(dtype)) return scale * six_bits(w.head.yzw, k_part(g, upper));
     if (dtype == Q6_K) {
-        const uint part = g % 4u / 2u + s / 2u * 2u; // of 16 values, among eight
+        const uint part = g % 4u / 2u + upper * 4u + i / 2u * 2u; // of 16 values, among eight
         const uint scales = part < 4u ? w.head.y : w.head.z;
         return vec2(scale.x * float(bitfieldExtract(int(scales), int(part % 4u * 8u), 8)), 0.0);
     }
@@ -117,20 +124,25 @@ vec2 group_scale(uint dtype, Group w, uint g, uint s) {
 
 #else
 
-const uint GROUP_SIZE = STEP_SIZE, GROUP_STEPS = 1u;
+const bool IN_BLOCKS = false; // without scales
+const uint GROUP_SIZE = STEP_SIZE, GROUP_HALVES = 1u, GROUP_STEPS = 1u;
 
 struct Group {
     STEP values;
 };
 
 bool has_minimum(uint dtype) { return false; }
-uint group_run(uint dtype) { return 1u; }
-uint group_place(uint dtype, uint k, uint s) { return k; }
-STEP group_step(uint dtype, Group w, uint g, uint s) { return w.values; }
-vec2 group_scale(uint dtype, Group w, uint g, uint s) { return vec2(1.0, 0.0); }
+bool ends_run(uint dtype, uint upper, uint i) { return true; }
+uint group_place(uint dtype, uint k, uint upper, uint i) { return k; }
+STEP group_step(uint dtype, Group w, uint g, uint upper, uint i) { return w.values; }
+vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) { return vec2(1.0, 0.0); }
 #define GROUPS(name) \
     Group name##_group(uint g) { return Group(STEP_OF(name)(g)); }
 
 #endif
+
+// For one or two rows, sums are scaled, and the steps of a group follow each other without a loop. For more, that would
+// take more registers than GPUs have: weights are scaled when they are read, and a loop goes through the halves.
+const bool SCALES_WEIGHTS = IN_BLOCKS && TILE_ROWS > 2u, SCALES_SUMS = IN_BLOCKS && TILE_ROWS <= 2u;
 
 #endif

@@ -32,49 +32,83 @@ Group group_of(uint which, uint g) {
     return which == 0u ? weight_a_group(g) : which == 1u ? weight_b_group(g) : weight_c_group(g);
 }
 
-// Adds the products of a group of a matrix's columns; of the tile's four, these are first to end - 1.
-void add_group(uint which, uvec4 column, uint first, uint end, uint k) {
-    const uint dtype = which == 0u ? weight_a_dtype : which == 1u ? weight_b_dtype : weight_c_dtype;
-    const uvec4 g = column * (inner / GROUP_SIZE) + k;
-    Group w[4];
+// Some columns of a matrix: those of the tile's four from `first` to end - 1.
+struct Columns {
+    uint which, first, end;
+};
+uint dtype_of(uint which) { return which == 0u ? weight_a_dtype : which == 1u ? weight_b_dtype : weight_c_dtype; }
+bool has(Columns columns, uint j) { return j >= columns.first && j < columns.end; }
+
+// The scales of the columns, and their minimums.
+mat2x4 scales_of(Columns columns, Group w[4], uvec4 g, uint upper, uint i) {
+    mat2x4 scales = mat2x4(vec4(0.0), vec4(0.0));
     [[unroll]] for (uint j = 0u; j < 4u; ++j)
-        if (j >= first && j < end) w[j] = group_of(which, g[j]);
-    vec4 run[TILE_ROWS];    // of steps that share a scale
-    float total[TILE_ROWS]; // of x in that run, which the minimum is multiplied with
-    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) run[r] = vec4(0.0), total[r] = 0.0;
-    [[unroll]] for (uint s = 0u; s < GROUP_STEPS; ++s) {
-        vec4 w_step[4];
-        [[unroll]] for (uint j = 0u; j < 4u; ++j)
-            if (j >= first && j < end) w_step[j] = group_step(dtype, w[j], g[j], s);
-        const uint place = group_place(dtype, k, s);
-        const vec4 factors = factors_step(place);
-        [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-            vec4 v = x4[r * (inner / 4u) + place];
-            if (NORM && first == 0u) squares[r / 4u][r % 4u] += dot(v, v);
-            if (NORM) v *= factors;
-            [[unroll]] for (uint j = 0u; j < 4u; ++j)
-                if (j >= first && j < end) run[r][j] += dot(v, w_step[j]);
-            if (has_minimum(dtype)) total[r] += dot(v, vec4(1.0));
+        if (has(columns, j)) {
+            const vec2 found = group_scale(dtype_of(columns.which), w[j], g[j], upper, i);
+            scales[0][j] = found.x, scales[1][j] = found.y;
         }
-        if ((s + 1u) % group_run(dtype) == 0u) {
-            vec4 scale = vec4(0.0), minimum = vec4(0.0);
-            [[unroll]] for (uint j = 0u; j < 4u; ++j)
-                if (j >= first && j < end) {
-                    const vec2 found = group_scale(dtype, w[j], g[j], s);
-                    scale[j] = found.x, minimum[j] = found.y;
-                }
-            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-                sum[r] += scale * run[r];
-                if (has_minimum(dtype)) sum[r] -= minimum * total[r];
-                run[r] = vec4(0.0), total[r] = 0.0;
-            }
-        }
+    return scales;
+}
+
+vec4 run[TILE_ROWS];    // sums of a group's steps that share a scale
+float total[TILE_ROWS]; // of x in that run, which the minimum is multiplied with
+
+void end_run(Columns columns, Group w[4], uvec4 g, uint upper, uint i) {
+    const mat2x4 scales = scales_of(columns, w, g, upper, i);
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+        sum[r] += scales[0] * run[r];
+        if (has_minimum(dtype_of(columns.which))) sum[r] -= scales[1] * total[r];
+        run[r] = vec4(0.0), total[r] = 0.0;
     }
 }
 
+// Adds the products of half a group of each column.
+void add_half(Columns columns, Group w[4], uvec4 g, uint k, uint upper) {
+    const uint dtype = dtype_of(columns.which);
+    mat2x4 scales;
+    [[unroll]] for (uint i = 0u; i < GROUP_STEPS; ++i) {
+        if (SCALES_WEIGHTS && (i == 0u || ends_run(dtype, upper, i - 1u))) scales = scales_of(columns, w, g, upper, i);
+        vec4 w_step[4];
+        [[unroll]] for (uint j = 0u; j < 4u; ++j)
+            if (has(columns, j)) {
+                w_step[j] = group_step(dtype, w[j], g[j], upper, i);
+                if (SCALES_WEIGHTS) w_step[j] = w_step[j] * scales[0][j] - scales[1][j];
+            }
+        const uint place = group_place(dtype, k, upper, i);
+        const vec4 factors = factors_step(place);
+        [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+            vec4 v = x4[r * (inner / 4u) + place];
+            if (NORM && columns.first == 0u) squares[r / 4u][r % 4u] += dot(v, v);
+            if (NORM) v *= factors;
+            [[unroll]] for (uint j = 0u; j < 4u; ++j)
+                if (has(columns, j)) {
+                    const float product = dot(v, w_step[j]);
+                    if (SCALES_SUMS)
+                        run[r][j] += product;
+                    else
+                        sum[r][j] += product;
+                }
+            if (SCALES_SUMS && has_minimum(dtype)) total[r] += dot(v, vec4(1.0));
+        }
+        if (SCALES_SUMS && ends_run(dtype, upper, i)) end_run(columns, w, g, upper, i);
+    }
+}
+
+void add_group(Columns columns, uvec4 column, uint k) {
+    const uvec4 g = column * (inner / GROUP_SIZE) + k;
+    Group w[4];
+    [[unroll]] for (uint j = 0u; j < 4u; ++j)
+        if (has(columns, j)) w[j] = group_of(columns.which, g[j]);
+    if (SCALES_WEIGHTS)
+        for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(columns, w, g, k, upper);
+    else
+        [[unroll]] for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(columns, w, g, k, upper);
+}
+
 // The same for all of K. One matrix after the other: compilers would load the groups of both first, and spill.
-void add_columns(uint which, uvec4 column, uint first, uint end) {
-    for (uint k = gl_LocalInvocationID.x; k < inner / GROUP_SIZE; k += LANES) add_group(which, column, first, end, k);
+void add_columns(Columns columns, uvec4 column) {
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) run[r] = vec4(0.0), total[r] = 0.0;
+    for (uint k = gl_LocalInvocationID.x; k < inner / GROUP_SIZE; k += LANES) add_group(columns, column, k);
 }
 
 // Joins the sums of all invocations, and returns how many parts remain to be added.
@@ -109,7 +143,7 @@ uint join_sums() {
 #endif
 }
 
-float total(uint r, uint j, uint parts) {
+float joined(uint r, uint j, uint parts) {
     float all = 0.0;
     for (uint i = 0u; i < parts; ++i) all += partial[r * LANES + i][j];
     return all;
@@ -133,16 +167,16 @@ void main() {
     squares[0] = squares[1] = vec4(0.0);
     uvec4 column = columns_from(which, first_col);
     if (GATED) column = column.xyxy; // B has as many as A
-    if (which == 0u) add_columns(0u, column, 0u, GATED ? 2u : 4u);
-    if (GATED || which == 1u) add_columns(1u, column, GATED ? 2u : 0u, 4u);
-    if (which == 2u) add_columns(2u, column, 0u, 4u);
+    if (which == 0u) add_columns(Columns(0u, 0u, GATED ? 2u : 4u), column);
+    if (GATED || which == 1u) add_columns(Columns(1u, GATED ? 2u : 0u, 4u), column);
+    if (which == 2u) add_columns(Columns(2u, 0u, 4u), column);
     const uint parts = join_sums();
 
     // One invocation finishes each result.
     const uint lane = gl_LocalInvocationID.x, r = lane / tile_cols, j = lane % tile_cols, col = first_col + j;
     if (r >= TILE_ROWS) return;
     const float scale = scale_of(r, parts);
-    float value = activate(ACTIVATION, finished(which, col, total(r, j, parts), scale));
-    if (GATED) value *= finished(1u, col, total(r, j + tile_cols, parts), scale);
+    float value = activate(ACTIVATION, finished(which, col, joined(r, j, parts), scale));
+    if (GATED) value *= finished(1u, col, joined(r, j + tile_cols, parts), scale);
     store(which, r, col, value);
 }

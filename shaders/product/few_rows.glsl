@@ -8,58 +8,84 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 #include "product/product.glsl"
-#include "common/groups.glsl"
-
-GROUPS(weight)
 
 layout(local_size_x = 64) in;
 layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_FEW_ROWS;
 
+#include "common/groups.glsl"
+GROUPS(weight)
+
 shared vec4 partial[TILE_ROWS][64]; // partial sums that have not been joined yet
+
+vec4 sum[TILE_ROWS], run[TILE_ROWS]; // run: of a group's steps that share a scale
+float total[TILE_ROWS];              // of x in that run, which the minimum is multiplied with
+
+// The scales of four columns, and their minimums.
+mat2x4 scales_of(Group w[4], uvec4 g, uint upper, uint i) {
+    vec4 scale, minimum;
+    [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+        const vec2 found = group_scale(weight_dtype, w[j], g[j], upper, i);
+        scale[j] = found.x, minimum[j] = found.y;
+    }
+    return mat2x4(scale, minimum);
+}
+
+void end_run(Group w[4], uvec4 g, uint upper, uint i) {
+    const mat2x4 scales = scales_of(w, g, upper, i);
+    [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+        sum[r] += scales[0] * run[r];
+        if (has_minimum(weight_dtype)) sum[r] -= scales[1] * total[r];
+        run[r] = vec4(0.0), total[r] = 0.0;
+    }
+}
+
+// Adds the products of half a group: of one column's k-th group, and of the others' in the same place.
+void add_half(Tile tile, Group w[4], uvec4 g, uint k, uint upper) {
+    mat2x4 scales;
+    [[unroll]] for (uint i = 0u; i < GROUP_STEPS; ++i) {
+        STEP w_step[4];
+        if (SCALES_WEIGHTS && (i == 0u || ends_run(weight_dtype, upper, i - 1u))) scales = scales_of(w, g, upper, i);
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            w_step[j] = group_step(weight_dtype, w[j], g[j], upper, i);
+            if (SCALES_WEIGHTS) w_step[j] = w_step[j] * scales[0][j] - scales[1][j];
+        }
+        const uint place = group_place(weight_dtype, k, upper, i);
+        [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
+            const STEP v = x_step(x_row(tile.row + r) * (inner / STEP_SIZE) + place);
+            const vec4 products = vec4(dot(v, w_step[0]), dot(v, w_step[1]), dot(v, w_step[2]), dot(v, w_step[3]));
+            if (SCALES_SUMS)
+                run[r] += products;
+            else
+                sum[r] += products;
+            if (SCALES_SUMS && has_minimum(weight_dtype)) total[r] += dot(v, STEP(1.0));
+        }
+        if (SCALES_SUMS && ends_run(weight_dtype, upper, i)) end_run(w, g, upper, i);
+    }
+}
 
 // The sum over all invocations for column j of row r. All invocations get it.
 float joined(uint r, uint j, uint parts) {
-    float sum = 0.0;
-    for (uint i = 0u; i < parts; ++i) sum += partial[r][i][j];
-    return sum;
+    float all = 0.0;
+    for (uint i = 0u; i < parts; ++i) all += partial[r][i][j];
+    return all;
 }
 
 void main() {
     Tile tile;
     if (!find_tile(TILE_ROWS, LAMINA_FEW_COLS, tile)) return; // the same for the whole workgroup
 
-    const uint lane = gl_LocalInvocationID.x, steps = inner / STEP_SIZE, groups = inner / GROUP_SIZE;
+    const uint lane = gl_LocalInvocationID.x, groups = inner / GROUP_SIZE;
     // Rows and columns beyond the edge repeat the last one; finish() drops them.
     uvec4 w_at;
     [[unroll]] for (uint j = 0u; j < 4u; ++j) w_at[j] = w_row(tile.col + j) * groups;
-    vec4 sum[TILE_ROWS], run[TILE_ROWS]; // run: of a group's steps that share a scale
-    float total[TILE_ROWS];              // of x in that run, which the minimum is multiplied with
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = run[r] = vec4(0.0), total[r] = 0.0;
     for (uint k = tile.begin / GROUP_SIZE + lane; k < tile.end / GROUP_SIZE; k += 64u) {
         const uvec4 g = w_at + k;
         const Group w[4] = Group[](weight_group(g.x), weight_group(g.y), weight_group(g.z), weight_group(g.w));
-        [[unroll]] for (uint s = 0u; s < GROUP_STEPS; ++s) {
-            STEP w_step[4];
-            [[unroll]] for (uint j = 0u; j < 4u; ++j) w_step[j] = group_step(weight_dtype, w[j], g[j], s);
-            const uint place = group_place(weight_dtype, k, s);
-            [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-                const STEP v = x_step(x_row(tile.row + r) * steps + place);
-                run[r] += vec4(dot(v, w_step[0]), dot(v, w_step[1]), dot(v, w_step[2]), dot(v, w_step[3]));
-                if (has_minimum(weight_dtype)) total[r] += dot(v, STEP(1.0));
-            }
-            if ((s + 1u) % group_run(weight_dtype) == 0u) {
-                vec4 scale, minimum;
-                [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-                    const vec2 found = group_scale(weight_dtype, w[j], g[j], s);
-                    scale[j] = found.x, minimum[j] = found.y;
-                }
-                [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-                    sum[r] += scale * run[r];
-                    if (has_minimum(weight_dtype)) sum[r] -= minimum * total[r];
-                    run[r] = vec4(0.0), total[r] = 0.0;
-                }
-            }
-        }
+        if (SCALES_WEIGHTS)
+            for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(tile, w, g, k, upper);
+        else
+            [[unroll]] for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(tile, w, g, k, upper);
     }
 
 #ifdef SUBGROUP

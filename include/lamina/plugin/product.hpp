@@ -231,9 +231,13 @@ inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kern
     const std::vector<Window> windows = packed_windows(call, plan, product.weight, kernels.pad, kernels.pack);
     const bool pad = inner != weight.cols();
     const lamina_ref padded = pad ? plan.scratch(product.rows * inner * 4) : product.x;
+    // GPUs, which have long subgroups, have no registers for more; others have fast memory for them.
+    const int64_t most_rows = call.device().subgroup <= LAMINA_PACKED_SHARE ? LAMINA_REGISTER_ROWS
+                              : weight.in_blocks()                          ? 4
+                                                                            : 8;
     const int64_t block = rows_per_binding(call, product.rows, std::max(inner, cols));
     for (int64_t first = 0; first < product.rows; first += block) {
-        const int64_t rows = std::min(block, product.rows - first), tile = tile_rows(rows);
+        const int64_t rows = std::min(block, product.rows - first), tile = std::min(tile_rows(rows), most_rows);
         const auto part = [&](lamina_ref ref, int64_t row_values) {
             return block == product.rows ? ref : rows_of(ref, first, rows, row_values * 4);
         };
