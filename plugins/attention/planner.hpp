@@ -80,9 +80,9 @@ class Planner {
             merge(o, parts);
         } else if (plan_.variant == matrix) {
             if (lines < 8 || s_.head_dim > 256)
-                throw Unsupported("8 or more query rows a key head, of up to 256 channels");
+                throw Unsupported("it takes 8 or more query rows a key head, of up to 256 channels");
             if (call_.device().shared_bytes < 20 * 1024 || 128 % call_.device().subgroup != 0)
-                throw Unsupported("20 KiB of shared memory, and subgroups that divide 128");
+                throw Unsupported("it takes 20 KiB of shared memory, and subgroups that divide 128");
             const lamina_matrix_shape shape = matrix_shape(call_.device(), 32, 32, 32);
             plan_.dispatch(lamina_kernels::attention_matrix, plan_.spread(key_heads * ceil_div(lines, 32)),
                            {q, k, v, position, lengths, mask, bias, o, scales(q, k, v)}, push,
@@ -97,7 +97,7 @@ class Planner {
             // subgroups, and there whatever exceeds the registers goes to slow memory.
             const bool gpu = call_.device().subgroup > 8;
             if (plan_.variant == wide && gpu)
-                throw Unsupported("software drivers, which have subgroups of up to 8; found " +
+                throw Unsupported("it is for software drivers, with subgroups of up to 8, found " +
                                   std::to_string(call_.device().subgroup));
             const int64_t most_lines = plan_.variant == wide ? 4 : 2;
             const int64_t most_steps = plan_.variant == wide ? 16 : gpu ? 6 : 8;
@@ -109,7 +109,7 @@ class Planner {
                      key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{6, u32(own_steps)},
                      lamina_spec{7, u32(own_lines)});
         } else if (s_.head_dim > 1024) {
-            throw Unsupported("head dims up to 1024, found " + std::to_string(s_.head_dim));
+            throw Unsupported("it takes head dims up to 1024, found " + std::to_string(s_.head_dim));
         } else if (few_queries() || s_.head_dim > 256) {
             dispatch(row_kernel, rows, row_slices);
         } else {
@@ -181,7 +181,7 @@ class Planner {
     [[nodiscard]] int64_t parts_of() const {
         const int64_t parts = ceil_div(s_.key_rows, part_keys);
         if (!few_queries() || s_.head_dim > 1024 || parts < 2)
-            throw Unsupported("fewer than 8 queries, of up to 1024 channels, over more than " +
+            throw Unsupported("it takes fewer than 8 queries, of up to 1024 channels, over more than " +
                               std::to_string(part_keys) + " keys");
         return parts;
     }

@@ -166,7 +166,7 @@ struct Experts {
                          rows_are_short(call.weight("down_weight"))),
               sorted_((registers_ || plan.variant != in_registers) && pairs_ > static_cast<int64_t>(LAMINA_FEW_ROWS) &&
                       pairs_ * 4 > experts_) {
-            if (plan.variant == by_subgroup && sorted_) throw Unsupported("many tokens");
+            if (plan.variant == by_subgroup && sorted_) throw Unsupported("it takes few tokens");
             // The tiles have as many rows as an expert has on average, but for a few sizes.
             const int64_t average = ceil_div(pairs_, experts_);
             if (!sorted_)

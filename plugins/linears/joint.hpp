@@ -56,11 +56,11 @@ inline void plan(const Call &call, Plan &plan, lamina_ref x, int64_t rows, std::
                  const Around &around) {
     const Tensor first = call.weight(matrices.front().weight);
     const int64_t inner = first.cols();
-    if (inner % 4 != 0) throw Unsupported("rows of a multiple of 4 values");
+    if (inner % 4 != 0) throw Unsupported("it takes rows of a multiple of 4 values");
     const int64_t longest = 4 * (65'535 / (around.gated ? 2 : 1)); // lavapipe ends loops that are longer together
-    if (inner > longest) throw Unsupported("rows of up to " + std::to_string(longest) + " values");
-    if (rows == 0) throw Unsupported("at least one row");
-    if (plan.variant != in_registers && rows > LAMINA_FEW_ROWS) throw Unsupported("at most 8 rows");
+    if (inner > longest) throw Unsupported("it takes rows of up to " + std::to_string(longest) + " values");
+    if (rows == 0) throw Unsupported("it takes at least one row");
+    if (plan.variant != in_registers && rows > LAMINA_FEW_ROWS) throw Unsupported("it takes at most 8 rows");
     const auto most = static_cast<int64_t>(call.device().max_binding_bytes);
     std::array<lamina_ref, 3> w{}, b{}, y{};
     std::array<uint32_t, 3> w_dtype{}, b_dtype{}, cols{};
@@ -71,10 +71,10 @@ inline void plan(const Call &call, Plan &plan, lamina_ref x, int64_t rows, std::
     for (size_t i = 0; i < w.size(); ++i) {
         const Matrix &m = matrices[std::min(i, matrices.size() - 1)]; // what is bound and not used is any of them
         const Tensor weight = call.weight(m.weight);
-        if (weight.in_blocks() != first.in_blocks()) throw Unsupported("weights all in blocks, or none");
-        if (weight.rows() == 0) throw Unsupported("a weight with columns");
+        if (weight.in_blocks() != first.in_blocks()) throw Unsupported("it takes weights all in blocks, or none");
+        if (weight.rows() == 0) throw Unsupported("it takes weights with columns");
         if (std::max({weight.rows() * weight.row_bytes(), rows * inner * 4, rows * weight.rows() * 4}) > most)
-            throw Unsupported("tensors that a binding of the device holds as a whole");
+            throw Unsupported("it takes tensors that a binding of the device holds as a whole");
         w[i] = plan.weight(m.weight), b[i] = plan.weight(m.bias), y[i] = m.y;
         w_dtype[i] = dtype_of(weight), b_dtype[i] = dtype_of(call.weight(m.bias));
         if (i >= matrices.size()) continue;

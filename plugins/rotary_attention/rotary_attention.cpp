@@ -102,7 +102,7 @@ struct RotaryAttention {
     static void plan(const Call &call, Plan &plan) {
         attention::Planner planner(call, plan);
         const attention::Setting &s = planner.setting();
-        if (!s.cached) throw Unsupported("keys and values in caches");
+        if (!s.cached) throw Unsupported("it takes keys and values in caches");
         planner.check_bindings();
         const lamina_ref queries = plan.scratch(call.in("q").size() * 4);
         const bool keys_f16 = call.state("key_cache").dtype() == LAMINA_F16;

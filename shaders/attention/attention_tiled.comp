@@ -111,7 +111,8 @@ void main() {
             vec4 added0 = vec4(0.0), added1 = vec4(0.0);
             // Eight keys at a time: all 32 of every slice would be many thousands of instructions.
             [[dont_unroll]] for (uint some = 0u; some < 32u; some += 8u)
-                [[unroll]] for (uint j = some; j < some + 8u; ++j) {
+                [[unroll]] for (uint i = 0u; i < 8u; ++i) { // from 0: drivers unroll no others
+                    const uint j = some + i;
                     const vec4 value = kv_tile[j][low];
                     const float p0 = share[high][j], p1 = share[high + 16u][j];
                     if (!(p0 < 0.0)) added0 += p0 * value;

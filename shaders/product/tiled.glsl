@@ -10,7 +10,9 @@
 layout(local_size_x = 256) in;
 #ifdef LARGE
 layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_LARGE_ROWS; // no other value is supported
+const uint SOME = 2u; // of DEPTH, whose multiplications follow each other without a loop
 #else
+const uint SOME = 4u;
 layout(constant_id = LAMINA_OF_TILE_ROWS) const uint TILE_ROWS = LAMINA_TILED_ROWS; // or 32
 #endif
 const uint TILE_COLS = TILE_ROWS == 64u ? 64u : 128u;
@@ -19,9 +21,11 @@ const uint DEPTH = 16u;
 const uint DOWN = TILE_ROWS == 32u ? 8u : 16u, ACROSS = 256u / DOWN;             // invocations
 const uint X_LOADS = (TILE_ROWS + 63u) / 64u, W_LOADS = (TILE_COLS + 63u) / 64u; // of an invocation, 4 values each
 
-// [k][row / 4] and [k][column / 4]. The one more spreads values over the memory banks when they are stored.
-shared vec4 x_tile[DEPTH][TILE_ROWS / 4u + 1u];
-shared vec4 w_tile[DEPTH][TILE_COLS / 4u + 1u];
+// Lines of a k: [row / 4] and [column / 4]. The one more spreads values over the memory banks when they are stored. They
+// are not arrays of arrays, so that compilers know the distance of two lines.
+const uint X_LINE = TILE_ROWS / 4u + 1u, W_LINE = TILE_COLS / 4u + 1u;
+shared vec4 x_tile[DEPTH * X_LINE];
+shared vec4 w_tile[DEPTH * W_LINE];
 
 vec4 x_next[X_LOADS], w_next[W_LOADS]; // on their way to shared memory
 
@@ -37,8 +41,8 @@ void store() {
     const uint at = gl_LocalInvocationID.x / 4u, k = gl_LocalInvocationID.x % 4u * 4u;
     [[unroll]] for (uint j = 0u; j < 4u; ++j) {
         if (TILE_ROWS >= 64u || at < TILE_ROWS)
-            [[unroll]] for (uint i = 0u; i < X_LOADS; ++i) x_tile[k + j][i * 16u + at / 4u][at % 4u] = x_next[i][j];
-        [[unroll]] for (uint i = 0u; i < W_LOADS; ++i) w_tile[k + j][i * 16u + at / 4u][at % 4u] = w_next[i][j];
+            [[unroll]] for (uint i = 0u; i < X_LOADS; ++i) x_tile[(k + j) * X_LINE + i * 16u + at / 4u][at % 4u] = x_next[i][j];
+        [[unroll]] for (uint i = 0u; i < W_LOADS; ++i) w_tile[(k + j) * W_LINE + i * 16u + at / 4u][at % 4u] = w_next[i][j];
     }
 }
 
@@ -77,17 +81,19 @@ void main() {
         if (next < tile.end) load(tile, next); // memory answers during the multiplications
         if (next != tile.begin)
             // Drivers would unroll all of it, and compile for long.
-            [[dont_unroll]] for (uint first = 0u; first < DEPTH; first += 2u)
-                [[unroll]] for (uint k = first; k < first + 2u; ++k) {
-                    const vec4 a = x_tile[k][high], b = w_tile[k][low];
+            [[dont_unroll]] for (uint first = 0u; first < DEPTH; first += SOME) {
+                const uint x_at = first * X_LINE + high, w_at = first * W_LINE + low;
+                [[unroll]] for (uint i = 0u; i < SOME; ++i) { // from 0: drivers unroll no others
+                    const vec4 a = x_tile[x_at + i * X_LINE], b = w_tile[w_at + i * W_LINE];
                     add(sums, a, b);
 #ifdef LARGE
-                    const vec4 a64 = x_tile[k][high + 16u], b64 = w_tile[k][low + 16u];
+                    const vec4 a64 = x_tile[x_at + i * X_LINE + 16u], b64 = w_tile[w_at + i * W_LINE + 16u];
                     add(right, a, b64);
                     add(below, a64, b);
                     add(across, a64, b64);
 #endif
                 }
+            }
         if (next >= tile.end) break;
         barrier(); // the previous values are no longer needed
         store();

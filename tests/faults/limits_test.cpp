@@ -23,10 +23,11 @@ vulkan::DeviceInfo described(test::Faults &faults, void (*change)(VkPhysicalDevi
 // Refusals of shapes, weights and devices that a variant does not support, whatever the limits.
 const std::vector<std::string> not_made_for{"fewer than 8 queries",
                                             "8 or more query rows a key head",
+                                            "it is for software drivers",
                                             "more than 8 rows",
                                             "at most 8 rows",
-                                            "many tokens",
-                                            "at most 64 rows or columns",
+                                            "it takes few tokens",
+                                            "it takes more than 64 rows and columns",
                                             "K is too short to be split",
                                             "only q8_0 can be packed",
                                             "needs features that the device lacks",

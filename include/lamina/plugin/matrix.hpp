@@ -40,7 +40,7 @@ struct MatrixTiles {
             throw Unsupported("it needs " + std::to_string(shared) + " bytes of shared memory and " +
                               std::to_string(workgroup) + " invocations per workgroup, more than the device has");
         if (loads * workgroup != fours)
-            throw Unsupported("subgroups of up to 128 invocations, found " + std::to_string(device.subgroup));
+            throw Unsupported("it takes subgroups of up to 128 invocations, found " + std::to_string(device.subgroup));
     }
 
   private:

@@ -195,7 +195,7 @@ inline Tiles tiles_of(uint32_t variant, const ProductKernels &k, const lamina_de
                 LAMINA_FEW_COLS, inner};
     }
     if (variant == by_subgroup) {
-        if (!few) throw Unsupported("more than 8 rows");
+        if (!few) throw Unsupported("it takes at most 8 rows");
         return {which(k.few_rows_subgroup, k.few_rows_subgroup_vec4, k.few_rows_subgroup_blocks), rows, LAMINA_FEW_COLS,
                 inner};
     }
@@ -280,7 +280,7 @@ void plan_scales(const Plan &plan, const ProductKernels &kernels, lamina_ref mat
 
 // The variants with cooperative matrices. The scales of weights are computed once per session, those of X in every run.
 inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
-    if (product.rows <= LAMINA_FEW_ROWS) throw Unsupported("at most 8 rows");
+    if (product.rows <= LAMINA_FEW_ROWS) throw Unsupported("it takes more than 8 rows");
     const Tensor weight = call.weight(product.weight);
     const int64_t cols = weight.rows(), inner = weight.cols();
     const bool one_product = plan.variant == by_halves;
@@ -393,7 +393,7 @@ inline void plan_products(const Call &call, Plan &plan, const ProductKernels &ke
     }
     if (suits) return;
     throw Unsupported(plan.variant == in_parts ? "K is too short to be split, or there are enough tiles for a large GPU"
-                                               : "at most 64 rows or columns, or less than 17 KiB of shared memory");
+                                               : "it takes more than 64 rows and columns, and 17 KiB of shared memory");
 }
 inline void plan_product(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     plan_products(call, plan, kernels, {&product, 1});

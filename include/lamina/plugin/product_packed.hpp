@@ -56,7 +56,7 @@ inline std::vector<Window> packed_windows(const Call &call, Plan &plan, std::str
 inline uint32_t packed_share(const lamina_device &device) {
     for (const uint32_t share : {LAMINA_PACKED_SHARE, LAMINA_PACKED_SHARE / 2})
         if (share <= device.subgroup) return share;
-    throw Unsupported("subgroups of fewer than " + std::to_string(LAMINA_PACKED_SHARE / 2));
+    throw Unsupported("it takes subgroups of at least " + std::to_string(LAMINA_PACKED_SHARE / 2));
 }
 
 } // namespace lamina::plugin::detail
