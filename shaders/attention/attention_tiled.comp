@@ -18,9 +18,12 @@ layout(constant_id = 6) const uint SLICES = 8u; // of 32 channels in a head; at 
 const float HIDDEN_SCORE = -3.0e38; // below LEAST
 const float HIDDEN_SHARE = -1.0;
 
-shared vec4 q_tile[32][9];      // [line][channel / 4]; the odd one spreads lines over the memory banks
-shared vec4 kv_tile[32][9];     // [key][channel / 4]
-shared float share[32][33];     // [line][key]: scores, then their exponentials
+// Each line has one more than is used, which spreads lines over the memory banks. They are no arrays of arrays, of which
+// compilers would leave out what is not used.
+const uint LINE = 9u, SHARES = 33u;
+shared vec4 q_tile[32u * LINE];   // [line][channel / 4]
+shared vec4 kv_tile[32u * LINE];  // [key][channel / 4]
+shared float share[32u * SHARES]; // [line][key]: scores, then their exponentials
 
 void main() {
     const uint sharing = heads / kv_heads;
@@ -32,7 +35,7 @@ void main() {
     if (b >= batch) return; // the same for the whole workgroup
 
     const uint lane = gl_LocalInvocationID.x;
-    const uint low = lane % 8u, high = lane / 8u;
+    const uint low = lane % 8u, high = lane / 8u, own = high * SHARES, other = own + 16u * SHARES;
     // This invocation's two lines. Lines after the last repeat it, and are not written.
     const uvec2 line = min(first_line + uvec2(high, high + 16u), uvec2(lines - 1u));
     const uvec2 head = kv_head * sharing + line / queries, t = line % queries;
@@ -58,14 +61,14 @@ void main() {
                 const uint l = min(first_line + row, lines - 1u);
                 const uint q_at = (query_row(b, l % queries) * heads + kv_head * sharing + l / queries) * head_dim;
                 const uint k_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * head_dim;
-                q_tile[row][channel / 4u][channel % 4u] = c < head_dim ? q[q_at + c] * scale : 0.0;
-                kv_tile[row][channel / 4u][channel % 4u] = c < head_dim ? k(k_at + c) : 0.0;
+                q_tile[row * LINE + channel / 4u][channel % 4u] = c < head_dim ? q[q_at + c] * scale : 0.0;
+                kv_tile[row * LINE + channel / 4u][channel % 4u] = c < head_dim ? k(k_at + c) : 0.0;
             }
             barrier();
             for (uint i = 0u; i < 8u; ++i) {
-                const vec4 a0 = q_tile[high][i], a1 = q_tile[high + 16u][i];
+                const vec4 a0 = q_tile[high * LINE + i], a1 = q_tile[(high + 16u) * LINE + i];
                 [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-                    const vec4 key = kv_tile[low + 8u * j][i];
+                    const vec4 key = kv_tile[low * LINE + i + j * 8u * LINE];
                     score0[j] += dot(a0, key);
                     score1[j] += dot(a1, key);
                 }
@@ -79,23 +82,23 @@ void main() {
             kept1[j] = key >= begin.y && key < end.y && is_kept(b, t.y, key);
             if (kept0[j]) score0[j] = score_of(score0[j], b, head.x, t.x, key);
             if (kept1[j]) score1[j] = score_of(score1[j], b, head.y, t.y, key);
-            share[high][low + 8u * j] = kept0[j] ? score0[j] : HIDDEN_SCORE;
-            share[high + 16u][low + 8u * j] = kept1[j] ? score1[j] : HIDDEN_SCORE;
+            share[own + low + 8u * j] = kept0[j] ? score0[j] : HIDDEN_SCORE;
+            share[other + low + 8u * j] = kept1[j] ? score1[j] : HIDDEN_SCORE;
         }
         barrier();
         vec2 peak = greatest;
-        for (uint j = 0u; j < 32u; ++j) peak = max(peak, vec2(share[high][j], share[high + 16u][j]));
+        for (uint j = 0u; j < 32u; ++j) peak = max(peak, vec2(share[own + j], share[other + j]));
         barrier();
         [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-            share[high][low + 8u * j] = kept0[j] ? exp(score0[j] - peak.x) : HIDDEN_SHARE;
-            share[high + 16u][low + 8u * j] = kept1[j] ? exp(score1[j] - peak.y) : HIDDEN_SHARE;
+            share[own + low + 8u * j] = kept0[j] ? exp(score0[j] - peak.x) : HIDDEN_SHARE;
+            share[other + low + 8u * j] = kept1[j] ? exp(score1[j] - peak.y) : HIDDEN_SHARE;
         }
         barrier();
         const vec2 shrink = exp(greatest - peak);
         greatest = peak;
         vec2 added = vec2(0.0);
         for (uint j = 0u; j < 32u; ++j) {
-            const vec2 p = vec2(share[high][j], share[high + 16u][j]);
+            const vec2 p = vec2(share[own + j], share[other + j]);
             added += mix(p, vec2(0.0), lessThan(p, vec2(0.0)));
         }
         total = total * shrink + added;
@@ -105,19 +108,32 @@ void main() {
             barrier();
             for (uint row = first_row; row < 32u; row += 4u) {
                 const uint v_at = (key_row(b, min(first + row, last_end - 1u)) * kv_heads + kv_head) * head_dim;
-                kv_tile[row][channel / 4u][channel % 4u] = c < head_dim ? v(v_at + c) : 0.0;
+                kv_tile[row * LINE + channel / 4u][channel % 4u] = c < head_dim ? v(v_at + c) : 0.0;
             }
             barrier();
             vec4 added0 = vec4(0.0), added1 = vec4(0.0);
-            // Eight keys at a time: all 32 of every slice would be many thousands of instructions.
-            [[dont_unroll]] for (uint some = 0u; some < 32u; some += 8u)
-                [[unroll]] for (uint i = 0u; i < 8u; ++i) { // from 0: drivers unroll no others
-                    const uint j = some + i;
-                    const vec4 value = kv_tile[j][low];
-                    const float p0 = share[high][j], p1 = share[high + 16u][j];
-                    if (!(p0 < 0.0)) added0 += p0 * value;
-                    if (!(p1 < 0.0)) added1 += p1 * value;
+            // Eight keys at a time: all 32 of every slice would be many thousands of instructions. Most often both lines
+            // attend to all eight.
+            [[dont_unroll]] for (uint some = 0u; some < 32u; some += 8u) {
+                const uint v_at = some * LINE + low;
+                vec2 p[8];
+                bool all_kept = true;
+                [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+                    p[i] = vec2(share[own + some + i], share[other + some + i]);
+                    all_kept = all_kept && !(p[i].x < 0.0) && !(p[i].y < 0.0);
                 }
+                if (all_kept) {
+                    [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+                        added0 += p[i].x * kv_tile[v_at + i * LINE];
+                        added1 += p[i].y * kv_tile[v_at + i * LINE];
+                    }
+                } else {
+                    [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+                        if (!(p[i].x < 0.0)) added0 += p[i].x * kv_tile[v_at + i * LINE];
+                        if (!(p[i].y < 0.0)) added1 += p[i].y * kv_tile[v_at + i * LINE];
+                    }
+                }
+            }
             sum0[s] = sum0[s] * shrink.x + added0;
             sum1[s] = sum1[s] * shrink.y + added1;
         }

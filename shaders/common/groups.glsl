@@ -141,6 +141,11 @@ vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) { return vec2(
 
 #endif
 
+// Of four columns.
+struct Scales {
+    vec4 scale, minimum;
+};
+
 // For one or two rows, sums are scaled, and the steps of a group follow each other without a loop. For more, that would
 // take more registers than GPUs have: weights are scaled when they are read, and a loop goes through the halves.
 const bool SCALES_WEIGHTS = IN_BLOCKS && TILE_ROWS > 2u, SCALES_SUMS = IN_BLOCKS && TILE_ROWS <= 2u;

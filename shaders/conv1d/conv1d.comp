@@ -31,8 +31,11 @@ WEIGHT(weight, 1, 0)
 WEIGHT(bias, 2, 1)
 layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 
-shared vec4 x_tile[16][17]; // [i][row / 4]; 17, an odd number, spreads them over the memory banks
-shared vec4 w_tile[16][17]; // [i][column / 4]
+// Lines of an i: [row / 4] and [column / 4]. The one more spreads values over the memory banks. They are no arrays of
+// arrays, of which compilers would leave out what is not used.
+const uint LINE = 17u;
+shared vec4 x_tile[16u * LINE];
+shared vec4 w_tile[16u * LINE];
 
 // The value at step t of sequence b. A step before the first wraps around to a large t.
 float x_at(uint b, uint t, uint c) { return t < length ? x[(b * length + t) * channels + c] : 0.0; }
@@ -65,11 +68,11 @@ void main() {
             w_four = vec4(weight(w_row.x + i), weight(w_row.y + i), weight(w_row.z + i), weight(w_row.w + i));
         }
         barrier(); // the previous tile is no longer needed
-        x_tile[low][high] = x_four;
-        w_tile[low][high] = w_four;
+        x_tile[low * LINE + high] = x_four;
+        w_tile[low * LINE + high] = w_four;
         barrier();
         for (uint j = 0u; j < 16u; ++j) {
-            const vec4 a = x_tile[j][high], w = w_tile[j][low];
+            const vec4 a = x_tile[j * LINE + high], w = w_tile[j * LINE + low];
             sum0 += a.x * w;
             sum1 += a.y * w;
             sum2 += a.z * w;

@@ -39,13 +39,15 @@ struct Columns {
 uint dtype_of(uint which) { return which == 0u ? weight_a_dtype : which == 1u ? weight_b_dtype : weight_c_dtype; }
 bool has(Columns columns, uint j) { return j >= columns.first && j < columns.end; }
 
-// The scales of the columns, and their minimums.
-mat2x4 scales_of(Columns columns, Group w[4], uvec4 g, uint upper, uint i) {
-    mat2x4 scales = mat2x4(vec4(0.0), vec4(0.0));
+Group w[4]; // of these columns, at groups g of the matrix
+uvec4 g;
+
+Scales scales_of(Columns columns, uint upper, uint i) {
+    Scales scales = Scales(vec4(0.0), vec4(0.0)); // of other columns
     [[unroll]] for (uint j = 0u; j < 4u; ++j)
         if (has(columns, j)) {
             const vec2 found = group_scale(dtype_of(columns.which), w[j], g[j], upper, i);
-            scales[0][j] = found.x, scales[1][j] = found.y;
+            scales.scale[j] = found.x, scales.minimum[j] = found.y;
         }
     return scales;
 }
@@ -53,26 +55,26 @@ mat2x4 scales_of(Columns columns, Group w[4], uvec4 g, uint upper, uint i) {
 vec4 run[TILE_ROWS];    // sums of a group's steps that share a scale
 float total[TILE_ROWS]; // of x in that run, which the minimum is multiplied with
 
-void end_run(Columns columns, Group w[4], uvec4 g, uint upper, uint i) {
-    const mat2x4 scales = scales_of(columns, w, g, upper, i);
+void end_run(Columns columns, uint upper, uint i) {
+    const Scales scales = scales_of(columns, upper, i);
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-        sum[r] += scales[0] * run[r];
-        if (has_minimum(dtype_of(columns.which))) sum[r] -= scales[1] * total[r];
+        sum[r] += scales.scale * run[r];
+        if (has_minimum(dtype_of(columns.which))) sum[r] -= scales.minimum * total[r];
         run[r] = vec4(0.0), total[r] = 0.0;
     }
 }
 
 // Adds the products of half a group of each column.
-void add_half(Columns columns, Group w[4], uvec4 g, uint k, uint upper) {
+void add_half(Columns columns, uint k, uint upper) {
     const uint dtype = dtype_of(columns.which);
-    mat2x4 scales;
+    Scales scales;
     [[unroll]] for (uint i = 0u; i < GROUP_STEPS; ++i) {
-        if (SCALES_WEIGHTS && (i == 0u || ends_run(dtype, upper, i - 1u))) scales = scales_of(columns, w, g, upper, i);
+        if (SCALES_WEIGHTS && (i == 0u || ends_run(dtype, upper, i - 1u))) scales = scales_of(columns, upper, i);
         vec4 w_step[4];
         [[unroll]] for (uint j = 0u; j < 4u; ++j)
             if (has(columns, j)) {
                 w_step[j] = group_step(dtype, w[j], g[j], upper, i);
-                if (SCALES_WEIGHTS) w_step[j] = w_step[j] * scales[0][j] - scales[1][j];
+                if (SCALES_WEIGHTS) w_step[j] = w_step[j] * scales.scale[j] - scales.minimum[j];
             }
         const uint place = group_place(dtype, k, upper, i);
         const vec4 factors = factors_step(place);
@@ -90,19 +92,18 @@ void add_half(Columns columns, Group w[4], uvec4 g, uint k, uint upper) {
                 }
             if (SCALES_SUMS && has_minimum(dtype)) total[r] += dot(v, vec4(1.0));
         }
-        if (SCALES_SUMS && ends_run(dtype, upper, i)) end_run(columns, w, g, upper, i);
+        if (SCALES_SUMS && ends_run(dtype, upper, i)) end_run(columns, upper, i);
     }
 }
 
 void add_group(Columns columns, uvec4 column, uint k) {
-    const uvec4 g = column * (inner / GROUP_SIZE) + k;
-    Group w[4];
+    g = column * (inner / GROUP_SIZE) + k;
     [[unroll]] for (uint j = 0u; j < 4u; ++j)
         if (has(columns, j)) w[j] = group_of(columns.which, g[j]);
     if (SCALES_WEIGHTS)
-        for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(columns, w, g, k, upper);
+        for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(columns, k, upper);
     else
-        [[unroll]] for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(columns, w, g, k, upper);
+        [[unroll]] for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(columns, k, upper);
 }
 
 // The same for all of K. One matrix after the other: compilers would load the groups of both first, and spill.

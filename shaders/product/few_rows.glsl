@@ -20,34 +20,36 @@ shared vec4 partial[TILE_ROWS][64]; // partial sums that have not been joined ye
 vec4 sum[TILE_ROWS], run[TILE_ROWS]; // run: of a group's steps that share a scale
 float total[TILE_ROWS];              // of x in that run, which the minimum is multiplied with
 
-// The scales of four columns, and their minimums.
-mat2x4 scales_of(Group w[4], uvec4 g, uint upper, uint i) {
-    vec4 scale, minimum;
+Group w[4]; // of four columns, at groups g of the matrix
+uvec4 g;
+
+Scales scales_of(uint upper, uint i) {
+    Scales scales;
     [[unroll]] for (uint j = 0u; j < 4u; ++j) {
         const vec2 found = group_scale(weight_dtype, w[j], g[j], upper, i);
-        scale[j] = found.x, minimum[j] = found.y;
+        scales.scale[j] = found.x, scales.minimum[j] = found.y;
     }
-    return mat2x4(scale, minimum);
+    return scales;
 }
 
-void end_run(Group w[4], uvec4 g, uint upper, uint i) {
-    const mat2x4 scales = scales_of(w, g, upper, i);
+void end_run(uint upper, uint i) {
+    const Scales scales = scales_of(upper, i);
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
-        sum[r] += scales[0] * run[r];
-        if (has_minimum(weight_dtype)) sum[r] -= scales[1] * total[r];
+        sum[r] += scales.scale * run[r];
+        if (has_minimum(weight_dtype)) sum[r] -= scales.minimum * total[r];
         run[r] = vec4(0.0), total[r] = 0.0;
     }
 }
 
-// Adds the products of half a group: of one column's k-th group, and of the others' in the same place.
-void add_half(Tile tile, Group w[4], uvec4 g, uint k, uint upper) {
-    mat2x4 scales;
+// Adds the products of half a group of each column, the k-th of its row.
+void add_half(Tile tile, uint k, uint upper) {
+    Scales scales;
     [[unroll]] for (uint i = 0u; i < GROUP_STEPS; ++i) {
         STEP w_step[4];
-        if (SCALES_WEIGHTS && (i == 0u || ends_run(weight_dtype, upper, i - 1u))) scales = scales_of(w, g, upper, i);
+        if (SCALES_WEIGHTS && (i == 0u || ends_run(weight_dtype, upper, i - 1u))) scales = scales_of(upper, i);
         [[unroll]] for (uint j = 0u; j < 4u; ++j) {
             w_step[j] = group_step(weight_dtype, w[j], g[j], upper, i);
-            if (SCALES_WEIGHTS) w_step[j] = w_step[j] * scales[0][j] - scales[1][j];
+            if (SCALES_WEIGHTS) w_step[j] = w_step[j] * scales.scale[j] - scales.minimum[j];
         }
         const uint place = group_place(weight_dtype, k, upper, i);
         [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) {
@@ -59,7 +61,7 @@ void add_half(Tile tile, Group w[4], uvec4 g, uint k, uint upper) {
                 sum[r] += products;
             if (SCALES_SUMS && has_minimum(weight_dtype)) total[r] += dot(v, STEP(1.0));
         }
-        if (SCALES_SUMS && ends_run(weight_dtype, upper, i)) end_run(w, g, upper, i);
+        if (SCALES_SUMS && ends_run(weight_dtype, upper, i)) end_run(upper, i);
     }
 }
 
@@ -80,12 +82,12 @@ void main() {
     [[unroll]] for (uint j = 0u; j < 4u; ++j) w_at[j] = w_row(tile.col + j) * groups;
     [[unroll]] for (uint r = 0u; r < TILE_ROWS; ++r) sum[r] = run[r] = vec4(0.0), total[r] = 0.0;
     for (uint k = tile.begin / GROUP_SIZE + lane; k < tile.end / GROUP_SIZE; k += 64u) {
-        const uvec4 g = w_at + k;
-        const Group w[4] = Group[](weight_group(g.x), weight_group(g.y), weight_group(g.z), weight_group(g.w));
+        g = w_at + k;
+        w = Group[](weight_group(g.x), weight_group(g.y), weight_group(g.z), weight_group(g.w));
         if (SCALES_WEIGHTS)
-            for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(tile, w, g, k, upper);
+            for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(tile, k, upper);
         else
-            [[unroll]] for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(tile, w, g, k, upper);
+            [[unroll]] for (uint upper = 0u; upper < GROUP_HALVES; ++upper) add_half(tile, k, upper);
     }
 
 #ifdef SUBGROUP

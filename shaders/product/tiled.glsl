@@ -22,7 +22,7 @@ const uint DOWN = TILE_ROWS == 32u ? 8u : 16u, ACROSS = 256u / DOWN;            
 const uint X_LOADS = (TILE_ROWS + 63u) / 64u, W_LOADS = (TILE_COLS + 63u) / 64u; // of an invocation, 4 values each
 
 // Lines of a k: [row / 4] and [column / 4]. The one more spreads values over the memory banks when they are stored. They
-// are not arrays of arrays, so that compilers know the distance of two lines.
+// are no arrays of arrays, of which compilers would leave out what is not used.
 const uint X_LINE = TILE_ROWS / 4u + 1u, W_LINE = TILE_COLS / 4u + 1u;
 shared vec4 x_tile[DEPTH * X_LINE];
 shared vec4 w_tile[DEPTH * W_LINE];
