@@ -19,7 +19,7 @@ constexpr double most_work = 3e6; // of a case
 // "T=1". The kind is what a case has one of.
 struct Trait {
     std::string kind, value;
-    auto operator<=>(const Trait &) const = default;
+    auto operator<=>(const Trait &) const = default; // NOLINT(modernize-use-nullptr): there is none
 };
 
 class Traits {
