@@ -27,7 +27,7 @@ struct Variant {
 struct Pipeline {
     uint32_t kernel = 0;
     std::vector<std::pair<uint32_t, uint32_t>> constants; // ids and bits, sorted
-    auto operator<=>(const Pipeline &) const = default; // NOLINT(modernize-use-nullptr): there is none
+    auto operator<=>(const Pipeline &) const = default;   // NOLINT(modernize-use-nullptr): there is none
 };
 
 // What a driver's compiler made of a pipeline.
