@@ -93,14 +93,14 @@ class Planner {
                             {4, shape.n},
                             {5, shape.k}});
         } else if (plan_.variant != tiled) {
-            // Sums and scores of an invocation, 64 of a GPU and up to 288 of a software driver. Only GPUs have long
-            // subgroups, and there whatever exceeds the registers goes to slow memory.
+            // Sums and scores of an invocation, up to 56 of a GPU and up to 288 of a software driver. Only GPUs have
+            // long subgroups, and there whatever exceeds the registers goes to slow memory.
             const bool gpu = call_.device().subgroup > 8;
             if (plan_.variant == wide && gpu)
                 throw Unsupported("it is for software drivers, with subgroups of up to 8, found " +
                                   std::to_string(call_.device().subgroup));
             const int64_t most_lines = plan_.variant == wide ? 4 : 2;
-            const int64_t most_steps = plan_.variant == wide ? 16 : gpu ? 6 : 8;
+            const int64_t most_steps = plan_.variant == wide ? 16 : gpu ? 5 : 8;
             const int64_t slices = ceil_div(steps, most_steps);
             // Eight lines fill the SIMD lanes of a software driver if each has its own. That they run the same kernel
             // as one line, a decode step, saves compiling another.

@@ -74,7 +74,9 @@ void main() {
         scores[lane / 4u][lane % 4u] = score;
         barrier();
         vec4 peaks = vec4(greatest);
-        for (uint j = 0u; j < 32u; ++j) peaks = max(peaks, scores[j]);
+        // All at once would be more than the registers of some GPUs hold.
+        [[dont_unroll]] for (uint j = 0u; j < 32u; j += 8u)
+            [[unroll]] for (uint i = 0u; i < 8u; ++i) peaks = max(peaks, scores[j + i]);
         const float peak = max(max(peaks.x, peaks.y), max(peaks.z, peaks.w)), shrink = exp(greatest - peak);
         const float exponential = exp(score - peak);
         greatest = peak;
@@ -109,7 +111,8 @@ void main() {
         partial[s % 2u][lane] = sum[s];
         barrier();
         vec4 totals = vec4(0.0);
-        for (uint j = 0u; j < 32u; ++j) totals += scores[j];
+        [[dont_unroll]] for (uint j = 0u; j < 32u; j += 8u)
+            [[unroll]] for (uint i = 0u; i < 8u; ++i) totals += scores[j + i];
         total = dot(totals, vec4(1.0));
         const float norm = PART_KEYS != 0u ? 1.0 : total == 0.0 ? 0.0 : 1.0 / total;
         STEP all = STEP(0.0);
