@@ -43,6 +43,7 @@ class Driver:
     manifest: str
     shim: str
     variable: str = ""  # that names the chip
+    packages: str = "mesa-vulkan-drivers and mesa-drm-shim"  # of Debian 13's backports
 
     def paths(self):
         """The driver's manifest and its shim; those of LAMINA_NOOP_DRIVERS come first."""
@@ -60,18 +61,20 @@ class Driver:
     def why_not(self):
         manifest, shim = self.paths()
         if manifest is None:
-            return f"there is no driver {self.manifest} (Debian: mesa-vulkan-drivers)"
+            return f"there is no driver {self.manifest} (Debian: {self.packages})"
         if shim is None:
-            return f"there is no {self.library()} (Debian 13: mesa-drm-shim; scripts/intel-offline makes Intel's)"
+            return f"there is no {self.library()} (Debian: {self.packages})"
         return ""
 
 
 AMD = Driver("AMD", "radeon", "amdgpu", "AMDGPU_GPU_ID")
 NVIDIA = Driver("NVIDIA", "nouveau", "nouveau", "NOUVEAU_CHIPSET")
-INTEL = Driver("Intel", "intel", "intel", "INTEL_STUB_GPU_PLATFORM")
+INTEL = Driver("Intel", "intel", "intel", "INTEL_STUB_GPU_PLATFORM", "its source package; scripts/intel-offline")
 QUALCOMM = Driver("Qualcomm", "freedreno", "freedreno", "FD_GPU_ID")
 APPLE = Driver("Apple", "asahi", "asahi")
-DRIVERS = [AMD, NVIDIA, INTEL, QUALCOMM, APPLE]
+ARM = Driver("Arm", "panfrost", "panfrost", "PAN_GPU_ID", "mesa-vulkan-drivers and mesa-drm-shim of arm64 only")
+IMAGINATION = Driver("Imagination", "powervr", "powervr", "", "mesa-vulkan-drivers and mesa-drm-shim of arm64 only")
+DRIVERS = [AMD, NVIDIA, INTEL, QUALCOMM, APPLE, ARM, IMAGINATION]
 
 CHIPS = [
     Chip("vega10", "GCN 5", AMD, "vega10"),
@@ -90,6 +93,9 @@ CHIPS = [
     Chip("adreno740", "", QUALCOMM, "740"),
     Chip("adreno830", "", QUALCOMM, "830"),
     Chip("m1", "", APPLE),
+    Chip("mali_g52", "", ARM, "7212"),
+    Chip("mali_g610", "", ARM, "a867"),
+    Chip("powervr", "BXS-4-64", IMAGINATION),
 ]
 
 
@@ -244,12 +250,21 @@ def save(folder, name, report):
 
 
 def saved(folder, chip):
-    """The report that --out wrote."""
+    """The report that --out wrote; None if there is none."""
     try:
         with open(os.path.join(folder, chip.name + ".json"), encoding="utf-8") as file:
             return json.load(file)
-    except FileNotFoundError as missing:
-        raise Failed(f"not tried: {missing.filename} does not exist") from missing
+    except FileNotFoundError:
+        return None
+
+
+def compiled_or_saved(arguments, chip):
+    """The report about the layers' cases; None, with a line that says so, if the chip was not tried."""
+    why = "nothing is saved" if arguments.saved else chip.driver.why_not()
+    report = saved(arguments.saved, chip) if arguments.saved else None if why else try_chip(arguments, chip)
+    if report is None:
+        print(f"SKIPPED: driver noop: {chip.name}: {why}", flush=True)
+    return report
 
 
 def try_chip(arguments, chip):
@@ -318,12 +333,10 @@ def main():
             page = file.read()
     reports, problems = {}, []
     for chip in chips:
-        why = "" if arguments.saved else chip.driver.why_not()
-        if why:
-            print(f"SKIPPED: driver noop: {chip.name}: {why}", flush=True)
-            continue
         try:
-            reports[chip] = saved(arguments.saved, chip) if arguments.saved else try_chip(arguments, chip)
+            if (report := compiled_or_saved(arguments, chip)) is None:
+                continue
+            reports[chip] = report
             if page and not arguments.write:
                 problems += compare(page, chip, reports[chip])
         except Failed as failed:

@@ -59,11 +59,15 @@ class Chips(unittest.TestCase):
         self.assertEqual(said(report(driver="NVK 2", subgroups=1, instructions=9999)), "")
         self.assertIn("spills more", said(report(driver="NVK 2", spills=1)))
 
-    def test_the_page_has_every_chip(self):
+    def test_the_page_has_every_chip_or_names_its_vendor(self):
         page = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "portability.md")
         with open(page, encoding="utf-8") as file:
-            tables = chips.tables_of(file.read())
+            text = file.read()
+        tables = chips.tables_of(text)
         for chip in chips.CHIPS:
+            self.assertIn(chip.driver.title, text)
+            if chip.driver in (chips.ARM, chips.IMAGINATION):
+                continue
             rows = [row for (name, _), row in tables[chip.driver.title][1].items() if name == chip.name]
             self.assertGreater(len(rows), 90, chip.name)
 
