@@ -260,8 +260,11 @@ def saved(folder, chip):
 
 def compiled_or_saved(arguments, chip):
     """The report about the layers' cases; None, with a line that says so, if the chip was not tried."""
-    why = "nothing is saved" if arguments.saved else chip.driver.why_not()
-    report = saved(arguments.saved, chip) if arguments.saved else None if why else try_chip(arguments, chip)
+    if arguments.saved:
+        report, why = saved(arguments.saved, chip), "nothing is saved"
+    else:
+        why = chip.driver.why_not()
+        report = None if why else try_chip(arguments, chip)
     if report is None:
         print(f"SKIPPED: driver noop: {chip.name}: {why}", flush=True)
     return report
