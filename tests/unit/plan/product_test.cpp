@@ -265,7 +265,7 @@ TEST_CASE("plan_product: weights that cannot be packed are refused with the reas
     small_subgroups.set_subgroup(4);
     CHECK(refusal(small_subgroups) == "");
     small_subgroups.set_subgroup(2);
-    CHECK(refusal(small_subgroups) == "subgroups of fewer than 4");
+    CHECK(refusal(small_subgroups) == "it takes subgroups of at least 4");
     Harness long_rows(10, 1 << 12, 30, 100000, LAMINA_Q8_0);
     CHECK(refusal(long_rows) == "32 packed rows of 4096 values exceed the device's binding limit");
 }
