@@ -32,7 +32,7 @@ TEST_CASE("check --compile: the pipelines of a layer's cases, with their constan
     std::set<json> pipelines;
     for (const json &k : report["kernels"]) {
         layers.insert(k["layer"].get<std::string>());
-        pipelines.insert({k["layer"], k["kernel"], k["constants"]});
+        pipelines.insert(json::array({k["layer"], k["kernel"], k["constants"]}));
         CHECK_FALSE(k["variants"].empty());
         CHECK_THAT(k["needed_by"].get<std::string>(), matchers::contains(" seed="));
         CHECK_FALSE(k.contains("error"));
