@@ -4,7 +4,7 @@
     bench/hot_loops.py --lamina build/bin/lamina [--chip ampere] linear attention      every pipeline of these layers' cases
     NAK_DEBUG=print PROGRAM 2>listing; bench/hot_loops.py --listing listing            those of any program, one per shader
 
-Of each kernel the block of instructions that multiplies most is shown: its multiply-adds, all of its instructions, and
+Of each kernel (multiply-adds of two halves count once) the block of instructions that multiplies most is shown: its multiply-adds, all of its instructions, and
 multiply-adds in a cycle of issue. The compiler writes how many cycles the hardware waits before it issues the next
 instruction of a subgroup; 1 multiply-add in a cycle is the most. Waiting for memory is not in it, and other subgroups
 fill gaps. Needs Debian 13 as scripts/gpus-offline does.

@@ -77,32 +77,39 @@ std::shared_ptr<plan::Device> with_compiler(detail::RuntimeState &state, const D
     return state.open(device);
 }
 
-// The step, or another one of the run that is computed alike, with all that is known of it.
-void add_step(const api::Run &run, const plan::Step &step, plan::Device &device, Pipelines &pipelines,
-              std::vector<std::pair<std::string, CompiledStep>> &out) {
-    const abi::Layer &layer = step.call.layer();
-    CompiledStep found{.run = run.what,
-                       .layer = std::string(layer.id()),
-                       .name = step.name,
-                       .count = 1,
-                       .fusion = layer.pattern != nullptr,
-                       .variants = {}};
-    std::string key = run.what + " " + found.layer;
-    for (const plan::Variant &variant : device.variants(layer)) {
-        const plan::Refusal refusal = device.why_not(step.call, variant.name);
-        found.variants.push_back({variant.name, refusal.why});
-        pipelines.add(step.call, variant.name, run.what + ": " + step.name);
-        key += ";" + refusal.why;
-        for (const plan::Pipeline &p : device.pipelines(step.call, variant.name)) {
-            key += " " + std::to_string(p.kernel);
-            for (const auto &[id, bits] : p.constants) key += " " + std::to_string(id) + "=" + std::to_string(bits);
-        }
+// A step, and what each variant runs for it.
+struct FoundStep {
+    CompiledStep step;
+    std::vector<std::set<plan::Pipeline>> pipelines;
+
+    [[nodiscard]] bool is_like(const FoundStep &other) const {
+        const auto same = [](const auto &a, const auto &b) { return a.why_not == b.why_not; };
+        return step.run == other.step.run && step.layer == other.step.layer && pipelines == other.pipelines &&
+               std::ranges::equal(step.variants, other.step.variants, same);
     }
-    const auto same = std::ranges::find(out, key, [](const auto &entry) { return entry.first; });
+};
+
+// Counts the step with another one of the run that is computed alike, or adds it.
+void add_step(const api::Run &run, const plan::Step &step, plan::Device &device, Pipelines &pipelines,
+              std::vector<FoundStep> &out) {
+    const abi::Layer &layer = step.call.layer();
+    FoundStep found{{.run = run.what,
+                     .layer = std::string(layer.id()),
+                     .name = step.name,
+                     .count = 1,
+                     .fusion = layer.pattern != nullptr,
+                     .variants = {}},
+                    {}};
+    for (const plan::Variant &variant : device.variants(layer)) {
+        found.step.variants.push_back({variant.name, device.why_not(step.call, variant.name).why});
+        found.pipelines.push_back(device.pipelines(step.call, variant.name));
+        pipelines.add(step.call, variant.name, run.what + ": " + step.name);
+    }
+    const auto same = std::ranges::find_if(out, [&](const FoundStep &other) { return found.is_like(other); });
     if (same != out.end())
-        ++same->second.count;
+        ++same->step.count;
     else
-        out.emplace_back(std::move(key), std::move(found));
+        out.push_back(std::move(found));
 }
 
 // A statistic under a driver's name, and what to multiply it with.
@@ -167,14 +174,14 @@ CompileReport compile(const Runtime &runtime, const Model &model, const Device &
     detail::RuntimeState &state = *detail::Access::state(runtime);
     const std::shared_ptr<plan::Device> opened = with_compiler(state, device);
     Pipelines pipelines(opened, state);
-    std::vector<std::pair<std::string, CompiledStep>> steps;
+    std::vector<FoundStep> steps;
     for (const api::Run &run : api::typical_runs(*detail::Access::model(model), *state.plugins)) {
         for (const plan::Step &step : run.plan.steps) add_step(run, step, *opened, pipelines, steps);
         for (const fusion::Match &match : fusion::find(run.plan, *state.plugins))
             add_step(run, match.fused, *opened, pipelines, steps);
     }
     CompileReport report;
-    for (auto &[key, step] : steps) report.steps.push_back(std::move(step));
+    for (FoundStep &found : steps) report.steps.push_back(std::move(found.step));
     pipelines.compile_into(report, options);
     return report;
 }
