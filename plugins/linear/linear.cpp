@@ -57,6 +57,10 @@ struct Linear {
         "B=1 T=9 K=256 N=67 weights=q4_k weight=one_hot",
         "B=1 T=3 K=256 N=7 weights=q5_k",
         "B=2 T=9 K=256 N=67 +bias weights=q6_k",
+        "B=1 T=1 K=96 N=9 weights=q4_0",
+        "B=1 T=1 K=512 N=7 weights=q4_k",
+        "B=1 T=1 K=512 N=9 weights=q6_k",
+        "B=1 T=4 K=256 N=7 weights=q6_k",
         "B=1 T=131 K=36 N=66 +bias +residual weights=f16", // tiles of 128 x 128
         "B=2 T=65 K=67 N=129 weights=bf16",
         "B=1 T=129 K=256 N=66 +bias weights=q4_k",
