@@ -142,7 +142,9 @@ TEST_CASE("many lines take no more memory than a few, whether short or long") {
     const std::string tiny = model("8"), wide = model("128");
     CHECK(most_kib(tiny, 100'000) < most_kib(tiny, 2000) + 4096);
     CHECK(most_kib(g2p(), 6000) < most_kib(g2p(), 2000) + 4096);
-    const std::string letters(3000, 'a'); // 64 such lines have 200 MB of keys and values, if they are all kept
-    (void)most_kib(wide, 64, letters);    // proves the kernels, which takes memory, too
-    CHECK(most_kib(wide, 64, letters) < most_kib(wide, 10, letters) + 65'536);
+    // 192 such lines have 600 MB of keys and values, if they are all kept. Those of a few batches may be held at once:
+    // the allocator gives memory back when it pleases.
+    const std::string letters(3000, 'a');
+    (void)most_kib(wide, 64, letters); // proves the kernels, which takes memory, too
+    CHECK(most_kib(wide, 192, letters) < most_kib(wide, 10, letters) + 131'072);
 }
