@@ -16,7 +16,7 @@ struct ActivationLayer {
                                    "Team: Gemma 2, arXiv:2408.00118, section 2";
 
     static constexpr std::array params{
-        choice("activation", "gelu is the erf form", "relu|gelu|gelu_tanh|silu|tanh"),
+        choice("activation", "gelu is the erf form", LAMINA_ACTIVATIONS),
         real("scale", "what x is divided by before and multiplied by after; with tanh, y stays within +-scale", 1, 1e-3,
              1e6),
     };
@@ -38,6 +38,8 @@ struct ActivationLayer {
         "B=1 T=129 activation=gelu_tanh",
         "B=3 T=64 activation=silu",
         "B=5 T=1009 activation=tanh",
+        "B=3 T=61 activation=quick_gelu",
+        "B=1 T=31 activation=quick_gelu x=huge",
         "B=2 T=65 activation=tanh scale=30 x=large",
         "B=2 T=63 activation=tanh scale=0.01 x=huge",
         "B=1 T=127 activation=gelu x=large",

@@ -17,7 +17,7 @@ struct Conv1d {
         integer("stride", "steps of x per step of y", 1, 1),
         integer("padding", "zeros before the first step", 0, 0),
         follows(integer("end_padding", "zeros after the last step", 0, 0), "padding"),
-        choice("activation", "of the result; gelu is the erf form", "none|relu|gelu|gelu_tanh|silu|tanh"),
+        choice("activation", "of the result; gelu is the erf form", "none|" LAMINA_ACTIVATIONS),
     };
     static constexpr std::array inputs{
         input("x", "B stride*S+K-stride-padding-end_padding Cin", "sequences, a row of channels for each step"),

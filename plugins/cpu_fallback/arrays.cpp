@@ -83,8 +83,9 @@ HWY_INLINE Floats gelu_tanh(Floats v) {
     const Floats tanh = hn::Tanh(floats, hn::Mul(cubic, set(std::sqrt(2 / std::numbers::pi_v<float>))));
     return hn::Mul(hn::Mul(v, set(0.5F)), hn::Add(set(1), tanh));
 }
-HWY_INLINE Floats silu(Floats v) { // exp() must not overflow; what is left of v / exp(87) is nothing
-    return hn::Div(v, hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Neg(v), set(87)))));
+// v / (1 + exp(-factor * v)). exp() must not overflow; what is left of v / exp(87) is nothing.
+HWY_INLINE Floats swish(Floats v, float factor) {
+    return hn::Div(v, hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Mul(v, set(-factor)), set(87)))));
 }
 
 // y = (x - shift - mean) * factor * weight + bias + added.
@@ -110,9 +111,11 @@ HWY_ATTR void activate(uint32_t activation, float *values, int64_t n) {
     case LAMINA_GELU_TANH:
         return map(values, n, [](Floats v) HWY_ATTR { return gelu_tanh(v); });
     case LAMINA_SILU:
-        return map(values, n, [](Floats v) HWY_ATTR { return silu(v); });
+        return map(values, n, [](Floats v) HWY_ATTR { return swish(v, 1); });
     case LAMINA_TANH:
         return map(values, n, [](Floats v) HWY_ATTR { return hn::Tanh(floats, v); });
+    case LAMINA_QUICK_GELU:
+        return map(values, n, [](Floats v) HWY_ATTR { return swish(v, 1.702F); });
     default: // LAMINA_NONE
         return;
     }

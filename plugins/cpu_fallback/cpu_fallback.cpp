@@ -1,6 +1,8 @@
 // The executor of the device `cpu`. Layers without a kernel here run as their references.
 #include "kernels.hpp"
 
+#include <lamina/plugin/product.hpp> // LAMINA_ACTIVATIONS
+
 namespace {
 using namespace lamina::plugin;
 
@@ -21,19 +23,18 @@ struct CpuFallback {
     template <int XDigits>
     static constexpr auto experts = cpu_kernel<cpu_fallback::experts<XDigits>>(
         "experts",
-        "activation=relu|gelu|gelu_tanh|silu|tanh alpha limit offset; x: ... C, experts: i32 ... K, shares: ... K, "
+        "activation=" LAMINA_ACTIVATIONS " alpha limit offset; x: ... C, experts: i32 ... K, shares: ... K, "
         "residual?: ... C; up_weight: E H C, up_bias?: E H, gate_weight?: E H C, gate_bias?: E H, down_weight: E C H, "
         "down_bias?: E C -> y: ... C",
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     template <int XDigits>
     static constexpr auto feed_forward = cpu_kernel<cpu_fallback::feed_forward<XDigits>>(
         "feed_forward",
-        "activation=relu|gelu|gelu_tanh|silu|tanh; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
+        "activation=" LAMINA_ACTIVATIONS "; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
         "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
-        cpu_kernel<cpu_fallback::activation>("activation",
-                                             "activation=relu|gelu|gelu_tanh|silu|tanh scale; x: ... -> y: ..."),
+        cpu_kernel<cpu_fallback::activation>("activation", "activation=" LAMINA_ACTIVATIONS " scale; x: ... -> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
             "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, "
@@ -42,7 +43,7 @@ struct CpuFallback {
             "position?: i32 B; slopes?: heads -> y: sequence B Tq heads*D; key_cache=position: B M kv_heads*D, "
             "value_cache=position: B M kv_heads*D"),
         cpu_kernel<cpu_fallback::conv1d>(
-            "conv1d", "stride padding end_padding=padding activation=none|relu|gelu|gelu_tanh|silu|tanh; "
+            "conv1d", "stride padding end_padding=padding activation=none|" LAMINA_ACTIVATIONS "; "
                       "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
         cpu_kernel<cpu_fallback::embedding>(
             "embedding", "scale; ids: i32 ..., residual?: ... C; table: V C -> y: ... C", weight_dtypes),

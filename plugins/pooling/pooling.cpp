@@ -22,6 +22,8 @@ struct Pooling {
         choice("kind", "what becomes of a sequence's rows", "mean|first|last|max|mean_sqrt_len|weighted_mean"),
         boolean("normalize", "divide the result by its length: max(norm, 1e-12)", false),
         batch_first,
+        integer("skip", "how many rows at the start of every sequence do not count, such as a class token", 0, 0,
+                65536),
     };
     static constexpr std::array inputs{
         sequence(input("x", "B T C", "sequences")),
@@ -58,13 +60,19 @@ struct Pooling {
         "B=4 T=30 C=31 kind=max +starts normalize=1",
         "B=3 T=7 C=40 kind=mean_sqrt_len +starts",
         "B=7 T=11 C=32 +lengths +starts",
+        "B=2 T=17 C=33 skip=1",
+        "B=2 T=5 C=64 kind=first skip=1",
+        "B=6 T=9 C=35 kind=max skip=2 +lengths",
+        "B=5 T=9 C=31 kind=weighted_mean skip=3 +lengths +starts",
+        "B=2 T=4 C=32 kind=first skip=4",
     };
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), lengths = call.in("lengths"), starts = call.in("starts"), y = call.out("y");
         const Sequence s(x, call.flag("batch_first"));
         for (const int64_t b : call.wanted(y)) {
-            const int64_t begin = starts ? starts.i32()[static_cast<size_t>(b)] : 0,
+            const int64_t start = starts ? starts.i32()[static_cast<size_t>(b)] : 0,
+                          begin = std::max<int64_t>(start, call.integer("skip")),
                           end = lengths ? lengths.i32()[static_cast<size_t>(b)] : s.length;
             std::vector<double> pooled(static_cast<size_t>(s.channels));
             double square = 0;
@@ -82,8 +90,9 @@ struct Pooling {
         const Sequence s(x, call.flag("batch_first"));
         (void)u32(x.size()); // the kernels count elements in 32 bits
         const struct {
-            uint32_t batch, length, cols, batch_stride, time_stride;
-        } push{u32(s.batch), u32(s.length), u32(s.channels), u32(s.batch_stride), u32(s.time_stride)};
+            uint32_t batch, length, cols, batch_stride, time_stride, skip;
+        } push{u32(s.batch),        u32(s.length),      u32(s.channels),
+               u32(s.batch_stride), u32(s.time_stride), u32(call.integer("skip"))};
         const bool normalize = call.flag("normalize");
         const lamina_ref pooled = normalize ? plan.scratch(s.batch * s.channels * 4) : plan.out("y");
         plan.dispatch(lamina_kernels::pooling, plan.spread(s.batch * ceil_div(s.channels, 32)),

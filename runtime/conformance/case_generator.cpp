@@ -44,12 +44,9 @@ class Generator {
 
     GeneratedCases run() {
         const size_t some_random = 6;
+        std::vector<size_t> impossible; // where the layer refuses a combination of optional ports
         for (size_t i = 0; i < std::max(options_.count, menu_.combinations.size() + some_random); ++i)
-            for (int attempt = 0; attempt < draws; ++attempt)
-                if (Case c = draw(i); accept(c, options_.work)) {
-                    out_.cases.push_back(std::move(c));
-                    break;
-                }
+            if (!add_drawn(i, i)) impossible.push_back(i);
         for (const std::string &name : free_dims()) {
             add_large(name, name == "B" ? large_batches : long_sizes);
             if (!menu_.columns.contains(name)) continue;
@@ -63,6 +60,8 @@ class Generator {
             if (p.kind == LAMINA_INT && p.follows == nullptr && menu_.factors.contains(p.name)) add_many(p);
         for (const lamina_port &p : std::span(contract_.inputs, contract_.n_inputs))
             if (p.dtypes != LAMINA_I32) add_spread(p.name);
+        // Their choices and dtypes have to meet all the same.
+        for (const size_t i : impossible) (void)add_drawn(i, menu_.combinations.size());
         return std::move(out_);
     }
 
@@ -226,14 +225,25 @@ class Generator {
                std::find(menu_.optional.begin(), menu_.optional.end(), port) == menu_.optional.end();
     }
 
-    Case draw(size_t number) {
+    // False: no draw is accepted. A number beyond the combinations stands for any of them.
+    bool add_drawn(size_t number, size_t combination) {
+        for (int attempt = 0; attempt < draws; ++attempt)
+            if (Case c = draw(number, combination); accept(c, options_.work)) {
+                out_.cases.push_back(std::move(c));
+                return true;
+            }
+        return false;
+    }
+
+    Case draw(size_t number) { return draw(number, number); }
+    Case draw(size_t number, size_t combination) {
         Case c;
         c.seed = random_.below(1'000'000);
         c.weights = weight_types_.of_case(number);
         draw_params(c, number);
         draw_dims(c);
         fill_blocks(contract_, c);
-        draw_ports(c, number);
+        draw_ports(c, combination);
         for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights))
             if (random_.below(6) == 0 && is_given(c, p.name) && weight_dtype(p, c) != DType::f32)
                 c.dtypes[p.name] = DType::f32;

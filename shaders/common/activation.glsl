@@ -36,6 +36,7 @@ float activate(uint activation, float x) {
     if (activation == LAMINA_GELU) return gelu(x);
     if (activation == LAMINA_GELU_TANH) return times_sigmoid(x, 1.5957691216057308 * (x + 0.044715 * x * x * x));
     if (activation == LAMINA_SILU) return times_sigmoid(x, x);
+    if (activation == LAMINA_QUICK_GELU) return times_sigmoid(x, 1.702 * x);
     if (activation == LAMINA_TANH) return safe_tanh(x);
     return x;
 }

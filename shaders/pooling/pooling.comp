@@ -20,6 +20,7 @@ layout(push_constant) uniform Push {
     uint cols;
     uint batch_stride;
     uint time_stride;
+    uint skip; // where rows begin to count, at least
 };
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Lengths { int lengths[]; };
@@ -50,7 +51,7 @@ void main() {
 
     // The range of rows. First and last are sums over a single row.
     const uint rows_end = HAS_LENGTHS ? uint(lengths[b]) : rows;
-    const uint rows_begin = HAS_STARTS ? min(uint(starts[b]), rows_end) : 0u;
+    const uint rows_begin = min(HAS_STARTS ? max(uint(starts[b]), skip) : skip, rows_end);
     const uint begin = KIND == LAST && rows_begin != rows_end ? rows_end - 1u : rows_begin;
     const uint end = KIND == FIRST ? min(rows_begin + 1u, rows_end) : rows_end;
 

@@ -30,12 +30,16 @@ enum class Activation : uint32_t {
     gelu = LAMINA_GELU,
     gelu_tanh = LAMINA_GELU_TANH,
     silu = LAMINA_SILU,
-    tanh = LAMINA_TANH
+    tanh = LAMINA_TANH,
+    quick_gelu = LAMINA_QUICK_GELU
 };
+
+// The names of all but none, in this order, as a parameter of a layer has them.
+#define LAMINA_ACTIVATIONS "relu|gelu|gelu_tanh|silu|tanh|quick_gelu"
 
 // A layer's parameter, and its value in a call.
 inline constexpr lamina_param activation_param =
-    choice("activation", "between the products; gelu is the erf form", "relu|gelu|gelu_tanh|silu|tanh");
+    choice("activation", "between the products; gelu is the erf form", LAMINA_ACTIVATIONS);
 inline Activation activation_of(const Call &call) { return static_cast<Activation>(call.integer("activation") + 1); }
 
 inline double activate(Activation activation, double x) {
@@ -52,6 +56,8 @@ inline double activate(Activation activation, double x) {
         return x / (1 + std::exp(-x));
     case Activation::tanh:
         return std::tanh(x);
+    case Activation::quick_gelu:
+        return x / (1 + std::exp(-1.702 * x));
     }
     throw std::logic_error("unknown activation");
 }

@@ -9,6 +9,7 @@
 #define LAMINA_GELU_TANH 3u
 #define LAMINA_SILU 4u
 #define LAMINA_TANH 5u
+#define LAMINA_QUICK_GELU 6u
 
 #define LAMINA_ADD 1u
 #define LAMINA_MULTIPLY 2u

@@ -28,3 +28,8 @@ lengths, starts = torch.tensor([T, 5, 2, 4]), torch.tensor([2, 0, 2, 3])
 for kind in KINDS:
     write(__file__, f"{kind}_starts", {"kind": kind}, {"x": x, "lengths": lengths, "starts": starts},
           {"y": pooled(kind, lengths, starts)})
+
+for kind in KINDS:
+    later = torch.maximum(starts, torch.tensor(2))
+    write(__file__, f"{kind}_skip", {"kind": kind, "skip": 2}, {"x": x, "lengths": lengths, "starts": starts},
+          {"y": pooled(kind, lengths, later)})
