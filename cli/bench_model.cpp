@@ -101,6 +101,11 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
         add(
             "audio", "s/s", [&](const Round &r) { return work.audio_seconds() / r.all; }, share_of(least[0], all));
         break;
+    case Workload::Kind::sees:
+        add("images at once", "", [&](const Round &) { return work.images(); });
+        add(
+            "images", "images/s", [&](const Round &r) { return work.images() / r.all; }, share_of(least[0], all));
+        break;
     case Workload::Kind::runs:
         add("time of a run", "s", all, share_of(least[0], all));
         break;

@@ -1,5 +1,6 @@
 // lamina compare: compares a model on a device with the layers' references, layer by layer.
 #include "command.hpp"
+#include "image_run.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "record.hpp"
@@ -178,9 +179,15 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     if (!options.record.empty()) throw Error(ErrorCode::usage, "--record needs --with transformers");
 
     CompareOptions how;
-    if (!options.texts.empty()) how.texts = texts_of(options.texts, model);
-    how.inputs = input_tensors(options.inputs);
-    if (!options.inputs.empty()) how.graph = graph_name(options.graph, inspect(model));
+    if (const ModelContents contents = inspect(model); !options.inputs.empty()) {
+        how.inputs = input_tensors(options.inputs);
+        how.graph = graph_name(options.graph, contents);
+    } else if (!options.texts.empty() && are_images(options.texts, contents)) {
+        GraphRun run = image_inputs(model, read_images(options.texts));
+        how.graph = run.graph, how.inputs = std::move(run.inputs);
+    } else if (!options.texts.empty()) {
+        how.texts = texts_of(options.texts, model);
+    }
     how.against = options.against;
     const SessionOptions session = session_options(options.session, runtime, device);
     how.precision = session.precision;
@@ -221,7 +228,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
         "Example: lamina compare models/g2p --device vulkan:0");
     auto options = std::make_shared<CompareCommandOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
-    app.positional("TEXT", options->texts, "words to run the model on");
+    app.positional("TEXT", options->texts, "words, or image files, to run the model on");
     app.option("-i,--input", options->inputs, "NAME=FILE.npy",
                "run a graph on this tensor instead of words; may be repeated");
     app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();

@@ -163,6 +163,19 @@ std::string reading_as_text(const ModelContents &model, const Output &output) {
     return out;
 }
 
+const char *name_of(ImageReading::Gives gives) {
+    return gives == ImageReading::Gives::classes ? "classes" : "embedding";
+}
+
+std::string images_as_text(const ModelContents &model, const Output &output) {
+    if (!model.images) return "";
+    const ImageReading &i = *model.images;
+    return "\n" + output.styled("images", Style::bold) + "\n  sees  " + std::to_string(i.width) + " x " +
+           std::to_string(i.height) + " pixels\n  gives " + name_of(i.gives) + ": " + i.output +
+           (i.labels.empty() ? "" : " (" + joined(i.labels) + ")") +
+           (i.matches_texts ? "\n  compares images with texts" : "") + "\n";
+}
+
 std::string ignored_as_text(const ModelContents &model, const Output &output) {
     if (model.ignored_keys.empty()) return "";
     std::string keys;
@@ -210,6 +223,18 @@ Json reading_as_json(const ModelContents &model) {
             {"gives", name_of(r.gives)}, {"labels", r.labels}, {"longest", r.longest}};
 }
 
+Json images_as_json(const ModelContents &model) {
+    if (!model.images) return nullptr;
+    const ImageReading &i = *model.images;
+    return {{"graph", i.graph},
+            {"output", i.output},
+            {"height", i.height},
+            {"width", i.width},
+            {"labels", i.labels},
+            {"gives", name_of(i.gives)},
+            {"matches_texts", i.matches_texts}};
+}
+
 Json as_json(const ModelContents &model) {
     Json graphs = Json::array(), unused = Json::array(), vocabularies = Json::array(), generation = nullptr;
     for (const NamedGraph *graph : graphs_in_order(model)) graphs.push_back(graph_as_json(model, *graph));
@@ -241,6 +266,7 @@ Json as_json(const ModelContents &model) {
             {"vocabularies", vocabularies},
             {"generation", generation},
             {"reading", reading_as_json(model)},
+            {"images", images_as_json(model)},
             {"ignored_keys", model.ignored_keys}};
 }
 
@@ -250,7 +276,8 @@ std::string as_text(const ModelContents &model, bool with_weights, const Output 
     std::string out = head(model, output);
     for (const NamedGraph *graph : graphs_in_order(model)) out += graph_as_text(model, *graph, output);
     if (with_weights || !all_used) out += weights_as_text(model, output);
-    return out + generation_as_text(model, output) + reading_as_text(model, output) + ignored_as_text(model, output);
+    return out + generation_as_text(model, output) + reading_as_text(model, output) + images_as_text(model, output) +
+           ignored_as_text(model, output);
 }
 
 struct InspectOptions {

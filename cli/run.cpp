@@ -2,6 +2,7 @@
 #include "audio_run.hpp"
 #include "command.hpp"
 #include "generate_options.hpp"
+#include "image_run.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 #include "reading_run.hpp"
@@ -28,7 +29,7 @@ struct RunOptions {
     SessionArguments session;
     GenerateOptions generate;
     bool truncate = false, pairs = false;
-    std::string prompt;
+    std::string prompt, labels, sentence = "This is a photo of {}.";
     size_t answers = 1;
 };
 
@@ -177,6 +178,43 @@ int read_texts(const RunOptions &options, const ReadOptions &how, const Model &m
     return 0;
 }
 
+// ---- Images ----
+
+// "a cat, a dog"
+std::vector<std::string> labels_of(const std::string &list) {
+    std::vector<std::string> out;
+    for (size_t at = 0; at <= list.size();) {
+        const size_t end = std::min(list.find(',', at), list.size());
+        const std::string_view label = std::string_view(list).substr(at, end - at);
+        const size_t first = label.find_first_not_of(' '), last = label.find_last_not_of(' ');
+        if (first == std::string_view::npos)
+            throw Error(ErrorCode::usage, "--labels: expected labels with commas between them, found '" + list + "'");
+        out.emplace_back(label.substr(first, last - first + 1));
+        at = end + 1;
+    }
+    return out;
+}
+
+int run_images(const RunOptions &options, const Model &model, Session session, LineReader lines, Output &output) {
+    const ImageReading images = *inspect(model).images;
+    ImageRun run(model, std::move(session), output);
+    if (!options.labels.empty()) run.match(labels_of(options.labels), options.sentence);
+    std::vector<Destination> files;
+    const bool vectors = options.labels.empty() && images.gives == ImageReading::Gives::embedding;
+    for (const auto &[name, file] :
+         files_of(options, vectors ? std::vector{images.output} : std::vector<std::string>{})) {
+        if (name != images.output || !vectors)
+            throw Error(ErrorCode::usage, "--output and --output-dir need a model that gives vectors of images; --json "
+                                          "prints all classes");
+        files.push_back({name, file});
+    }
+    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
+    run.write_to(std::move(files));
+    if (options.texts.empty()) return run.lines(std::move(lines));
+    run.arguments(options.texts, images.matches_texts && options.labels.empty());
+    return 0;
+}
+
 // ---- The command ----
 
 const std::vector<std::string> generate_options{
@@ -223,8 +261,17 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return 0;
     }
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
-    if (const auto generation = inspect(model).generation; !generation || !generation->audio)
-        refuse_media(options.texts);
+    const ModelContents contents = inspect(model);
+    if (are_images(options.texts, contents) || (contents.images && !options.labels.empty())) {
+        refuse_given(app, generate_options, "is about generating text, which this model does not do");
+        refuse_given(app, {"--truncate", "--prompt", "--pairs", "--answers"},
+                     "is about vectors and classes of texts, and images are given");
+        if (!options.labels.empty() && !contents.images->matches_texts)
+            throw Error(ErrorCode::usage, "--labels: this model does not compare images with texts");
+        return run_images(options, model, runtime.session(model, device, how), lines, output);
+    }
+    refuse_given(app, {"--labels", "--sentence"}, "is about images, which this model does not take");
+    if (!contents.generation || !contents.generation->audio) refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
         if (inspect(model).reading->gives == TextReading::Gives::answers)
@@ -263,17 +310,21 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("run", "Run a model on texts, or one of its graphs on tensors.");
     app.footer("Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
-               "texts prints their vectors or classes, and one that takes audio prints transcripts of audio files.\n"
+               "texts prints their vectors or classes, one that takes images those of image files, and one that takes "
+               "audio prints transcripts of audio files.\n"
                "Examples: lamina run models/g2p vulkan transformer\n"
                "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
                "          lamina run ms-marco-MiniLM-L6-v2 --pairs \"Who?\" \"A man plays.\"\n"
                "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
                "          lamina run whisper-tiny.en speech.flac\n"
+               "          lamina run vit-base-patch16-224 photo.jpg\n"
+               "          lamina run clip-vit-base-patch32 photo.jpg --labels \"a cat, a dog\"\n"
                "          lamina run models/g2p < words.txt > phones.tsv\n"
                "          lamina run MODEL --graph encode -i ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
-    app.positional("TEXT", options->texts, "texts, or audio files, to run on; if there are none, lines on stdin");
+    app.positional("TEXT", options->texts,
+                   "texts, or audio or image files, to run on; if there are none, lines on stdin");
     const auto repeated = [&](const std::string &name, std::vector<std::string> &values, const std::string &description,
                               const std::string &type) { app.option(name, values, type, description); };
     repeated("-i,--input", options->inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
@@ -299,6 +350,11 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--answers", options->answers, "N", "how many answers to a question are shown").shows_default();
     app.option("--prompt", options->prompt, "NAME",
                "the prompt that is put before texts, such as query; default: the one of the model; '': none");
+    app.option("--labels", options->labels, "LABELS",
+               "what images may show, with commas between: 'a cat, a dog'; for models that compare images with texts")
+        .not_empty();
+    app.option("--sentence", options->sentence, "TEXT", "what a label is compared in, with {} in its place")
+        .shows_default();
     app.choice("--on-error", options->on_error, {"stop", "skip"},
                "when a line on stdin cannot be used: end there, or report it, go on, and end with status 3")
         .shows_default();

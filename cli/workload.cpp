@@ -1,5 +1,6 @@
 #include "workload.hpp"
 
+#include "image_run.hpp"
 #include "model_arguments.hpp"
 
 #include <lamina/audio.hpp>
@@ -75,11 +76,13 @@ Workload::Workload(Model model, const WorkloadOptions &options) : answer_(option
         run_graph(model, options);
     else if (contents.generation && contents.generation->audio)
         transcribe_files(model, options.texts);
+    else if (are_images(options.texts, contents))
+        see_images(model, options);
     else if (contents.generation || contents.reading)
         take_texts(model, options);
     else
-        throw Error(ErrorCode::usage,
-                    model.folder().string() + " takes neither text nor audio: give it tensors, with --input");
+        throw Error(ErrorCode::usage, model.folder().string() +
+                                          " takes neither texts nor images nor audio: give it tensors, with --input");
 }
 
 void Workload::run_graph(const Model &model, const WorkloadOptions &options) {
@@ -100,6 +103,28 @@ void Workload::transcribe_files(const Model &model, const std::vector<std::strin
         for (const Transcript &t : transcribe(session, audios, how))
             for (const Transcript::Part &part : t.parts)
                 round.answer_tokens += static_cast<double>(part.hypothesis.tokens.size());
+    };
+}
+
+// As large as a small photo.
+Image made_up_image() {
+    Image out{640, 480, {}};
+    for (int64_t y = 0; y < out.height; ++y)
+        for (int64_t x = 0; x < out.width; ++x)
+            for (const int64_t colour : {x, y, x * y}) out.pixels.push_back(static_cast<uint8_t>(colour % 256));
+    return out;
+}
+
+void Workload::see_images(const Model &model, const WorkloadOptions &options) {
+    kind_ = Kind::sees;
+    const std::vector<Image> images = options.texts.empty()
+                                          ? std::vector(static_cast<size_t>(options.batch), made_up_image())
+                                          : read_images(options.texts);
+    images_ = images.size();
+    work_ = [images, gives = inspect(model).images->gives](Session &session, const GenerateOptions &, Round &) {
+        const ImageOptions how{.batch = images.size()};
+        if (gives == ImageReading::Gives::embedding) (void)embed_images(session, images, how);
+        if (gives == ImageReading::Gives::classes) (void)classify_images(session, images, how);
     };
 }
 
@@ -162,7 +187,7 @@ void add_workload_options(const Arguments &app, WorkloadOptions &options) {
     app.option("--tokens", options.tokens, "N", "length of the answer, unless the model ends it before")
         .within(int64_t{2}, int64_t{1'000'000})
         .shows_default();
-    app.option("--batch", options.batch, "N", "how many texts at once")
+    app.option("--batch", options.batch, "N", "how many texts or images at once")
         .within(int64_t{1}, int64_t{65536})
         .shows_default();
 }

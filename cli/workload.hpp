@@ -14,7 +14,7 @@ namespace lamina::cli {
 
 struct WorkloadOptions {
     int64_t prompt_tokens = 128, tokens = 32, batch = 1;
-    std::vector<std::string> texts;  // or audio files; empty: a text of `prompt_tokens` tokens, `batch` times
+    std::vector<std::string> texts;  // or audio or image files; empty: a text of `prompt_tokens` tokens, `batch` times
     std::vector<std::string> inputs; // "NAME=FILE.npy": of a graph, which runs instead
     std::string graph;               // "": the only one
 };
@@ -31,7 +31,7 @@ struct Round {
 
 class Workload {
   public:
-    enum class Kind { generates, reads, listens, runs };
+    enum class Kind { generates, reads, listens, sees, runs };
 
     // Throws Error(usage) without inputs for a model that takes neither texts nor audio, or that takes audio if there
     // are no files.
@@ -39,6 +39,7 @@ class Workload {
 
     [[nodiscard]] Kind kind() const { return kind_; }
     [[nodiscard]] double texts() const { return static_cast<double>(kind_ == Kind::listens ? files_ : texts_.size()); }
+    [[nodiscard]] double images() const { return static_cast<double>(images_); }
     [[nodiscard]] double tokens() const { return tokens_; }               // in all texts
     [[nodiscard]] double audio_seconds() const { return audio_seconds_; } // in all files
     // `first_token` is called when an answer begins.
@@ -47,11 +48,12 @@ class Workload {
   private:
     void run_graph(const Model &model, const WorkloadOptions &options);
     void transcribe_files(const Model &model, const std::vector<std::string> &files);
+    void see_images(const Model &model, const WorkloadOptions &options);
     void take_texts(const Model &model, const WorkloadOptions &options);
 
     Kind kind_ = Kind::generates;
     std::vector<std::string> texts_;
-    size_t files_ = 0;
+    size_t files_ = 0, images_ = 0;
     double tokens_ = 0, audio_seconds_ = 0;
     std::function<void(Session &, const GenerateOptions &, Round &)> work_;
     int64_t answer_ = 0;

@@ -34,15 +34,15 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "cohere", "cohere2", "distilbert", "electra",
-               "ernie4_5", "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo",
+MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
+               "cohere2", "deit", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo",
                "gpt_neox", "gptj", "granite", "granitemoe", "gte", "llama", "m2m_100", "marian", "mbart", "mistral",
                "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
                "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "roberta", "smollm3", "stablelm",
-               "starcoder2", "t5", "whisper", "xlm-roberta"]
+               "starcoder2", "t5", "vit", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
-TASKS = ["", "CAUSAL_LM", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
+TASKS = ["", "CAUSAL_LM", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
          "SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION"]
 
 # The code that models share. cache_utils is not among it: keys and values that are kept must not change a result.
@@ -62,7 +62,8 @@ NO_EFFECT = {
         "resid_dropout", "resid_pdrop", "residual_dropout", "router_aux_loss_coef", "router_jitter_noise", "seq_classif_dropout", "sparse_pred_ignore_index", "sparse_prediction",
         "summary_first_dropout"],
     "first values of weights, which a file replaces": [
-        "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "sinusoidal_pos_embds"],
+        "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "logit_scale_init_value",
+        "sinusoidal_pos_embds"],
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
@@ -203,7 +204,11 @@ TINY = dict(vocab_size=53, hidden_size=32, d_model=32, n_embd=32, dim=32, num_hi
             intermediate_size=20, n_inner=20, hidden_dim=20, d_ff=20, ffn_dim=20, encoder_ffn_dim=20, decoder_ffn_dim=20,
             max_position_embeddings=32, n_positions=32, max_source_positions=4, max_target_positions=16, num_mel_bins=5,
             pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=3,
-            sliding_window=4, word_embed_proj_dim=32, attention_types=[[["global", "local"], 1]], rotary_dim=8)
+            sliding_window=4, word_embed_proj_dim=32, attention_types=[[["global", "local"], 1]], rotary_dim=8,
+            image_size=8, patch_size=4)
+TINY |= {part: {key: TINY[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                                           "intermediate_size", "image_size", "patch_size")}
+         for part in ("text_config", "vision_config")}
 
 
 def model_classes(config_class):
@@ -229,7 +234,8 @@ def watched(config_class):
     try:
         for model_class in model_classes(config_class):
             model = model_class(config).eval()
-            inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8)}
+            inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8),
+                      "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
             with torch.no_grad():
                 model(**{key: value for key, value in inputs.items() if key in taken})

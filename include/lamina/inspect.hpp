@@ -101,6 +101,17 @@ struct TextReading {
     std::string default_prompt{};                              // the name of one of them, or empty
 };
 
+// How a model takes images: classify_images(), embed_images() and match_images() of image.hpp.
+struct ImageReading {
+    enum class Gives { embedding, classes };
+
+    std::string graph, output;
+    Gives gives = Gives::embedding;
+    std::vector<std::string> labels{}; // of classes; those without a label are "LABEL_0", "LABEL_1", ...
+    int64_t height = 0, width = 0;     // pixels of what the model sees of an image
+    bool matches_texts = false;        // it also gives vectors of texts, which say how well they describe an image
+};
+
 struct ModelContents {
     std::string name, summary;
     std::filesystem::path folder; // or the name of a model in memory
@@ -108,6 +119,7 @@ struct ModelContents {
     std::map<std::string, ModelWeight, std::less<>> weights;
     std::optional<TextGeneration> generation; // if the model generates text, from text or from audio
     std::optional<TextReading> reading;       // if it takes text and gives numbers
+    std::optional<ImageReading> images;       // if it takes images
     // Of a Hugging Face folder: keys of config.json that change nothing, as JSON pointers ("/directionality"). Keys
     // about training and the like, which every config.json has, are not among them.
     std::vector<std::string> ignored_keys;

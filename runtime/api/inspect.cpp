@@ -103,6 +103,17 @@ TextReading reading_of(const model::Reading &r) {
             .default_prompt = r.default_prompt};
 }
 
+ImageReading images_of(const model::Images &images) {
+    const bool classes = images.gives == model::Images::Gives::classes;
+    return {.graph = images.graph,
+            .output = images.output,
+            .gives = classes ? ImageReading::Gives::classes : ImageReading::Gives::embedding,
+            .labels = images.labels,
+            .height = images.steps.height,
+            .width = images.steps.width,
+            .matches_texts = images.matching.has_value()};
+}
+
 ModelContents contents_of(const model::Model &model, const abi::Registry &plugins) {
     ModelContents out;
     out.name = model.name, out.summary = model.summary, out.folder = model.folder;
@@ -112,6 +123,7 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
             for (const PortTensor &weight : layer.weights) out.weights.at(weight.tensor).used = true;
     if (model.generation) out.generation = generation_of(*model.generation, model.tokens);
     if (model.reading) out.reading = reading_of(*model.reading);
+    if (model.images) out.images = images_of(*model.images);
     out.ignored_keys = model.ignored;
     return out;
 }

@@ -4,6 +4,7 @@
 #include "model/place.hpp"
 #include "plan/graph_check.hpp"
 #include "plan/graph_plan.hpp"
+#include "reading/images.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -110,6 +111,13 @@ void check_reading(const model::Model &model, const abi::Registry &plugins) {
     reading::expect_shape(model, output, 2, 1);
 }
 
+void check_images(const model::Model &model, const abi::Registry &plugins) {
+    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(model.images->graph), plugins,
+                                                  reading::shapes_of(*model.images, 2)); // any number of images
+    reading::expect_shape_of_images(
+        model, plan.tensors[static_cast<size_t>(plan.outputs.at(model.images->output))].type.shape, 2);
+}
+
 } // namespace
 
 void expect_plugins(const model::Model &model, const abi::Registry &plugins) {
@@ -129,6 +137,7 @@ void check_model(model::Model &model, const abi::Registry &plugins) {
     refuse_unused_weights(model, plugins);
     if (model.generation) check_generation(model, plugins);
     if (model.reading) check_reading(model, plugins);
+    if (model.images) check_images(model, plugins);
 }
 
 } // namespace lamina::api

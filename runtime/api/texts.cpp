@@ -30,6 +30,11 @@ std::vector<reading::Found> read(Session &session, const std::vector<reading::Te
     return reading::read(state, texts, options);
 }
 
+std::vector<LabelScore> labels_of(Session &session, std::span<const float> row) {
+    const model::Reading &model = *detail::Access::state(session).model->reading;
+    return reading::labels_of(model.labels, model.scores, row);
+}
+
 std::vector<reading::Text> both(const std::vector<TextPair> &pairs) {
     std::vector<reading::Text> out;
     for (const TextPair &pair : pairs) out.push_back({pair.first, pair.second});
@@ -40,7 +45,7 @@ std::vector<std::vector<LabelScore>> classes_of(Session &session, const std::vec
                                                 const ReadOptions &options) {
     std::vector<std::vector<LabelScore>> out;
     for (const reading::Found &each : read(session, texts, options, Gives::classes, "classes of texts"))
-        out.push_back(reading::labels_of(*detail::Access::state(session).model->reading, each.values));
+        out.push_back(labels_of(session, each.values));
     return out;
 }
 
@@ -75,8 +80,7 @@ std::vector<std::vector<TokenLabels>> label_tokens(Session &session, const std::
         for (size_t i = 0; i < each.encoding.size(); ++i)
             if (!each.encoding.special[i])
                 tokens.push_back({each.encoding.tokens[i], each.encoding.offsets[i],
-                                  reading::labels_of(*detail::Access::state(session).model->reading,
-                                                     std::span(each.values).subspan(i * count, count))});
+                                  labels_of(session, std::span(each.values).subspan(i * count, count))});
     }
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include "generation/generation_shapes.hpp"
 #include "generation/texts.hpp"
+#include "reading/images.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -22,6 +23,11 @@ class Runs {
         const int64_t length = std::min(usual_length, reading.longest);
         add("a text of " + tokens(length), reading.graph, reading::shapes_of(reading, 1, length));
         add("8 texts of " + tokens(length), reading.graph, reading::shapes_of(reading, several, length));
+    }
+
+    void see(const model::Images &images) {
+        add("an image", images.graph, reading::shapes_of(images, 1));
+        add("8 images", images.graph, reading::shapes_of(images, several));
     }
 
     void generate(const model::Generation &g) {
@@ -80,11 +86,12 @@ class Runs {
 } // namespace
 
 std::vector<Run> typical_runs(const model::Model &model, const abi::Registry &plugins) {
-    if (!model.generation && !model.reading)
+    if (!model.generation && !model.reading && !model.images)
         throw Error(ErrorCode::usage, "'" + model.name + "' neither generates nor reads, so it has no usual inputs");
     Runs runs(model, plugins);
     if (model.generation) runs.generate(*model.generation);
     if (model.reading) runs.read(*model.reading);
+    if (model.images) runs.see(*model.images);
     return runs.take();
 }
 

@@ -4,6 +4,7 @@
 #include "architectures/config.hpp"
 #include "architectures/file_names.hpp"
 #include "architectures/graph_writer.hpp"
+#include "architectures/image_settings.hpp"
 #include "architectures/sentence_modules.hpp"
 #include "architectures/task.hpp"
 #include "base/json.hpp"
@@ -58,6 +59,7 @@ struct Draft {
     model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer
     int64_t sample_rate = 0;                        // of the audio input "samples" of `encode`; 0: there is none
+    std::optional<ImageInput> images = {};          // none: the model takes none
     bool causal = false;                            // a token sees only those before it
     std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
     std::map<std::string, GraphWriter, std::less<>> graphs = {};

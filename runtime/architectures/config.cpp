@@ -17,12 +17,13 @@ constexpr int64_t largest_setting = std::numeric_limits<int32_t>::max(); // of a
 constexpr int64_t most_layers = 1'000;
 
 // Names of activations: in config.json (transformers, activations.py), and Lamina's.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> activations{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> activations{{
     {"gelu", "gelu"},
     {"gelu_fast", "gelu_tanh"},
     {"gelu_new", "gelu_tanh"},
     {"gelu_python", "gelu"},
     {"gelu_pytorch_tanh", "gelu_tanh"},
+    {"quick_gelu", "quick_gelu"},
     {"relu", "relu"},
     {"silu", "silu"},
     {"swish", "silu"},
@@ -189,6 +190,12 @@ std::vector<double> Config::reals(std::string_view key) const {
 std::optional<Config> Config::object(std::string_view key) const {
     const auto value = find(key);
     return value ? std::optional(within(*value, nullptr)) : std::nullopt;
+}
+
+Config Config::part(std::string_view key, std::string_view model_type) const {
+    const Config out = within(get(key), ConfigKeys::of_model(model_type));
+    out.expect_types();
+    return out;
 }
 
 std::vector<int32_t> Config::ids(std::string_view key) const {

@@ -50,6 +50,8 @@ class Config {
     [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
     [[nodiscard]] std::vector<double> reals(std::string_view key) const;
     [[nodiscard]] std::optional<Config> object(std::string_view key) const; // without a table
+    // The settings of a part of the model, in an object of its own with the keys of this model_type.
+    [[nodiscard]] Config part(std::string_view key, std::string_view model_type) const;
     // One id or a list of ids; empty if the key is absent.
     [[nodiscard]] std::vector<int32_t> ids(std::string_view key) const;
 

@@ -20,6 +20,7 @@ void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     const GraphWriter::Tensor summary = pooled(x, heads);
     switch (*draft_->task) {
     case Task::none:
+    case Task::images:
         return;
     case Task::words:
         return graph_->output("logits", words(x, heads));

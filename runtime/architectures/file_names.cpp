@@ -23,10 +23,11 @@ constexpr std::array<std::string_view, 3> buffers{"embeddings.position_ids", "em
                                                   "rotary_emb.inv_freq"};
 
 // Modules beside the base model.
-constexpr std::array<std::string_view, 14> head_modules{"classifier",
+constexpr std::array<std::string_view, 16> head_modules{"classifier",
                                                         "cls",
+                                                        "cls_classifier",
                                                         "discriminator_predictions",
-
+                                                        "distillation_classifier",
                                                         "final_logits_bias",
                                                         "generator_lm_head",
                                                         "generator_predictions",

@@ -63,6 +63,8 @@ void expect_vectors(const Config &config) {
     config.finish();
 }
 
+} // namespace
+
 // A row over its root mean square has the length sqrt(C), which a weight takes away.
 GraphWriter::Tensor normalized_row(GraphWriter &graph, model::Weights &weights, const std::string &name,
                                    const GraphWriter::Tensor &x) {
@@ -72,8 +74,6 @@ GraphWriter::Tensor normalized_row(GraphWriter &graph, model::Weights &weights, 
     weights.add(name + ".weight", model::Weight::of(std::move(scale)));
     return graph.rms_norm(name, x, {.eps = least_square});
 }
-
-} // namespace
 
 std::optional<SentenceModules> SentenceModules::read(const fs::path &folder, model::Weights &weights) {
     const fs::path file = folder / "modules.json";

@@ -51,4 +51,8 @@ struct Prompts {
 };
 [[nodiscard]] Prompts read_prompts(const std::filesystem::path &folder);
 
+// The rows of x (B, C), each divided by its length.
+[[nodiscard]] GraphWriter::Tensor normalized_row(GraphWriter &graph, model::Weights &weights, const std::string &name,
+                                                 const GraphWriter::Tensor &x);
+
 } // namespace lamina::architectures

@@ -7,9 +7,11 @@ namespace lamina::architectures {
 namespace {
 
 // The ends of the names of transformers' classes.
-constexpr std::array<std::pair<std::string_view, Task>, 10> classes{{
+constexpr std::array<std::pair<std::string_view, Task>, 12> classes{{
     {"ForCausalLM", Task::words},
     {"ForConditionalGeneration", Task::words},
+    {"ForImageClassification", Task::images},
+    {"ForImageClassificationWithTeacher", Task::images},
     {"ForMaskedLM", Task::words},
     {"ForPreTraining", Task::words},
     {"ForQuestionAnswering", Task::answers},

@@ -12,6 +12,7 @@ enum class Task {
     words,   // scores of words at each position: a masked or a causal language model
     texts,   // classes of whole texts, or a score
     tokens,  // classes of tokens
+    images,  // classes of images
     answers, // for each token, how well an answer begins and ends there
 };
 

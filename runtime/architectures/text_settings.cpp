@@ -168,8 +168,6 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
 
 // ---- model.json ----
 
-namespace {
-
 // {"0": "negative", "1": "positive"} as a list.
 std::vector<std::string> labels_of(const Config &config) {
     const auto value = config.find("id2label");
@@ -186,6 +184,8 @@ std::vector<std::string> labels_of(const Config &config) {
     return out;
 }
 
+namespace {
+
 // What the makers of a cross-encoder apply to its scores (sentence-transformers, cross_encoder/model.py).
 const char *scores_of_activation(const Config &config, const char *key) {
     const std::string name = config.text(key);
@@ -194,6 +194,8 @@ const char *scores_of_activation(const Config &config, const char *key) {
     config.fail(key, in_quotes(name) + " is not supported; supported: torch.nn.modules.linear.Identity and "
                                        "torch.nn.modules.activation.Sigmoid");
 }
+
+} // namespace
 
 const char *scores_of(const Config &config) {
     constexpr const char *activation = "activation_fn", *older = "sbert_ce_default_activation_function";
@@ -207,8 +209,6 @@ const char *scores_of(const Config &config) {
     config.fail("problem_type", in_quotes(type) + " is not supported; supported: single_label_classification, "
                                                   "multi_label_classification and regression");
 }
-
-} // namespace
 
 // The longest part of a text that is searched for an answer, in tokens (transformers 4, question_answering.py).
 constexpr int64_t answer_window = 384;
@@ -230,6 +230,10 @@ Json reading_block(const Draft &draft) {
         for (const auto &[name, text] : prompts.texts) out["prompts"][name] = text;
         if (!prompts.default_prompt.empty()) out["default_prompt"] = prompts.default_prompt;
         if (encode->second.takes("starts")) out["starts"] = "starts";
+        out["embedding"] = "embedding";
+        return out;
+    }
+    if (draft.images && !draft.images->classes) {
         out["embedding"] = "embedding";
         return out;
     }

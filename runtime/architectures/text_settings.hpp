@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace lamina::architectures {
 
@@ -16,6 +18,10 @@ namespace lamina::architectures {
                                                              const std::filesystem::path &folder);
 // Reads the keys tokenizer.*. none: no tokenizer.
 [[nodiscard]] std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metadata, const Config &config);
+
+// Of classes: their names, empty if there are none, and the kind of their scores. Both throw Error(input).
+[[nodiscard]] std::vector<std::string> labels_of(const Config &config);
+[[nodiscard]] const char *scores_of(const Config &config);
 
 // The "reading" block of model.json, for a draft whose only graph, "encode", takes ids and lengths and returns an
 // embedding or logits; null for others.

@@ -5,6 +5,7 @@
 #include "generation/decoder.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/text_inputs.hpp"
+#include "reading/images.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -113,6 +114,15 @@ GraphSteps steps_of_reading(const model::Model &model, std::vector<std::string> 
     return steps_of(reading::inputs_of_texts(model, texts));
 }
 
+std::vector<GraphSteps> usual_steps(detail::SessionState &truth, const std::vector<std::string> &texts) {
+    const model::Model &content = *truth.model;
+    std::vector<GraphSteps> out;
+    if (content.reading) out.push_back(steps_of_reading(content, texts));
+    if (content.images && (texts.empty() || !content.reading))
+        out.push_back(steps_of({content.images->graph, reading::usual_inputs(*content.images)}));
+    return out.empty() ? steps_of_generation(truth, texts) : out;
+}
+
 std::string only_graph(const model::Model &model) {
     if (model.graphs.size() == 1) return model.graphs.begin()->first;
     std::string names;
@@ -128,10 +138,8 @@ Comparison compare(detail::SessionState &truth, detail::SessionState &on_device,
     std::vector<GraphSteps> graphs;
     if (!options.inputs.empty())
         graphs.push_back(steps_of({options.graph.empty() ? only_graph(content) : options.graph, options.inputs}));
-    else if (content.reading)
-        graphs.push_back(steps_of_reading(content, options.texts));
     else
-        graphs = steps_of_generation(truth, options.texts);
+        graphs = usual_steps(truth, options.texts);
 
     Comparison out;
     out.device = on_device.device;

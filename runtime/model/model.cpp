@@ -7,6 +7,7 @@
 #include "model/gguf.hpp"
 #include "model/gguf_tokenizer.hpp"
 #include "model/graph_reader.hpp"
+#include "model/images_block.hpp"
 #include "model/reading_block.hpp"
 #include "model/safetensors.hpp"
 
@@ -71,7 +72,7 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
     const JsonText document(text, file.string());
     const JsonView root = document.root();
     check_format(root);
-    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading", "chat"});
+    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading", "images", "chat"});
 
     const auto model = std::make_shared<Model>();
     model->folder = folder, model->json = text;
@@ -89,6 +90,7 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
         if (!root.has("tokens")) model->tokens = named_tokens(root.at("generation"), *model->generation->target);
     }
     if (root.has("reading")) model->reading = read_reading(root.at("reading"), *model, files);
+    if (root.has("images")) model->images = read_images(root.at("images"), *model);
     if (root.has("chat")) model->chat = read_chat(root.at("chat"));
     return model;
 }

@@ -3,6 +3,7 @@
 
 #include "abi/call.hpp"
 #include "model/decoding.hpp"
+#include "model/images.hpp"
 #include "model/text_codec.hpp"
 #include "model/weights.hpp"
 
@@ -86,7 +87,6 @@ struct Generation {
 // What a model that reads texts, and writes none, is given and gives. Names were checked at load time.
 struct Reading {
     enum class Gives { embedding, classes, token_classes, answers }; // (B, C); (B, L); (B, T, L); (B, T, 2)
-    enum class Scores { softmax, sigmoid, values };                  // what the outputs of classes are
     enum class Side { left, right };
 
     std::string graph;
@@ -143,6 +143,7 @@ struct Model {
     std::optional<Generation> generation;
     OutputTokens tokens; // as the key "tokens" says; else the start and the end of `generation`
     std::optional<Reading> reading;
+    std::optional<Images> images;
     std::optional<Chat> chat;
     std::vector<std::string> ignored = {}; // places in config.json that change nothing: "/directionality"
 

@@ -18,6 +18,10 @@ std::string place_in(const Model &model, std::string_view pointer) {
 
 std::string what_it_does(const Model &model) {
     if (model.reading && model.reading->gives == Reading::Gives::answers) return "finds answers to questions in texts";
+    if (model.images && model.reading) return "turns images and texts into vectors";
+    if (model.images)
+        return std::string("turns images into ") +
+               (model.images->gives == Images::Gives::embedding ? "vectors" : "classes");
     if (model.reading)
         return std::string("turns texts into ") +
                (model.reading->gives == Reading::Gives::embedding ? "vectors" : "classes");

@@ -14,7 +14,6 @@ namespace lamina::model {
 namespace {
 
 using Gives = Reading::Gives;
-using Scores = Reading::Scores;
 
 constexpr std::array<ReadingKind, 4> kinds{{
     {Gives::embedding, "embedding", "(B, C)", false},
@@ -38,15 +37,6 @@ void read_output(JsonView value, const Graph &graph, Reading &out) {
         out.output = output_at(value.at(kind.key), graph);
     }
     if (out.output.empty()) value.fail("expected one of the keys " + all_keys());
-}
-
-Scores scores_at(JsonView value) {
-    constexpr std::array<std::pair<const char *, Scores>, 3> names{
-        {{"softmax", Scores::softmax}, {"sigmoid", Scores::sigmoid}, {"values", Scores::values}}};
-    for (const auto &[name, scores] : names)
-        if (value.string() == name) return scores;
-    value.fail("expected softmax, sigmoid or values, found " + in_quotes(value.string()) +
-               instead_of(value.string(), {"softmax", "sigmoid", "values"}));
 }
 
 Reading::Side side_at(JsonView value) {
@@ -78,6 +68,15 @@ void read_prompts(JsonView value, Reading &out) {
 } // namespace
 
 const ReadingKind &kind_of(Gives gives) { return *std::ranges::find(kinds, gives, &ReadingKind::gives); }
+
+Scores scores_at(JsonView value) {
+    constexpr std::array<std::pair<const char *, Scores>, 3> names{
+        {{"softmax", Scores::softmax}, {"sigmoid", Scores::sigmoid}, {"values", Scores::values}}};
+    for (const auto &[name, scores] : names)
+        if (value.string() == name) return scores;
+    value.fail("expected softmax, sigmoid or values, found " + in_quotes(value.string()) +
+               instead_of(value.string(), {"softmax", "sigmoid", "values"}));
+}
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"graph", "ids", "lengths", "token_types", "starts", "embedding", "classes", "token_classes",

@@ -14,6 +14,9 @@ struct ReadingKind {
 };
 [[nodiscard]] const ReadingKind &kind_of(Reading::Gives gives);
 
+// "softmax", "sigmoid" or "values". Throws Error(input).
+[[nodiscard]] Scores scores_at(JsonView value);
+
 // The graphs must have been read. Throws Error(input).
 [[nodiscard]] Reading read_reading(JsonView value, const Model &model, const TextFiles &files);
 

@@ -67,6 +67,15 @@ Weight Weight::entry(int64_t i) const {
     return out;
 }
 
+Weight Weight::shaped(const Shape &shape) const {
+    Weight out = *this;
+    out.type.shape = shape;
+    if (storage_of(type.dtype).block_values != 1 || element_count(shape) != element_count(type.shape))
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(type.shape) + " and of dtype " +
+                                          name_of(type.dtype) + " cannot have the shape " + to_string(shape));
+    return out;
+}
+
 Weight Weight::of(Tensor tensor) {
     const auto owner = std::make_shared<const Tensor>(std::move(tensor));
     return {owner->type(), owner->bytes(), owner};

@@ -32,6 +32,8 @@ struct Weight {
     [[nodiscard]] std::span<const std::byte> bytes() const;
     // What bytes() would copy: nothing but a stack that has not been read.
     [[nodiscard]] uint64_t bytes_to_copy() const;
+    // The same values in another shape of as many. Throws Error(input).
+    [[nodiscard]] Weight shaped(const Shape &shape) const;
     // Entry `i` of the outermost axis, without that axis, which shares these bytes.
     [[nodiscard]] Weight entry(int64_t i) const;
     // Rows [begin, end) of the outermost axis, which share these bytes.

@@ -270,10 +270,11 @@ void expect_shape(const model::Model &model, const Shape &output, int64_t batch,
                                           std::to_string(reading.labels.size()));
 }
 
-std::vector<LabelScore> labels_of(const model::Reading &model, std::span<const float> row) {
-    using Scores = model::Reading::Scores;
+std::vector<LabelScore> labels_of(const std::vector<std::string> &labels, model::Scores kind,
+                                  std::span<const float> row) {
+    using model::Scores;
     // One class is not likelier than others: it applies or not.
-    const Scores scores = model.scores == Scores::softmax && row.size() == 1 ? Scores::sigmoid : model.scores;
+    const Scores scores = kind == Scores::softmax && row.size() == 1 ? Scores::sigmoid : kind;
     const double most = row.empty() ? 0 : *std::ranges::max_element(row);
     double sum = 0;
     for (const float value : row) sum += std::exp(value - most);
@@ -282,7 +283,7 @@ std::vector<LabelScore> labels_of(const model::Reading &model, std::span<const f
         double score = row[i];
         if (scores == Scores::softmax) score = std::exp(row[i] - most) / sum;
         if (scores == Scores::sigmoid) score = 1 / (1 + std::exp(-score));
-        out.push_back({i < model.labels.size() ? model.labels[i] : "LABEL_" + std::to_string(i), score});
+        out.push_back({i < labels.size() ? labels[i] : "LABEL_" + std::to_string(i), score});
     }
     std::ranges::stable_sort(out, std::ranges::greater{}, &LabelScore::score);
     return out;

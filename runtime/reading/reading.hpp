@@ -56,7 +56,8 @@ struct Found {
 // text or token, with one value for each label.
 void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length);
 
-// Scores of labels, best first, of one row of the model's outputs.
-[[nodiscard]] std::vector<LabelScore> labels_of(const model::Reading &model, std::span<const float> row);
+// Scores of labels, best first, of one row of a model's outputs. Those without a label are "LABEL_0", ...
+[[nodiscard]] std::vector<LabelScore> labels_of(const std::vector<std::string> &labels, model::Scores kind,
+                                                std::span<const float> row);
 
 } // namespace lamina::reading

@@ -1,0 +1,64 @@
+// Runs a model on image files, and on texts that it compares with them.
+#pragma once
+
+#include "lines.hpp"
+#include "output.hpp"
+#include "taps.hpp"
+
+#include <lamina/image.hpp>
+#include <lamina/inspect.hpp>
+
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+// Whether this is what the name of an image file looks like.
+[[nodiscard]] bool is_image_name(const std::string &text);
+// Whether these are images for the model, which may also take texts; if there are none: whether it takes images alone.
+[[nodiscard]] bool are_images(const std::vector<std::string> &arguments, const ModelContents &model);
+[[nodiscard]] std::vector<Image> read_images(const std::vector<std::string> &files);
+
+// Prints the likeliest classes of each image, or the first numbers of its vector and the cosines of pairs. As JSON,
+// prints everything.
+class ImageRun {
+  public:
+    ImageRun(const Model &model, Session session, Output &output)
+        : images_(*inspect(model).images), session_(std::move(session)), output_(output) {}
+
+    // How well each of these labels describes an image is shown instead; `sentence` has "{}" where a label belongs.
+    void match(std::vector<std::string> labels, const std::string &sentence);
+    // Also writes the vectors, (N, C), to these files.
+    void write_to(std::vector<Destination> files) { files_ = std::move(files); }
+
+    // Names of files; or, for a model that takes texts, too, those that look like one, and texts.
+    void arguments(const std::vector<std::string> &all, bool takes_texts);
+    [[nodiscard]] int lines(LineReader lines); // file names on stdin; returns the exit status
+
+  private:
+    struct Answer {
+        std::string name; // of the file, or the text
+        bool is_text = false;
+        std::vector<LabelScore> labels = {};
+        std::vector<float> vector = {};
+        std::string error = {};
+    };
+
+    void read(const std::string &file); // throws Error(input); the image is answered with the next ones
+    void answer_read();
+    void print();
+    [[nodiscard]] Json as_json() const;
+
+    ImageReading images_;
+    Session session_;
+    Output &output_;
+    std::vector<Destination> files_;
+    std::vector<std::string> labels_, sentences_;
+    std::vector<Answer> answers_;
+    std::vector<Image> pending_;
+    std::vector<size_t> pending_answers_; // theirs in answers_
+    size_t pixels_ = 0;                   // of all that are pending
+    size_t all_ = 0;                      // images that are known of; 0: not known
+};
+
+} // namespace lamina::cli

@@ -1,0 +1,29 @@
+// How vectors and classes of texts and images are shown.
+#pragma once
+
+#include "output.hpp"
+
+#include <lamina/lamina.hpp>
+#include <lamina/texts.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lamina::cli {
+
+// Row `i` of vectors (N, C).
+[[nodiscard]] std::span<const float> row_of(const Tensor &vectors, size_t i);
+// The first numbers of each vector. `title` is that of the column with the names.
+[[nodiscard]] std::string vectors_as_text(const std::string &title, const std::vector<std::string> &names,
+                                          const Tensor &vectors, const Output &output);
+// A table of those of pairs; empty for one vector, and for too many.
+[[nodiscard]] std::string cosines_as_text(const Tensor &vectors, const Output &output);
+
+[[nodiscard]] std::string fixed(double value); // "-0.008"
+[[nodiscard]] Json labels_as_json(const std::vector<LabelScore> &labels);
+// The likeliest ones, at most `most`.
+[[nodiscard]] std::string labels_as_text(const std::vector<LabelScore> &labels, size_t most);
+constexpr size_t shown_labels = 3; // of a text or an image
+
+} // namespace lamina::cli

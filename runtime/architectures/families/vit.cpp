@@ -1,0 +1,127 @@
+// ViT (Dosovitskiy et al., arXiv:2010.11929) and DeiT (Touvron et al., arXiv:2012.12877), with classes of images or a
+// vector for each.
+#include "architectures/architecture.hpp"
+#include "architectures/image_graph.hpp"
+#include "architectures/weight_parts.hpp"
+
+#include <array>
+
+namespace lamina::architectures {
+namespace {
+
+using Tensor = GraphWriter::Tensor;
+
+class Vit {
+  public:
+    Vit(Draft &draft, std::string_view base, bool distilled)
+        : draft_(draft), config_(draft.config), images_(draft, draft.config), graph_(images_.graph()),
+          prefix_(std::string(base) + "."), distilled_(distilled), eps_(config_.real("layer_norm_eps")),
+          width_(config_.positive("hidden_size")), heads_(config_.positive("num_attention_heads")) {}
+
+    void build() {
+        const int64_t layers = config_.layers("num_hidden_layers");
+        Tensor x = embeddings();
+        for (int64_t i = 0; i < layers; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x);
+        x = graph_.layer_norm(prefix_ + "layernorm", x, {.eps = eps_});
+        graph_.output("hidden", x);
+        const std::string pooler = prefix_ + "pooler.dense";
+        const Tensor first = graph_.layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
+        if (!draft_.task) draft_.task = has("classifier") || has("cls_classifier") ? Task::images : Task::none;
+        config_.ignore({"pooler_act", "pooler_output_size"}); // of models without a head
+        if (draft_.task == Task::images) {
+            for (const char *port : {".weight", ".bias"}) draft_.unused.insert(pooler + port);
+            return images_.add_output("logits", classes(x, first), true);
+        }
+        if (draft_.task != Task::none)
+            config_.fail("architectures", "this head is not supported; supported: those of image classification, and "
+                                          "the model without a head");
+        if (!has(pooler)) return images_.add_output("embedding", first, false);
+        const Tensor pooled = graph_.linear(pooler, first, {.outputs = config_.integer("pooler_output_size", width_)});
+        images_.add_output("embedding", graph_.activated(config_.activation("pooler_act"), pooled), false);
+    }
+
+  private:
+    Draft &draft_;
+    const Config &config_;
+    ImageGraph images_;
+    GraphWriter &graph_;
+    std::string prefix_;
+    bool distilled_; // another token learned from a teacher
+    double eps_;
+    int64_t width_, heads_;
+
+    [[nodiscard]] bool has(const std::string &module) const {
+        return draft_.weights.entries().contains(module + ".weight");
+    }
+
+    Tensor embeddings() {
+        const std::string name = prefix_ + "embeddings.", positions = name + "position_embeddings";
+        draft_.unused.insert(name + "mask_token"); // for training
+        Tensor x = images_.embedded(name + "patch_embeddings.projection", width_, true);
+        if (distilled_) x = images_.with_token(name + "distillation_token", x, {1, 1, width_});
+        x = images_.with_token(name + "cls_token", x, {1, 1, width_});
+        const int64_t rows = images_.patches() + (distilled_ ? 2 : 1);
+        graph_.require(positions, {1, rows, width_});
+        draft_.weights.add(positions + ".weight", draft_.weights.at(positions).entry(0));
+        draft_.unused.insert(positions);
+        return graph_.learned_positions(positions, x, "", rows);
+    }
+
+    Tensor layer(const std::string &name, const Tensor &x) {
+        const std::string self = name + ".attention.attention";
+        const bool biased = config_.flag("qkv_bias");
+        const Tensor normed = graph_.layer_norm(name + ".layernorm_before", x, {.eps = eps_});
+        const Tensor q = graph_.linear(self + ".query", normed, {.biased = biased}),
+                     k = graph_.linear(self + ".key", normed, {.biased = biased}),
+                     v = graph_.linear(self + ".value", normed, {.biased = biased});
+        const Tensor attended = graph_.attention(self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_});
+        const Tensor out = graph_.linear(name + ".attention.output.dense", attended, {.residual = x});
+        return graph_.feed_forward(name, graph_.layer_norm(name + ".layernorm_after", out, {.eps = eps_}),
+                                   {.hidden = config_.positive("intermediate_size"),
+                                    .activation = config_.activation("hidden_act"),
+                                    .up = "intermediate.dense",
+                                    .down = "output.dense",
+                                    .residual = out});
+    }
+
+    // Those of the class token; of a model with a teacher, the mean of two tokens' classes.
+    Tensor classes(const Tensor &x, const Tensor &first) {
+        const int64_t labels = label_count(config_);
+        if (!has("cls_classifier")) return graph_.linear("classifier", first, {.outputs = labels});
+        const Tensor second = graph_.layer(prefix_ + "second", "pooling", {{"x", x}}, {{"kind", "first"}, {"skip", 1}});
+        const Tensor half = halved("cls_classifier", first, labels, "");
+        return halved("distillation_classifier", second, labels, half);
+    }
+
+    // A product whose weights are halved, which rounds nothing.
+    Tensor halved(const std::string &module, const Tensor &x, int64_t outputs, const Tensor &residual) {
+        graph_.require(module + ".weight", {outputs, width_});
+        graph_.require(module + ".bias", {outputs});
+        for (const char *port : {".weight", ".bias"}) {
+            draft_.weights.add(module + ".half" + port, scaled(draft_.weights.at(module + port), 0.5));
+            draft_.unused.insert(module + port);
+        }
+        return graph_.linear(module, x,
+                             {.outputs = outputs,
+                              .residual = residual,
+                              .weight = module + ".half.weight",
+                              .bias = module + ".half.bias"});
+    }
+};
+
+constexpr std::string_view vit_base = "vit", deit_base = "deit";
+
+} // namespace
+
+namespace families {
+
+std::span<const Architecture> vit() {
+    static constexpr std::array<Architecture, 2> kinds{{
+        {"vit", [](Draft &draft) { Vit(draft, vit_base, false).build(); }, {}, vit_base},
+        {"deit", [](Draft &draft) { Vit(draft, deit_base, true).build(); }, {}, deit_base},
+    }};
+    return kinds;
+}
+
+} // namespace families
+} // namespace lamina::architectures

@@ -1,0 +1,30 @@
+// The graph "encode_image" of a vision transformer: images in patches, from the top left.
+#pragma once
+
+#include "architectures/architecture.hpp"
+
+namespace lamina::architectures {
+
+class ImageGraph {
+  public:
+    // Reads "image_size", "patch_size" and "num_channels" of `config`.
+    ImageGraph(Draft &draft, const Config &config);
+
+    [[nodiscard]] GraphWriter &graph() const { return *graph_; }
+    [[nodiscard]] int64_t patches() const { return rows_ * columns_; } // of an image
+
+    // A convolution whose steps are as wide as it is: a product of each patch.
+    [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, int64_t width, bool biased) const;
+    // A learned token before those of x: a tensor of the file, of any shape with as many values.
+    [[nodiscard]] GraphWriter::Tensor with_token(const std::string &token, const GraphWriter::Tensor &x,
+                                                 const Shape &shape) const;
+    // The output for images: vectors, or classes.
+    void add_output(const std::string &name, const GraphWriter::Tensor &x, bool classes, Json matching = nullptr) const;
+
+  private:
+    Draft *draft_;
+    GraphWriter *graph_;
+    int64_t patch_ = 0, rows_ = 0, columns_ = 0;
+};
+
+} // namespace lamina::architectures

@@ -1,0 +1,190 @@
+#include "architectures/image_settings.hpp"
+
+#include "architectures/architecture.hpp"
+#include "architectures/text_settings.hpp"
+#include "base/utf8.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace lamina::architectures {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<double, 3> halves{0.5, 0.5, 0.5};
+constexpr std::array<double, 3> clip_mean{0.48145466, 0.4578275, 0.40821073},
+    clip_deviation{0.26862954, 0.26130258, 0.27577711};
+
+// A class of transformers, and what it does where a file does not say it.
+struct Processor {
+    std::string_view name; // without "ImageProcessor", "FeatureExtractor" and what follows
+    int64_t size, crop;    // crop: 0: none
+    bool square;           // resizes to a square; else the shorter side has this size
+    bool square_of_number; // what "size": 224 means
+    int64_t resample;
+    std::array<double, 3> mean, deviation;
+};
+constexpr std::array<Processor, 5> processors{{
+    {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
+    {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
+    {"DeiT", 256, 224, true, true, 3, halves, halves},
+    {"Siglip", 224, 0, true, false, 3, halves, halves},
+    {"ViT", 224, 0, true, true, 2, halves, halves},
+}};
+
+// By the name that a file gives, or else by the model's type.
+const Processor &processor_of(const Config &config, std::string_view model_type) {
+    const char *const key = config.has("image_processor_type") ? "image_processor_type" : "feature_extractor_type";
+    std::string name = config.text(key, "");
+    for (const char *end : {"ImageProcessor", "FeatureExtractor"})
+        if (const size_t at = name.find(end); at != std::string::npos) name.resize(at);
+    if (name.empty()) name = model_type == "vit" ? "ViT" : model_type == "deit" ? "DeiT" : "CLIP";
+    std::string known;
+    for (const Processor &each : processors) {
+        if (each.name == name) return each;
+        known += (known.empty() ? "" : ", ") + std::string(each.name);
+    }
+    config.fail(key, in_quotes(config.text(key)) + " is not supported; supported: those of " + known);
+}
+
+constexpr int64_t longest_side = 8192;
+
+Sides sides_at(JsonView value) {
+    if (value.is_number()) return {value.integer(1, longest_side), value.integer(1, longest_side)};
+    if (value.is_list() && value.items().size() == 2)
+        return {value.at(size_t{0}).integer(1, longest_side), value.at(1).integer(1, longest_side)};
+    if (value.is_object()) {
+        value.allow_keys({"height", "width"});
+        return {value.at("height").integer(1, longest_side), value.at("width").integer(1, longest_side)};
+    }
+    value.fail("expected a number of pixels, or a height and a width, found " + value.description());
+}
+
+const char *filter_of(const Config &config, const Processor &processor) {
+    switch (config.integer("resample", processor.resample)) { // as Pillow numbers them
+    case 1:
+        return "lanczos";
+    case 2:
+        return "bilinear";
+    case 3:
+        return "bicubic";
+    default:
+        config.fail("resample", "expected 1 (Lanczos), 2 (bilinear) or 3 (bicubic)");
+    }
+}
+
+Json colours(const Config &config, const char *key, const std::array<double, 3> &otherwise) {
+    const auto value = config.find(key);
+    Json out = Json::array();
+    for (size_t c = 0; c < 3; ++c)
+        out.push_back(!value ? otherwise[c] : value->is_list() ? value->at(c).number() : value->number());
+    return out;
+}
+
+// Adds "resize", and returns the size that all images have then; none: sizes differ.
+std::optional<Sides> add_resize(const Config &config, const Processor &processor, Json &out) {
+    if (!config.flag("do_resize", true)) return std::nullopt;
+    const auto size = config.find("size");
+    std::optional<Sides> all;
+    Json resize;
+    if (size && size->is_object() && size->has("shortest_edge")) {
+        size->allow_keys({"shortest_edge"});
+        resize["shortest_edge"] = size->at("shortest_edge").integer(1, longest_side);
+    } else if (size && size->is_number() && !processor.square_of_number) {
+        resize["shortest_edge"] = size->integer(1, longest_side);
+    } else if (!size && !processor.square) {
+        resize["shortest_edge"] = processor.size;
+    } else {
+        all = size ? sides_at(*size) : Sides{processor.size, processor.size};
+        resize["height"] = all->height, resize["width"] = all->width;
+    }
+    resize["filter"] = filter_of(config, processor);
+    out["resize"] = std::move(resize);
+    return all;
+}
+
+std::optional<Sides> crop_of(const Config &config, const Processor &processor) {
+    if (!config.flag("do_center_crop", processor.crop != 0)) return std::nullopt;
+    if (const auto size = config.find("crop_size")) return sides_at(*size);
+    if (processor.crop == 0) config.fail("do_center_crop", "there is no \"crop_size\" that says what is cut out");
+    return Sides{processor.crop, processor.crop};
+}
+
+// How an image gets its size and its values, as keys of model.json.
+void add_steps(const Config &config, const ImageInput &input, std::string_view model_type, Json &out) {
+    const Processor &processor = processor_of(config, model_type);
+    const std::optional<Sides> resized = add_resize(config, processor, out), crop = crop_of(config, processor);
+    if (!resized && !crop)
+        config.fail("do_center_crop", "images would be of several sizes, and the model takes one: expected a \"size\" "
+                                      "with a height and a width, or a crop");
+    const Sides size = crop ? *crop : *resized;
+    if (size.height != input.height || size.width != input.width)
+        config.fail(crop ? "crop_size" : "size",
+                    "images would have " + std::to_string(size.height) + " x " + std::to_string(size.width) +
+                        " pixels, and according to config.json the model takes " + std::to_string(input.height) +
+                        " x " + std::to_string(input.width));
+    if (config.flag("do_rescale", true)) out["scale"] = config.real("rescale_factor", 1.0 / 255);
+    if (config.flag("do_normalize", true)) {
+        out["mean"] = colours(config, "image_mean", processor.mean);
+        out["deviation"] = colours(config, "image_std", processor.deviation);
+    }
+    config.expect("do_pad", false);
+    // Images are always of three colours; the others are about calls of the processor, and classes that are made of it.
+    config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
+                   "input_data_format", "pad_size", "processor_class", "return_tensors"});
+    config.finish();
+}
+
+// What the files say of images, wherever that is.
+class Preprocessing {
+  public:
+    // None: they say nothing.
+    static std::unique_ptr<Preprocessing> read(const fs::path &folder) {
+        for (const auto &[name, key] :
+             {std::pair{"processor_config.json", "image_processor"}, {"preprocessor_config.json", ""}}) {
+            const fs::path file = folder / name;
+            if (!has_file(file)) continue;
+            auto out = std::make_unique<Preprocessing>(file, key);
+            if (out->key_.empty() || out->document_.root().has(out->key_)) return out;
+        }
+        return nullptr;
+    }
+
+    Preprocessing(const fs::path &file, const char *key) : document_(text_of(file), file.string()), key_(key) {}
+    [[nodiscard]] JsonView view() const { return key_.empty() ? document_.root() : document_.root().at(key_); }
+
+  private:
+    JsonText document_;
+    std::string_view key_; // of the object; empty: it is the whole file
+};
+
+} // namespace
+
+Sides sides_of(const Config &config, const char *key) {
+    const auto value = config.find(key);
+    if (!value) return {config.positive(key), config.positive(key)}; // fails
+    return sides_at(*value);
+}
+
+Json images_block(const Draft &draft, const fs::path &folder) {
+    if (!draft.images) return nullptr;
+    const auto preprocessing = Preprocessing::read(folder);
+    if (!preprocessing) return nullptr;
+    const ImageInput &input = *draft.images;
+    Json size = Json::array();
+    size.push_back(input.height), size.push_back(input.width);
+    Json out{{"graph", "encode_image"}, {"patches", "patches"}, {"patch", input.patch}, {"size", std::move(size)}};
+    add_steps(Config(preprocessing->view()), input, draft.config.text("model_type"), out);
+    out[input.classes ? "classes" : "embedding"] = input.output;
+    if (input.classes) {
+        out["labels"] = labels_of(draft.config);
+        out["scores"] = scores_of(draft.config);
+    }
+    if (!input.matching.empty() && draft.texts) out["matching"] = input.matching;
+    return out;
+}
+
+} // namespace lamina::architectures

@@ -1,0 +1,32 @@
+// How a model's files say that images become its input: preprocessor_config.json.
+#pragma once
+
+#include "base/json.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace lamina::architectures {
+
+class Config;
+struct Draft;
+
+// What an architecture says of the images that its graph "encode_image" takes, as "patches" (B, N, 3 * patch * patch).
+struct ImageInput {
+    int64_t height = 0, width = 0, patch = 0; // in pixels
+    std::string output;                       // (B, C), or (B, L) for classes
+    bool classes = false;
+    Json matching = nullptr; // "matching" of model.json
+};
+
+struct Sides {
+    int64_t height = 0, width = 0;
+};
+// Of "image_size" or "patch_size", which are one number or two. Throws Error(input).
+[[nodiscard]] Sides sides_of(const Config &config, const char *key);
+
+// "images" of model.json; null if the model takes no images, or if no file says how. Throws Error(input).
+[[nodiscard]] Json images_block(const Draft &draft, const std::filesystem::path &folder);
+
+} // namespace lamina::architectures

@@ -1,0 +1,45 @@
+#include "image/prepare.hpp"
+
+#include <algorithm>
+
+namespace lamina::image {
+namespace {
+
+// Where the middle of `wanted` begins in `all` (transformers, image_processing_backends.py); below zero if it reaches
+// beyond.
+int64_t begin_of_middle(int64_t all, int64_t wanted) {
+    return wanted > all ? -((wanted - all) / 2) : (all - wanted) / 2;
+}
+
+} // namespace
+
+void prepare(const Image &image, const Steps &steps, std::span<float> out) {
+    const auto [height, width] =
+        steps.resize ? size_after(*steps.resize, image.height, image.width) : std::array{image.height, image.width};
+    const int64_t top = begin_of_middle(height, steps.height), left = begin_of_middle(width, steps.width);
+    Window part{std::max<int64_t>(top, 0), std::max<int64_t>(left, 0), std::min(height, steps.height),
+                std::min(width, steps.width)};
+    Image resized_part;
+    const Image *from = &image; // whose pixel (0, 0) is that of `part`
+    if (height != image.height || width != image.width) {
+        resized_part = resized(image, height, width, steps.resize->filter, part);
+        from = &resized_part, part.top = part.left = 0;
+    }
+    const int64_t across = steps.width / steps.patch, area = steps.patch * steps.patch;
+    for (int64_t y = 0; y < steps.height; ++y)
+        for (int64_t x = 0; x < steps.width; ++x) {
+            const int64_t row = y + std::min<int64_t>(top, 0), column = x + std::min<int64_t>(left, 0);
+            const bool inside = row >= 0 && row < part.height && column >= 0 && column < part.width;
+            const int64_t patch = y / steps.patch * across + x / steps.patch,
+                          place = y % steps.patch * steps.patch + x % steps.patch,
+                          at = ((part.top + row) * from->width + part.left + column) * 3;
+            for (int64_t c = 0; c < 3; ++c) {
+                const auto channel = static_cast<size_t>(c);
+                const double pixel = inside ? from->pixels[static_cast<size_t>(at + c)] : 0;
+                out[static_cast<size_t>((patch * 3 + c) * area + place)] =
+                    static_cast<float>((pixel * steps.scale - steps.mean[channel]) / steps.deviation[channel]);
+            }
+        }
+}
+
+} // namespace lamina::image

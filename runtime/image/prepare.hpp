@@ -1,0 +1,30 @@
+// An image as a model takes it: resized, cut to a size, and scaled.
+#pragma once
+
+#include "image/steps.hpp"
+
+#include <lamina/image.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace lamina::image {
+
+// Rows and columns of an image.
+struct Window {
+    int64_t top = 0, left = 0, height = 0, width = 0;
+};
+
+// As Pillow resizes: filters as wide as the pixels of the result, results in 8 bits after each of both directions. Only
+// this part of the result, which lies within it.
+[[nodiscard]] Image resized(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part);
+
+// The size that `resize` gives an image: height and width.
+[[nodiscard]] std::array<int64_t, 2> size_after(const Resize &resize, int64_t height, int64_t width);
+
+// (pixel * scale - mean) / deviation, as rows of patches: `out` is (patches, 3 * patch * patch), patches from the top
+// left, red before green before blue in each.
+void prepare(const Image &image, const Steps &steps, std::span<float> out);
+
+} // namespace lamina::image

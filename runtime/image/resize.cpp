@@ -1,0 +1,111 @@
+// Resampling (Pillow, src/libImaging/Resample.c): each value of the result is a weighted mean of those near it, by a
+// filter that is stretched where the image becomes smaller.
+#include "image/prepare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace lamina::image {
+namespace {
+
+double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
+
+// Keys' cubic convolution with a = -1/2.
+double cubic(double x) {
+    constexpr double a = -0.5;
+    x = std::abs(x);
+    if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+double sinc(double x) { return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x); }
+double windowed_sinc(double x) { return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0; }
+
+struct Kernel {
+    double (*weight)(double distance);
+    double radius;
+};
+
+Kernel kernel_of(Filter filter) {
+    switch (filter) {
+    case Filter::bicubic:
+        return {cubic, 2};
+    case Filter::lanczos:
+        return {windowed_sinc, 3};
+    case Filter::bilinear:
+        break;
+    }
+    return {triangle, 1};
+}
+
+// What a value of the result is made of: those from `first` on.
+struct Tap {
+    int64_t first = 0;
+    std::vector<float> weights = {};
+};
+
+// Of the values [first, first + count) of a result of `out`.
+std::vector<Tap> taps_of(int64_t in, int64_t out, Filter filter, int64_t first, int64_t count) {
+    const double step = static_cast<double>(in) / static_cast<double>(out), stretch = std::max(step, 1.0);
+    const Kernel kernel = kernel_of(filter);
+    const double reach = kernel.radius * stretch;
+    std::vector<Tap> taps;
+    for (int64_t i = first; i < first + count; ++i) {
+        const double middle = (static_cast<double>(i) + 0.5) * step;
+        const auto begin = std::max<int64_t>(static_cast<int64_t>(middle - reach + 0.5), 0),
+                   end = std::min(static_cast<int64_t>(middle + reach + 0.5), in);
+        std::vector<double> weights;
+        double sum = 0;
+        for (int64_t at = begin; at < end; ++at) {
+            weights.push_back(kernel.weight((static_cast<double>(at) - middle + 0.5) / stretch));
+            sum += weights.back();
+        }
+        Tap &tap = taps.emplace_back(Tap{begin});
+        for (const double weight : weights) tap.weights.push_back(static_cast<float>(weight / sum));
+    }
+    return taps;
+}
+
+uint8_t rounded(float value) { return static_cast<uint8_t>(std::clamp(value + 0.5F, 0.0F, 255.0F)); }
+
+// Along an axis: `outer` blocks of (in, inner) values become blocks of (taps, inner).
+std::vector<uint8_t> along(const std::vector<uint8_t> &from, size_t outer, size_t in, size_t inner,
+                           const std::vector<Tap> &taps) {
+    std::vector<uint8_t> to(outer * taps.size() * inner);
+    std::vector<float> sums(inner);
+    for (size_t o = 0; o < outer; ++o)
+        for (size_t t = 0; t < taps.size(); ++t) {
+            std::ranges::fill(sums, 0.0F);
+            const uint8_t *row = from.data() + (o * in + static_cast<size_t>(taps[t].first)) * inner;
+            for (const float weight : taps[t].weights) {
+                for (size_t i = 0; i < inner; ++i) sums[i] += weight * static_cast<float>(row[i]);
+                row += inner;
+            }
+            std::ranges::transform(sums, to.begin() + static_cast<std::ptrdiff_t>((o * taps.size() + t) * inner),
+                                   rounded);
+        }
+    return to;
+}
+
+} // namespace
+
+Image resized(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part) {
+    const auto rows = static_cast<size_t>(image.height), columns = static_cast<size_t>(image.width),
+               kept = static_cast<size_t>(part.width);
+    const std::vector<uint8_t> narrowed =
+        along(image.pixels, rows, columns, 3, taps_of(image.width, width, filter, part.left, part.width));
+    return {part.width, part.height,
+            along(narrowed, 1, rows, kept * 3, taps_of(image.height, height, filter, part.top, part.height))};
+}
+
+std::array<int64_t, 2> size_after(const Resize &resize, int64_t height, int64_t width) {
+    if (resize.shortest == 0) return {resize.height, resize.width};
+    const auto longer = [&](int64_t of, int64_t to) { // as transformers rounds (image_transforms.py)
+        return static_cast<int64_t>(static_cast<double>(resize.shortest * of) / static_cast<double>(to));
+    };
+    if (width <= height) return {longer(height, width), resize.shortest};
+    return {resize.shortest, longer(width, height)};
+}
+
+} // namespace lamina::image

@@ -1,0 +1,26 @@
+// What becomes of an image before a model takes it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace lamina::image {
+
+enum class Filter { bilinear, bicubic, lanczos };
+
+// To this size, or so that the shorter side has `shortest`.
+struct Resize {
+    int64_t height = 0, width = 0, shortest = 0;
+    Filter filter = Filter::bilinear;
+};
+
+struct Steps {
+    std::optional<Resize> resize = {};
+    int64_t height = 0, width = 0; // then the middle of this size is cut out; what lies outside of the image is black
+    int64_t patch = 0;             // pixels of a side, of which height and width are multiples
+    double scale = 1;              // of pixels
+    std::array<double, 3> mean{}, deviation{1, 1, 1}; // of red, green and blue, once scaled
+};
+
+} // namespace lamina::image

@@ -1,0 +1,98 @@
+#include "model/images_block.hpp"
+
+#include "base/nearest.hpp"
+#include "base/utf8.hpp"
+#include "model/graph_names.hpp"
+#include "model/reading_block.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace lamina::model {
+namespace {
+
+constexpr int64_t longest_side = 8192; // pixels that a model may take
+
+int64_t pixels_at(JsonView value) { return value.integer(1, longest_side); }
+
+double finite_at(JsonView value) {
+    if (!std::isfinite(value.number())) value.fail("expected a finite number");
+    return value.number();
+}
+
+std::array<double, 3> colours_at(JsonView value) {
+    if (value.items().size() != 3)
+        value.fail("expected three numbers, for red, green and blue, found " + value.description());
+    return {finite_at(value.at(size_t{0})), finite_at(value.at(1)), finite_at(value.at(2))};
+}
+
+image::Filter filter_at(JsonView value) {
+    constexpr std::array<std::pair<const char *, image::Filter>, 3> names{{{"bilinear", image::Filter::bilinear},
+                                                                           {"bicubic", image::Filter::bicubic},
+                                                                           {"lanczos", image::Filter::lanczos}}};
+    for (const auto &[name, filter] : names)
+        if (value.string() == name) return filter;
+    value.fail("expected bilinear, bicubic or lanczos, found " + in_quotes(value.string()));
+}
+
+image::Resize resize_at(JsonView value) {
+    value.allow_keys({"height", "width", "shortest_edge", "filter"});
+    image::Resize out{.filter = filter_at(value.at("filter"))};
+    if (value.has("shortest_edge")) {
+        if (value.has("height") || value.has("width"))
+            value.fail("\"shortest_edge\" cannot be given beside \"height\" and \"width\"");
+        out.shortest = pixels_at(value.at("shortest_edge"));
+    } else {
+        out.height = pixels_at(value.at("height")), out.width = pixels_at(value.at("width"));
+    }
+    return out;
+}
+
+image::Steps steps_at(JsonView value) {
+    image::Steps out;
+    const JsonView size = value.at("size");
+    if (size.items().size() != 2) size.fail("expected a height and a width, found " + size.description());
+    out.height = pixels_at(size.at(size_t{0})), out.width = pixels_at(size.at(1));
+    out.patch = value.at("patch").integer(1, longest_side);
+    if (out.height % out.patch != 0 || out.width % out.patch != 0)
+        size.fail("expected multiples of the patches' " + std::to_string(out.patch) + " pixels");
+    if (value.has("resize")) out.resize = resize_at(value.at("resize"));
+    if (value.has("scale")) out.scale = finite_at(value.at("scale"));
+    if (value.has("mean")) out.mean = colours_at(value.at("mean"));
+    if (value.has("deviation")) out.deviation = colours_at(value.at("deviation"));
+    for (const double deviation : out.deviation)
+        if (deviation == 0) value.at("deviation").fail("expected numbers other than zero");
+    return out;
+}
+
+Matching matching_at(JsonView value, const Model &model) {
+    value.allow_keys({"scale", "bias", "scores"});
+    if (!model.reading || model.reading->gives != Reading::Gives::embedding)
+        value.fail("only a model that also gives vectors of texts (\"reading\") compares them with images");
+    Matching out{.scale = finite_at(value.at("scale"))};
+    if (value.has("bias")) out.bias = finite_at(value.at("bias"));
+    if (value.has("scores")) out.scores = scores_at(value.at("scores"));
+    return out;
+}
+
+} // namespace
+
+Images read_images(JsonView value, const Model &model) {
+    value.allow_keys({"graph", "patches", "patch", "size", "resize", "scale", "mean", "deviation", "embedding",
+                      "classes", "labels", "scores", "matching"});
+    const Graph &graph = graph_at(value.at("graph"), model);
+    Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
+    check_all_set(value, graph, {out.patches});
+    if (value.has("embedding") == value.has("classes")) value.fail("expected one of the keys embedding and classes");
+    out.gives = value.has("classes") ? Images::Gives::classes : Images::Gives::embedding;
+    out.output = output_at(value.at(value.has("classes") ? "classes" : "embedding"), graph);
+    if (value.has("labels"))
+        for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
+    if (value.has("scores")) out.scores = scores_at(value.at("scores"));
+    out.steps = steps_at(value);
+    if (value.has("matching")) out.matching = matching_at(value.at("matching"), model);
+    return out;
+}
+
+} // namespace lamina::model

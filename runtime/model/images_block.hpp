@@ -1,0 +1,12 @@
+// Reads the "images" block of model.json, and checks every name in it against the graphs.
+#pragma once
+
+#include "base/json_reader.hpp"
+#include "model/model.hpp"
+
+namespace lamina::model {
+
+// The graphs and "reading" must have been read. Throws Error(input).
+[[nodiscard]] Images read_images(JsonView value, const Model &model);
+
+} // namespace lamina::model

@@ -1,0 +1,77 @@
+"""The same as make.py for models that take images.
+
+    python3 -m venv venv && venv/bin/pip install torch torchvision transformers safetensors
+    venv/bin/python tests/architectures/make_images.py vit clip
+"""
+
+import torch
+import transformers as T
+
+from make import ids, save
+
+processor = dict(size={"height": 12, "width": 20}, image_mean=[0.4, 0.5, 0.6], image_std=[0.2, 0.3, 0.25])
+
+
+def patches_of(pixels, side):
+    """(B, C, H, W) as (B, patches, C * side * side), patches from the top left."""
+    b, c, h, w = pixels.shape
+    return (pixels.reshape(b, c, h // side, side, w // side, side).permute(0, 2, 4, 1, 3, 5)
+            .reshape(b, h // side * (w // side), c * side * side))
+
+
+def random_pixels(height, width):
+    return torch.randn(2, 3, height, width, dtype=torch.float32).to(torch.float64)
+
+
+def vit_like(**more):
+    return dict(hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=44, image_size=[12, 20],
+                patch_size=4) | more
+
+
+def classifier(name, model, outputs, height=12, width=20, side=4, dtype=torch.float16):
+    pixels = random_pixels(height, width)
+    return save(name, model, {"encode_image": ({"patches": patches_of(pixels, side)},
+                                               lambda m: outputs(m(pixel_values=pixels)))}, dtype)
+
+
+def vits():
+    logits = lambda r: {"logits": r.logits}
+    pooled = lambda r: {"hidden": r.last_hidden_state, "embedding": r.pooler_output}
+    first = lambda r: {"hidden": r.last_hidden_state, "embedding": r.last_hidden_state[:, 0]}
+    classifier("vit", T.ViTForImageClassification(T.ViTConfig(**vit_like(num_labels=5))), logits)
+    classifier("vit_pooled", T.ViTModel(T.ViTConfig(**vit_like(
+        hidden_act="gelu_new", pooler_act="relu", pooler_output_size=28))), pooled, dtype=torch.bfloat16)
+    classifier("vit_unbiased", T.ViTModel(T.ViTConfig(**vit_like(qkv_bias=False, image_size=15, patch_size=5)),
+                                          add_pooling_layer=False), first, 15, 15, 5)
+    classifier("deit", T.DeiTForImageClassification(T.DeiTConfig(**vit_like(num_labels=3))), logits)
+    classifier("deit_taught", T.DeiTForImageClassificationWithTeacher(T.DeiTConfig(**vit_like(num_labels=3))), logits)
+    classifier("deit_pooled", T.DeiTModel(T.DeiTConfig(**vit_like())), pooled)
+
+
+def clip(name, texts=(), images=()):
+    """Texts end with the token 52, as their tokenizer's do."""
+    sizes = dict(hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=44)
+    config = T.CLIPConfig(
+        text_config=sizes | dict(vocab_size=53, max_position_embeddings=16, bos_token_id=1, eos_token_id=52,
+                                 pad_token_id=0) | dict(texts),
+        vision_config=sizes | dict(hidden_size=40, num_attention_heads=4, intermediate_size=52, num_hidden_layers=1,
+                                   image_size=12, patch_size=4) | dict(images),
+        projection_dim=28)
+    side = config.vision_config.patch_size
+    tokens, lengths = ids(3, 11) % 52, torch.tensor([11, 4, 7])
+    for row, length in zip(tokens, lengths):
+        row[length - 1], row[length:] = 52, 0
+    mask = torch.arange(11)[None] < lengths[:, None]
+    pixels = random_pixels(config.vision_config.image_size, config.vision_config.image_size)
+    run = lambda m: m(input_ids=tokens, attention_mask=mask.to(torch.int64), pixel_values=pixels)
+    save(name, T.CLIPModel(config), {
+        "encode": ({"ids": tokens, "lengths": lengths}, lambda m: {"embedding": run(m).text_embeds}),
+        "encode_image": ({"patches": patches_of(pixels, side)}, lambda m: {"embedding": run(m).image_embeds})})
+
+
+if __name__ == "__main__":
+    torch.manual_seed(8)
+    vits()
+    clip("clip")
+    clip("clip_gelu", dict(hidden_act="gelu", layer_norm_eps=1e-3),
+         dict(hidden_act="relu", layer_norm_eps=1e-2, image_size=15, patch_size=3))
