@@ -34,15 +34,6 @@ std::vector<Image> read_images(const std::vector<std::string> &files) {
     return out;
 }
 
-void ImageRun::match(std::vector<std::string> labels, const std::string &sentence) {
-    labels_ = std::move(labels);
-    for (const std::string &label : labels_) {
-        std::string text = sentence;
-        if (const size_t at = text.find("{}"); at != std::string::npos) text.replace(at, 2, label);
-        sentences_.push_back(std::move(text));
-    }
-}
-
 void ImageRun::arguments(const std::vector<std::string> &all, bool takes_texts) {
     all_ = static_cast<size_t>(
         std::ranges::count_if(all, [&](const std::string &each) { return !takes_texts || is_image_name(each); }));
@@ -90,20 +81,20 @@ void ImageRun::read(const std::string &file) {
 
 void ImageRun::answer_read() {
     const size_t before = answers_.size() - pending_.size();
-    const ImageOptions how{.progress = [&](size_t done, size_t) {
+    options_.progress = [&, before](size_t done, size_t) {
         stop_if_interrupted();
         output_.progress("images", before + done, all_);
-    }};
+    };
     if (pending_.empty()) return;
-    if (sentences_.empty() && images_.gives == ImageReading::Gives::embedding) {
-        const Tensor vectors = embed_images(session_, pending_, how);
+    if (labels_.empty() && images_.gives == ImageReading::Gives::embedding) {
+        const Tensor vectors = embed_images(session_, pending_, options_);
         for (size_t i = 0; i < pending_.size(); ++i) {
             const auto row = row_of(vectors, i);
             answers_[pending_answers_[i]].vector.assign(row.begin(), row.end());
         }
     } else {
-        auto found = sentences_.empty() ? classify_images(session_, pending_, how)
-                                        : match_images(session_, pending_, sentences_, how);
+        auto found = labels_.empty() ? classify_images(session_, pending_, options_)
+                                     : match_images(session_, pending_, labels_, options_);
         for (size_t i = 0; i < pending_.size(); ++i) answers_[pending_answers_[i]].labels = std::move(found[i]);
     }
     output_.clear_progress();
@@ -127,15 +118,10 @@ Json ImageRun::as_json() const {
 }
 
 void ImageRun::print() {
-    // A label is shown without the sentence that it was compared in.
-    for (Answer &each : answers_)
-        for (LabelScore &label : each.labels)
-            if (const auto at = std::ranges::find(sentences_, label.label); at != sentences_.end())
-                label.label = labels_[static_cast<size_t>(at - sentences_.begin())];
     std::vector<const Answer *> good;
     for (const Answer &each : answers_)
         if (each.error.empty()) good.push_back(&each);
-    const bool vectors = sentences_.empty() && images_.gives == ImageReading::Gives::embedding;
+    const bool vectors = labels_.empty() && images_.gives == ImageReading::Gives::embedding;
     Tensor all;
     if (vectors && !good.empty()) {
         const auto width = static_cast<int64_t>(good.front()->vector.size());

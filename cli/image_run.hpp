@@ -26,8 +26,10 @@ class ImageRun {
     ImageRun(const Model &model, Session session, Output &output)
         : images_(*inspect(model).images), session_(std::move(session)), output_(output) {}
 
-    // How well each of these labels describes an image is shown instead; `sentence` has "{}" where a label belongs.
-    void match(std::vector<std::string> labels, const std::string &sentence);
+    // How well each of these labels describes an image is shown instead (ImageOptions::sentence).
+    void match(std::vector<std::string> labels, std::string sentence) {
+        labels_ = std::move(labels), options_.sentence = std::move(sentence);
+    }
     // Also writes the vectors, (N, C), to these files.
     void write_to(std::vector<Destination> files) { files_ = std::move(files); }
 
@@ -53,7 +55,8 @@ class ImageRun {
     Session session_;
     Output &output_;
     std::vector<Destination> files_;
-    std::vector<std::string> labels_, sentences_;
+    std::vector<std::string> labels_;
+    ImageOptions options_;
     std::vector<Answer> answers_;
     std::vector<Image> pending_;
     std::vector<size_t> pending_answers_; // theirs in answers_

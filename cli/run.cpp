@@ -29,7 +29,7 @@ struct RunOptions {
     SessionArguments session;
     GenerateOptions generate;
     bool truncate = false, pairs = false;
-    std::string prompt, labels, sentence = "This is a photo of {}.";
+    std::string prompt, labels, sentence = ImageOptions().sentence;
     size_t answers = 1;
 };
 

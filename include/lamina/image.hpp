@@ -28,7 +28,9 @@ struct Image {
 [[nodiscard]] Image read_image(const std::filesystem::path &file);
 
 struct ImageOptions {
-    size_t batch = 16;                                       // how many images are processed together
+    size_t batch = 16; // how many images are processed together
+    // For match_images(): the text that a label is compared in, with {} where it belongs.
+    std::string sentence = "This is a photo of {}.";
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
 };
 
@@ -42,9 +44,9 @@ struct ImageOptions {
 // Scores of all labels, best first.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify_images(Session &session, const std::vector<Image> &images,
                                                                    const ImageOptions &options = {});
-// The same for labels that the model was not trained for: how well these texts describe each image.
+// The same for labels that the model was not trained for: how well they describe each image.
 [[nodiscard]] std::vector<std::vector<LabelScore>> match_images(Session &session, const std::vector<Image> &images,
-                                                                const std::vector<std::string> &texts,
+                                                                const std::vector<std::string> &labels,
                                                                 const ImageOptions &options = {});
 
 // What the model's graph takes for these images, for Session::run().

@@ -29,5 +29,6 @@ NB_MODULE(_lamina, m) {
     add_generation(m);
     add_reading(m);
     add_audio(m);
+    add_images(m);
     add_proof(m);
 }

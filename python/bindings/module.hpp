@@ -11,6 +11,7 @@ void add_runtime(nb::module_ &m);
 void add_generation(nb::module_ &m);
 void add_reading(nb::module_ &m);
 void add_audio(nb::module_ &m);
+void add_images(nb::module_ &m);
 void add_proof(nb::module_ &m);
 
 } // namespace lamina::python

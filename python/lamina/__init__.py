@@ -31,6 +31,7 @@ from ._lamina import (
     Device,
     Graph,
     Hypothesis,
+    Image,
     LabelScore,
     LayerComparison,
     ModelTensor,
@@ -41,9 +42,10 @@ from ._lamina import (
     TranscriptPart,
     Verdict,
     read_audio,
+    read_image,
 )
 from ._model import Model, Part, load
-from ._options import AnswerOptions, GenerateOptions, ReadOptions
+from ._options import AnswerOptions, GenerateOptions, ImageOptions, ReadOptions
 from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
 
@@ -64,6 +66,8 @@ __all__ = [
     "GenerateOptions",
     "Graph",
     "Hypothesis",
+    "Image",
+    "ImageOptions",
     "InputError",
     "LabelScore",
     "LayerComparison",
@@ -90,6 +94,7 @@ __all__ = [
     "load",
     "models",
     "read_audio",
+    "read_image",
 ]
 
 for _name in __all__:  # where people find them, in messages and in pickles

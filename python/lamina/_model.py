@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from . import _lamina, _tables
 from ._arrays import as_input
-from ._lamina import Answer, Audio, Device, Graph, Hypothesis, LabelScore, TokenLabels, Transcript
-from ._options import AnswerOptions, GenerateOptions, ReadOptions, filled
+from ._lamina import Answer, Audio, Device, Graph, Hypothesis, Image, LabelScore, TokenLabels, Transcript
+from ._options import AnswerOptions, GenerateOptions, ImageOptions, ReadOptions, filled
 from ._runtime import Path, runtime
 from ._stream import pieces
 
@@ -24,6 +24,7 @@ Array = npt.NDArray[Any]
 Vectors = npt.NDArray[np.float32]
 Messages = Union[str, Sequence[Mapping[str, str]]]
 Sound = Union[Path, Audio, Array]
+Picture = Union[Path, Image, Array]
 
 
 def load(
@@ -256,6 +257,39 @@ class Model:
             )
         return found if isinstance(audio, list) else found[0]
 
+    # ---- Images ----
+
+    def embed_images(self, images: Union[Picture, List[Picture]], **options: Unpack[ImageOptions]) -> Vectors:
+        """Vectors of images, as float32 (N, C); of a single image, (C,).
+
+        Images are files, or arrays of uint8, (height, width, 3): red, green and blue.
+        """
+        given = [_image(each) for each in (images if isinstance(images, list) else [images])]
+        with self._turn:
+            found: Vectors = _lamina.embed_images(self._session, given, filled(_lamina.ImageOptions(), options))
+        return found if isinstance(images, list) else found[0]
+
+    @overload
+    def classify_images(
+        self, images: List[Picture], labels: Sequence[str] = (), **options: Unpack[ImageOptions]
+    ) -> List[List[LabelScore]]: ...
+    @overload
+    def classify_images(
+        self, images: Picture, labels: Sequence[str] = (), **options: Unpack[ImageOptions]
+    ) -> List[LabelScore]: ...
+    def classify_images(
+        self, images: Union[Picture, List[Picture]], labels: Sequence[str] = (), **options: Any
+    ) -> Any:
+        """The scores of all classes of each image, best first; with `labels`, how well each of these describes it."""
+        given = [_image(each) for each in (images if isinstance(images, list) else [images])]
+        read_as = filled(_lamina.ImageOptions(), options)
+        with self._turn:
+            if labels:
+                found = _lamina.match_images(self._session, given, _list(labels), read_as)
+            else:
+                found = _lamina.classify_images(self._session, given, read_as)
+        return found if isinstance(images, list) else found[0]
+
     # ---- Tensors ----
 
     def run(
@@ -304,3 +338,14 @@ def _sound(audio: Sound, rate: int) -> Audio:
     if rate <= 0:
         raise TypeError("an array of samples needs its rate, in samples per second: transcribe(samples, rate=16000)")
     return Audio(as_input("audio", audio), rate)
+
+
+def _image(image: Picture) -> Image:
+    if isinstance(image, Image):
+        return image
+    if isinstance(image, (str, os.PathLike)):
+        return _lamina.read_image(os.fspath(image))
+    pixels = np.asarray(image)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3:
+        raise TypeError(f"expected an image as uint8 (height, width, 3), found {pixels.dtype} {pixels.shape}")
+    return Image(np.ascontiguousarray(pixels))

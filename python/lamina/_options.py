@@ -76,6 +76,22 @@ class GenerateOptions(TypedDict, total=False):
     stream: Callable[[int, str], None]
 
 
+class ImageOptions(TypedDict, total=False):
+    """How images are read.
+
+    batch
+        How many images are processed together; 16.
+    sentence
+        The text that a label is compared in, with {} where it belongs; "This is a photo of {}.".
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
+    batch: int
+    sentence: str
+    progress: Callable[[int, int], None]
+
+
 class AnswerOptions(TypedDict, total=False):
     """How `answer` looks for answers.
 

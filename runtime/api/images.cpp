@@ -22,6 +22,15 @@ std::vector<std::vector<float>> rows_of(Session &session, const std::vector<Imag
     return reading::read_images(state, images, options);
 }
 
+std::vector<std::string> sentences_of(const std::vector<std::string> &labels, const std::string &sentence) {
+    std::vector<std::string> out(labels.size(), sentence);
+    const size_t at = sentence.find("{}");
+    if (at == std::string::npos)
+        throw Error(ErrorCode::usage, "sentence: expected {} where a label belongs, found '" + sentence + "'");
+    for (size_t i = 0; i < out.size(); ++i) out[i].replace(at, 2, labels[i]);
+    return out;
+}
+
 } // namespace
 
 Tensor embed_images(Session &session, const std::vector<Image> &images, const ImageOptions &options) {
@@ -43,7 +52,7 @@ std::vector<std::vector<LabelScore>> classify_images(Session &session, const std
 }
 
 std::vector<std::vector<LabelScore>> match_images(Session &session, const std::vector<Image> &images,
-                                                  const std::vector<std::string> &texts, const ImageOptions &options) {
+                                                  const std::vector<std::string> &labels, const ImageOptions &options) {
     const model::Model &content = *detail::Access::state(session).model;
     const model::Images &model = reading::images_of(content);
     if (!model.matching)
@@ -51,18 +60,18 @@ std::vector<std::vector<LabelScore>> match_images(Session &session, const std::v
                     content.folder.string() + " does not compare images with texts: it gives " +
                         (model.gives == model::Images::Gives::classes ? "the classes that it was trained for"
                                                                       : "vectors of images alone"));
-    const Tensor described = embed(session, texts);
+    const Tensor described = embed(session, sentences_of(labels, options.sentence));
     const auto width = static_cast<size_t>(described.shape().back());
     std::vector<std::vector<LabelScore>> out;
     for (const std::vector<float> &image : rows_of(session, images, options, model::Images::Gives::embedding)) {
         std::vector<float> scores;
-        for (size_t t = 0; t < texts.size(); ++t) {
+        for (size_t t = 0; t < labels.size(); ++t) {
             double product = 0;
             for (size_t c = 0; c < width; ++c)
                 product += static_cast<double>(image.at(c)) * described.f32()[t * width + c];
             scores.push_back(static_cast<float>(model.matching->scale * product + model.matching->bias));
         }
-        out.push_back(reading::labels_of(texts, model.matching->scores, scores));
+        out.push_back(reading::labels_of(labels, model.matching->scores, scores));
     }
     return out;
 }

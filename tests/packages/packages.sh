@@ -24,7 +24,7 @@ expect "lamina $version" "$build/bin/lamina" --version
 expect "$library (= $version-1~" dpkg-deb -f "$(package lamina)" Depends
 expect libc6 dpkg-deb -f "$(package lamina)" Depends # found by dpkg-shlibdeps
 expect 'lamina-plugins (>= ' dpkg-deb -f "$(package "$library")" Depends
-for opened in libspirv-cross libsndfile libsentencepiece; do
+for opened in libspirv-cross libsndfile libsentencepiece libpng16 libjpeg libwebp; do
     expect $opened dpkg-deb -f "$(package "$library")" Depends
 done
 expect "liblamina ${version%.*} $library" dpkg-deb -I "$(package "$library")" shlibs
