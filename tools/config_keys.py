@@ -67,7 +67,7 @@ NO_EFFECT = {
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
-        "unk_token_id", "-camembert.pad_token_id", "-m2m_100.pad_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
+        "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-m2m_100.pad_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
     "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
     "which results are returned": [
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],

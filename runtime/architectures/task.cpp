@@ -33,6 +33,7 @@ std::optional<Task> task_of(const Config &config) {
 
 int64_t label_count(const Config &config) {
     if (const auto labels = config.find("id2label")) return static_cast<int64_t>(labels->members().size());
+    if (config.is_null("num_labels")) config.fail("num_labels", "null is not a number of labels");
     return config.integer("num_labels", 2); // without names, which are not written for two classes
 }
 

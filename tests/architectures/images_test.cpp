@@ -253,6 +253,24 @@ TEST_CASE("images: pixels that do not fit their size are refused") {
     CHECK(classify_images(session, {tall}).front().size() == 5);
 }
 
+TEST_CASE("images: a text's vector is read where the tokenizer ends texts, or the files are refused") {
+    const auto load = [](const json &changes) {
+        const TemporaryFolder folder;
+        json config = json_of(test::architectures / "models" / "clip" / "config.json");
+        config["text_config"].update(changes);
+        folder.write("config.json", config.dump());
+        const auto options = fs::copy_options::recursive | fs::copy_options::skip_existing;
+        fs::copy(test::architectures / "models" / "clip", folder.path(), options);
+        fs::copy(here / "clip", folder.path(), options);
+        return message_of([&] { (void)runtime().load(folder.path()); });
+    };
+    CHECK(load({{"eos_token_id", 52}}).empty());
+    CHECK(load({{"eos_token_id", 2}}).empty()); // older files
+    for (const json &wrong : {json(51), json(-1), json({52, 51})})
+        CHECK_THAT(load({{"eos_token_id", wrong}}), contains("/text_config/eos_token_id"));
+    CHECK_THAT(load({{"eos_token_id", 51}}), contains("expected 52, the token that texts end with, or 2"));
+}
+
 TEST_CASE("images: a preprocessor that is not supported is refused") {
     const json size = {{"height", 12}, {"width", 20}};
     CHECK_THAT(refusal_of({{"size", size}, {"image_processor_type", "Qwen2VLImageProcessor"}}),

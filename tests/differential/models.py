@@ -6,6 +6,7 @@ names of the tensors in its files. No weights are stored: every value follows fr
 
 import copy
 import functools
+import math
 
 import numpy as np
 import torch
@@ -99,6 +100,12 @@ def ids(name, batch, length):
     return torch.tensor(10 + numbers.astype(np.int64)).reshape(batch, length)
 
 
+def patches(batch, count, side):
+    """What Lamina takes of images, and the same as transformers takes it: square images of (3, height, width)."""
+    rows, pixels = math.isqrt(count), torch.tensor(uniform("patches", batch * count * 3 * side * side).astype(np.float32))
+    return pixels.reshape(batch, rows, rows, 3, side, side).permute(0, 3, 1, 4, 2, 5).reshape(batch, 3, rows * side, rows * side)
+
+
 # ---- Plain models ----
 
 def plain(model_class, config, **sizes):
@@ -106,7 +113,17 @@ def plain(model_class, config, **sizes):
     out = config(**sizes).to_diff_dict() | sizes  # every setting that this model states
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
     kind = Mixture if "num_experts_per_tok" in sizes else Base
-    return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"})
+    rename = published_vit if config.model_type in ("vit", "deit") else None
+    return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"}, rename)
+
+
+def published_vit(name):
+    """transformers renames the modules of older files."""
+    for new, old in {".layers.": ".encoder.layer.", ".q_proj.": ".attention.query.", ".k_proj.": ".attention.key.",
+                     ".v_proj.": ".attention.value.", ".o_proj.": ".output.dense.", ".mlp.fc1.": ".intermediate.dense.",
+                     ".mlp.fc2.": ".output.dense."}.items():
+        name = name.replace(new, old)
+    return name
 
 
 class Mixture(Base):
@@ -208,6 +225,15 @@ def plain_models():
     yield plain(T.WhisperForConditionalGeneration, T.WhisperConfig, **HALF, num_mel_bins=4, max_source_positions=11,
                 max_target_positions=24, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
                 activation_function="gelu")
+    vit = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20, image_size=8, patch_size=4,
+               hidden_act="gelu", layer_norm_eps=1e-5, qkv_bias=True)
+    yield plain(T.ViTForImageClassification, T.ViTConfig, **vit)
+    yield plain(T.DeiTForImageClassificationWithTeacher, T.DeiTConfig, **vit)
+    half = ENCODER | dict(layer_norm_eps=1e-5, hidden_act="quick_gelu")
+    images = {k: v for k, v in half.items() if k not in ("vocab_size", "max_position_embeddings")}
+    yield plain(T.CLIPModel, T.CLIPConfig, projection_dim=16, logit_scale_init_value=2.5,
+                text_config=half | dict(bos_token_id=1, eos_token_id=29, pad_token_id=0),
+                vision_config=images | dict(hidden_size=32, image_size=8, patch_size=4))
 
 
 def more_decoders(decoder, rope):

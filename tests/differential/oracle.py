@@ -25,11 +25,16 @@ warnings.filterwarnings("ignore")
 
 AUTO = (transformers.AutoModelForMaskedLM, transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM,
         transformers.AutoModelForSpeechSeq2Seq, transformers.AutoModelForSequenceClassification,
-        transformers.AutoModelForTokenClassification, transformers.AutoModel)
+        transformers.AutoModelForTokenClassification, transformers.AutoModelForImageClassification,
+        transformers.AutoModel)
 
 
 class Refused(Exception):
     pass
+
+
+def names_of(classes):
+    return classes if isinstance(classes, (tuple, list)) else (classes,)
 
 
 class Oracle:
@@ -39,7 +44,7 @@ class Oracle:
         self.base, self.folder = base, tempfile.TemporaryDirectory()
         self.path = pathlib.Path(self.folder.name)
         self.stored = None
-        self.auto = next(a for a in AUTO if a._model_mapping._model_mapping.get(base.family) == base.model_class.__name__)
+        self.auto = next(a for a in AUTO if base.model_class.__name__ in names_of(a._model_mapping._model_mapping.get(base.family)))
 
     def write(self, change):
         config, tensors = changed(self.base, change)
@@ -89,6 +94,8 @@ def run(model, family):
     ids = models.ids("ids", BATCH, LENGTH)
     mask = torch.arange(LENGTH)[None] < torch.tensor(LENGTHS)[:, None]
     valid = lambda x: torch.cat([x[b, :length].reshape(-1) for b, length in enumerate(LENGTHS)])
+    if family in ("vit", "deit", "clip"):
+        return run_on_images(model, family, ids)
     if family == "whisper":
         samples = torch.tensor(models.uniform("samples", BATCH * 2 * 160 * 11)).reshape(BATCH, -1)
         extractor = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)
@@ -114,6 +121,19 @@ def run(model, family):
     if "logits" in r:
         out["logits"] = valid(r.logits) if r.logits.dim() == 3 else r.logits.reshape(-1)
     return out
+
+
+def run_on_images(model, family, ids):
+    config = model.config.vision_config if family == "clip" else model.config
+    pixels = models.patches(BATCH, (config.image_size // config.patch_size) ** 2, config.patch_size)
+    if family != "clip":
+        r = model(pixel_values=pixels, return_dict=True)
+        return {"logits": r.logits.reshape(-1)} if "logits" in r else {"hidden": r.last_hidden_state.reshape(-1)}
+    for row, length in zip(ids, LENGTHS):
+        row[length - 1] = models.VOCABULARY - 1  # where its text ends
+    mask = torch.arange(LENGTH)[None] < torch.tensor(LENGTHS)[:, None]
+    r = model(input_ids=ids, attention_mask=mask.long(), pixel_values=pixels, return_dict=True)
+    return {"embedding": torch.cat([r.text_embeds.reshape(-1), r.image_embeds.reshape(-1)])}
 
 
 def digest(values):

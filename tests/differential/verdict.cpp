@@ -22,6 +22,14 @@ Tensor ids(const char *name, int64_t time) {
     return Tensor::of({batch, time}, out);
 }
 
+// dims: "B N K"
+Tensor patches(const std::string &dims) {
+    const size_t first = dims.find(' ') + 1, second = dims.find(' ', first) + 1;
+    const int64_t count = std::stoll(dims.substr(first)), values = std::stoll(dims.substr(second));
+    const std::vector<double> pixels = uniform("patches", static_cast<size_t>(batch * count * values));
+    return Tensor::of({batch, count, values}, std::vector<float>(pixels.begin(), pixels.end()));
+}
+
 Tensor input_of(const std::string &graph, const std::string &name, bool has_encoder, int64_t kinds) {
     if (name == "ids") return graph == "decode" && has_encoder ? ids("target", target) : ids("ids", length);
     if (name == "lengths") return Tensor::of({batch}, lengths);
@@ -49,6 +57,12 @@ std::vector<float> values(const Tensor &tensor, bool has_lengths) {
         out.insert(out.end(), text.begin(), text.end());
     }
     return out;
+}
+
+// Of a model that also sees images, texts end with the highest id.
+void end_texts(Tensor &ids) {
+    for (size_t b = 0; b < lengths.size(); ++b)
+        ids.i32()[b * static_cast<size_t>(length) + static_cast<size_t>(lengths.at(b)) - 1] = 29;
 }
 
 // What the outputs follow from.
@@ -90,7 +104,8 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
     std::map<std::string, std::vector<float>> out;
     TensorMap encoded;
     const bool has_encoder = inside.graphs.contains("encode");
-    for (const char *graph : {"encode", "decode"}) {
+    const bool has_images = inside.graphs.contains("encode_image");
+    for (const char *graph : {"encode", "decode", "encode_image"}) {
         if (!inside.graphs.contains(graph)) continue;
         TensorMap inputs;
         bool has_lengths = false;
@@ -99,14 +114,18 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
             int64_t kinds = 1;
             for (const auto &[name, weight] : inside.weights)
                 if (name.ends_with("token_type_embeddings.weight")) kinds = weight.type.shape[0];
-            inputs.emplace(input.name,
-                           known != encoded.end() ? known->second : input_of(graph, input.name, has_encoder, kinds));
+            inputs.emplace(input.name, known != encoded.end()    ? known->second
+                                       : input.name == "patches" ? patches(input.dims)
+                                                                 : input_of(graph, input.name, has_encoder, kinds));
+            if (has_images && input.name == "ids") end_texts(inputs.at("ids"));
             has_lengths = has_lengths || input.name == "lengths";
         }
         encoded = session.run(graph, inputs);
         for (const auto &[name, tensor] : encoded)
-            if (inside.graphs.size() == 1 || graph == std::string("decode") || name == "hidden")
-                out.emplace(name, values(tensor, has_lengths && graph == std::string("encode")));
+            if (inside.graphs.size() == 1 || graph == std::string("decode") || name == "hidden" || has_images) {
+                const std::vector<float> found = values(tensor, has_lengths && graph == std::string("encode"));
+                out[name].insert(out[name].end(), found.begin(), found.end());
+            }
     }
     return out;
 }

@@ -56,12 +56,30 @@ class Half {
     }
 };
 
+// A text's vector is read at its first "eos_token_id", which must be how the tokenizer ends texts: their last token. In
+// older files it is 2, and then the token with the highest id is meant (transformers, modeling_clip.py).
+void check_end(const Draft &draft, const Config &config) {
+    constexpr const char *key = "eos_token_id";
+    const std::vector<int32_t> ends = config.ids(key);
+    const auto highest = static_cast<int32_t>(config.positive("vocab_size") - 1);
+    const int32_t end = ends == std::vector{2} ? highest : ends.size() == 1 ? ends.front() : -1;
+    int32_t last = highest; // of texts, where no tokenizer says it
+    if (draft.texts && draft.texts->tokenizer) {
+        const std::vector<int32_t> ids = draft.texts->tokenizer->encode("a").ids;
+        last = ids.empty() ? -1 : ids.back();
+    }
+    if (end != last)
+        config.fail(key, "expected " + std::to_string(last) + ", the token that texts end with, or 2 if that is " +
+                             std::to_string(highest));
+}
+
 // The last token, which ends a text, has seen all of it.
 void build_texts(Draft &draft, const Config &config, int64_t outputs) {
     GraphWriter &graph = draft.graph("encode");
     const Half half(graph, config, "text_model.");
     const std::string embeddings = "text_model.embeddings.";
     const int64_t positions = config.positive("max_position_embeddings");
+    check_end(draft, config);
     const Tensor lengths = graph.input("lengths", DType::i32, "B"), ids = graph.input("ids", DType::i32, "B T");
     Tensor x = graph.embedding(embeddings + "token_embedding", ids,
                                {.rows = config.positive("vocab_size"), .channels = half.width()});

@@ -70,10 +70,12 @@ class Vit {
     Tensor layer(const std::string &name, const Tensor &x) {
         const std::string self = name + ".attention.attention";
         const bool biased = config_.flag("qkv_bias");
+        const int64_t heads_width =
+            heads_ * (config_.states("head_dim") ? config_.positive("head_dim") : width_ / heads_);
         const Tensor normed = graph_.layer_norm(name + ".layernorm_before", x, {.eps = eps_});
-        const Tensor q = graph_.linear(self + ".query", normed, {.biased = biased}),
-                     k = graph_.linear(self + ".key", normed, {.biased = biased}),
-                     v = graph_.linear(self + ".value", normed, {.biased = biased});
+        const Tensor q = graph_.linear(self + ".query", normed, {.outputs = heads_width, .biased = biased}),
+                     k = graph_.linear(self + ".key", normed, {.outputs = heads_width, .biased = biased}),
+                     v = graph_.linear(self + ".value", normed, {.outputs = heads_width, .biased = biased});
         const Tensor attended = graph_.attention(self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_});
         const Tensor out = graph_.linear(name + ".attention.output.dense", attended, {.residual = x});
         return graph_.feed_forward(name, graph_.layer_norm(name + ".layernorm_after", out, {.eps = eps_}),
