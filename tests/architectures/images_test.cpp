@@ -8,6 +8,7 @@
 #include <lamina/convert.hpp>
 #include <lamina/image.hpp>
 #include <lamina/inspect.hpp>
+#include <lamina/tokenizer.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -176,6 +177,16 @@ TEST_CASE("images: classes and descriptions have the scores of transformers' pip
         CHECK(embed(session, {"w3 w4", "w9"}).shape() == Shape{2, 28});
         CHECK_THAT(message_of([&] { (void)classify_images(session, images); }),
                    contains("does not give classes of images but the output 'embedding'"));
+    }
+}
+
+TEST_CASE("images: CLIP's tokenizer gives the ids that transformers gives") {
+    const json expected = json_of(here / "expected.json")["tokenizer"];
+    const Tokenizer tokenizer = Tokenizer::load(here / "tokenizer.json");
+    for (size_t i = 0; i < expected["texts"].size(); ++i) {
+        INFO(expected["texts"][i].dump());
+        CHECK(tokenizer.encode(expected["texts"][i].get<std::string>()).ids ==
+              expected["ids"][i].get<std::vector<int32_t>>());
     }
 }
 

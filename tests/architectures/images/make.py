@@ -4,7 +4,7 @@
     venv/bin/python tests/architectures/make_images.py && venv/bin/python tests/architectures/images/make.py
 
 files/ has the images and, as NAME.ppm, their pixels; resized/ has files/photo.png in other sizes; clip/ and vit/ are what
-models/clip and models/vit lack to take images; expected.json has what their processors and pipelines give.
+models/clip and models/vit lack to take images; expected.json has what their processors and pipelines give, and the ids of tokenizer.json.
 """
 
 import json
@@ -17,7 +17,7 @@ import torch
 import torchvision.transforms.v2.functional as tvf
 import transformers as T
 from PIL import Image, ImageOps
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers.image_transforms import convert_to_rgb
 
 here = pathlib.Path(__file__).parent
@@ -129,6 +129,25 @@ def write_clip_files(folder):
     T.CLIPImageProcessor(size={"shortest_edge": 12}, crop_size={"height": 12, "width": 12}).save_pretrained(folder)
 
 
+def clip_tokenizer():
+    """The tokenizer of CLIP with fewer pieces, and the ids that it gives."""
+    corpus = ["a photo of a cat", "a photo of a dog's bed in Zürich", "two red cars and 12 people at the beach, smiling"] * 3
+    empty = T.CLIPTokenizer().backend_tokenizer
+    trained = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    trained.normalizer, trained.pre_tokenizer = empty.normalizer, empty.pre_tokenizer
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trained.train_from_iterator(corpus, trainers.BpeTrainer(
+        vocab_size=560, min_frequency=1, initial_alphabet=alphabet, end_of_word_suffix="</w>", show_progress=False))
+    parts = json.loads(trained.to_str())["model"]
+    vocabulary = parts["vocab"]
+    for token in [letter + "</w>" for letter in alphabet] + ["<|startoftext|>", "<|endoftext|>"]:
+        vocabulary.setdefault(token, len(vocabulary))
+    tokenizer = T.CLIPTokenizer(vocab=vocabulary, merges=[tuple(merge) for merge in parts["merges"]])
+    texts = ["a photo of a cat", "A  Photo\n of a dog's BED", "Zürich, 1234 cars!?", "", "日本 <|endoftext|> and é"]
+    tokenizer.backend_tokenizer.save(str(here / "tokenizer.json"))
+    return {"texts": texts, "ids": [tokenizer(text)["input_ids"] for text in texts]}
+
+
 def with_files(name):
     """models/NAME and what it lacks."""
     folder = pathlib.Path("/tmp/lamina-images") / name
@@ -158,5 +177,5 @@ def pipelines():
 if __name__ == "__main__":
     write_files()
     write_resized()
-    expected = {"processors": processors_of_configs()} | pipelines()
+    expected = {"processors": processors_of_configs(), "tokenizer": clip_tokenizer()} | pipelines()
     (here / "expected.json").write_text(json.dumps(expected) + "\n")
