@@ -53,8 +53,8 @@ std::vector<Tap> taps_of(int64_t in, int64_t out, Filter filter, int64_t first, 
     std::vector<Tap> taps;
     for (int64_t i = first; i < first + count; ++i) {
         const double middle = (static_cast<double>(i) + 0.5) * step;
-        const auto begin = std::max<int64_t>(static_cast<int64_t>(middle - reach + 0.5), 0),
-                   end = std::min(static_cast<int64_t>(middle + reach + 0.5), in);
+        const auto begin = std::max<int64_t>(std::lround(middle - reach), 0),
+                   end = std::min<int64_t>(std::lround(middle + reach), in);
         std::vector<double> weights;
         double sum = 0;
         for (int64_t at = begin; at < end; ++at) {

@@ -36,7 +36,8 @@ Picture read_webp(const File &file) {
                        height = WebPDemuxGetI(whole.get(), WEBP_FF_CANVAS_HEIGHT);
         allocate(file, out, width, height, 4);
         // A frame of an animation may fill a part of the picture, of which the rest is transparent.
-        uint8_t *to = out.values.data() + (static_cast<size_t>(frame.y_offset) * width + frame.x_offset) * 4;
+        uint8_t *to =
+            out.values.data() + (static_cast<size_t>(frame.y_offset) * width + static_cast<size_t>(frame.x_offset)) * 4;
         const size_t room = out.values.size() - static_cast<size_t>(to - out.values.data());
         if (WebPDecodeRGBAInto(frame.fragment.bytes, frame.fragment.size, to, room, static_cast<int>(width * 4)) ==
             nullptr)
