@@ -13,6 +13,7 @@
 #include <lamina/tokenizer.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -50,9 +51,10 @@ struct GgufRotary {
 // A model under construction, from a Hugging Face folder or a GGUF file.
 struct Draft {
     const Config &config;
-    model::Weights &weights;  // named as in the files; an architecture may add more
-    const Config &generation; // generation_config.json, or `config` if there is none
-    bool gguf = false;        // read from a GGUF file
+    model::Weights &weights;           // named as in the files; an architecture may add more
+    const Config &generation;          // generation_config.json, or `config` if there is none
+    bool gguf = false;                 // read from a GGUF file
+    std::filesystem::path folder = {}; // of a Hugging Face model
     GgufRotary rotary = {};
     std::optional<SentenceModules> sentences = {};  // of a model that embeds texts
     std::optional<Task> task = {};                  // none: the architecture sets it, by the weights

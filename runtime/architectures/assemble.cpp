@@ -114,7 +114,7 @@ std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_ty
               {"tokens", json_of(draft.tokens)}};
     if (Json generation = generation_block(draft); !generation.empty()) json["generation"] = std::move(generation);
     if (Json reading = reading_block(draft); !reading.empty()) json["reading"] = std::move(reading);
-    if (Json images = images_block(draft, path); !images.empty()) json["images"] = std::move(images);
+    if (Json images = images_block(draft); !images.empty()) json["images"] = std::move(images);
     if (draft.texts && draft.texts->chat) {
         const model::Chat &chat = *draft.texts->chat;
         json["chat"] = Json{{"template", chat.text}, {"bos", chat.bos}, {"eos", chat.eos}};

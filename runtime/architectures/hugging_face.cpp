@@ -26,6 +26,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     Draft draft{.config = config,
                 .weights = weights,
                 .generation = generation,
+                .folder = folder,
                 .sentences = std::move(sentences),
                 .task = task_of(config),
                 .texts = read_text_settings(config, generation, folder)};

@@ -1,18 +1,84 @@
 #include "architectures/image_graph.hpp"
 
+#include "architectures/weight_parts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 
 namespace lamina::architectures {
+namespace {
 
-ImageGraph::ImageGraph(Draft &draft, const Config &config) : draft_(&draft), graph_(&draft.graph("encode_image")) {
-    const Sides image = sides_of(config, "image_size"), patch = sides_of(config, "patch_size");
+// The four values that a bicubic one is made of, as torch.nn.functional.interpolate takes them: those beyond the edge
+// repeat it.
+struct Four {
+    std::array<int64_t, 4> at{};
+    std::array<double, 4> weights{};
+};
+
+Four four_of(int64_t i, int64_t from, int64_t to) {
+    constexpr double a = -0.75;
+    const double place = (static_cast<double>(i) + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5;
+    const double first = std::floor(place), t = place - first;
+    const auto near = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };      // within 1
+    const auto far = [](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; }; // from 1 to 2
+    Four out{.at = {}, .weights = {far(t + 1), near(t), near(1 - t), far(2 - t)}};
+    for (size_t k = 0; k < out.at.size(); ++k)
+        out.at[k] = std::clamp<int64_t>(static_cast<int64_t>(first) - 1 + static_cast<int64_t>(k), 0, from - 1);
+    return out;
+}
+
+// Rows of tokens, then of patches, for another number of patches.
+model::Weight resampled(const model::Weight &table, int64_t tokens, const Sides &from, const Sides &to) {
+    const model::Weight plain = scaled(table, 1);
+    const int64_t width = table.type.shape[1];
+    const auto *const values = reinterpret_cast<const float *>(plain.bytes().data()); // in a Tensor, which is aligned
+    Tensor out(TensorType{DType::f32, {tokens + to.height * to.width, width}});
+    std::copy_n(values, tokens * width, out.f32().begin());
+    float *row = out.f32().data() + tokens * width;
+    for (int64_t y = 0; y < to.height; ++y)
+        for (int64_t x = 0; x < to.width; ++x, row += width) {
+            const Four down = four_of(y, from.height, to.height), across = four_of(x, from.width, to.width);
+            for (int64_t c = 0; c < width; ++c) {
+                double sum = 0;
+                for (size_t i = 0; i < 4; ++i)
+                    for (size_t k = 0; k < 4; ++k)
+                        sum += down.weights[i] * across.weights[k] *
+                               values[(tokens + down.at[i] * from.width + across.at[k]) * width + c];
+                row[c] = static_cast<float>(sum);
+            }
+        }
+    return model::Weight::of(std::move(out));
+}
+
+} // namespace
+
+ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size)
+    : draft_(&draft), graph_(&draft.graph("encode_image")) {
+    const Sides trained = sides_of(config, "image_size"), patch = sides_of(config, "patch_size");
     if (patch.height != patch.width) config.fail("patch_size", "patches that are not square are not supported");
     config.expect("num_channels", 3.0);
+    auto preparation = read_preparation(draft.folder, draft.config.text("model_type"));
+    const Sides image = any_size && preparation ? preparation->size : trained;
+    if (preparation && (preparation->size.height != image.height || preparation->size.width != image.width))
+        config.fail("image_size", "expected " + std::to_string(preparation->size.height) + " x " +
+                                      std::to_string(preparation->size.width) +
+                                      " pixels, the size that the model's preprocessor gives images");
+    if (any_size && trained.height != trained.width)
+        config.fail("image_size", "positions of images that are not square are not supported");
     patch_ = patch.height, rows_ = image.height / patch_, columns_ = image.width / patch_;
-    // transformers leaves out what is right of the last patch, and below.
-    if (patches() == 0 || image.height % patch_ != 0 || image.width % patch_ != 0)
-        config.fail("image_size", "expected a multiple of patch_size, " + std::to_string(patch_));
-    draft.images = ImageInput{.height = image.height, .width = image.width, .patch = patch_, .output = ""};
+    trained_rows_ = trained.height / patch_, trained_columns_ = trained.width / patch_;
+    for (const Sides &sides : {trained, image}) // transformers leaves out what is right of the last patch, and below
+        if (sides.height < patch_ || sides.width < patch_ || sides.height % patch_ != 0 || sides.width % patch_ != 0)
+            config.fail("image_size", "images of " + std::to_string(sides.height) + " x " +
+                                          std::to_string(sides.width) + " pixels are not whole patches of " +
+                                          std::to_string(patch_));
+    draft.images = ImageInput{.height = image.height,
+                              .width = image.width,
+                              .patch = patch_,
+                              .steps = preparation ? std::move(preparation->steps) : Json(),
+                              .output = ""};
     graph_->input("patches", DType::f32, "B " + std::to_string(patches()) + " " + std::to_string(3 * patch_ * patch_),
                   3 * patch_ * patch_);
 }
@@ -31,6 +97,18 @@ GraphWriter::Tensor ImageGraph::with_token(const std::string &token, const Graph
     draft_->weights.add(token + ".rows", draft_->weights.at(token).shaped({1, graph_->channels(x)}));
     draft_->unused.insert(token);
     return graph_->layer(token, "prepend", {{"x", x}});
+}
+
+GraphWriter::Tensor ImageGraph::with_positions(const std::string &positions, const GraphWriter::Tensor &x,
+                                               int64_t tokens) const {
+    const int64_t trained = trained_rows_ * trained_columns_;
+    graph_->require(positions, {1, tokens + trained, graph_->channels(x)});
+    model::Weight table = draft_->weights.at(positions).entry(0);
+    if (rows_ != trained_rows_ || columns_ != trained_columns_)
+        table = resampled(table, tokens, {trained_rows_, trained_columns_}, {rows_, columns_});
+    draft_->weights.add(positions + ".weight", std::move(table));
+    draft_->unused.insert(positions);
+    return graph_->learned_positions(positions, x, "", tokens + patches());
 }
 
 void ImageGraph::add_output(const std::string &name, const GraphWriter::Tensor &x, bool classes, Json matching) const {

@@ -7,8 +7,9 @@ namespace lamina::architectures {
 
 class ImageGraph {
   public:
-    // Reads "image_size", "patch_size" and "num_channels" of `config`.
-    ImageGraph(Draft &draft, const Config &config);
+    // Reads "image_size", "patch_size" and "num_channels" of `config`. any_size: images have the size that the files
+    // prepare them to, and not that of `config`, which the positions were trained with.
+    ImageGraph(Draft &draft, const Config &config, bool any_size = false);
 
     [[nodiscard]] GraphWriter &graph() const { return *graph_; }
     [[nodiscard]] int64_t patches() const { return rows_ * columns_; } // of an image
@@ -18,6 +19,10 @@ class ImageGraph {
     // A learned token before those of x: a tensor of the file, of any shape with as many values.
     [[nodiscard]] GraphWriter::Tensor with_token(const std::string &token, const GraphWriter::Tensor &x,
                                                  const Shape &shape) const;
+    // Adds positions, of `tokens` and of each patch: a tensor of the file, (1, tokens + patches, C). Those of patches
+    // are resampled if images have another size than the model was trained with.
+    [[nodiscard]] GraphWriter::Tensor with_positions(const std::string &positions, const GraphWriter::Tensor &x,
+                                                     int64_t tokens) const;
     // The output for images: vectors, or classes.
     void add_output(const std::string &name, const GraphWriter::Tensor &x, bool classes, Json matching = nullptr) const;
 
@@ -25,6 +30,7 @@ class ImageGraph {
     Draft *draft_;
     GraphWriter *graph_;
     int64_t patch_ = 0, rows_ = 0, columns_ = 0;
+    int64_t trained_rows_ = 0, trained_columns_ = 0; // of positions
 };
 
 } // namespace lamina::architectures

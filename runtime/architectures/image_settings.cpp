@@ -41,7 +41,8 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
     std::string name = config.text(key, "");
     for (const char *end : {"ImageProcessor", "FeatureExtractor"})
         if (const size_t at = name.find(end); at != std::string::npos) name.resize(at);
-    if (name.empty()) name = model_type == "vit" ? "ViT" : model_type == "deit" ? "DeiT" : "CLIP";
+    if (name.empty())
+        name = model_type == "vit" ? "ViT" : model_type == "deit" ? "DeiT" : model_type == "dinov2" ? "Bit" : "CLIP";
     std::string known;
     for (const Processor &each : processors) {
         if (each.name == name) return each;
@@ -114,18 +115,13 @@ std::optional<Sides> crop_of(const Config &config, const Processor &processor) {
 }
 
 // How an image gets its size and its values, as keys of model.json.
-void add_steps(const Config &config, const ImageInput &input, std::string_view model_type, Json &out) {
+Preparation preparation_of(const Config &config, std::string_view model_type) {
+    Json out;
     const Processor &processor = processor_of(config, model_type);
     const std::optional<Sides> resized = add_resize(config, processor, out), crop = crop_of(config, processor);
     if (!resized && !crop)
         config.fail("do_center_crop", "images would be of several sizes, and the model takes one: expected a \"size\" "
                                       "with a height and a width, or a crop");
-    const Sides size = crop ? *crop : *resized;
-    if (size.height != input.height || size.width != input.width)
-        config.fail(crop ? "crop_size" : "size",
-                    "images would have " + std::to_string(size.height) + " x " + std::to_string(size.width) +
-                        " pixels, and according to config.json the model takes " + std::to_string(input.height) +
-                        " x " + std::to_string(input.width));
     if (config.flag("do_rescale", true)) out["scale"] = config.real("rescale_factor", 1.0 / 255);
     if (config.flag("do_normalize", true)) {
         out["mean"] = colours(config, "image_mean", processor.mean);
@@ -136,6 +132,7 @@ void add_steps(const Config &config, const ImageInput &input, std::string_view m
     config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
                    "input_data_format", "pad_size", "processor_class", "return_tensors"});
     config.finish();
+    return {std::move(out), crop ? *crop : *resized};
 }
 
 // What the files say of images, wherever that is.
@@ -169,15 +166,18 @@ Sides sides_of(const Config &config, const char *key) {
     return sides_at(*value);
 }
 
-Json images_block(const Draft &draft, const fs::path &folder) {
-    if (!draft.images) return nullptr;
-    const auto preprocessing = Preprocessing::read(folder);
-    if (!preprocessing) return nullptr;
+std::optional<Preparation> read_preparation(const fs::path &folder, const std::string &model_type) {
+    const auto preprocessing = folder.empty() ? nullptr : Preprocessing::read(folder);
+    if (!preprocessing) return std::nullopt;
+    return preparation_of(Config(preprocessing->view()), model_type);
+}
+
+Json images_block(const Draft &draft) {
+    if (!draft.images || draft.images->steps.empty()) return nullptr;
     const ImageInput &input = *draft.images;
-    Json size = Json::array();
-    size.push_back(input.height), size.push_back(input.width);
-    Json out{{"graph", "encode_image"}, {"patches", "patches"}, {"patch", input.patch}, {"size", std::move(size)}};
-    add_steps(Config(preprocessing->view()), input, draft.config.text("model_type"), out);
+    Json out{{"graph", "encode_image"}, {"patches", "patches"}, {"patch", input.patch}};
+    out["size"] = Json::array({input.height, input.width});
+    for (const Json::Member &step : *input.steps.members()) out[step.key] = step.value;
     out[input.classes ? "classes" : "embedding"] = input.output;
     if (input.classes) {
         out["labels"] = labels_of(draft.config);

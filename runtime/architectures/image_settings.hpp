@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace lamina::architectures {
@@ -15,7 +16,9 @@ struct Draft;
 // What an architecture says of the images that its graph "encode_image" takes, as "patches" (B, N, 3 * patch * patch).
 struct ImageInput {
     int64_t height = 0, width = 0, patch = 0; // in pixels
-    std::string output;                       // (B, C), or (B, L) for classes
+    Json steps =
+        nullptr;        // how an image gets this size and its values, of the keys of model.json; null: no file says it
+    std::string output; // (B, C), or (B, L) for classes
     bool classes = false;
     Json matching = nullptr; // "matching" of model.json
 };
@@ -26,7 +29,15 @@ struct Sides {
 // Of "image_size" or "patch_size", which are one number or two. Throws Error(input).
 [[nodiscard]] Sides sides_of(const Config &config, const char *key);
 
+// What the files say of images, and the size that these get. none: they say nothing. Throws Error(input).
+struct Preparation {
+    Json steps;
+    Sides size;
+};
+[[nodiscard]] std::optional<Preparation> read_preparation(const std::filesystem::path &folder,
+                                                          const std::string &model_type);
+
 // "images" of model.json; null if the model takes no images, or if no file says how. Throws Error(input).
-[[nodiscard]] Json images_block(const Draft &draft, const std::filesystem::path &folder);
+[[nodiscard]] Json images_block(const Draft &draft);
 
 } // namespace lamina::architectures

@@ -53,4 +53,19 @@ model::Weight scaled(const model::Weight &weight, double factor) {
     return model::Weight::of(std::move(out));
 }
 
+model::Weight rows_scaled(const model::Weight &weight, const model::Weight &factors) {
+    const int64_t rows = weight.type.shape.empty() ? 0 : weight.type.shape.front();
+    if (factors.type.shape != Shape{rows})
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(factors.type.shape) + ": expected " +
+                                          std::to_string(rows) + " factors, one for each row");
+    const model::Weight each = scaled(factors, 1);
+    const std::span factor(reinterpret_cast<const float *>(each.bytes().data()), static_cast<size_t>(rows));
+    const auto &storage = storage_of(weight.type.dtype);
+    Tensor out(TensorType{DType::f32, weight.type.shape});
+    storage.widen(weight.bytes().data(), out.size() / storage.block_values, out.f32().data());
+    const size_t columns = rows == 0 ? 0 : out.f32().size() / factor.size();
+    for (size_t i = 0; i < out.f32().size(); ++i) out.f32()[i] *= factor[i / columns];
+    return model::Weight::of(std::move(out));
+}
+
 } // namespace lamina::architectures

@@ -201,6 +201,11 @@ TEST_CASE("images: inspect says what a model sees") {
     CHECK(both.images.value().matches_texts);
     CHECK(both.reading.value().longest == 16);
     CHECK_FALSE(inspect(runtime().load(test::architectures / "models" / "vit")).images); // no file says how
+    // Its positions are those of square images.
+    const Model any_size = runtime().load(test::architectures / "models" / "dinov2");
+    CHECK(inspect(any_size).images.value().width == 20);
+    Session session = runtime().session(any_size, runtime().device("cpu"));
+    CHECK(embed_images(session, {read_image(photo)}).shape() == Shape{1, 36});
 }
 
 TEST_CASE("images: files that are none, or no whole ones, are refused") {
@@ -287,7 +292,8 @@ TEST_CASE("images: a preprocessor that is not supported is refused") {
     CHECK_THAT(refusal_of({{"size", size}, {"image_processor_type", "Qwen2VLImageProcessor"}}),
                contains("image_processor_type") && contains("'Qwen2VLImageProcessor' is not supported"));
     CHECK_THAT(refusal_of({{"size", {{"height", 16}, {"width", 20}}}}),
-               contains("/size") && contains("images would have 16 x 20 pixels") && contains("12 x 20"));
+               contains("/image_size") &&
+                   contains("expected 16 x 20 pixels, the size that the model's preprocessor gives"));
     CHECK_THAT(refusal_of({{"size", {{"shortest_edge", 12}}}}), contains("images would be of several sizes"));
     CHECK_THAT(refusal_of({{"size", {{"shortest_edge", 12}, {"longest_edge", 30}}}}), contains("longest_edge"));
     CHECK_THAT(refusal_of({{"size", size}, {"resample", 0}}), contains("/resample") && contains("bilinear"));

@@ -7,10 +7,7 @@
 import torch
 import transformers as T
 
-from make import ids, save
-
-processor = dict(size={"height": 12, "width": 20}, image_mean=[0.4, 0.5, 0.6], image_std=[0.2, 0.3, 0.25])
-
+from make import here, ids, save
 
 def patches_of(pixels, side):
     """(B, C, H, W) as (B, patches, C * side * side), patches from the top left."""
@@ -48,6 +45,23 @@ def vits():
     classifier("deit_pooled", T.DeiTModel(T.DeiTConfig(**vit_like())), pooled)
 
 
+def dinov2(name, model_class, outputs, image, width, **more):
+    """Trained with square images, and given those of 12 x `width`."""
+    config = T.Dinov2Config(hidden_size=36, num_hidden_layers=2, num_attention_heads=3, mlp_ratio=2, image_size=image,
+                            patch_size=4, **more)
+    if classifier(name, model_class(config), outputs, 12, width) and (image, width) != (12, 12):
+        T.BitImageProcessor(size={"shortest_edge": 14}, crop_size={"height": 12, "width": width}).save_pretrained(
+            here / name)
+
+
+def dinov2s():
+    hidden = lambda r: {"hidden": r.last_hidden_state, "embedding": r.pooler_output}
+    dinov2("dinov2", T.Dinov2Model, hidden, 12, 20)
+    dinov2("dinov2_gated", T.Dinov2Model, hidden, 12, 12, use_swiglu_ffn=True, qkv_bias=False)
+    dinov2("dinov2_classes", T.Dinov2ForImageClassification, lambda r: {"logits": r.logits}, 28, 12, num_labels=5,
+           hidden_act="relu", layer_norm_eps=1e-3)
+
+
 def clip(name, texts=(), images=()):
     """Texts end with the token 52, as their tokenizer's do."""
     sizes = dict(hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=44)
@@ -72,6 +86,7 @@ def clip(name, texts=(), images=()):
 if __name__ == "__main__":
     torch.manual_seed(8)
     vits()
+    dinov2s()
     clip("clip")
     clip("clip_gelu", dict(hidden_act="gelu", layer_norm_eps=1e-3),
          dict(hidden_act="relu", layer_norm_eps=1e-2, image_size=15, patch_size=3))

@@ -113,8 +113,17 @@ def plain(model_class, config, **sizes):
     out = config(**sizes).to_diff_dict() | sizes  # every setting that this model states
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
     kind = Mixture if "num_experts_per_tok" in sizes else Base
-    rename = published_vit if config.model_type in ("vit", "deit") else None
+    rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2}.get(config.model_type)
     return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"}, rename)
+
+
+def published_dinov2(name):
+    """Of attention, as of ViT."""
+    for new, old in {"attention.q_proj.": "attention.attention.query.", "attention.k_proj.": "attention.attention.key.",
+                     "attention.v_proj.": "attention.attention.value.",
+                     "attention.o_proj.": "attention.output.dense."}.items():
+        name = name.replace(new, old)
+    return name
 
 
 def published_vit(name):
@@ -229,6 +238,8 @@ def plain_models():
                hidden_act="gelu", layer_norm_eps=1e-5, qkv_bias=True)
     yield plain(T.ViTForImageClassification, T.ViTConfig, **vit)
     yield plain(T.DeiTForImageClassificationWithTeacher, T.DeiTConfig, **vit)
+    yield plain(T.Dinov2Model, T.Dinov2Config, **{k: v for k, v in vit.items() if k != "intermediate_size"}, mlp_ratio=2,
+                use_swiglu_ffn=False)
     half = ENCODER | dict(layer_norm_eps=1e-5, hidden_act="quick_gelu")
     images = {k: v for k, v in half.items() if k not in ("vocab_size", "max_position_embeddings")}
     yield plain(T.CLIPModel, T.CLIPConfig, projection_dim=16, logit_scale_init_value=2.5,

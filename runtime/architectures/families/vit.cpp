@@ -60,11 +60,7 @@ class Vit {
         Tensor x = images_.embedded(name + "patch_embeddings.projection", width_, true);
         if (distilled_) x = images_.with_token(name + "distillation_token", x, {1, 1, width_});
         x = images_.with_token(name + "cls_token", x, {1, 1, width_});
-        const int64_t rows = images_.patches() + (distilled_ ? 2 : 1);
-        graph_.require(positions, {1, rows, width_});
-        draft_.weights.add(positions + ".weight", draft_.weights.at(positions).entry(0));
-        draft_.unused.insert(positions);
-        return graph_.learned_positions(positions, x, "", rows);
+        return images_.with_positions(positions, x, distilled_ ? 2 : 1);
     }
 
     Tensor layer(const std::string &name, const Tensor &x) {
