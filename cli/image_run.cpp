@@ -21,7 +21,9 @@ bool is_image_name(const std::string &text) {
     constexpr std::array<std::string_view, 4> endings{".png", ".jpg", ".jpeg", ".webp"};
     std::string ending = std::filesystem::path(text).extension().string();
     for (char &c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return std::ranges::find(endings, ending) != endings.end();
+    if (std::ranges::find(endings, ending) == endings.end()) return false;
+    std::error_code error;
+    return text.find_first_of(" \t\n") == std::string::npos || std::filesystem::exists(text, error);
 }
 
 bool are_images(const std::vector<std::string> &arguments, const ModelContents &model) {

@@ -13,7 +13,8 @@
 
 namespace lamina::cli {
 
-// Whether this is what the name of an image file looks like.
+// Whether this is what the name of an image file looks like; with blanks in it, a text may end so, and the file must
+// exist.
 [[nodiscard]] bool is_image_name(const std::string &text);
 // Whether these are images for the model, which may also take texts; if there are none: whether it takes images alone.
 [[nodiscard]] bool are_images(const std::vector<std::string> &arguments, const ModelContents &model);

@@ -74,6 +74,10 @@ ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size)
             config.fail("image_size", "images of " + std::to_string(sides.height) + " x " +
                                           std::to_string(sides.width) + " pixels are not whole patches of " +
                                           std::to_string(patch_));
+    constexpr int64_t most_patches = 65536; // so that a bad file cannot exhaust memory
+    if (patches() > most_patches)
+        config.fail("patch_size", "images of " + std::to_string(patches()) + " patches; expected at most " +
+                                      std::to_string(most_patches));
     draft.images = ImageInput{.height = image.height,
                               .width = image.width,
                               .patch = patch_,

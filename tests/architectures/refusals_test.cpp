@@ -128,6 +128,23 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
 }
 
+TEST_CASE("architectures: images, patches and heads that are not supported are named") {
+    using matchers::contains;
+    CHECK_THAT(refusal("vit", "image_size", {10, 20}),
+               contains("/image_size") && contains("10 x 20 pixels are not whole patches of 4"));
+    CHECK_THAT(refusal("vit", "patch_size", {4, 5}), contains("/patch_size") && contains("not square"));
+    CHECK_THAT(refusal("vit", "num_channels", 1), contains("/num_channels") && contains("expected 3"));
+    CHECK_THAT(refusal("vit", "image_size", 0), contains("/image_size"));
+    CHECK_THAT(refusal("vit", "image_size", "large"), contains("/image_size"));
+    CHECK_THAT(refusal("vit", "architectures", {"ViTForMaskedLM"}),
+               contains("/architectures") && contains("this head is not supported"));
+    CHECK_THAT(refusal("clip", "architectures", {"CLIPForImageClassification"}), contains("supported: CLIPModel"));
+    CHECK_THAT(refusal("dinov2_gated", "image_size", {8, 12}), contains("/image_size") && contains("not square"));
+    CHECK_THAT(refusal("dinov2", "image_size", 16), contains("'dinov2.embeddings.position_embeddings'"));
+    CHECK_THAT(refusal("dinov2_gated", [](nlohmann::json &c) { c["image_size"] = 8192, c["patch_size"] = 4; }),
+               contains("/patch_size") && contains("4194304 patches; expected at most 65536"));
+}
+
 TEST_CASE("architectures: mixtures of experts that are not supported, or are not what config.json says, are named") {
     using matchers::contains;
     CHECK_THAT(refusal("olmoe", "clip_qkv", 8.0), contains("/clip_qkv") && contains("not supported"));

@@ -64,6 +64,8 @@ TEST_CASE("run compares images with texts, and with labels") {
     CHECK(vectors.at(0).at("text") == "w7 w9");
     CHECK(vectors.at(1).at("embedding").size() == 28);
     CHECK_THAT(run_images({clip, "w7 w9"}).out, matchers::contains("TEXT"));
+    CHECK_THAT(run_images({clip, "what is w7.png"}).out, matchers::contains("TEXT")); // a sentence
+    CHECK_THAT(run_images({clip, "w7.png"}).err, matchers::contains("w7.png: No such file"));
     const nlohmann::json labels =
         nlohmann::json::parse(run_images({clip, "--labels", "w7 w9, w30", "--json"}, {.input = photo + "\n"}).out);
     REQUIRE(labels.at(0).at("labels").size() == 2);
