@@ -1,30 +1,21 @@
 #include "image_run.hpp"
 
 #include "interrupt.hpp"
+#include "model_arguments.hpp"
 #include "table.hpp"
 #include "vectors.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <filesystem>
 
 namespace lamina::cli {
 namespace {
 
 // What is read before it is answered, to limit memory.
-constexpr size_t most_images = 16, most_pixels = size_t{1} << 26;
+constexpr size_t most_images = 256, most_pixels = size_t{1} << 26;
+
+bool is_image_name(const std::string &text) { return media_named(text) == Media::image; }
 
 } // namespace
-
-bool is_image_name(const std::string &text) {
-    constexpr std::array<std::string_view, 4> endings{".png", ".jpg", ".jpeg", ".webp"};
-    std::string ending = std::filesystem::path(text).extension().string();
-    for (char &c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (std::ranges::find(endings, ending) == endings.end()) return false;
-    std::error_code error;
-    return text.find_first_of(" \t\n") == std::string::npos || std::filesystem::exists(text, error);
-}
 
 bool are_images(const std::vector<std::string> &arguments, const ModelContents &model) {
     return model.images && (!model.reading || std::ranges::any_of(arguments, is_image_name));
@@ -42,7 +33,7 @@ void ImageRun::arguments(const std::vector<std::string> &all, bool takes_texts) 
     std::vector<std::string> texts;
     for (const std::string &each : all) {
         if (!takes_texts || is_image_name(each)) {
-            read(each);
+            add(each, read_image(each));
             continue;
         }
         texts.push_back(each);
@@ -60,20 +51,23 @@ void ImageRun::arguments(const std::vector<std::string> &all, bool takes_texts) 
 
 int ImageRun::lines(LineReader lines) {
     for (auto files = lines.next(most_images); !files.empty(); files = lines.next(most_images))
-        for (size_t i = 0; i < files.size(); ++i) try {
-                read(files[i]);
+        for (size_t i = 0; i < files.size(); ++i) {
+            std::optional<Image> image;
+            try {
+                image = read_image(files[i]);
             } catch (const Error &e) {
                 if (e.code() != ErrorCode::input) throw; // no memory: that is not the file's fault
                 lines.refuse(i, e.what());
                 answers_.push_back({.name = files[i], .error = e.what()});
             }
+            if (image) add(files[i], std::move(*image));
+        }
     answer_read();
     print();
     return lines.status(output_);
 }
 
-void ImageRun::read(const std::string &file) {
-    Image image = read_image(file);
+void ImageRun::add(const std::string &file, Image image) {
     pixels_ += image.pixels.size() / 3;
     pending_.push_back(std::move(image));
     pending_answers_.push_back(answers_.size());
@@ -82,12 +76,11 @@ void ImageRun::read(const std::string &file) {
 }
 
 void ImageRun::answer_read() {
-    const size_t before = answers_.size() - pending_.size();
-    options_.progress = [&, before](size_t done, size_t) {
-        stop_if_interrupted();
-        output_.progress("images", before + done, all_);
-    };
     if (pending_.empty()) return;
+    options_.progress = [&](size_t done, size_t) {
+        stop_if_interrupted();
+        output_.progress("images", answered_ + done, all_);
+    };
     if (labels_.empty() && images_.gives == ImageReading::Gives::embedding) {
         const Tensor vectors = embed_images(session_, pending_, options_);
         for (size_t i = 0; i < pending_.size(); ++i) {
@@ -100,6 +93,7 @@ void ImageRun::answer_read() {
         for (size_t i = 0; i < pending_.size(); ++i) answers_[pending_answers_[i]].labels = std::move(found[i]);
     }
     output_.clear_progress();
+    answered_ += pending_.size();
     pending_.clear(), pending_answers_.clear();
     pixels_ = 0;
 }

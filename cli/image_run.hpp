@@ -13,9 +13,6 @@
 
 namespace lamina::cli {
 
-// Whether this is what the name of an image file looks like; with blanks in it, a text may end so, and the file must
-// exist.
-[[nodiscard]] bool is_image_name(const std::string &text);
 // Whether these are images for the model, which may also take texts; if there are none: whether it takes images alone.
 [[nodiscard]] bool are_images(const std::vector<std::string> &arguments, const ModelContents &model);
 [[nodiscard]] std::vector<Image> read_images(const std::vector<std::string> &files);
@@ -47,7 +44,7 @@ class ImageRun {
         std::string error = {};
     };
 
-    void read(const std::string &file); // throws Error(input); the image is answered with the next ones
+    void add(const std::string &file, Image image); // it is answered together with those that follow
     void answer_read();
     void print();
     [[nodiscard]] Json as_json() const;
@@ -62,7 +59,7 @@ class ImageRun {
     std::vector<Image> pending_;
     std::vector<size_t> pending_answers_; // theirs in answers_
     size_t pixels_ = 0;                   // of all that are pending
-    size_t all_ = 0;                      // images that are known of; 0: not known
+    size_t answered_ = 0, all_ = 0;       // images, and those that are known of; 0: not known
 };
 
 } // namespace lamina::cli

@@ -133,25 +133,26 @@ SessionOptions session_options(const SessionArguments &session, const Runtime &r
     return out;
 }
 
+std::optional<Media> media_named(const std::string &text) {
+    static const std::vector<std::pair<Media, std::vector<std::string_view>>> kinds{
+        {Media::audio, {".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".aac", ".aiff"}},
+        {Media::image, {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tiff"}},
+    };
+    std::error_code error;
+    if (text.find_first_of(" \t\n") != std::string::npos && !std::filesystem::exists(text, error)) return std::nullopt;
+    std::string ending = std::filesystem::path(text).extension().string();
+    for (char &c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const auto &[media, endings] : kinds)
+        if (std::ranges::find(endings, ending) != endings.end()) return media;
+    return std::nullopt;
+}
+
 void refuse_media(const std::vector<std::string> &texts) {
-    struct Kind {
-        const char *what;
-        std::vector<std::string_view> endings;
-    };
-    static const std::vector<Kind> kinds{
-        {"an audio file", {".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".aac", ".aiff"}},
-        {"an image", {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tiff"}},
-    };
-    for (const std::string &text : texts) {
-        if (text.find_first_of(" \t\n") != std::string::npos) continue; // a sentence may end in a name
-        std::string ending = std::filesystem::path(text).extension().string();
-        for (char &c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        for (const auto &[what, endings] : kinds)
-            if (std::ranges::find(endings, ending) != endings.end())
-                throw Error(ErrorCode::usage, text + " is the name of " + what +
-                                                  ", and this model takes text; if the name is the text, give it on "
-                                                  "stdin");
-    }
+    for (const std::string &text : texts)
+        if (const auto media = media_named(text))
+            throw Error(ErrorCode::usage, text + " is the name of " +
+                                              (*media == Media::audio ? "an audio file" : "an image") +
+                                              ", and this model takes text; if the name is the text, give it on stdin");
 }
 
 std::string graph_name(const std::string &given, const ModelContents &model) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ void add_session_options(const Arguments &app, SessionArguments &session,
 [[nodiscard]] SessionOptions session_options(const SessionArguments &session, const Runtime &runtime,
                                              const Device &device);
 
+// What the name of a file says of it, by its ending. A sentence may end so, too: with blanks in it, the file must
+// exist.
+enum class Media { audio, image };
+[[nodiscard]] std::optional<Media> media_named(const std::string &text);
 // Throws Error(usage) for a text that is the name of an audio or image file: this model takes text.
 void refuse_media(const std::vector<std::string> &texts);
 

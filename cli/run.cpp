@@ -308,7 +308,8 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
 } // namespace
 
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("run", "Run a model on texts, or one of its graphs on tensors.");
+    const Arguments app =
+        lamina.command("run", "Run a model on texts, images or audio, or one of its graphs on tensors.");
     app.footer("Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
                "texts prints their vectors or classes, one that takes images those of image files, and one that takes "
                "audio prints transcripts of audio files.\n"

@@ -115,6 +115,17 @@ GraphWriter::Tensor ImageGraph::with_positions(const std::string &positions, con
     return graph_->learned_positions(positions, x, "", tokens + patches());
 }
 
+GraphWriter::Tensor ImageGraph::attended(const Config &config, const std::string &module,
+                                         const GraphWriter::Tensor &x) const {
+    const int64_t heads = config.positive("num_attention_heads");
+    const int64_t channels = config.states("head_dim") ? config.positive("head_dim") : graph_->channels(x) / heads;
+    const GraphWriter::Linear options{.outputs = heads * channels, .biased = config.flag("qkv_bias")};
+    const GraphWriter::Tensor q = graph_->linear(module + ".query", x, options),
+                              k = graph_->linear(module + ".key", x, options),
+                              v = graph_->linear(module + ".value", x, options);
+    return graph_->attention(module + ".heads", q, k, v, {.heads = heads, .kv_heads = heads});
+}
+
 void ImageGraph::add_output(const std::string &name, const GraphWriter::Tensor &x, bool classes, Json matching) const {
     graph_->output(name, x);
     draft_->images->output = name;

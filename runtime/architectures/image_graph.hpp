@@ -23,6 +23,10 @@ class ImageGraph {
     // are resampled if images have another size than the model was trained with.
     [[nodiscard]] GraphWriter::Tensor with_positions(const std::string &positions, const GraphWriter::Tensor &x,
                                                      int64_t tokens) const;
+    // Self-attention of ViT and its kin, before the product that follows: MODULE.query, .key and .value of x. Reads
+    // "num_attention_heads", "head_dim" and "qkv_bias".
+    [[nodiscard]] GraphWriter::Tensor attended(const Config &config, const std::string &module,
+                                               const GraphWriter::Tensor &x) const;
     // The output for images: vectors, or classes.
     void add_output(const std::string &name, const GraphWriter::Tensor &x, bool classes, Json matching = nullptr) const;
 

@@ -65,6 +65,11 @@ TEST_CASE("run compares images with texts, and with labels") {
     CHECK(vectors.at(1).at("embedding").size() == 28);
     CHECK_THAT(run_images({clip, "w7 w9"}).out, matchers::contains("TEXT"));
     CHECK_THAT(run_images({clip, "what is w7.png"}).out, matchers::contains("TEXT")); // a sentence
+    CHECK_THAT(run_images({clip, "w7.gif"}).err, matchers::contains("w7.gif: No such file"));
+    const std::string too_long = "w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7 w7"; // which is no file's fault
+    const Finished refused = run_images({clip, "--labels", too_long, "--on-error", "skip"}, {.input = photo + "\n"});
+    CHECK(refused.status == 3);
+    CHECK_THAT(refused.err, matchers::contains("text 1: ") && !matchers::contains("line 1"));
     CHECK_THAT(run_images({clip, "w7.png"}).err, matchers::contains("w7.png: No such file"));
     const nlohmann::json labels =
         nlohmann::json::parse(run_images({clip, "--labels", "w7 w9, w30", "--json"}, {.input = photo + "\n"}).out);

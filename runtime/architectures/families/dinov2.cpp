@@ -17,7 +17,7 @@ class Dinov2 {
     explicit Dinov2(Draft &draft)
         : draft_(draft), config_(draft.config), images_(draft, draft.config, true), graph_(images_.graph()),
           prefix_(std::string(base) + "."), eps_(config_.real("layer_norm_eps")),
-          width_(config_.positive("hidden_size")), heads_(config_.positive("num_attention_heads")) {}
+          width_(config_.positive("hidden_size")) {}
 
     void build() {
         const int64_t layers = config_.layers("num_hidden_layers");
@@ -52,19 +52,13 @@ class Dinov2 {
     GraphWriter &graph_;
     std::string prefix_;
     double eps_;
-    int64_t width_, heads_;
+    int64_t width_;
 
     Tensor layer(const std::string &name, const Tensor &x) {
-        const std::string self = name + ".attention.attention", out = name + ".attention.output.dense";
-        const bool biased = config_.flag("qkv_bias");
-        const int64_t heads_width =
-            heads_ * (config_.states("head_dim") ? config_.positive("head_dim") : width_ / heads_);
-        const Tensor normed = graph_.layer_norm(name + ".norm1", x, {.eps = eps_});
-        const Tensor q = graph_.linear(self + ".query", normed, {.outputs = heads_width, .biased = biased}),
-                     k = graph_.linear(self + ".key", normed, {.outputs = heads_width, .biased = biased}),
-                     v = graph_.linear(self + ".value", normed, {.outputs = heads_width, .biased = biased});
-        const Tensor attended = graph_.attention(self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_});
-        scale(out, name + ".layer_scale1.lambda1", heads_width);
+        const std::string out = name + ".attention.output.dense";
+        const Tensor attended = images_.attended(config_, name + ".attention.attention",
+                                                 graph_.layer_norm(name + ".norm1", x, {.eps = eps_}));
+        scale(out, name + ".layer_scale1.lambda1", graph_.channels(attended));
         const Tensor added = graph_.linear(
             out, attended, {.residual = x, .weight = out + ".scaled.weight", .bias = out + ".scaled.bias"});
         return feed_forward(name, graph_.layer_norm(name + ".norm2", added, {.eps = eps_}), added);

@@ -16,7 +16,7 @@ class Vit {
     Vit(Draft &draft, std::string_view base, bool distilled)
         : draft_(draft), config_(draft.config), images_(draft, draft.config), graph_(images_.graph()),
           prefix_(std::string(base) + "."), distilled_(distilled), eps_(config_.real("layer_norm_eps")),
-          width_(config_.positive("hidden_size")), heads_(config_.positive("num_attention_heads")) {}
+          width_(config_.positive("hidden_size")) {}
 
     void build() {
         const int64_t layers = config_.layers("num_hidden_layers");
@@ -48,7 +48,7 @@ class Vit {
     std::string prefix_;
     bool distilled_; // another token learned from a teacher
     double eps_;
-    int64_t width_, heads_;
+    int64_t width_;
 
     [[nodiscard]] bool has(const std::string &module) const {
         return draft_.weights.entries().contains(module + ".weight");
@@ -64,15 +64,8 @@ class Vit {
     }
 
     Tensor layer(const std::string &name, const Tensor &x) {
-        const std::string self = name + ".attention.attention";
-        const bool biased = config_.flag("qkv_bias");
-        const int64_t heads_width =
-            heads_ * (config_.states("head_dim") ? config_.positive("head_dim") : width_ / heads_);
-        const Tensor normed = graph_.layer_norm(name + ".layernorm_before", x, {.eps = eps_});
-        const Tensor q = graph_.linear(self + ".query", normed, {.outputs = heads_width, .biased = biased}),
-                     k = graph_.linear(self + ".key", normed, {.outputs = heads_width, .biased = biased}),
-                     v = graph_.linear(self + ".value", normed, {.outputs = heads_width, .biased = biased});
-        const Tensor attended = graph_.attention(self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_});
+        const Tensor attended = images_.attended(config_, name + ".attention.attention",
+                                                 graph_.layer_norm(name + ".layernorm_before", x, {.eps = eps_}));
         const Tensor out = graph_.linear(name + ".attention.output.dense", attended, {.residual = x});
         return graph_.feed_forward(name, graph_.layer_norm(name + ".layernorm_after", out, {.eps = eps_}),
                                    {.hidden = config_.positive("intermediate_size"),
