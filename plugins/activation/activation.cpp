@@ -11,7 +11,7 @@ using namespace lamina::plugin;
 
 struct ActivationLayer {
     static constexpr auto id = "activation";
-    static constexpr auto summary = "scale * activation(x / scale) of every value";
+    static constexpr auto summary = "scale * activation(x / scale) * times, value by value";
     static constexpr auto source = "Hendrycks, Gimpel: Gaussian Error Linear Units, arXiv:1606.08415; soft cap: Gemma "
                                    "Team: Gemma 2, arXiv:2408.00118, section 2";
 
@@ -22,6 +22,7 @@ struct ActivationLayer {
     };
     static constexpr std::array inputs{
         input("x", "...", "any tensor"),
+        optional(input("times", "...", "what the activated values are multiplied by, as where x is a gate")),
     };
     static constexpr std::array outputs{
         by_rows(output("y", "...", "activated values")),
@@ -44,16 +45,21 @@ struct ActivationLayer {
         "B=2 T=63 activation=tanh scale=0.01 x=huge",
         "B=1 T=127 activation=gelu x=large",
         "B=1 T=33 activation=silu scale=2 x=huge",
+        "B=2 T=129 activation=sigmoid +times",
+        "B=1 T=33 activation=sigmoid x=huge",
+        "B=3 T=301 activation=silu +times x=large",
+        "B=1 T=257 activation=tanh scale=3 +times",
     };
 
     static void reference(const Call &call) {
-        const Tensor x = call.in("x"), y = call.out("y");
+        const Tensor x = call.in("x"), times = call.in("times"), y = call.out("y");
         const Activation activation = activation_of(call);
         const double scale = call.real("scale");
         for (const int64_t r : call.wanted(y))
-            std::ranges::transform(x.row(r), y.row(r).begin(), [&](double v) {
-                return static_cast<float>(scale * activated(activation, v / scale));
-            });
+            for (size_t i = 0; i < x.row(r).size(); ++i) {
+                const double factor = times ? times.row(r)[i] : 1;
+                y.row(r)[i] = static_cast<float>(scale * activated(activation, x.row(r)[i] / scale) * factor);
+            }
     }
 
     static void plan(const Call &call, Plan &plan) {
@@ -62,14 +68,16 @@ struct ActivationLayer {
             uint32_t size;
             float scale;
         } push{u32(size), static_cast<float>(call.real("scale"))};
-        plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 256)), {plan.in("x"), plan.out("y")}, push,
-                      {{0, static_cast<uint32_t>(activation_of(call))}});
+        plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 256)),
+                      {plan.in("x"), plan.in("times"), plan.out("y")}, push,
+                      {{0, static_cast<uint32_t>(activation_of(call))}, {1, static_cast<bool>(call.in("times"))}});
     }
 
   private:
     // The limits at the infinities, where the formulas would compute 0 times infinity.
     static double activated(Activation activation, double x) {
-        return std::isinf(x) && activation != Activation::tanh ? std::max(x, 0.0) : activate(activation, x);
+        const bool bounded = activation == Activation::tanh || activation == Activation::sigmoid;
+        return std::isinf(x) && !bounded ? std::max(x, 0.0) : activate(activation, x);
     }
 };
 

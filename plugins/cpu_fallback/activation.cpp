@@ -7,7 +7,7 @@
 namespace lamina::plugin::cpu_fallback {
 
 void activation(const Call &call) {
-    const Tensor x = call.in("x"), y = call.out("y");
+    const Tensor x = call.in("x"), times = call.in("times"), y = call.out("y");
     const auto of = static_cast<uint32_t>(call.integer("activation") + 1); // the contract has no LAMINA_NONE
     const auto factor = static_cast<float>(call.real("scale"));
     in_ranges(x.size(), part_values, [&](int64_t first, int64_t end) {
@@ -16,6 +16,7 @@ void activation(const Call &call) {
         if (factor != 1) scale(values, end - first, 1 / factor);
         activate(of, values, end - first);
         if (factor != 1) scale(values, end - first, factor);
+        if (times) multiply(values, times.f32().data() + first, end - first);
     });
 }
 

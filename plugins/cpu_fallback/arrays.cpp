@@ -87,6 +87,9 @@ HWY_INLINE Floats gelu_tanh(Floats v) {
 HWY_INLINE Floats swish(Floats v, float factor) {
     return hn::Div(v, hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Mul(v, set(-factor)), set(87)))));
 }
+HWY_INLINE Floats sigmoid(Floats v) {
+    return hn::Div(set(1), hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Neg(v), set(87)))));
+}
 
 // y = (x - shift - mean) * factor * weight + bias + added.
 HWY_INLINE void finish_norm(const float *x, int64_t n, float shift, float mean, float factor, const NormOutput &out) {
@@ -116,9 +119,16 @@ HWY_ATTR void activate(uint32_t activation, float *values, int64_t n) {
         return map(values, n, [](Floats v) HWY_ATTR { return hn::Tanh(floats, v); });
     case LAMINA_QUICK_GELU:
         return map(values, n, [](Floats v) HWY_ATTR { return swish(v, 1.702F); });
+    case LAMINA_SIGMOID:
+        return map(values, n, [](Floats v) HWY_ATTR { return sigmoid(v); });
     default: // LAMINA_NONE
         return;
     }
+}
+
+HWY_ATTR void multiply(float *values, const float *by, int64_t n) {
+    for (int64_t i = 0; i < n; i += lanes)
+        store(hn::Mul(load(values + i, n - i), load(by + i, n - i)), values + i, n - i);
 }
 
 HWY_ATTR float greatest(const float *values, int64_t n) {
@@ -199,6 +209,7 @@ HWY_AFTER_NAMESPACE();
 namespace lamina::plugin::cpu_fallback {
 
 HWY_EXPORT(activate);
+HWY_EXPORT(multiply);
 HWY_EXPORT(greatest);
 HWY_EXPORT(exponentials);
 HWY_EXPORT(scale);
@@ -207,6 +218,7 @@ HWY_EXPORT(layer_norm_row);
 HWY_EXPORT(rms_norm_row);
 
 void activate(uint32_t activation, float *values, int64_t n) { HWY_DYNAMIC_DISPATCH(activate)(activation, values, n); }
+void multiply(float *values, const float *by, int64_t n) { HWY_DYNAMIC_DISPATCH(multiply)(values, by, n); }
 float greatest(const float *values, int64_t n) { return HWY_DYNAMIC_DISPATCH(greatest)(values, n); }
 double exponentials(float *values, int64_t n, float shift) {
     return HWY_DYNAMIC_DISPATCH(exponentials)(values, n, shift);

@@ -6,8 +6,11 @@
 
 namespace lamina::plugin::cpu_fallback {
 
-// Replaces each value by its activation: LAMINA_NONE to LAMINA_TANH of product_numbers.h.
+// Replaces each value by its activation: LAMINA_NONE to LAMINA_SIGMOID of product_numbers.h.
 void activate(uint32_t activation, float *values, int64_t n);
+
+// Multiplies each value by its own factor.
+void multiply(float *values, const float *by, int64_t n);
 
 // The greatest value, or the least float if there is none above it.
 float greatest(const float *values, int64_t n);

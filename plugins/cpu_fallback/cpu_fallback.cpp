@@ -34,7 +34,8 @@ struct CpuFallback {
         "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
-        cpu_kernel<cpu_fallback::activation>("activation", "activation=" LAMINA_ACTIVATIONS " scale; x: ... -> y: ..."),
+        cpu_kernel<cpu_fallback::activation>("activation",
+                                             "activation=" LAMINA_ACTIVATIONS " scale; x: ..., times?: ... -> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
             "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, "
@@ -42,6 +43,9 @@ struct CpuFallback {
             "keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, distance_bias?: heads 2*R+1, "
             "position?: i32 B; slopes?: heads -> y: sequence B Tq heads*D; key_cache=position: B M kv_heads*D, "
             "value_cache=position: B M kv_heads*D"),
+        cpu_kernel<cpu_fallback::causal_conv1d>(
+            "causal_conv1d", "activation=none|" LAMINA_ACTIVATIONS "; x: B T C, position?: i32 B, lengths?: i32 B; "
+                             "weight: C K, bias?: C -> y: B T C; before=position: B K-1 C"),
         cpu_kernel<cpu_fallback::conv1d>(
             "conv1d", "stride padding end_padding=padding activation=none|" LAMINA_ACTIVATIONS "; "
                       "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
@@ -53,6 +57,10 @@ struct CpuFallback {
         feed_forward<3>,
         feed_forward<2>,
         feed_forward<1>,
+        cpu_kernel<cpu_fallback::gated_delta_rule>(
+            "gated_delta_rule", "heads key_heads=heads key_dim tiled eps; x: B T 2*key_heads*key_dim+heads*E, "
+                                "fading: B T heads, writing: B T heads, position?: i32 B, lengths?: i32 B; "
+                                "log_rate: heads, offset: heads -> y: B T heads*E; memory=position: B heads key_dim E"),
         cpu_kernel<cpu_fallback::layer_norm>("layer_norm",
                                              "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C"),
         linear<3>,

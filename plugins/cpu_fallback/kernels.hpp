@@ -7,8 +7,10 @@ namespace lamina::plugin::cpu_fallback {
 
 void activation(const Call &call);
 void attention(const Call &call);
+void causal_conv1d(const Call &call);
 void conv1d(const Call &call);
 void embedding(const Call &call);
+void gated_delta_rule(const Call &call);
 void layer_norm(const Call &call);
 void log_mel(const Call &call);
 void log_softmax(const Call &call);

@@ -49,6 +49,7 @@ struct FeedForward {
         "B=1 T=65 C=63 H=65 activation=relu weights=f16",
         "B=1 T=6 C=32 H=64 activation=gelu +up_bias x=offset",
         "B=1 T=11 C=36 H=48 activation=gelu_tanh +gate_weight x=huge",
+        "B=2 T=5 C=36 H=40 activation=sigmoid +gate_weight",
         "B=1 T=9 C=36 H=44 activation=quick_gelu +up_bias +down_bias +residual",
         "B=1 T=2 C=48 H=64 activation=silu +up_bias x=large",
         "B=2 T=9 C=64 H=96 activation=silu +gate_weight +up_bias +residual weights=q8_0",

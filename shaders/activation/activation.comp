@@ -1,6 +1,6 @@
-// Activation: y = scale * activation(x / scale), value by value.
+// Activation: y = scale * activation(x / scale) * times, value by value.
 //
-// x, y: any shape, size values in all.
+// x, times, y: any shape, size values in all. Times may be left out.
 // Dispatch: a workgroup of 64 per 256 values. The four loads of an invocation are on their way at a time.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,23 +17,28 @@ layout(push_constant) uniform Push {
     float scale;
 };
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(std430, set = 0, binding = 1) writeonly buffer Y { float y[]; };
+layout(constant_id = 1) const bool HAS_TIMES = false;
+layout(std430, set = 0, binding = 1) readonly buffer Times { float times[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
 
 float activated(float of) {
     const float v = of / scale;
-    // Beyond +-100, all of them but tanh are exactly 0 on the left and x on the right. At the infinities their formulas
-    // would compute 0 times infinity.
-    const bool far = ACTIVATION != LAMINA_TANH && abs(v) > 100.0;
+    // Beyond +-100, all that have no bounds are exactly 0 on the left and x on the right. At the infinities their
+    // formulas would compute 0 times infinity.
+    const bool far = ACTIVATION != LAMINA_TANH && ACTIVATION != LAMINA_SIGMOID && abs(v) > 100.0;
     return far ? max(of, 0.0) : scale * activate(ACTIVATION, v);
 }
 
 void main() {
     const uint first = workgroup_number() * 256u + gl_LocalInvocationID.x;
     if (first + 192u < size) {
-        float v[4];
-        [[unroll]] for (uint i = 0u; i < 4u; ++i) v[i] = x[first + i * 64u];
-        [[unroll]] for (uint i = 0u; i < 4u; ++i) y[first + i * 64u] = activated(v[i]);
+        float v[4], by[4];
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+            v[i] = x[first + i * 64u];
+            by[i] = HAS_TIMES ? times[first + i * 64u] : 1.0;
+        }
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) y[first + i * 64u] = activated(v[i]) * by[i];
     } else {
-        for (uint i = first; i < size; i += 64u) y[i] = activated(x[i]);
+        for (uint i = first; i < size; i += 64u) y[i] = activated(x[i]) * (HAS_TIMES ? times[i] : 1.0);
     }
 }

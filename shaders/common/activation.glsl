@@ -38,6 +38,7 @@ float activate(uint activation, float x) {
     if (activation == LAMINA_SILU) return times_sigmoid(x, x);
     if (activation == LAMINA_QUICK_GELU) return times_sigmoid(x, 1.702 * x);
     if (activation == LAMINA_TANH) return safe_tanh(x);
+    if (activation == LAMINA_SIGMOID) return times_sigmoid(1.0, x);
     return x;
 }
 

@@ -31,11 +31,12 @@ enum class Activation : uint32_t {
     gelu_tanh = LAMINA_GELU_TANH,
     silu = LAMINA_SILU,
     tanh = LAMINA_TANH,
-    quick_gelu = LAMINA_QUICK_GELU
+    quick_gelu = LAMINA_QUICK_GELU,
+    sigmoid = LAMINA_SIGMOID
 };
 
 // The names of all but none, in this order, as a parameter of a layer has them.
-#define LAMINA_ACTIVATIONS "relu|gelu|gelu_tanh|silu|tanh|quick_gelu"
+#define LAMINA_ACTIVATIONS "relu|gelu|gelu_tanh|silu|tanh|quick_gelu|sigmoid"
 
 // A layer's parameter, and its value in a call.
 inline constexpr lamina_param activation_param =
@@ -58,6 +59,8 @@ inline double activate(Activation activation, double x) {
         return std::tanh(x);
     case Activation::quick_gelu:
         return x / (1 + std::exp(-1.702 * x));
+    case Activation::sigmoid:
+        return 1 / (1 + std::exp(-x));
     }
     throw std::logic_error("unknown activation");
 }

@@ -10,6 +10,7 @@
 #define LAMINA_SILU 4u
 #define LAMINA_TANH 5u
 #define LAMINA_QUICK_GELU 6u
+#define LAMINA_SIGMOID 7u
 
 #define LAMINA_ADD 1u
 #define LAMINA_MULTIPLY 2u

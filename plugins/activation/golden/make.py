@@ -7,9 +7,13 @@ x = random(3, 21, scale=3.0)
 gelu, silu = torch.nn.functional.gelu, torch.nn.functional.silu
 for name, f in (("relu", torch.relu), ("gelu", gelu), ("silu", silu), ("tanh", torch.tanh),
                 ("gelu_tanh", lambda v: gelu(v, approximate="tanh")),
-                ("quick_gelu", lambda v: v * torch.sigmoid(1.702 * v))):
+                ("quick_gelu", lambda v: v * torch.sigmoid(1.702 * v)), ("sigmoid", torch.sigmoid)):
     write(__file__, name, {"activation": name}, {"x": x}, {"y": f(x)})
 
 logits = random(3, 21, scale=80.0)
 logits[0, 3], logits[1, 7] = torch.inf, -torch.inf
 write(__file__, "softcap", {"activation": "tanh", "scale": 30}, {"x": logits}, {"y": 30 * torch.tanh(logits / 30)})
+
+times = random(3, 21)
+for name, f in (("silu", silu), ("sigmoid", torch.sigmoid)):
+    write(__file__, name + "_gate", {"activation": name}, {"x": x, "times": times}, {"y": f(x) * times})
