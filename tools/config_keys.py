@@ -38,7 +38,8 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo",
                "gpt_neox", "gptj", "granite", "granitemoe", "gte", "llama", "m2m_100", "marian", "mbart", "mistral",
                "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
-               "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "roberta", "smollm3", "stablelm",
+               "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text",
+               "qwen3_5_text", "qwen3_moe", "qwen3_next", "roberta", "smollm3", "stablelm",
                "starcoder2", "t5", "vit", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
@@ -205,9 +206,11 @@ TINY = dict(vocab_size=53, hidden_size=32, d_model=32, n_embd=32, dim=32, num_hi
             max_position_embeddings=32, n_positions=32, max_source_positions=4, max_target_positions=16, num_mel_bins=5,
             pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=3,
             sliding_window=4, word_embed_proj_dim=32, attention_types=[[["global", "local"], 1]], rotary_dim=8,
-            image_size=8, patch_size=4)
+            image_size=8, patch_size=4, linear_num_value_heads=2, linear_num_key_heads=1, linear_key_head_dim=8,
+            linear_value_head_dim=8, full_attention_interval=2, num_experts=4, num_experts_per_tok=2)
 TINY |= {part: {key: TINY[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-                                           "intermediate_size", "image_size", "patch_size")}
+                                           "intermediate_size", "image_size", "patch_size", "num_key_value_heads",
+                                           "full_attention_interval")}
          for part in ("text_config", "vision_config")}
 
 
@@ -228,15 +231,21 @@ def watched(config_class):
         return original(self, key)
 
     names = {field.name for field in dataclasses.fields(config_class)}
+    if "linear_num_key_heads" in names:
+        names.add("full_attention_interval")  # a key of config.json without a field
     config = config_class(**{key: value for key, value in TINY.items() if key in names})
     ids = torch.tensor([[4, 5, 6, 7, TINY["eos_token_id"]]])
     PreTrainedConfig.__getattribute__ = watching
     try:
         for model_class in model_classes(config_class):
+            if issubclass(model_class.config_class, PreTrainedConfig) and not isinstance(config, model_class.config_class):
+                continue  # it takes a part of this configuration, which has an entry of its own
             model = model_class(config).eval()
             inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8),
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
+            if "image_grid_thw" in taken:  # images of such a model have a grid each; here it reads a text
+                del inputs["pixel_values"]
             with torch.no_grad():
                 model(**{key: value for key, value in inputs.items() if key in taken})
     finally:

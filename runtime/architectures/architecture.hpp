@@ -51,10 +51,11 @@ struct GgufRotary {
 // A model under construction, from a Hugging Face folder or a GGUF file.
 struct Draft {
     const Config &config;
-    model::Weights &weights;           // named as in the files; an architecture may add more
-    const Config &generation;          // generation_config.json, or `config` if there is none
-    bool gguf = false;                 // read from a GGUF file
-    std::filesystem::path folder = {}; // of a Hugging Face model
+    model::Weights &weights;            // named as in the files; an architecture may add more
+    const Config &generation;           // generation_config.json, or `config` if there is none
+    bool gguf = false;                  // read from a GGUF file
+    std::optional<bool> tie_words = {}; // "tie_word_embeddings", if `config` does not say it
+    std::filesystem::path folder = {};  // of a Hugging Face model
     GgufRotary rotary = {};
     std::optional<SentenceModules> sentences = {};  // of a model that embeds texts
     std::optional<Task> task = {};                  // none: the architecture sets it, by the weights
@@ -107,6 +108,9 @@ struct Architecture {
     // and no layer takes belongs to the head of another task, and is left out. Empty: names have no such prefix.
     std::string_view base = {};
     std::span<const Renaming> renamed = {}; // of tensors in published files; transformers, conversion_mapping.py
+    // Of a model that also sees: the model_type of its "text_config", which says how it is built for texts alone;
+    // `build` is null.
+    std::string_view of_texts = {};
 };
 
 // All architectures. Each file families/NAME.cpp defines families::NAME(), which returns those of the file; CMake

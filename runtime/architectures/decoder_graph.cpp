@@ -1,9 +1,16 @@
 #include "architectures/decoder_graph.hpp"
 
+#include "architectures/made_modules.hpp"
+
 #include <algorithm>
 
 namespace lamina::architectures {
 namespace {
+
+bool is_tied(const Draft &draft) {
+    const bool tied = draft.config.flag("tie_word_embeddings");
+    return draft.tie_words.value_or(tied);
+}
 
 Task task_of(const Draft &draft, bool tied) {
     if (draft.sentences) return Task::none;
@@ -26,7 +33,7 @@ void refuse_sliding_layers(const Config &config) {
 }
 
 DecoderGraph::DecoderGraph(Draft &draft)
-    : draft_(&draft), tied_(draft.config.flag("tie_word_embeddings")), task_(task_of(draft, tied_)),
+    : draft_(&draft), tied_(is_tied(draft)), task_(task_of(draft, tied_)),
       graph_(&draft.graph(task_ == Task::words ? "decode" : "encode")), ids_(graph_->input("ids", DType::i32, "B T")) {
     draft.causal = true;
     if (task_ == Task::words)
@@ -35,10 +42,24 @@ DecoderGraph::DecoderGraph(Draft &draft)
         lengths_ = graph_->input("lengths", DType::i32, "B");
 }
 
+GraphWriter::Tensor DecoderGraph::target_lengths() const {
+    const char *const name = "target_lengths";
+    if (!continues()) return "";
+    return graph_->takes(name) ? name : graph_->input(name, DType::i32, "B");
+}
+
 GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, const GraphWriter::Tensor &x,
                                                  const SelfAttention &options) const {
     GraphWriter &graph = *graph_;
-    const auto projected = [&](const char *name, int64_t heads) {
+    const std::string query = options.gated ? ".query" : ".q_proj", gate = ".gate";
+    const int64_t width = options.heads * options.head_dim;
+    if (options.gated)
+        split_by_heads(*draft_, graph, module + ".q_proj",
+                       {.inputs = graph.channels(x),
+                        .parts = {{module + query, width}, {module + gate, width}},
+                        .biased = options.biased},
+                       options.heads);
+    const auto projected = [&](const std::string &name, int64_t heads) {
         return graph.linear(module + name, x, {.outputs = heads * options.head_dim, .biased = options.biased});
     };
     const auto placed = [&](const std::string &name, GraphWriter::Tensor rows, int64_t heads) {
@@ -46,19 +67,23 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
         return options.rotary != nullptr ? (*options.rotary)(graph, module + name + "_rotary", rows, heads, position_)
                                          : rows;
     };
-    const GraphWriter::Tensor q = placed(".q", projected(".q_proj", options.heads), options.heads),
+    const GraphWriter::Tensor q = placed(".q", projected(query, options.heads), options.heads),
                               k = placed(".k", projected(".k_proj", options.kv_heads), options.kv_heads),
                               v = projected(".v_proj", options.kv_heads);
-    const GraphWriter::Tensor attended = graph.attention(module + ".heads", q, k, v,
-                                                         {.heads = options.heads,
-                                                          .kv_heads = options.kv_heads,
-                                                          .causal = true,
-                                                          .scale = options.scale,
-                                                          .softcap = options.softcap,
-                                                          .window = options.window,
-                                                          .position = position_,
-                                                          .key_lengths = lengths_,
-                                                          .slopes = options.slopes});
+    GraphWriter::Tensor attended = graph.attention(module + ".heads", q, k, v,
+                                                   {.heads = options.heads,
+                                                    .kv_heads = options.kv_heads,
+                                                    .causal = true,
+                                                    .scale = options.scale,
+                                                    .softcap = options.softcap,
+                                                    .window = options.window,
+                                                    .position = position_,
+                                                    .key_lengths = lengths_,
+                                                    .slopes = options.slopes});
+    if (options.gated)
+        attended =
+            graph.layer(module + ".gated", "activation", {{"x", projected(gate, options.heads)}, {"times", attended}},
+                        {{"activation", "sigmoid"}});
     return graph.linear(module + "." + options.out, attended,
                         {.outputs = graph.channels(x), .residual = options.residual, .biased = options.out_biased});
 }

@@ -27,6 +27,10 @@ class DecoderGraph {
     // Of the texts, in a graph that reads them; else empty.
     [[nodiscard]] const GraphWriter::Tensor &lengths() const { return lengths_; }
 
+    // How many of the ids count, in a graph that continues texts; else empty. For layers whose states cannot forget
+    // tokens: the first call adds the input.
+    [[nodiscard]] GraphWriter::Tensor target_lengths() const;
+
     // Whether it continues texts.
     [[nodiscard]] bool continues() const { return task_ == Task::words; }
 
@@ -39,6 +43,7 @@ class DecoderGraph {
     struct SelfAttention {
         int64_t heads, kv_heads, head_dim;
         bool biased = false, out_biased = false;
+        bool gated = false; // what a head attends to is multiplied by a sigmoid: MODULE.q_proj has both, head by head
         std::string out = "o_proj";
         HeadNorm norm = {};                  // empty: none
         const RotaryLayer *rotary = nullptr; // null: positions do not count here

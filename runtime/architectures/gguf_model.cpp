@@ -20,9 +20,13 @@ using model::GgufType;
 using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 6> others{
-    "attention.sliding_window_pattern", "attention.value_length", "rope.dimension_count", "rope.scale_linear",
-    "rope.scaling.attn_factor",         "rope.scaling.finetuned"};
+constexpr std::array<std::string_view, 7> others{"attention.sliding_window_pattern",
+                                                 "attention.value_length",
+                                                 "rope.dimension_count",
+                                                 "rope.dimension_sections", // of positions of images
+                                                 "rope.scale_linear",
+                                                 "rope.scaling.attn_factor",
+                                                 "rope.scaling.finetuned"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
 constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",

@@ -10,25 +10,49 @@
 
 namespace lamina::architectures {
 namespace fs = std::filesystem;
+namespace {
+
+// The settings of a model, or of the part of it that reads and writes texts, whose model_type then replaces that of the
+// whole. What else is in config.json is about images.
+Config part_for_texts(const Config &whole, std::string &model_type, std::optional<bool> &tie_words) {
+    const std::string_view type = architecture_of(model_type, whole).of_texts;
+    if (type.empty()) return whole;
+    constexpr const char *key = "text_config";
+    if (!whole.has(key))
+        whole.fail(key, "is missing: expected the settings for texts, of the model_type " + std::string(type));
+    const Config texts = whole.part(key, type);
+    if (texts.has("model_type")) texts.expect("model_type", std::string(type).c_str());
+    // The class that a file names counts: of the whole, or of the part alone.
+    const std::vector<std::string> classes = whole.texts("architectures");
+    const bool of_whole = classes.empty() || !classes.front().ends_with("ForCausalLM");
+    if (of_whole) tie_words = whole.flag("tie_word_embeddings");
+    model_type = type;
+    return texts;
+}
+
+} // namespace
 
 std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(text_of(file), file.string());
-    const Config config = Config::of_model(document.root());
-    refuse_unsupported(config);
+    const Config whole = Config::of_model(document.root());
+    refuse_unsupported(whole);
+    std::string model_type = whole.text("model_type");
+    std::optional<bool> tie_words;
+    const Config config = part_for_texts(whole, model_type, tie_words);
     std::optional<JsonText> generation_document;
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
-    const std::string model_type = config.text("model_type");
     const Architecture &architecture = architecture_of(model_type, config);
     model::Weights weights = as_loaded(model::open_safetensors_folder(folder), architecture.base, architecture.renamed);
     auto sentences = SentenceModules::read(folder, weights); // adds weights
     Draft draft{.config = config,
                 .weights = weights,
                 .generation = generation,
+                .tie_words = tie_words,
                 .folder = folder,
                 .sentences = std::move(sentences),
-                .task = task_of(config),
+                .task = task_of(whole),
                 .texts = read_text_settings(config, generation, folder)};
     return assemble(draft, model_type, folder);
 }

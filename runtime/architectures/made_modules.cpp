@@ -3,6 +3,8 @@
 #include "architectures/weight_parts.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace lamina::architectures {
 namespace {
@@ -44,22 +46,28 @@ void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fu
 }
 
 void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups) {
+    std::map<std::string, int64_t> rows_of_module;
+    for (const auto &[name, rows] : fused.parts) rows_of_module[name] += rows;
     for_each_tensor(draft, graph, module, fused, [&](const std::string &kind, const model::Weight &tensor) {
         const int64_t group = rows_of(fused) / groups;
-        int64_t first = 0; // within a group
-        for (const auto &[name, rows] : fused.parts) {
-            const int64_t each = rows / groups;
+        std::map<std::string, std::pair<Tensor, size_t>> made; // and how much of it is filled
+        for (const auto &[name, rows] : rows_of_module) {
             Shape shape = tensor.type.shape;
             shape.front() = rows;
-            Tensor out(TensorType{tensor.type.dtype, shape});
-            std::byte *to = out.bytes().data();
-            for (int64_t g = 0; g < groups; ++g) {
-                const model::Weight part = tensor.rows(g * group + first, g * group + first + each);
-                to = std::ranges::copy(part.bytes(), to).out;
-            }
-            draft.weights.add(name + kind, model::Weight::of(std::move(out)));
-            first += each;
+            made.try_emplace(name, Tensor(TensorType{tensor.type.dtype, shape}), 0);
         }
+        int64_t first = 0; // within a group
+        for (const auto &[name, rows] : fused.parts) {
+            auto &[out, filled] = made.at(name);
+            for (int64_t g = 0; g < groups; ++g) {
+                const model::Weight part = tensor.rows(g * group + first, g * group + first + rows / groups);
+                std::ranges::copy(part.bytes(), out.bytes().subspan(filled).begin());
+                filled += part.bytes().size();
+            }
+            first += rows / groups;
+        }
+        for (auto &[name, tensor_and_size] : made)
+            draft.weights.add(name + kind, model::Weight::of(std::move(tensor_and_size.first)));
     });
 }
 

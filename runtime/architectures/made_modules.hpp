@@ -20,7 +20,7 @@ struct Fused {
 void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused);
 
 // The same where the rows of the parts take turns, head by head: for each of `groups` heads those of the first part,
-// those of the second and so on. Copies them.
+// those of the second and so on. Parts of the same name follow each other in one module. Copies them.
 void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups);
 
 // Makes tensors of this shape, in this order, one: NAME (number of tensors, shape...). Nothing is copied before it is

@@ -36,9 +36,10 @@ Mixture::Mixture(Draft &draft, const MixtureKind &kind)
 void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64_t width) const {
     const std::string experts = module + ".experts", up = experts + ".up_proj.weight",
                       gate = experts + ".gate_proj.weight", down = experts + ".down_proj.weight";
-    if (kind_->inputs != nullptr) {
-        const std::string inputs = module + "." + kind_->inputs + ".weight",
-                          outputs = module + "." + kind_->outputs + ".weight";
+    const auto part_of = [&](const char *name) { return name == nullptr ? std::string() : module + "." + name; };
+    const std::string inputs = part_of(kind_->inputs), outputs = part_of(kind_->outputs);
+    const auto &entries = draft_->weights.entries();
+    if (kind_->inputs != nullptr && (!kind_->or_single || entries.contains(inputs) || entries.contains(outputs))) {
         graph.require(inputs, {experts_, 2 * hidden_, width});
         graph.require(outputs, {experts_, width, hidden_});
         std::vector<model::Weight> gates, ups;

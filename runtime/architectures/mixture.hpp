@@ -16,8 +16,9 @@ struct MixtureKind {
     const char *hidden = "moe_intermediate_size"; // key: their channels
     // A folder has EXPERTS.0.UP.weight and so on; GGUF files have stacks.
     const char *up = "up_proj", *gate = "gate_proj", *down = "down_proj";
-    // A folder has the stacks INPUTS.weight (experts, gate and up, tokens) and OUTPUTS.weight; null: it has not.
+    // A folder has the stacks INPUTS (experts, gate and up, tokens) and OUTPUTS; null: it has not.
     const char *inputs = nullptr, *outputs = nullptr;
+    bool or_single = false; // or, if it has neither, experts one by one
     bool normalized = true; // the weights of a token add up to 1, unless config.json says otherwise (norm_topk_prob)
     bool shared = false;    // one more expert, for every token, with a share of its own
 };

@@ -173,6 +173,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     for (const char *key : {"rope_type", "rope_theta"})
         if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
+    if (kind.axes) rope.ignore({"mrope_interleaved", "mrope_section"});
     const double part = part_of(config, rope, type, kind);
     const double outside = config.real(kind.theta_key);
     const double theta = object ? rope.real("rope_theta", outside) : outside;

@@ -19,7 +19,7 @@ int64_t context_of(const Config &config) {
     int64_t out = INT32_MAX;
     for (const char *key : {"max_position_embeddings", "n_positions", "max_seq_len"})
         if (config.has(key)) out = config.positive(key);
-    const std::string type = config.text("model_type");
+    const std::string type = config.text("model_type", "");
     if (type.ends_with("roberta") || type == "camembert") out -= config.integer("pad_token_id", 1) + 1;
     if (type == "mpnet") out -= 2;
     if (out < 1) config.fail("max_position_embeddings", "no position is left after those of padding");
@@ -108,7 +108,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         out.file = "tokenizer.json";
         out.tokenizer = Tokenizer::load(folder / out.file);
         out.source = out.target = Json{{"tokenizer", out.file}};
-    } else if (const auto made = made_tokenizer(folder, config.text("model_type"))) {
+    } else if (const auto made = made_tokenizer(folder, config.text("model_type", ""))) {
         out.file = "tokenizer.json";
         out.tokenizer = Tokenizer::parse(*made, folder.string() + ": its tokenizer");
         out.source = out.target = Json{{"tokenizer", out.file}};
@@ -266,6 +266,7 @@ Json generation_block(const Draft &draft) {
              {"max_length", read_max_length(draft.generation, audio)},
              {"context", texts.context},
              {"target", texts.target}};
+    if (draft.graphs.at("decode").takes("target_lengths")) out["target_lengths"] = "target_lengths";
     if (!texts.sampling.empty()) out["sampling"] = texts.sampling;
     out["decoding"] = json_of(read_decoding(draft.generation, audio));
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {

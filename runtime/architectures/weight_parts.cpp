@@ -2,6 +2,7 @@
 
 #include <lamina/error.hpp>
 
+#include <cmath>
 #include <cstring>
 
 namespace lamina::architectures {
@@ -11,6 +12,15 @@ int64_t size_of_part(int64_t size, int64_t parts) {
     if (size % parts == 0) return size / parts;
     throw Error(ErrorCode::input, "an axis of " + std::to_string(size) + " cannot be split into " +
                                       std::to_string(parts) + " equal parts");
+}
+
+// f(value) of every value, as f32.
+template <class F> model::Weight of_values(const model::Weight &weight, const F &f) {
+    const auto &storage = storage_of(weight.type.dtype);
+    Tensor out(TensorType{DType::f32, weight.type.shape});
+    storage.widen(weight.bytes().data(), element_count(weight.type.shape) / storage.block_values, out.f32().data());
+    for (float &value : out.f32()) value = static_cast<float>(f(value));
+    return model::Weight::of(std::move(out));
 }
 
 } // namespace
@@ -46,11 +56,11 @@ model::Weight as_vector(model::Weight row) {
 }
 
 model::Weight scaled(const model::Weight &weight, double factor) {
-    const auto &storage = storage_of(weight.type.dtype);
-    Tensor out(TensorType{DType::f32, weight.type.shape});
-    storage.widen(weight.bytes().data(), element_count(weight.type.shape) / storage.block_values, out.f32().data());
-    for (float &value : out.f32()) value = static_cast<float>(value * factor);
-    return model::Weight::of(std::move(out));
+    return of_values(weight, [&](double value) { return value * factor; });
+}
+
+model::Weight logarithms(const model::Weight &weight) {
+    return of_values(weight, [](double value) { return std::log(-value); });
 }
 
 model::Weight rows_scaled(const model::Weight &weight, const model::Weight &factors) {

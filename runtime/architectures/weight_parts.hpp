@@ -18,6 +18,9 @@ namespace lamina::architectures {
 // Every value times `factor`, as f32.
 [[nodiscard]] model::Weight scaled(const model::Weight &weight, double factor);
 
+// log(-value) of every value, as f32.
+[[nodiscard]] model::Weight logarithms(const model::Weight &weight);
+
 // Row i (of a vector: value i) times factor i, as f32. Throws Error(input) if there are not as many factors as rows.
 [[nodiscard]] model::Weight rows_scaled(const model::Weight &weight, const model::Weight &factors);
 

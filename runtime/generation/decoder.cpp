@@ -29,7 +29,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
                  Sequences::Shape{batch_, longest_, positions_, cached_ ? capacity : 0, candidates(shape.candidates),
                                   shape.narrow && cached_ && given_.empty()});
     all_->prepare();
-    if (fits && model_.encode.empty()) all_->taken = std::move(held.rows);
+    if (fits && model_.encode.empty()) all_->take_up(std::move(held.rows));
     const plan::GraphPlan &plan = all_->program().plan();
     const auto columns = [&](const std::string &output) {
         return static_cast<size_t>(plan.tensors[static_cast<size_t>(plan.outputs.at(output))].type.shape.back());
@@ -54,7 +54,7 @@ std::optional<plan::Candidates> Decoder::candidates(size_t count) const {
 Decoder::~Decoder() {
     if (!holds_caches()) return;
     session_.decoding = nullptr;
-    if (cached_ && whole_ && all_->in_order()) session_.cached = {all_->capacity(), std::move(all_->taken)};
+    if (cached_ && whole_ && all_->in_order()) session_.cached = {all_->capacity(), all_->give_back()};
 }
 
 // Refuses what cannot fit, with caches of so many tokens a row, before the weights of the decoder are uploaded.
@@ -94,16 +94,18 @@ void Decoder::expect_room(size_t capacity, const std::optional<plan::Candidates>
 // ---- Steps ----
 
 size_t Decoder::common(size_t row, std::span<const int32_t> tokens) const {
-    const Ids &taken = all_->taken[row];
+    const Ids &taken = all_->taken(row);
     const auto same = std::ranges::mismatch(taken, tokens.first(tokens.size() - 1)).in1;
-    return static_cast<size_t>(same - taken.begin());
+    return model_.recurrent() && same != taken.end() ? 0 : static_cast<size_t>(same - taken.begin());
 }
 
 size_t Decoder::begin(size_t first_row, size_t rows, std::span<const int32_t> tokens, bool reuse) {
     size_t kept = reuse && cached_ ? tokens.size() : 0;
     for (size_t r = first_row; r < first_row + rows && kept != 0; ++r) kept = std::min(kept, common(r, tokens));
+    for (size_t r = first_row; r < first_row + rows; ++r) // the others of these rows may have taken more
+        if (model_.recurrent() && all_->taken(r).size() != kept) kept = 0;
     for (size_t r = first_row; r < first_row + rows; ++r) {
-        all_->taken[r].resize(kept);
+        all_->keep(r, kept);
         begun_[r] = true;
     }
     return kept;
@@ -144,7 +146,7 @@ void Decoder::fill(Tokens tokens) {
 // Programs share states of the same size. Those of one row are smaller than those of all, because they never hold more
 // tokens.
 void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
-    const size_t needed = std::min(all_->taken[row].size() + std::bit_ceil(tokens.size()), positions_);
+    const size_t needed = std::min(all_->taken(row).size() + std::bit_ceil(tokens.size()), positions_);
     all_->make_room(needed);
     if (!alone_ || alone_->capacity() < needed)
         alone_.emplace(session_, given_, Sequences::Shape{1, longest_, positions_, all_->capacity()});
@@ -195,7 +197,7 @@ void Decoder::read_ends(Tokens tokens, int32_t output) {
     for (size_t r = 0; r < rows_; ++r)
         if (!tokens[r].empty())
             std::copy_n(all.begin() +
-                            static_cast<std::ptrdiff_t>((r * length + all_->taken[r].size() - 1) * vocabulary_),
+                            static_cast<std::ptrdiff_t>((r * length + all_->taken(r).size() - 1) * vocabulary_),
                         vocabulary_, scores_.begin() + static_cast<std::ptrdiff_t>(r * vocabulary_));
 }
 
@@ -221,7 +223,7 @@ void Decoder::expect_numbers(size_t row) {
     const std::string &device = session_.device.id;
     throw NoAnswer(ErrorCode::failure, "graph '" + model_.decode + "' gave " + std::to_string(*at) + " for token " +
                                            std::to_string(at - scores.begin()) + " at position " +
-                                           std::to_string(all_->taken[row].size() - 1) + " on " + device +
+                                           std::to_string(all_->taken(row).size() - 1) + " on " + device +
                                            "; 'lamina compare --device " + device + "' names the layer at fault");
 }
 

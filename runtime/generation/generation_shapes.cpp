@@ -23,6 +23,7 @@ plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64
     plan::GraphShapes shapes;
     shapes.inputs[g.target_ids] = {DType::i32, {batch, target_length}};
     shapes.inputs[g.position] = {DType::i32, {batch}};
+    if (g.recurrent()) shapes.inputs[g.target_lengths] = {DType::i32, {batch}};
     for (const auto &[name, type] : encoded) shapes.inputs[name] = type;
     if (g.decode_takes_lengths) shapes.inputs[g.source_lengths] = {DType::i32, {batch}};
     shapes.state_length = state_length;

@@ -2,6 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "base/processor.hpp"
+#include "generation/text_inputs.hpp"
 #include "generation/texts.hpp"
 #include "model/place.hpp"
 
@@ -43,8 +44,8 @@ class Reader {
     void read(std::span<const int32_t> ids, std::vector<double> &surprises) const {
         Ids padded(ids.begin(), ids.end());
         padded.resize(window_); // with any token: none sees those behind it
-        const TensorMap inputs{{g_.target_ids, Tensor::of({1, static_cast<int64_t>(window_)}, padded)},
-                               {g_.position, Tensor(TensorType{DType::i32, {1}})}};
+        const Tensor row = Tensor::of({1, static_cast<int64_t>(window_)}, padded);
+        const TensorMap inputs = tokens_of(g_, {{g_.target_ids, row}}, 0, window_);
         const TensorMap outputs = session_.surviving_loss([&] { return session_.run(g_.decode, inputs); });
         const Tensor &scores = outputs.at(g_.scores);
         const size_t vocabulary = scores.f32().size() / window_, begin = surprises.size();

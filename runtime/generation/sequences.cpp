@@ -25,8 +25,8 @@ plan::GraphShapes decode_shapes(const model::Generation &model, const TensorMap 
 }
 
 Sequences::Sequences(detail::SessionState &session, const TensorMap &given, const Shape &shape)
-    : taken(shape.rows), session_(session), model_(*session.model->generation), given_(given), shape_(shape),
-      positions_(shape.rows) {}
+    : session_(session), model_(*session.model->generation), given_(given), shape_(shape), taken_(shape.rows),
+      positions_(shape.rows), lengths_(shape.rows) {}
 
 void Sequences::prepare() {
     for (size_t rows = shape_.narrow ? 1 : shape_.rows; rows <= shape_.rows; rows *= 2)
@@ -57,7 +57,7 @@ void Sequences::use_program(size_t rows, size_t length, Gives gives, size_t need
     length_ = length;
     gives_ = gives;
     write_what_stays();
-    for (Ids &ids : taken) ids.reserve(std::max(shape_.capacity, length));
+    for (Ids &ids : taken_) ids.reserve(std::max(shape_.capacity, length));
     if (shape_.capacity == shorter) return;
     std::vector<plan::SequenceCopy> all;
     for (int32_t r = 0; r < static_cast<int32_t>(shape_.rows); ++r) all.push_back({r, r});
@@ -86,7 +86,7 @@ void Sequences::fill(Tokens tokens) {
         // A block may be longer than what is left of the tokens, but not than what is left of the positions.
         size_t most = longest_block;
         for (size_t r = 0; r < tokens.size(); ++r)
-            if (!tokens[r].empty()) most = std::min(most, shape_.positions - taken[r].size());
+            if (!tokens[r].empty()) most = std::min(most, shape_.positions - taken_[r].size());
         const size_t left = longest - 1 - first, whole = std::bit_floor(left);
         const bool filled_up = left - whole > whole / 2; // rather than one more block: a quarter of it is filler
         const size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(most));
@@ -100,33 +100,37 @@ void Sequences::fill(Tokens tokens) {
 void Sequences::run_block(Tokens tokens, size_t rows, size_t first, size_t length) {
     std::vector<std::span<const int32_t>> block(tokens.size());
     ids_.assign(rows * length, filler);
+    std::ranges::fill(lengths_, 0);
     for (size_t r = 0; r < tokens.size(); ++r) {
         if (first + 1 < tokens[r].size())
             block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, length));
         std::ranges::copy(block[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * length));
+        lengths_[r] = static_cast<int32_t>(block[r].size());
     }
     use_program(rows, length, Gives::nothing, longest_of(tokens) + length);
     run_at_ends(length);
-    for (size_t r = 0; r < tokens.size(); ++r) taken[r].insert(taken[r].end(), block[r].begin(), block[r].end());
+    for (size_t r = 0; r < tokens.size(); ++r) taken_[r].insert(taken_[r].end(), block[r].begin(), block[r].end());
 }
 
 void Sequences::step(Tokens tokens, bool scores) {
     const size_t rows = rows_for(tokens);
     tokens = tokens.first(std::min(rows, tokens.size()));
     ids_.assign(rows, filler);
+    std::ranges::fill(lengths_, 0);
     for (size_t r = 0; r < tokens.size(); ++r)
-        if (!tokens[r].empty()) ids_[r] = tokens[r].back();
+        if (!tokens[r].empty()) ids_[r] = tokens[r].back(), lengths_[r] = 1;
     use_program(rows, 1, scores ? Gives::scores : Gives::candidates, longest_of(tokens) + 1);
     run_at_ends(1);
     for (size_t r = 0; r < tokens.size(); ++r)
-        if (!tokens[r].empty()) taken[r].push_back(tokens[r].back());
+        if (!tokens[r].empty()) taken_[r].push_back(tokens[r].back());
 }
 
 void Sequences::run_whole(Tokens tokens) {
     ids_.assign(shape_.rows * shape_.longest, filler);
     for (size_t r = 0; r < shape_.rows; ++r) {
-        if (r < tokens.size()) taken[r].insert(taken[r].end(), tokens[r].begin(), tokens[r].end());
-        std::ranges::copy(taken[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * shape_.longest));
+        if (r < tokens.size()) taken_[r].insert(taken_[r].end(), tokens[r].begin(), tokens[r].end());
+        std::ranges::copy(taken_[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * shape_.longest));
+        lengths_[r] = static_cast<int32_t>(taken_[r].size());
     }
     run(); // from position 0
 }
@@ -135,7 +139,7 @@ void Sequences::run_whole(Tokens tokens) {
 size_t Sequences::longest_of(Tokens tokens) const {
     size_t longest = 0;
     for (size_t r = 0; r < tokens.size(); ++r)
-        if (!tokens[r].empty()) longest = std::max(longest, taken[r].size());
+        if (!tokens[r].empty()) longest = std::max(longest, taken_[r].size());
     return longest;
 }
 
@@ -143,8 +147,8 @@ size_t Sequences::longest_of(Tokens tokens) const {
 // of its last ones.
 void Sequences::run_at_ends(size_t length) {
     for (size_t r = 0; r < rows_; ++r) {
-        if (taken[r].size() + length > shape_.capacity) taken[r].resize(shape_.capacity - length);
-        positions_[r] = static_cast<int32_t>(taken[r].size());
+        if (taken_[r].size() + length > shape_.capacity) keep(r, shape_.capacity - length);
+        positions_[r] = static_cast<int32_t>(taken_[r].size());
     }
     run();
 }
@@ -153,14 +157,22 @@ void Sequences::run() {
     session_.runtime->working();
     program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(std::span(ids_)));
     program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(std::span(positions_).first(rows_)));
+    if (model_.recurrent())
+        program_->write(program_->plan().inputs.at(model_.target_lengths),
+                        std::as_bytes(std::span(lengths_).first(rows_)));
     program_->run(moved_);
     moved_.clear();
 }
 
+void Sequences::keep(size_t row, size_t tokens) {
+    Ids &ids = taken_[row];
+    if (tokens < ids.size()) ids.resize(model_.recurrent() ? 0 : tokens);
+}
+
 void Sequences::copy(size_t row, Sequences &from, size_t from_row) {
-    taken[row] = from.taken[from_row];
-    if (taken[row].empty()) return;
-    make_room(taken[row].size());
+    taken_[row] = from.taken_[from_row];
+    if (taken_[row].empty()) return;
+    make_room(taken_[row].size());
     const plan::SequenceCopy one{from.place_of(from_row), static_cast<int32_t>(row)};
     program_->take_states(*from.program_, {&one, 1});
     if (!moved_.empty()) moved_[row] = static_cast<int32_t>(row);
@@ -174,7 +186,7 @@ void Sequences::reorder(std::span<const int32_t> rows) {
     for (size_t r = 0; r < rows.size(); ++r) {
         const auto from = static_cast<size_t>(rows[r]);
         if (from == r) continue;
-        taken[r] = taken[from];
+        taken_[r] = taken_[from];
         moves = shape_.capacity != 0;
     }
     if (!moves) return;

@@ -55,11 +55,16 @@ class Sequences {
     void reorder(std::span<const int32_t> rows);
     // The rows of programs that compute these tokens.
     [[nodiscard]] size_t rows_for(Tokens tokens) const;
-    // Whether the caches hold what `taken` says.
+    // Whether the caches hold what taken() says.
     [[nodiscard]] bool in_order() const { return moved_.empty(); }
 
-    // The tokens that each row has in the caches. To shorten a list is to forget tokens.
-    std::vector<Ids> taken;
+    // The tokens that each row has in the caches.
+    [[nodiscard]] const Ids &taken(size_t row) const { return taken_[row]; }
+    // Forgets all but the first tokens of a row; all of them, if the model cannot forget only some.
+    void keep(size_t row, size_t tokens);
+    // All rows that caches hold, for another that takes them up.
+    [[nodiscard]] std::vector<Ids> give_back() { return std::move(taken_); }
+    void take_up(std::vector<Ids> taken) { taken_ = std::move(taken); }
     [[nodiscard]] plan::Program &program() const { return *program_; }
     [[nodiscard]] size_t rows() const { return rows_; } // of program()
     [[nodiscard]] size_t capacity() const { return shape_.capacity; }
@@ -80,10 +85,11 @@ class Sequences {
     const model::Generation &model_;
     const TensorMap &given_;
     Shape shape_;
+    std::vector<Ids> taken_;
     std::shared_ptr<plan::Program> program_; // in use: of so many rows, and tokens a row
     size_t rows_ = 0, length_ = 0;
     Gives gives_ = Gives::candidates;
-    std::vector<int32_t> ids_, positions_; // that it takes: of all rows
+    std::vector<int32_t> ids_, positions_, lengths_; // that it takes: of all rows
     std::vector<int32_t> moved_;           // rows as reorder() has them, until the caches follow; empty: they have
     std::vector<int32_t> places_;          // these, before rows move again
 };

@@ -62,8 +62,8 @@ TextInputs inputs_of(detail::SessionState &session, const std::vector<Source> &s
     TextInputs out;
     out.prompt = longest_prefix;
     out.length = std::min(longest_prefix + static_cast<size_t>(options.max_length), positions);
-    TensorMap decode{{g.target_ids, padded(targets, model.tokens.end.empty() ? 0 : model.tokens.end.front())},
-                     {g.position, Tensor(TensorType{DType::i32, {static_cast<int64_t>(targets.size())}})}};
+    const Tensor whole = padded(targets, model.tokens.end.empty() ? 0 : model.tokens.end.front());
+    TensorMap decode = tokens_of(g, {{g.target_ids, whole}}, 0, static_cast<size_t>(whole.shape()[1]));
     if (!g.encode.empty()) {
         TensorMap encode = encoder_inputs(model, plugins, sources, rows);
         const TensorMap encoded = session.surviving_loss([&] { return session.run(g.encode, encode); });
@@ -115,8 +115,12 @@ TensorMap tokens_of(const model::Generation &g, const TensorMap &whole, size_t f
         columns.insert(columns.end(), row.begin(), row.end());
     }
     const auto rows = static_cast<int64_t>(batch);
-    return {{g.target_ids, Tensor::of({rows, static_cast<int64_t>(count)}, columns)},
-            {g.position, Tensor::of({rows}, std::vector<int32_t>(batch, static_cast<int32_t>(first)))}};
+    const auto same = [&](size_t value) {
+        return Tensor::of({rows}, std::vector<int32_t>(batch, static_cast<int32_t>(value)));
+    };
+    TensorMap out{{g.target_ids, Tensor::of({rows, static_cast<int64_t>(count)}, columns)}, {g.position, same(first)}};
+    if (g.recurrent()) out[g.target_lengths] = same(count);
+    return out;
 }
 
 } // namespace lamina::generation

@@ -165,13 +165,15 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "source_samples", "sample_rate", "target_ids",
-                      "position", "logits", "probabilities", "start", "end", "max_length", "context", "sampling",
+                      "target_lengths", "position", "logits", "probabilities", "start", "end", "max_length", "context", "sampling",
                       "decoding", "source", "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
     generation.target_ids = input_at(value.at("target_ids"), decode, DType::i32, 2, "B T");
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
+    if (value.has("target_lengths"))
+        generation.target_lengths = input_at(value.at("target_lengths"), decode, DType::i32, 1, "B");
     read_scores(value, decode, generation);
     const bool takes_audio = value.has("source_samples") || value.has("sample_rate");
     for (const char *key : {"source", "source_ids", "source_lengths"})
@@ -181,6 +183,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
         read_encoder(value, decode, generation, model, files);
     std::vector<std::string> set{generation.target_ids, generation.position};
     if (generation.decode_takes_lengths) set.push_back(generation.source_lengths);
+    if (generation.recurrent()) set.push_back(generation.target_lengths);
     set.insert(set.end(), generation.encoded.begin(), generation.encoded.end());
     check_all_set(value, decode, set);
 

@@ -70,6 +70,7 @@ struct Generation {
     bool decode_takes_lengths = false;      // decode has an input named like source_lengths
     std::vector<std::string> encoded;       // outputs of encode that are inputs of decode, with the same names
     std::string target_ids, position;       // inputs of decode
+    std::string target_lengths;             // likewise, how many of a row's ids count; empty: all of them do
     std::string scores;                     // its output, (B, T, V)
     bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
     int64_t max_length = 0;                 // generated tokens, the end not counted
@@ -79,6 +80,8 @@ struct Generation {
     Decoding decoding = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
 
+    // Whether decode has states that cannot forget their last tokens: such a row goes on, or begins anew.
+    [[nodiscard]] bool recurrent() const { return !target_lengths.empty(); }
     // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens. Not for
     // audio.
     [[nodiscard]] const TextCodec &input() const { return encode.empty() ? *target : *source; }

@@ -66,12 +66,14 @@ def ids(batch, length):
 
 # ---- Decoders ----
 
-def decoder(name, model_class, config, length=13, dtype=torch.float16):
+def decoder(name, model_class, config, length=13, dtype=torch.float16, recurrent=False):
     tokens = ids(2, length)
     config._attn_implementation = "eager"  # the other implementations ignore the soft cap
     config._experts_implementation = "eager"  # the other implementations do not compute in float64
-    save(name, model_class(config), {"decode": ({"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)},
-                                                lambda m: {"logits": m(input_ids=tokens).logits})}, dtype)
+    inputs = {"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)}
+    if recurrent:
+        inputs["target_lengths"] = torch.full((2,), length, dtype=torch.int32)
+    save(name, model_class(config), {"decode": (inputs, lambda m: {"logits": m(input_ids=tokens).logits})}, dtype)
 
 
 def llama_like(**more):
@@ -220,12 +222,35 @@ def mixtures():
         head_dim=8, num_hidden_layers=3, num_experts=6, decoder_sparse_step=2, attention_bias=True, **moe)))
     decoder("qwen3_moe_plain", T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig(**llama_like(
         head_dim=8, num_experts=8, norm_topk_prob=True, **(moe | {"num_experts_per_tok": 3}))))
+    recurrent_decoders(moe)
     decoder("olmoe", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(num_experts=6, num_experts_per_tok=3)))
     decoder("olmoe_normalized", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(
         num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, attention_bias=True, tie_word_embeddings=False)))
     decoder("granitemoe", T.GraniteMoeForCausalLM, T.GraniteMoeConfig(**llama_like(
         num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=3.0, residual_multiplier=0.4,
         attention_multiplier=0.3, logits_scaling=2.5)))
+
+
+def recurrent_decoders(moe):
+    """Most of their layers have a memory instead of attention."""
+    T = transformers
+    linear = dict(num_hidden_layers=3, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6,
+                  linear_value_head_dim=10, layer_types=["linear_attention", "full_attention", "linear_attention"],
+                  rope_parameters=rope("default", partial_rotary_factor=0.5))
+    mixture = linear | moe | dict(num_experts=6, shared_expert_intermediate_size=24)
+    decoder("qwen3_5", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(**llama_like(**linear)), recurrent=True)
+    decoder("qwen3_5_tied", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(**llama_like(
+        **linear | dict(linear_conv_kernel_dim=3, linear_num_key_heads=4, attention_bias=True, hidden_act="gelu",
+                        tie_word_embeddings=True))), recurrent=True)
+    decoder("qwen3_5_moe", T.Qwen3_5MoeForCausalLM, T.Qwen3_5MoeTextConfig(**llama_like(**mixture)), recurrent=True)
+    decoder("qwen3_next", T.Qwen3NextForCausalLM, T.Qwen3NextConfig(**llama_like(
+        **mixture | dict(decoder_sparse_step=2, norm_topk_prob=False))), recurrent=True)
+    seeing = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, out_hidden_size=36, num_position_embeddings=16,
+                  patch_size=4)
+    decoder("qwen3_5_whole", T.Qwen3_5ForConditionalGeneration, T.Qwen3_5Config(
+        text_config=llama_like(**linear), vision_config=seeing, tie_word_embeddings=True), recurrent=True)
+    decoder("qwen3_5_moe_whole", T.Qwen3_5MoeForConditionalGeneration, T.Qwen3_5MoeConfig(
+        text_config=llama_like(**mixture), vision_config=seeing), recurrent=True)
 
 
 def for_gguf():
