@@ -30,6 +30,28 @@ void expect_logits(const plan::GraphPlan &plan, int32_t tensor, const std::strin
                                                   "); write \"probabilities\" instead of \"logits\"");
 }
 
+// A state whose size follows from other ports takes in every token for good, and steps also compute tokens that are
+// only filler. So its layer must be told how many count.
+void expect_lengths(const model::Model &model, const plan::GraphPlan &plan) {
+    const model::Generation &g = *model.generation;
+    const int32_t lengths = g.recurrent() ? plan.inputs.at(g.target_lengths) : plan::none;
+    for (const plan::Step &step : plan.steps) {
+        const lamina_layer &contract = *step.call.layer().contract;
+        for (uint32_t i = 0; i < step.state.size(); ++i) {
+            if (step.state[i] == plan::none || contract.states[i].capacity != nullptr) continue;
+            if (lengths != plan::none && std::ranges::find(step.in, lengths) != step.in.end()) continue;
+            throw Error(ErrorCode::input,
+                        model::place_in(model, "/generation") + ": layer '" + step.name + "' (" +
+                            std::string(step.call.layer().id()) + ") keeps a state, '" + contract.states[i].name +
+                            "', which tokens change for good: it must take how many of a row's ids count. Give the "
+                            "graph '" +
+                            g.decode +
+                            "' an input, i32 \"B\", pass it to the layer, and name it with the "
+                            "key 'target_lengths'");
+        }
+    }
+}
+
 // A vocabulary of another size than the table of embeddings is that of another model, and its words mean others. Tables
 // may have more rows than a tokenizer has tokens.
 bool fits(const model::TextCodec &codec, int64_t rows) {
@@ -89,6 +111,7 @@ void check_generation(model::Model &model, const abi::Registry &plugins) {
                                    generation::encode_shapes(g, 2, 1)), // any shape
                   g.source_ids, *g.source, "source");
     const plan::GraphPlan plan = generation::plan_decode_step(model, plugins);
+    expect_lengths(model, plan);
     g.positions = generation::end_of_values(plan, g.position);
     const int32_t output = plan.outputs.at(g.scores);
     const TensorType &scores = plan.tensors[static_cast<size_t>(output)].type;

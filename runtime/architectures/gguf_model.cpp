@@ -20,13 +20,10 @@ using model::GgufType;
 using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 7> others{"attention.sliding_window_pattern",
-                                                 "attention.value_length",
-                                                 "rope.dimension_count",
-                                                 "rope.dimension_sections", // of positions of images
-                                                 "rope.scale_linear",
-                                                 "rope.scaling.attn_factor",
-                                                 "rope.scaling.finetuned"};
+constexpr std::array<std::string_view, 8> others{
+    "attention.recurrent_layers", "attention.sliding_window_pattern", "attention.value_length", "rope.dimension_count",
+    "rope.dimension_sections", // of positions of images
+    "rope.scale_linear",          "rope.scaling.attn_factor",         "rope.scaling.finetuned"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
 constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",
@@ -89,6 +86,8 @@ class Reader {
             out["num_key_value_heads"] = json(*find("attention.head_count"));
         out["head_dim"] = depth_of_heads("attention.key_length");
         if (const GgufValue *pattern = find("attention.sliding_window_pattern")) add_pattern(*pattern, out);
+        if (const GgufValue *recurrent = find("attention.recurrent_layers"))
+            out["layer_types"] = layer_types(*recurrent, "linear_attention");
         if (const int64_t values = depth_of_heads("attention.value_length"),
             keys = depth_of_heads("attention.key_length");
             values != keys)
@@ -141,9 +140,14 @@ class Reader {
             config["sliding_window_pattern"] = pattern.integer(1, INT32_MAX);
             return;
         }
-        config["layer_types"] = Json::array();
-        for (const bool slides : pattern.booleans())
-            config["layer_types"].push_back(slides ? "sliding_attention" : "full_attention");
+        config["layer_types"] = layer_types(pattern, "sliding_attention");
+    }
+
+    // Of a list with a flag for each layer.
+    static Json layer_types(const GgufValue &flags, const char *type) {
+        Json out = Json::array();
+        for (const bool flag : flags.booleans()) out.push_back(flag ? type : "full_attention");
+        return out;
     }
 
     [[nodiscard]] bool has_longrope() const {

@@ -26,6 +26,8 @@ constexpr auto llama3_words =
     R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr auto qwen2_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
                              R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr auto qwen35_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
+                              R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr auto three_digits = R"(\p{N}{1,3})";
 constexpr auto deepseek_cjk = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
 constexpr auto deepseek_words =
@@ -68,6 +70,7 @@ const std::vector<WordSplit> &word_splits() {
         {"glm4", {llama3_words}, false, true},
         {"smaug-bpe", {llama3_words}},
         {"qwen2", {qwen2_words}, true},
+        {"qwen35", {qwen35_words}, true},
         {"deepseek-r1-qwen", {qwen2_words}, true},
         {"megrez", {qwen2_words}},
         {"stablelm2", {qwen2_words}},

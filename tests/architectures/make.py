@@ -231,11 +231,22 @@ def mixtures():
         attention_multiplier=0.3, logits_scaling=2.5)))
 
 
+def add_drafting_layer(file):
+    """One that predicts a token ahead, from a layer with attention. transformers leaves it out."""
+    tensors = load_file(file)
+    norm = tensors["model.norm.weight"]
+    layer = {name.replace("model.layers.1.", "mtp.layers.0."): tensor.clone() for name, tensor in tensors.items()
+             if name.startswith("model.layers.1.")}
+    heads = {f"mtp.{name}.weight": norm.clone() for name in ("norm", "pre_fc_norm_embedding", "pre_fc_norm_hidden")}
+    heads["mtp.fc.weight"] = torch.randn(len(norm), 2 * len(norm))
+    save_file(tensors | layer | heads, file, metadata={"format": "pt"})
+
+
 def recurrent_decoders(moe):
     """Most of their layers have a memory instead of attention."""
     T = transformers
-    linear = dict(num_hidden_layers=3, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6,
-                  linear_value_head_dim=10, layer_types=["linear_attention", "full_attention", "linear_attention"],
+    linear = dict(num_hidden_layers=4, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6,
+                  linear_value_head_dim=10, layer_types=["linear_attention", "full_attention"] * 2,
                   rope_parameters=rope("default", partial_rotary_factor=0.5))
     mixture = linear | moe | dict(num_experts=6, shared_expert_intermediate_size=24)
     decoder("qwen3_5", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(**llama_like(**linear)), recurrent=True)
@@ -244,7 +255,17 @@ def recurrent_decoders(moe):
                         tie_word_embeddings=True))), recurrent=True)
     decoder("qwen3_5_moe", T.Qwen3_5MoeForCausalLM, T.Qwen3_5MoeTextConfig(**llama_like(**mixture)), recurrent=True)
     decoder("qwen3_next", T.Qwen3NextForCausalLM, T.Qwen3NextConfig(**llama_like(
-        **mixture | dict(decoder_sparse_step=2, norm_topk_prob=False))), recurrent=True)
+        **mixture | dict(decoder_sparse_step=2, mlp_only_layers=[1]))), recurrent=True)
+    # As GGUF files have them: exact norms, and values as deep as keys.
+    plain = dict(linear_value_head_dim=6)
+    decoder("qwen3_5_plain", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(
+        **llama_like(**linear | plain, mtp_num_hidden_layers=1)), dtype=torch.float32, recurrent=True)
+    if is_wanted("qwen3_5_plain"):
+        add_drafting_layer(here / "qwen3_5_plain" / "model.safetensors")
+    decoder("qwen3_5_moe_plain", T.Qwen3_5MoeForCausalLM, T.Qwen3_5MoeTextConfig(**llama_like(**mixture | plain)),
+            dtype=torch.float32, recurrent=True)
+    decoder("qwen3_next_plain", T.Qwen3NextForCausalLM, T.Qwen3NextConfig(**llama_like(**mixture | plain)),
+            dtype=torch.float32, recurrent=True)
     seeing = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, out_hidden_size=36, num_position_embeddings=16,
                   patch_size=4)
     decoder("qwen3_5_whole", T.Qwen3_5ForConditionalGeneration, T.Qwen3_5Config(

@@ -18,7 +18,8 @@ import tempfile
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain",
            "glm4", "granite", "granitemoe", "mixtral_plain", "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain",
-           "qwen2_moe_plain", "qwen3_moe_plain", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain"]
+           "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain",
+           "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain"]
 
 
 def main():
@@ -36,6 +37,7 @@ def main():
         settings = ModelBase.load_hparams(here / source, False)
         model_class = get_model_class(settings["architectures"][0])
         model_class.set_vocab = lambda self: None
+        model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
         exact = gguf.LlamaFileType.ALL_F32 if settings.get("dtype") == "float32" else gguf.LlamaFileType.MOSTLY_F16
         words = {f"w{i}": i for i in range(settings["vocab_size"])}  # which the converter of Gemma 3 counts
         with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:

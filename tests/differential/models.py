@@ -112,7 +112,8 @@ def plain(model_class, config, **sizes):
     """What save_pretrained() writes, with these settings."""
     out = config(**sizes).to_diff_dict() | sizes  # every setting that this model states
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
-    kind = Mixture if "num_experts_per_tok" in sizes else Base
+    fused = config.model_type.startswith("qwen3_5_moe")  # files have experts as transformers keeps them
+    kind = Mixture if "num_experts_per_tok" in sizes and not fused else Base
     rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2}.get(config.model_type)
     return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"}, rename)
 
@@ -268,6 +269,7 @@ def more_decoders(decoder, rope):
                 use_sliding_window=True, sliding_window=5, max_window_layers=1)
     yield plain(T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig, **moe, head_dim=8, attention_bias=False,
                 use_sliding_window=True, sliding_window=5)
+    yield from recurrent_decoders(decoder, moe, part)
     yield plain(T.Phi3ForCausalLM, T.Phi3Config, **decoder | dict(num_attention_heads=3, num_key_value_heads=1,
                                                                   rope_parameters=part),
                 sliding_window=5, original_max_position_embeddings=POSITIONS)
@@ -306,3 +308,22 @@ def more_decoders(decoder, rope):
                 num_attention_heads=3, num_kv_heads=3, ffn_hidden_size=20, max_position_embeddings=POSITIONS, bias=False,
                 layer_norm_epsilon=1e-5, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
                 activation="gelu", rope_parameters=rope, tie_word_embeddings=True)
+
+
+def recurrent_decoders(decoder, moe, rope):
+    """Most of their layers have a memory instead of attention."""
+    linear = dict(head_dim=8, attention_bias=False, rope_parameters=rope, layer_types=["linear_attention", "full_attention"],
+                  linear_conv_kernel_dim=4, linear_key_head_dim=6, linear_value_head_dim=10, linear_num_key_heads=2,
+                  linear_num_value_heads=4)
+    experts = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=16)
+    text = decoder | linear
+    mixture = {key: value for key, value in (text | experts).items() if key != "intermediate_size"}
+    yield plain(T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig, **text)
+    yield plain(T.Qwen3_5MoeForCausalLM, T.Qwen3_5MoeTextConfig, **mixture)
+    yield plain(T.Qwen3NextForCausalLM, T.Qwen3NextConfig, **moe | linear | experts)
+    seeing = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, out_hidden_size=24, num_position_embeddings=16,
+                  patch_size=4)
+    yield plain(T.Qwen3_5ForConditionalGeneration, T.Qwen3_5Config, text_config=text, vision_config=seeing,
+                tie_word_embeddings=False)
+    yield plain(T.Qwen3_5MoeForConditionalGeneration, T.Qwen3_5MoeConfig, text_config=mixture, vision_config=seeing,
+                tie_word_embeddings=False)

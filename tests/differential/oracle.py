@@ -26,7 +26,7 @@ warnings.filterwarnings("ignore")
 AUTO = (transformers.AutoModelForMaskedLM, transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM,
         transformers.AutoModelForSpeechSeq2Seq, transformers.AutoModelForSequenceClassification,
         transformers.AutoModelForTokenClassification, transformers.AutoModelForImageClassification,
-        transformers.AutoModel)
+        transformers.AutoModelForImageTextToText, transformers.AutoModel)
 
 
 class Refused(Exception):

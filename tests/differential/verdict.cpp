@@ -34,6 +34,7 @@ Tensor input_of(const std::string &graph, const std::string &name, bool has_enco
     if (name == "ids") return graph == "decode" && has_encoder ? ids("target", target) : ids("ids", length);
     if (name == "lengths") return Tensor::of({batch}, lengths);
     if (name == "position") return Tensor::of({batch}, std::vector<int32_t>(batch, 0));
+    if (name == "target_lengths") return Tensor::of({batch}, std::vector<int32_t>(batch, static_cast<int32_t>(length)));
     if (name == "samples") {
         const std::vector<double> sound = uniform("samples", batch * samples);
         return Tensor::of({batch, samples}, std::vector<float>(sound.begin(), sound.end()));

@@ -23,8 +23,8 @@ struct Kind {
     const MixtureKind *mixture = nullptr;
 };
 
-// Which layers have attention.
-std::vector<bool> layers_with_attention(const Config &config, size_t layers) {
+// Which layers have attention. `all`: with those at the end that draft.
+std::vector<bool> layers_with_attention(const Config &config, size_t layers, size_t all) {
     std::vector<bool> out(layers);
     const std::vector<std::string> types = config.texts("layer_types");
     if (types.empty()) {
@@ -33,8 +33,8 @@ std::vector<bool> layers_with_attention(const Config &config, size_t layers) {
         return out;
     }
     config.ignore({"full_attention_interval"});
-    if (types.size() != layers)
-        config.fail("layer_types", "expected " + std::to_string(layers) + " entries, one for each layer, found " +
+    if (types.size() != all)
+        config.fail("layer_types", "expected " + std::to_string(all) + " entries, one for each layer, found " +
                                        std::to_string(types.size()));
     for (size_t i = 0; i < layers; ++i) {
         if (types[i] != "full_attention" && types[i] != "linear_attention")
@@ -165,9 +165,11 @@ void build(Draft &draft, const Kind &kind) {
                   kv_heads = config.positive("num_key_value_heads"), head_dim = config.positive("head_dim");
     const std::string activation = config.activation("hidden_act");
     const bool biased = config.flag("attention_bias");
-    const std::vector<bool> attends = layers_with_attention(config, static_cast<size_t>(layers));
+    const std::vector<bool> attends =
+        layers_with_attention(config, static_cast<size_t>(layers), static_cast<size_t>(all));
     const double eps = config.real("rms_norm_eps"), offset = draft.gguf ? 0 : 1; // a GGUF file has it added
-    const int64_t vocabulary = config.positive("vocab_size");
+    const int64_t vocabulary = config.positive("vocab_size"),
+                  hidden = config.reads("intermediate_size") ? config.positive("intermediate_size") : 0;
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
@@ -201,7 +203,7 @@ void build(Draft &draft, const Kind &kind) {
             x = (*mixture)(layer, graph, between, x);
         else
             x = graph.feed_forward(mlp, between,
-                                   {.hidden = config.positive("intermediate_size"),
+                                   {.hidden = hidden,
                                     .activation = activation,
                                     .up = "up_proj",
                                     .down = "down_proj",

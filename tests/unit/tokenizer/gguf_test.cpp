@@ -100,9 +100,23 @@ TEST_CASE("GGUF names of word splits that are the same split alike") {
     for (const char *name : {"command-r", "refact", "smollm", "codeshell"}) CHECK(ids(name) == ids("starcoder"));
     for (const char *name : {"glm4", "llama3", "falcon3"}) CHECK(ids(name) == ids("llama-bpe"));
     for (const char *name : {"smaug-bpe", "chatglm-bpe"}) CHECK(ids(name) == ids("dbrx"));
-    for (const char *name : {"stablelm2", "megrez"}) CHECK(ids(name) == ids("qwen2"));
+    for (const char *name : {"stablelm2", "megrez", "qwen35"}) CHECK(ids(name) == ids("qwen2"));
     CHECK(ids("gpt-2") != ids("starcoder"));
     CHECK(ids("dbrx") != ids("qwen2"));
+}
+
+TEST_CASE("the words of Qwen3.5 have letters and their marks together") {
+    GgufVocabulary file = byte_level();
+    file.add_bos_token = false;
+    // x and U+0331, whose bytes CC B1 stand in tokens as U+00CC and U+00B1
+    for (const char *token : {"x\u00cc", "x\u00cc\u00b1"}) file.tokens.push_back(token), file.token_type.push_back(1);
+    for (const char *merge : {"x \u00cc", "x\u00cc \u00b1"}) file.merges.push_back(merge);
+    const auto count = [&](const char *pre) {
+        file.pre = pre;
+        return tokens(tokenizer_of(file), "x\u0331").size();
+    };
+    CHECK(count("qwen35") == 1);
+    CHECK(count("qwen2") == 3);
 }
 
 TEST_CASE("SentencePiece's tokens are merged by score, with bytes for unknown characters") {
