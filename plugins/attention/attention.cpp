@@ -28,8 +28,8 @@ constexpr lamina_port cache(const char *name, const char *summary) {
     return goes_with(or_f16(state(name, "B M kv_heads*D", "M", summary)), "position");
 }
 
-constexpr lamina_port slopes() {
-    lamina_port port = optional(weight("slopes", "heads", "times the distance of a key, subtracted from its score"));
+constexpr lamina_port of_heads(const char *name, const char *summary) {
+    lamina_port port = optional(weight(name, "heads", summary));
     port.dtypes = LAMINA_F32;
     return port;
 }
@@ -65,7 +65,8 @@ struct Attention {
                          "row of a sequence's first query and key in the caches; 0 when left out")),
     };
     static constexpr std::array weights{
-        slopes(),
+        of_heads("slopes", "times the distance of a key, subtracted from its score"),
+        of_heads("sinks", "the score of one more key, whose value is 0"),
     };
     static constexpr std::array outputs{
         by_rows(sequence(
@@ -125,6 +126,12 @@ struct Attention {
         "+value_cache",
         "B=4 Tq=9 Tk=9 M=40 D=12 heads=2 R=7 causal=1 +v +distance_bias +position +key_cache +value_cache",
         "B=2 Tq=131 Tk=131 D=64 heads=3 +v +key_lengths +slopes",
+        "B=2 Tq=131 Tk=131 D=64 heads=4 kv_heads=2 causal=1 window=33 +v +sinks",
+        "B=2 Tq=9 Tk=33 D=16 heads=2 +v +key_lengths +sinks key_lengths=zeros",
+        "B=2 Tq=17 Tk=17 D=40 heads=6 kv_heads=3 softcap=5 +v +key_mask +score_bias +sinks sinks=large",
+        "B=3 Tq=1 Tk=1 M=600 D=64 heads=8 kv_heads=2 causal=1 window=128 +v +position +key_cache +value_cache +sinks",
+        "B=2 Tq=1 Tk=1 M=1100 D=20 heads=2 causal=1 +v +position +key_cache +value_cache +sinks",
+        "B=4 Tq=5 Tk=5 M=40 D=37 heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache +sinks",
         "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache +slopes",
         "B=2 Tq=9 Tk=9 M=40 D=12 heads=2 causal=1 window=5 +v +position +key_cache +value_cache +slopes",
     };

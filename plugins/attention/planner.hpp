@@ -55,9 +55,10 @@ class Planner {
         const lamina_ref position = in("position"), lengths = in("key_lengths"),
                          mask = in(s_.shared_mask ? "key_mask" : "keep_mask"),
                          bias =
-                             s_.slopes ? plan_.weight("slopes") : in(s_.distance_bias ? "distance_bias" : "score_bias");
+                             s_.slopes ? plan_.weight("slopes") : in(s_.distance_bias ? "distance_bias" : "score_bias"),
+                         sinks = s_.sinks ? plan_.weight("sinks") : in("q");
         const auto dispatch = [&](uint32_t kernel, int64_t groups, auto... tile) {
-            plan_.dispatch(kernel, plan_.spread(groups), {q, k, v, position, lengths, mask, bias, o}, push,
+            plan_.dispatch(kernel, plan_.spread(groups), {q, k, v, position, lengths, mask, bias, o, sinks}, push,
                            {{0, key_dtype()},
                             {1, value_dtype()},
                             {2, static_cast<bool>(s_.mask)},
@@ -85,7 +86,7 @@ class Planner {
                 throw Unsupported("it takes 20 KiB of shared memory, and subgroups that divide 128");
             const lamina_matrix_shape shape = matrix_shape(call_.device(), 32, 32, 32);
             plan_.dispatch(lamina_kernels::attention_matrix, plan_.spread(key_heads * ceil_div(lines, 32)),
-                           {q, k, v, position, lengths, mask, bias, o, scales(q, k, v)}, push,
+                           {q, k, v, position, lengths, mask, bias, o, sinks, scales(q, k, v)}, push,
                            {{0, key_dtype()},
                             {1, value_dtype()},
                             {2, u32(ceil_div(s_.head_dim, 32))},
@@ -149,7 +150,8 @@ class Planner {
                              s_.positioned(),
                              static_cast<bool>(s_.key_lengths),
                              s_.two_sided,
-                             static_cast<bool>(s_.slopes)};
+                             static_cast<bool>(s_.slopes),
+                             static_cast<bool>(s_.sinks)};
         uint32_t bits = 0;
         for (uint32_t i = 0; i < all.size(); ++i) bits |= static_cast<uint32_t>(all[i]) << i;
         return bits;

@@ -95,13 +95,15 @@ class Reference {
         const auto out = call_.out("y").row(s_.q.row(b, t)).subspan(q_at, d);
         std::vector<std::pair<size_t, double>> scores; // of the keys that the query may attend to
         double greatest = -1.7e38;                     // finite, so that a score of -infinity counts as masked
+        const double sink = s_.sinks ? s_.sinks.f32()[static_cast<size_t>(h)] : greatest;
+        greatest = std::max(greatest, sink);
         for (int64_t j = 0; j < s_.key_rows; ++j) {
             if (!may_attend(b, t, j)) continue;
             const auto key = static_cast<size_t>(b * s_.key_rows + j);
             scores.emplace_back(key, score(b, t, h, j, query, std::span(keys_[key]).subspan(kv_at, d)));
             greatest = std::max(greatest, scores.back().second);
         }
-        double total = 0;
+        double total = s_.sinks ? std::exp(sink - greatest) : 0;
         for (auto &[key, score] : scores) total += score = std::exp(score - greatest);
         for (size_t i = 0; i < d; ++i) {
             double sum = 0;

@@ -28,7 +28,7 @@ struct Setting {
     int64_t window; // 0: none
     bool two_sided; // it has an end after a query, too
     double scale, softcap;
-    Tensor position, key_lengths, mask, score_bias, distance_bias, slopes;
+    Tensor position, key_lengths, mask, score_bias, distance_bias, slopes, sinks;
     bool shared_mask; // one row for all queries of a sequence
 
     explicit Setting(const Call &call)
@@ -40,9 +40,7 @@ struct Setting {
           scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),
           softcap(call.real("softcap")), position(call.in("position")), key_lengths(in(call, "key_lengths")),
           mask(in(call, in(call, "key_mask") ? "key_mask" : "keep_mask")), score_bias(in(call, "score_bias")),
-          distance_bias(in(call, "distance_bias")),
-          slopes(has_port(call, call.layer().weights, call.layer().n_weights, "slopes") ? call.weight("slopes")
-                                                                                        : Tensor(nothing)),
+          distance_bias(in(call, "distance_bias")), slopes(weight(call, "slopes")), sinks(weight(call, "sinks")),
           shared_mask(static_cast<bool>(in(call, "key_mask"))) {}
 
     [[nodiscard]] int64_t key_width() const { return kv_heads * head_dim; }
@@ -60,6 +58,10 @@ struct Setting {
     static constexpr lamina_tensor nothing{}; // as a port that is left out
     static Tensor in(const Call &call, std::string_view name) {
         return has_input(call, name) ? call.in(name) : Tensor(nothing);
+    }
+    static Tensor weight(const Call &call, std::string_view name) {
+        const bool there = has_port(call, call.layer().weights, call.layer().n_weights, name);
+        return there ? call.weight(name) : Tensor(nothing);
     }
 };
 

@@ -27,9 +27,9 @@ class Attention {
                                                  : static_cast<float>(call.real("scale"))) /
                         (softcap_ == 0 ? 1 : softcap_)),
           position_(call.in("position")), lengths_(call.in("key_lengths")), bias_(call.in("score_bias")),
-          by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")), key_mask_(call.in("key_mask")),
-          mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")), out_(call.out("y")),
-          keys_(cached_ ? call.state("key_cache") : call.in("k")),
+          by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")), sinks_(call.weight("sinks")),
+          key_mask_(call.in("key_mask")), mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")),
+          out_(call.out("y")), keys_(cached_ ? call.state("key_cache") : call.in("k")),
           values_(cached_ ? call.state("value_cache") : call.in("v")) {}
 
     void run() const {
@@ -50,7 +50,7 @@ class Attention {
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, score_factor_; // of the products; with a soft cap, scores are divided by it before tanh
     // Looked up by name once, not for each row.
-    const Tensor position_, lengths_, bias_, by_distance_, slopes_, key_mask_, mask_, queries_, out_;
+    const Tensor position_, lengths_, bias_, by_distance_, slopes_, sinks_, key_mask_, mask_, queries_, out_;
     const Tensor keys_, values_; // all of them, or their caches
 
     // The position of a sequence's first query. Without a cache, queries and keys move together.
@@ -97,10 +97,15 @@ class Attention {
             float *const row = scores + h * n;
             scale(row, n, score_factor_);
             finish_scores(b, kv_head * count + h, 0, {begin, end}, row, 1);
-            const double total = exponentials(row, n, std::max(greatest(row, n), least_score));
+            const float sink = sink_of(kv_head * count + h), most = std::max({greatest(row, n), sink, least_score});
+            const double total = exponentials(row, n, most) + (sinks_ ? std::exp(double{sink} - most) : 0);
             scale(row, n, static_cast<float>(total == 0 ? 0 : 1 / total));
         }
         add_weighted(stored_head(values_, b, kv_head), scores, n, count, o, head_dim_);
+    }
+    // The score of a key whose value is 0; the least one, if there is none.
+    [[nodiscard]] float sink_of(int64_t head) const {
+        return sinks_ ? sinks_.f32()[static_cast<size_t>(head)] : least_score;
     }
     // Of all keys or values, those of a head that the query of a sequence may attend to.
     [[nodiscard]] WeightRows stored_head(const Tensor &all, int64_t b, int64_t kv_head) const {
@@ -189,8 +194,8 @@ class Attention {
         pack_panel({queries_.f32().data() + place_of(out), out.count, query_step()}, head_dim_, out.q, columns);
         scale(out.q, head_dim_ * columns, score_factor_);
         std::fill_n(out.o, head_dim_ * columns, 0.0F);
-        std::fill_n(out.softmax.greatest, columns, least_score);
-        std::fill_n(out.softmax.total, columns, 0.0F);
+        std::fill_n(out.softmax.greatest, columns, sink_of(out.head));
+        std::fill_n(out.softmax.total, columns, sinks_ ? 1.0F : 0.0F);
         return out;
     }
     [[nodiscard]] int64_t query_step() const { return q_.time_stride * heads_ * head_dim_; }

@@ -44,8 +44,8 @@ void main() {
         q_at[l] = (query_row(b, t[l]) * heads + head[l]) * steps;
         begin[l] = keys_begin(b, t[l]);
         end[l] = keys_end(b, t[l]);
-        greatest[l] = LEAST;
-        total[l] = 0.0;
+        greatest[l] = first_greatest(head[l]);
+        total[l] = first_total();
     }
     [[unroll]] for (uint i = 0u; i < LINES * SLICE; ++i) sum[i] = STEP(0.0);
 

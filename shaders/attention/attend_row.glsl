@@ -49,7 +49,9 @@ void main() {
     uint begin = keys_begin(b, t), end = keys_end(b, t);
     if (PART_KEYS != 0u) begin = max(begin, part * PART_KEYS), end = min(end, part * PART_KEYS + PART_KEYS);
 
-    float greatest = LEAST, total = 0.0; // of this invocation's keys
+    // Of this invocation's keys. What there is before any key counts once.
+    float greatest = part == 0u ? first_greatest(head) : LEAST;
+    float total = part == 0u && lane == 0u ? first_total() : 0.0;
     STEP sum[SLICES];
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = STEP(0.0);
 

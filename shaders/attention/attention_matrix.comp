@@ -30,7 +30,7 @@ layout(constant_id = 3) const uint M = 16u;
 layout(constant_id = 4) const uint N = 16u;
 layout(constant_id = 5) const uint K = 16u;
 
-layout(std430, set = 0, binding = 8) readonly buffer Scales { float scales[]; }; // of rows of Q, then K, then V
+layout(std430, set = 0, binding = 9) readonly buffer Scales { float scales[]; }; // of rows of Q, then K, then V
 
 const uint LINE = 10u; // fours per row of 32, and two for padding, which spreads rows over the memory banks
 const float HIDDEN = -3.0e38; // the score of a masked key; below LEAST
@@ -132,7 +132,7 @@ void main() {
     const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
     const uvec2 at = uvec2(high, high + 16u) * 33u + low; // of this invocation's scores in `share`: at, at + 8, ...
 
-    vec2 greatest = vec2(LEAST), total = vec2(0.0);
+    vec2 greatest = vec2(first_greatest(head.x), first_greatest(head.y)), total = vec2(first_total());
     vec4 sum0[SLICES], sum1[SLICES];
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum0[s] = sum1[s] = vec4(0.0);
 

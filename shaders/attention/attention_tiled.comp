@@ -48,7 +48,7 @@ void main() {
     // What this invocation loads of each tile: channel lane % 32 of every fourth row.
     const uint channel = lane % 32u, first_row = lane / 32u;
 
-    vec2 greatest = vec2(LEAST), total = vec2(0.0);
+    vec2 greatest = vec2(first_greatest(head.x), first_greatest(head.y)), total = vec2(first_total());
     vec4 sum0[SLICES], sum1[SLICES];
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum0[s] = sum1[s] = vec4(0.0);
 

@@ -3,7 +3,7 @@
 // Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O are ordered as in the layer's
 // sequence, (B, T) or (T, B). So are rows of K and V, unless they are a cache (B, M). Hence the strides, all in rows.
 // key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), by distance (heads, 2 R + 1) or slopes
-// (heads), position (B): each may be left out.
+// (heads), position (B), sinks (heads): each may be left out.
 
 #include "common/tanh.glsl"
 #include "common/weight.glsl"
@@ -38,6 +38,7 @@ OPTION(HAS_POSITION, 6) // of the first query in the cache
 OPTION(HAS_LENGTHS, 7)
 OPTION(TWO_SIDED, 8) // the window ends as far after a query as it begins before it
 OPTION(BY_SLOPE, 9)  // the bias, and not BY_DISTANCE
+OPTION(HAS_SINKS, 10)
 // Read for every score, so they are specialization constants, except in the kernel that takes longest to compile.
 #ifndef BUILT_ONCE
 #undef OPTION
@@ -56,9 +57,14 @@ layout(std430, set = 0, binding = 4) readonly buffer Lengths { int key_lengths[]
 layout(std430, set = 0, binding = 5) readonly buffer Mask { int mask[]; };
 layout(std430, set = 0, binding = 6) readonly buffer Bias { float score_bias[]; };
 layout(std430, set = 0, binding = 7) writeonly buffer O { float o[]; };
+layout(std430, set = 0, binding = 8) readonly buffer Sinks { float sinks[]; };
 
 // The smallest score. It is finite, so that exp(LEAST - LEAST) is a number. A query that may attend to no key keeps it.
 const float LEAST = -1.7e38;
+
+// The largest score and the sum of exponentials before any key: a sink is the score of a key whose value is 0.
+float first_greatest(uint h) { return HAS_SINKS ? sinks[h] : LEAST; }
+float first_total() { return HAS_SINKS ? 1.0 : 0.0; }
 
 uint query_row(uint b, uint t) { return b * query_batch_stride + t * query_time_stride; }
 uint key_row(uint b, uint j) { return b * key_batch_stride + j * key_time_stride; }

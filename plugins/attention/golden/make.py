@@ -12,7 +12,7 @@ B, TQ, TK, HEADS, D = 2, 4, 6, 4, 6
 QUERY, KEY = torch.arange(TQ)[:, None], torch.arange(TK)  # rows, as positions
 
 
-def attend(q, k, v, keep=None, kv_heads=HEADS, scale=1 / math.sqrt(D), softcap=None, bias=0):
+def attend(q, k, v, keep=None, kv_heads=HEADS, scale=1 / math.sqrt(D), softcap=None, bias=0, sinks=None):
     """(B, Tq, HEADS D); keep broadcasts to (B, heads, Tq, Tk)."""
     q = q.unflatten(-1, (HEADS, D)).transpose(1, 2)
     k, v = (x.unflatten(-1, (kv_heads, D)).transpose(1, 2).repeat_interleave(HEADS // kv_heads, 1) for x in (k, v))
@@ -22,6 +22,9 @@ def attend(q, k, v, keep=None, kv_heads=HEADS, scale=1 / math.sqrt(D), softcap=N
     score = score + bias
     if keep is not None:
         score = score.masked_fill(~keep.bool(), -math.inf)
+    if sinks is not None:  # one more key, whose value is 0
+        score = torch.cat([score, sinks[None, :, None, None].expand(*score.shape[:3], 1)], -1)
+        v = torch.nn.functional.pad(v, (0, 0, 0, 1))
     return (score.softmax(-1).nan_to_num() @ v).transpose(1, 2).flatten(2)  # nothing attended to: zeros, not NaN
 
 
@@ -85,3 +88,8 @@ case("cache_distance_bias", {"causal": True}, new | {"distance_bias": by_distanc
 
 near = (KEY - QUERY).abs() < 2
 case("two_sided_window", {"window": 2, "two_sided": True}, every, attend(**every, keep=near))
+
+sinks = random(HEADS)
+case("sinks", {}, every, attend(**every, sinks=sinks), weights={"sinks": sinks})
+case("sinks_causal", {"causal": True, "kv_heads": 2}, {name: x[..., :2 * D] if name != "q" else x for name, x in own.items()},
+     attend(q, own["k"][..., :2 * D], own["v"][..., :2 * D], keep=causal, kv_heads=2, sinks=sinks), weights={"sinks": sinks})
